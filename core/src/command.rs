@@ -1,0 +1,518 @@
+//! Every input of the engine: fixed-size, plain old data, the same bytes in a ring slot and in the journal.
+//!
+//! A [`Command`] is a header and one body; the tag in the header names the body's type. Every field is raw
+//! (integers, padding named), so any bytes are a `Command`; `Engine::apply` validates what it uses and answers
+//! [`crate::reject::Reject::Malformed`] otherwise. Bytes are little-endian. Tags and layouts are persisted: a changed layout is
+//! a new tag.
+
+use crate::ids::{AccountId, Address, AssetName, MarketId, OrderId, Sequence, Symbol};
+use crate::money::{Amount, FeeRate, Price, Quantity, RawAmount};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("records are little-endian in memory and in files");
+
+/// Bytes of the longest body.
+pub const BODY_LEN: usize = 152;
+
+/// One request to change state. 184 bytes: with the ring's 8-byte stamp, three cache lines.
+#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Command {
+    /// Position in the stream, stamped by the matcher; 0 before that.
+    pub sequence: Sequence,
+    /// Nanoseconds of the UNIX epoch, stamped by the matcher, never decreasing.
+    pub time_ns: i64,
+    /// Position in the stream of `source`, from 1, dense.
+    pub source_seq: u64,
+    /// Who published it: an incarnation of a gateway worker or feed, never reused.
+    pub source: u32,
+    /// Which body: one of [`Kind`].
+    pub kind: u16,
+    /// Zero.
+    pub reserved: u16,
+    /// The body of `kind`, then zeros.
+    pub body: [u8; BODY_LEN],
+}
+
+const _: () = assert!(size_of::<Command>() == 184 && align_of::<Command>() == 8);
+
+/// A type that can stand in [`Command::body`].
+pub trait Body: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+    /// Its tag.
+    const KIND: Kind;
+}
+
+impl Command {
+    /// A command as a publisher makes it: not yet sequenced, source not yet filled in.
+    #[inline]
+    pub fn new<B: Body>(body: B) -> Command {
+        const { assert!(size_of::<B>() <= BODY_LEN && size_of::<B>() % 8 == 0) };
+        let mut command = Command {
+            sequence: 0,
+            time_ns: 0,
+            source_seq: 0,
+            source: 0,
+            kind: B::KIND as u16,
+            reserved: 0,
+            body: [0; BODY_LEN],
+        };
+        command.body[..size_of::<B>()].copy_from_slice(body.as_bytes());
+        command
+    }
+
+    /// The body read as `B`; whether the tag says so is for the caller to know.
+    #[inline]
+    pub fn body<B: Body>(&self) -> &B {
+        const { assert!(size_of::<B>() <= BODY_LEN && align_of::<B>() <= 8) };
+        match B::ref_from_prefix(&self.body) {
+            Ok((body, _)) => body,
+            // 32 bytes of header keep the body aligned to 8, and it is never shorter than `B`.
+            Err(_) => unreachable!("a body fits in a command"),
+        }
+    }
+
+    /// Bytes of the body that matter: those of the kind's type, or all for an unknown kind.
+    pub fn body_len(&self) -> usize {
+        Kind::from_code(self.kind).map_or(BODY_LEN, Kind::body_len)
+    }
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{} t={} {}/{} ", self.sequence, self.time_ns, self.source, self.source_seq)?;
+        kinds_debug(self, f)
+    }
+}
+
+/// Declares [`Kind`], the tag of each body and everything that must list them all.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
+        /// The tag of a command's body. Numbers are persisted: append, never renumber.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum Kind { $($(#[$doc])* $name = $code,)* }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Kind] = &[$(Kind::$name),*];
+            /// The kind of a tag, if this version knows it.
+            #[inline]
+            pub const fn from_code(code: u16) -> Option<Kind> {
+                match code { $($code => Some(Kind::$name),)* _ => None }
+            }
+            /// Size of its body.
+            pub const fn body_len(self) -> usize {
+                match self { $(Kind::$name => size_of::<$name>(),)* }
+            }
+        }
+        $(impl Body for $name { const KIND: Kind = Kind::$name; })*
+
+        fn kinds_debug(command: &Command, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match Kind::from_code(command.kind) {
+                $(Some(Kind::$name) => write!(f, "{:?}", command.body::<$name>()),)*
+                None => write!(f, "kind {}", command.kind),
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A new order.
+    PlaceOrder = 1,
+    /// Ends one resting order.
+    CancelOrder = 2,
+    /// Ends all resting orders of an account, in one market or all.
+    CancelAll = 3,
+    /// Lowers the open quantity of a resting order, in place.
+    AmendOrder = 4,
+    /// Takes a resting order out and enters it again at a new price and quantity, as a new arrival with the same id.
+    ReplaceOrder = 5,
+    /// Makes the account of an address, or finds it.
+    CreateAccount = 16,
+    /// Adds to an account's available balance.
+    Credit = 17,
+    /// Opens a market.
+    ListMarket = 32,
+    /// Changes entry rules or fees of a market.
+    UpdateMarket = 33,
+    /// Halts, lists again or delists a market.
+    SetMarketStatus = 34,
+    /// Lets time pass when nobody trades.
+    AdvanceTime = 48,
+    /// Starts an incarnation of the process.
+    OpenEpoch = 49,
+    /// Has the engine compute its state hash.
+    Checkpoint = 50,
+    /// The state hash that the live engine computed at an earlier checkpoint; replay compares.
+    VerifyHash = 51,
+    /// Declares that an earlier command is to be passed over in replay.
+    SkipCommand = 52,
+}
+
+macro_rules! body {
+    ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+        #[repr(C)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
+    };
+}
+
+body! {
+    /// See [`Kind::PlaceOrder`]. Rejects, in order: Duplicate, IdempotencyReplay / Conflict, Malformed, AccountNotFound,
+    /// MarketNotFound, MarketDelisted, MarketHalted, InvalidPrice, InvalidQuantity, InvalidQuoteQuantity,
+    /// InvalidTick, InvalidLot, BelowMinNotional, InsufficientBalance, TooManyOpenOrders, PostOnlyWouldCross,
+    /// SelfTrade, FillOrKill.
+    pub struct PlaceOrder {
+        /// Who.
+        pub account: AccountId,
+        /// Where.
+        pub market: MarketId,
+        /// A [`Side`].
+        pub side: u8,
+        /// An [`OrderType`].
+        pub order_type: u8,
+        /// A [`TimeInForce`].
+        pub time_in_force: u8,
+        /// A [`SelfTradePrevention`].
+        pub self_trade: u8,
+        /// Zero.
+        pub flags: u32,
+        /// Limit price; 0 for market orders.
+        pub price: Price,
+        /// Base quantity; 0 for a market buy sized in quote.
+        pub quantity: Quantity,
+        /// Quote to spend; 0 unless a market buy.
+        pub quote_quantity: RawAmount,
+        /// Hash of the idempotency key, 0 for none; scoped to the account, remembered 24 hours.
+        pub idempotency_key: u64,
+        /// Hash of the request's body, to tell a retry from a reuse of the key.
+        pub idempotency_body: u64,
+    }
+
+    /// See [`Kind::CancelOrder`]. Rejects: AccountNotFound, OrderNotFound, NotOwner.
+    pub struct CancelOrder {
+        /// Who asks.
+        pub account: AccountId,
+        /// Zero.
+        pub reserved: u32,
+        /// Which.
+        pub order: OrderId,
+    }
+
+    /// See [`Kind::CancelAll`]. Oldest order first. Rejects: AccountNotFound, MarketNotFound.
+    pub struct CancelAll {
+        /// Whose orders.
+        pub account: AccountId,
+        /// Where, or [`crate::ids::ALL_MARKETS`].
+        pub market: MarketId,
+    }
+
+    /// See [`Kind::AmendOrder`]. The order keeps its place. Rejects: AccountNotFound, OrderNotFound, NotOwner,
+    /// InvalidAmend (not 0 < quantity < open quantity).
+    pub struct AmendOrder {
+        /// Who asks.
+        pub account: AccountId,
+        /// Zero.
+        pub reserved: u32,
+        /// Which.
+        pub order: OrderId,
+        /// The new open quantity.
+        pub quantity: Quantity,
+    }
+
+    /// See [`Kind::ReplaceOrder`]. The order is judged as if its old reservation were released and it were not in
+    /// the book; refused, it rests as before. It may trade. Rejects: as PlaceOrder from AccountNotFound, then
+    /// OrderNotFound, NotOwner before the market's checks; no order is stored for a refusal.
+    pub struct ReplaceOrder {
+        /// Who asks.
+        pub account: AccountId,
+        /// Zero.
+        pub reserved: u32,
+        /// Which.
+        pub order: OrderId,
+        /// The new limit price.
+        pub price: Price,
+        /// The new open quantity.
+        pub quantity: Quantity,
+    }
+
+    /// See [`Kind::CreateAccount`]. Accepted also when the account exists; Done names it.
+    pub struct CreateAccount {
+        /// The wallet.
+        pub address: Address,
+        /// Zero.
+        pub reserved: u32,
+    }
+
+    /// See [`Kind::Credit`]. Makes the account where it does not exist. Rejects: MarketNotFound (no such asset),
+    /// InvalidAmount (not > 0, or the sum would leave the range).
+    pub struct Credit {
+        /// The wallet.
+        pub address: Address,
+        /// Which asset.
+        pub asset: AssetName,
+        /// Zero.
+        pub reserved: u16,
+        /// How much.
+        pub amount: RawAmount,
+        /// Audit note, padded with zeros.
+        pub reason: [u8; 64],
+    }
+
+    /// See [`Kind::ListMarket`]. Assets named for the first time are created. Rejects: MarketExists, Malformed.
+    pub struct ListMarket {
+        /// Name of the market.
+        pub symbol: Symbol,
+        /// Name of what is traded.
+        pub base: AssetName,
+        /// Name of what is paid.
+        pub quote: AssetName,
+        /// Price step, > 0.
+        pub tick: Price,
+        /// Quantity step, > 0.
+        pub lot: Quantity,
+        /// Least notional, > 0.
+        pub min_notional: RawAmount,
+        /// Fee of the resting side.
+        pub maker_fee: FeeRate,
+        /// Fee of the arriving side.
+        pub taker_fee: FeeRate,
+        /// Most open orders of one account.
+        pub max_open_orders: u32,
+        /// A [`MarketKind`].
+        pub kind: u8,
+        /// Zero.
+        pub reserved: [u8; 3],
+    }
+
+    /// See [`Kind::UpdateMarket`]. Resting orders are not judged again. Rejects: MarketNotFound, Malformed.
+    pub struct UpdateMarket {
+        /// Which.
+        pub market: MarketId,
+        /// Which of the fields count: bits of [`update_mask`].
+        pub mask: u32,
+        /// New price step.
+        pub tick: Price,
+        /// New quantity step.
+        pub lot: Quantity,
+        /// New least notional.
+        pub min_notional: RawAmount,
+        /// New fee of the resting side, for orders placed from now on.
+        pub maker_fee: FeeRate,
+        /// New fee of the arriving side, for orders placed from now on.
+        pub taker_fee: FeeRate,
+    }
+
+    /// See [`Kind::SetMarketStatus`]. Delisting cancels every order of the market first, oldest first, then changes the
+    /// status, all in this command. Rejects: MarketNotFound, MarketDelisted, Malformed.
+    pub struct SetMarketStatus {
+        /// Which.
+        pub market: MarketId,
+        /// A [`MarketStatus`].
+        pub status: u8,
+        /// Zero.
+        pub reserved: [u8; 3],
+    }
+
+    /// See [`Kind::AdvanceTime`].
+    pub struct AdvanceTime {}
+
+    /// See [`Kind::OpenEpoch`]. Sources of earlier epochs are forgotten: they can publish no more.
+    pub struct OpenEpoch {
+        /// Grows by one at each start.
+        pub epoch: u32,
+        /// Zero.
+        pub reserved: u32,
+    }
+
+    /// See [`Kind::Checkpoint`].
+    pub struct Checkpoint {}
+
+    /// See [`Kind::VerifyHash`]. An engine that computed another hash at that sequence stops: it must not go on.
+    pub struct VerifyHash {
+        /// Sequence of the checkpoint.
+        pub checkpoint: Sequence,
+        /// What the live engine computed.
+        pub hash: [u8; 16],
+    }
+
+    /// See [`Kind::SkipCommand`]. Recovery reads these before it replays; applied in its place it changes nothing.
+    pub struct SkipCommand {
+        /// The command to pass over.
+        pub skipped: Sequence,
+        /// Who decided.
+        pub operators: [[u8; 24]; 2],
+        /// Why, padded with zeros.
+        pub reason: [u8; 64],
+    }
+}
+
+/// Bits of [`UpdateMarket::mask`].
+pub mod update_mask {
+    /// `tick` counts.
+    pub const TICK: u32 = 1;
+    /// `lot` counts.
+    pub const LOT: u32 = 2;
+    /// `min_notional` counts.
+    pub const MIN_NOTIONAL: u32 = 4;
+    /// `maker_fee` counts.
+    pub const MAKER_FEE: u32 = 8;
+    /// `taker_fee` counts.
+    pub const TAKER_FEE: u32 = 16;
+}
+
+/// Declares an enumeration stored as one byte.
+macro_rules! byte_enum {
+    ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal,)* })*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant = $code,)* }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+            /// The value of a stored byte.
+            #[inline]
+            pub const fn from_code(code: u8) -> Option<$name> {
+                match code { $($code => Some($name::$variant),)* _ => None }
+            }
+        })*
+    };
+}
+
+byte_enum! {
+    /// Which side of the book.
+    pub enum Side {
+        /// Pays quote, receives base.
+        Buy = 0,
+        /// Pays base, receives quote.
+        Sell = 1,
+    }
+
+    /// How an order is priced.
+    pub enum OrderType {
+        /// At its price or better.
+        Limit = 0,
+        /// At what the book offers.
+        Market = 1,
+    }
+
+    /// What becomes of what does not trade at once.
+    pub enum TimeInForce {
+        /// It rests.
+        GoodTillCancel = 0,
+        /// It is canceled.
+        ImmediateOrCancel = 1,
+        /// The order must not trade at once at all, else it is refused.
+        PostOnly = 2,
+        /// The order must trade whole at once, else it is refused.
+        FillOrKill = 3,
+    }
+
+    /// What happens where an order meets a resting order of its own account.
+    pub enum SelfTradePrevention {
+        /// They trade.
+        None = 0,
+        /// The arriving order is refused whole, before anything trades (spot).
+        RejectTaker = 1,
+        /// The arriving order's remainder ends.
+        ExpireTaker = 2,
+        /// The resting order ends.
+        ExpireMaker = 3,
+        /// Both end.
+        ExpireBoth = 4,
+    }
+
+    /// What settles a market's trades.
+    pub enum MarketKind {
+        /// Assets change hands.
+        Spot = 0,
+    }
+
+    /// Whether a market trades.
+    pub enum MarketStatus {
+        /// Everything is taken.
+        Listed = 0,
+        /// Cancels only.
+        Halted = 1,
+        /// Nothing, for good.
+        Delisted = 2,
+    }
+
+    /// Where an order stands after the command.
+    pub enum OrderStatus {
+        /// Rests, nothing traded yet.
+        Open = 0,
+        /// Rests, part traded.
+        PartiallyFilled = 1,
+        /// Traded whole (or, for a market buy sized in quote, as far as its quote buys lots).
+        Filled = 2,
+        /// Ended by its owner, by delisting, or as the remainder of an order that must not rest.
+        Canceled = 3,
+        /// Refused, kept for the record.
+        Rejected = 4,
+        /// Ended by a rule (self-trade prevention).
+        Expired = 5,
+    }
+}
+
+impl Side {
+    /// The other side.
+    #[inline]
+    pub const fn opposite(self) -> Side {
+        match self {
+            Side::Buy => Side::Sell,
+            Side::Sell => Side::Buy,
+        }
+    }
+}
+
+impl OrderStatus {
+    /// Whether the order is in the book.
+    #[inline]
+    pub const fn is_resting(self) -> bool {
+        matches!(self, OrderStatus::Open | OrderStatus::PartiallyFilled)
+    }
+}
+
+impl PlaceOrder {
+    /// A limit order, good till cancelled, spot self-trade rule, no idempotency key.
+    pub fn limit(account: AccountId, market: MarketId, side: Side, price: Price, quantity: Quantity) -> PlaceOrder {
+        PlaceOrder {
+            account,
+            market,
+            side: side as u8,
+            order_type: OrderType::Limit as u8,
+            time_in_force: TimeInForce::GoodTillCancel as u8,
+            self_trade: SelfTradePrevention::RejectTaker as u8,
+            flags: 0,
+            price,
+            quantity,
+            quote_quantity: RawAmount::ZERO,
+            idempotency_key: 0,
+            idempotency_body: 0,
+        }
+    }
+
+    /// A market buy that spends `quote`.
+    pub fn market_buy(account: AccountId, market: MarketId, quote: Amount) -> PlaceOrder {
+        PlaceOrder {
+            order_type: OrderType::Market as u8,
+            time_in_force: TimeInForce::ImmediateOrCancel as u8,
+            quote_quantity: quote.into(),
+            ..PlaceOrder::limit(account, market, Side::Buy, 0, 0)
+        }
+    }
+
+    /// A market sell of `quantity`.
+    pub fn market_sell(account: AccountId, market: MarketId, quantity: Quantity) -> PlaceOrder {
+        PlaceOrder {
+            order_type: OrderType::Market as u8,
+            time_in_force: TimeInForce::ImmediateOrCancel as u8,
+            ..PlaceOrder::limit(account, market, Side::Sell, 0, quantity)
+        }
+    }
+}

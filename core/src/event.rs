@@ -1,0 +1,355 @@
+//! Every output of the engine: fixed-size, plain old data. Views, replies and pushes are folds of events.
+//!
+//! A command's events come together, `index` from 0; the last is [`Done`]. Their order within a command:
+//! for each fill in turn [`Trade`]; [`Order`] of each order whose state the command changed other than by being
+//! the maker of a trade (a maker's new state follows from the trade); [`Depth`] of each level touched;
+//! [`Balances`] of each account touched, final; then market, account and audit facts; then [`Done`].
+//! A place, a replace and a cancel give one `Order` each; cancel-all and delisting one per order ended.
+
+use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, TradeId};
+use crate::money::{FeeRate, Price, Quantity, RawAmount};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Bytes of the longest payload.
+pub const PAYLOAD_LEN: usize = 96;
+
+/// One fact. 120 bytes: with the ring's 8-byte stamp, two cache lines.
+#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Event {
+    /// Sequence of the command that caused it.
+    pub sequence: Sequence,
+    /// Time of that command, nanoseconds of the UNIX epoch.
+    pub time_ns: i64,
+    /// Place among the command's events, from 0.
+    pub index: u32,
+    /// Which payload: one of [`Kind`].
+    pub kind: u16,
+    /// Zero.
+    pub reserved: u16,
+    /// The payload of `kind`, then zeros.
+    pub payload: [u8; PAYLOAD_LEN],
+}
+
+const _: () = assert!(size_of::<Event>() == 120 && align_of::<Event>() == 8);
+
+/// A type that can stand in [`Event::payload`].
+pub trait Payload: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+    /// Its tag.
+    const KIND: Kind;
+}
+
+impl Event {
+    /// The event of a payload.
+    #[inline]
+    pub fn new<P: Payload>(sequence: Sequence, time_ns: i64, index: u32, payload: P) -> Event {
+        const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>() % 8 == 0) };
+        let mut event = Event {
+            sequence,
+            time_ns,
+            index,
+            kind: P::KIND as u16,
+            reserved: 0,
+            payload: [0; PAYLOAD_LEN],
+        };
+        event.payload[..size_of::<P>()].copy_from_slice(payload.as_bytes());
+        event
+    }
+
+    /// The payload read as `P` when the tag says so.
+    #[inline]
+    pub fn get<P: Payload>(&self) -> Option<&P> {
+        const { assert!(size_of::<P>() <= PAYLOAD_LEN && align_of::<P>() <= 8) };
+        if self.kind != P::KIND as u16 {
+            return None;
+        }
+        P::ref_from_prefix(&self.payload).ok().map(|(payload, _)| payload)
+    }
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{}.{} ", self.sequence, self.index)?;
+        kinds_debug(self, f)
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
+        /// The tag of an event's payload. Numbers are persisted: append, never renumber.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum Kind { $($(#[$doc])* $name = $code,)* }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Kind] = &[$(Kind::$name),*];
+            /// The kind of a tag, if this version knows it.
+            pub const fn from_code(code: u16) -> Option<Kind> {
+                match code { $($code => Some(Kind::$name),)* _ => None }
+            }
+        }
+        $(impl Payload for $name { const KIND: Kind = Kind::$name; })*
+
+        fn kinds_debug(event: &Event, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match Kind::from_code(event.kind) {
+                $(Some(Kind::$name) => write!(f, "{:?}", event.get::<$name>()),)*
+                None => write!(f, "kind {}", event.kind),
+            }
+        }
+    };
+}
+
+kinds! {
+    /// One match.
+    Trade = 1,
+    /// State of one order.
+    Order = 2,
+    /// New total of one level.
+    Depth = 3,
+    /// Both balances of an account in a market's two assets.
+    Balances = 4,
+    /// A new account.
+    AccountCreated = 16,
+    /// A new asset.
+    AssetCreated = 17,
+    /// A balance raised by the administrator, for the audit.
+    Credited = 18,
+    /// A market as it now is.
+    Market = 32,
+    /// The state hash at this sequence.
+    StateHash = 48,
+    /// End of the command.
+    Done = 64,
+}
+
+macro_rules! payload {
+    ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+        #[repr(C)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
+    };
+}
+
+payload! {
+    /// See [`Kind::Trade`]. The price is the maker's. Each side pays its fee out of what it receives.
+    pub struct Trade {
+        /// Ascending per market.
+        pub trade: TradeId,
+        /// The resting order.
+        pub maker_order: OrderId,
+        /// The arriving order.
+        pub taker_order: OrderId,
+        /// The maker's price.
+        pub price: Price,
+        /// How much base.
+        pub quantity: Quantity,
+        /// The maker's fee, in the asset it receives.
+        pub maker_fee: RawAmount,
+        /// The taker's fee, in the asset it receives.
+        pub taker_fee: RawAmount,
+        /// Owner of the resting order.
+        pub maker_account: AccountId,
+        /// Owner of the arriving order.
+        pub taker_account: AccountId,
+        /// Where.
+        pub market: MarketId,
+        /// A [`crate::command::Side`]: the taker's.
+        pub taker_side: u8,
+        /// 1 when the maker is filled by this.
+        pub maker_filled: u8,
+        /// Zero.
+        pub reserved: u16,
+    }
+
+    /// See [`Kind::Order`]. State after the command (of a maker that a self-trade rule ended: its end).
+    pub struct Order {
+        /// Which.
+        pub order: OrderId,
+        /// Whose.
+        pub account: AccountId,
+        /// Where.
+        pub market: MarketId,
+        /// A [`crate::command::Side`].
+        pub side: u8,
+        /// A [`crate::command::OrderType`].
+        pub order_type: u8,
+        /// A [`crate::command::TimeInForce`].
+        pub time_in_force: u8,
+        /// A [`crate::command::OrderStatus`].
+        pub status: u8,
+        /// 1 when this command placed it.
+        pub is_new: u8,
+        /// 1 when this command gave it a new price or quantity.
+        pub is_amended: u8,
+        /// The [`crate::reject::Reject`] of a rejected order, else 0.
+        pub reject: u16,
+        /// Limit price, 0 for market orders.
+        pub price: Price,
+        /// As ordered (amended: filled + open); 0 for a market buy sized in quote.
+        pub quantity: Quantity,
+        /// As ordered, 0 unless a market buy.
+        pub quote_quantity: RawAmount,
+        /// Traded so far.
+        pub filled: Quantity,
+        /// In the book after the command, 0 unless resting.
+        pub open: Quantity,
+    }
+
+    /// See [`Kind::Depth`]. Absolute, in the order the levels were touched; a level may come more than once.
+    pub struct Depth {
+        /// The market's update id after this level's last mutation. Ids grow by one per mutation (an order rests,
+        /// leaves, shrinks, trades), so a command's diff covers (previous command's last, its own last].
+        pub update: u64,
+        /// The level.
+        pub price: Price,
+        /// Sum of open quantities, 0 when the level is gone.
+        pub total: RawAmount,
+        /// Where.
+        pub market: MarketId,
+        /// A [`crate::command::Side`].
+        pub side: u8,
+        /// Zero.
+        pub reserved: [u8; 3],
+    }
+
+    /// See [`Kind::Balances`]. Final values; `base == quote` means that one asset changed outside any market, and
+    /// the `base_` fields hold it.
+    pub struct Balances {
+        /// Whose.
+        pub account: AccountId,
+        /// First asset.
+        pub base: AssetId,
+        /// Second asset.
+        pub quote: AssetId,
+        /// Bit 0: the base row changed; bit 1: the quote row did.
+        pub changed: u64,
+        /// Free.
+        pub base_available: RawAmount,
+        /// Reserved.
+        pub base_frozen: RawAmount,
+        /// Free.
+        pub quote_available: RawAmount,
+        /// Reserved.
+        pub quote_frozen: RawAmount,
+    }
+
+    /// See [`Kind::AccountCreated`].
+    pub struct AccountCreated {
+        /// Its wallet.
+        pub address: Address,
+        /// Its id.
+        pub account: AccountId,
+    }
+
+    /// See [`Kind::AssetCreated`].
+    pub struct AssetCreated {
+        /// Its name.
+        pub name: AssetName,
+        /// Its id.
+        pub asset: AssetId,
+        /// Zero.
+        pub reserved: u32,
+    }
+
+    /// See [`Kind::Credited`].
+    pub struct Credited {
+        /// Whose.
+        pub account: AccountId,
+        /// Of what.
+        pub asset: AssetId,
+        /// Zero.
+        pub reserved: u16,
+        /// How much.
+        pub amount: RawAmount,
+        /// Audit note, padded with zeros.
+        pub reason: [u8; 64],
+    }
+
+    /// See [`Kind::Market`].
+    pub struct Market {
+        /// Which.
+        pub market: MarketId,
+        /// What is traded.
+        pub base: AssetId,
+        /// What is paid.
+        pub quote: AssetId,
+        /// Price step.
+        pub tick: Price,
+        /// Quantity step.
+        pub lot: Quantity,
+        /// Least notional.
+        pub min_notional: RawAmount,
+        /// Fee of the resting side.
+        pub maker_fee: FeeRate,
+        /// Fee of the arriving side.
+        pub taker_fee: FeeRate,
+        /// Most open orders of one account.
+        pub max_open_orders: u32,
+        /// Name.
+        pub symbol: Symbol,
+        /// A [`crate::command::MarketKind`].
+        pub kind: u8,
+        /// A [`crate::command::MarketStatus`].
+        pub status: u8,
+        /// Zero.
+        pub reserved: [u8; 6],
+    }
+
+    /// See [`Kind::StateHash`].
+    pub struct StateHash {
+        /// Hash of the whole state after this command, this hash itself excepted.
+        pub hash: [u8; 16],
+    }
+
+    /// See [`Kind::Done`].
+    pub struct Done {
+        /// The publisher's number of the command.
+        pub source_seq: u64,
+        /// The publisher.
+        pub source: u32,
+        /// Tag of the command.
+        pub command: u16,
+        /// 0 accepted, else a [`crate::reject::Reject`].
+        pub reject: u16,
+        /// The order placed, canceled, amended, replaced or stored as rejected; else 0.
+        pub order: OrderId,
+        /// The account that acted or was made.
+        pub account: AccountId,
+        /// The market acted on, made or changed; 0 where none.
+        pub market: MarketId,
+        /// As in the command, 0 for none.
+        pub idempotency_key: u64,
+        /// For [`crate::reject::Reject::IdempotencyReplay`]: sequence of the first command with this key.
+        pub replayed: Sequence,
+        /// Update id of `market` after the command.
+        pub update: u64,
+    }
+}
+
+/// Where events go. Implementations must not fail and should not allocate when warm.
+pub trait Sink {
+    /// Takes the next event of the running command.
+    fn event(&mut self, event: &Event);
+}
+
+impl Sink for Vec<Event> {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.push(*event);
+    }
+}
+
+/// Takes nothing down: for replay that only wants the state.
+impl Sink for () {
+    #[inline]
+    fn event(&mut self, _event: &Event) {}
+}
+
+impl Done {
+    /// The refusal, if it was one.
+    pub fn rejected(&self) -> Option<crate::reject::Reject> {
+        crate::reject::Reject::from_code(self.reject)
+    }
+}

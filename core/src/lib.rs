@@ -1,0 +1,10 @@
+//! The exchange core. State in, events out: no I/O, clock, thread, float or default-hashed map.
+//!
+//! - [`command`], [`event`], [`reject`]: what goes in, what comes out, why not.
+//! - [`ids`], [`money`]: integers and their units.
+
+pub mod command;
+pub mod event;
+pub mod ids;
+pub mod money;
+pub mod reject;

@@ -1,0 +1,1 @@
+//! The persist of Ringside.
