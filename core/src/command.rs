@@ -4,6 +4,9 @@
 //! (integers, padding named), so any bytes are a `Command`; `Engine::apply` validates what it uses and answers
 //! [`crate::reject::Reject::Malformed`] otherwise. Bytes are little-endian. Tags and layouts are persisted: a changed layout is
 //! a new tag.
+//!
+//! Whatever the kind, [`crate::reject::Reject::Duplicate`] is judged first, an unknown tag next, then what the kind lists, in
+//! its order. `reserved` fields are not looked at; `flags` other than zero are `Malformed`.
 
 use crate::ids::{AccountId, Address, AssetName, MarketId, OrderId, Sequence, Symbol};
 use crate::money::{Amount, FeeRate, Price, Quantity, RawAmount};
@@ -23,7 +26,8 @@ pub struct Command {
     pub sequence: Sequence,
     /// Nanoseconds of the UNIX epoch, stamped by the matcher, never decreasing.
     pub time_ns: i64,
-    /// Position in the stream of `source`, from 1, dense.
+    /// Position in the stream of `source`, from 1, dense. Not above the last one applied of that source: a
+    /// duplicate. 0: the command is not numbered and never a duplicate (the matcher's own, tests).
     pub source_seq: u64,
     /// Who published it: an incarnation of a gateway worker or feed, never reused.
     pub source: u32,
@@ -164,6 +168,12 @@ body! {
     /// MarketNotFound, MarketDelisted, MarketHalted, InvalidPrice, InvalidQuantity, InvalidQuoteQuantity,
     /// InvalidTick, InvalidLot, BelowMinNotional, InsufficientBalance, TooManyOpenOrders, PostOnlyWouldCross,
     /// SelfTrade, FillOrKill.
+    ///
+    /// Malformed: a byte outside its enumeration, `flags` not zero, a market order that is not immediate-or-cancel.
+    /// A market order's price, a market buy's quantity and the quote quantity of any other order are not looked at,
+    /// and 0 in events. InvalidQuantity also where price x quantity leaves the range of an amount.
+    /// TooManyOpenOrders concerns orders that may rest. FillOrKill: the walk, self-trade prevention included, would
+    /// not fill it whole; nothing then changes.
     pub struct PlaceOrder {
         /// Who.
         pub account: AccountId,
@@ -185,7 +195,8 @@ body! {
         pub quantity: Quantity,
         /// Quote to spend; 0 unless a market buy.
         pub quote_quantity: RawAmount,
-        /// Hash of the idempotency key, 0 for none; scoped to the account, remembered 24 hours.
+        /// Hash of the idempotency key, 0 for none; scoped to the account as named. Remembered with whatever verdict
+        /// its first command got (other than Duplicate) while engine time is less than 24 hours after that command's.
         pub idempotency_key: u64,
         /// Hash of the request's body, to tell a retry from a reuse of the key.
         pub idempotency_body: u64,
@@ -201,7 +212,7 @@ body! {
         pub order: OrderId,
     }
 
-    /// See [`Kind::CancelAll`]. Oldest order first. Rejects: AccountNotFound, MarketNotFound.
+    /// See [`Kind::CancelAll`]. Oldest order first: ascending ids. Rejects: AccountNotFound, MarketNotFound.
     pub struct CancelAll {
         /// Whose orders.
         pub account: AccountId,
@@ -209,8 +220,8 @@ body! {
         pub market: MarketId,
     }
 
-    /// See [`Kind::AmendOrder`]. The order keeps its place. Rejects: AccountNotFound, OrderNotFound, NotOwner,
-    /// InvalidAmend (not 0 < quantity < open quantity).
+    /// See [`Kind::AmendOrder`]. The order keeps its place. Taken whatever the market's status; the lot is not judged.
+    /// Rejects: AccountNotFound, OrderNotFound, NotOwner, InvalidAmend (not 0 < quantity < open quantity).
     pub struct AmendOrder {
         /// Who asks.
         pub account: AccountId,
@@ -223,7 +234,8 @@ body! {
     }
 
     /// See [`Kind::ReplaceOrder`]. The order is judged as if its old reservation were released and it were not in
-    /// the book; refused, it rests as before. It may trade. Rejects: as PlaceOrder from AccountNotFound, then
+    /// the book; refused, it rests as before. It may trade. It keeps its time in force and self-trade mode, and
+    /// takes the fee rates of now. Rejects: as PlaceOrder from AccountNotFound, then
     /// OrderNotFound, NotOwner before the market's checks; no order is stored for a refusal.
     pub struct ReplaceOrder {
         /// Who asks.
@@ -238,7 +250,8 @@ body! {
         pub quantity: Quantity,
     }
 
-    /// See [`Kind::CreateAccount`]. Accepted also when the account exists; Done names it.
+    /// See [`Kind::CreateAccount`]. Accepted also when the account exists; Done names it. The zero address is the fee
+    /// account's.
     pub struct CreateAccount {
         /// The wallet.
         pub address: Address,
@@ -247,7 +260,7 @@ body! {
     }
 
     /// See [`Kind::Credit`]. Makes the account where it does not exist. Rejects: MarketNotFound (no such asset),
-    /// InvalidAmount (not > 0, or the sum would leave the range).
+    /// InvalidAmount (not > 0, or the asset's sum over all accounts would leave the range of an amount).
     pub struct Credit {
         /// The wallet.
         pub address: Address,
@@ -261,7 +274,8 @@ body! {
         pub reason: [u8; 64],
     }
 
-    /// See [`Kind::ListMarket`]. Assets named for the first time are created. Rejects: MarketExists, Malformed.
+    /// See [`Kind::ListMarket`]. Assets named for the first time are created. Rejects: MarketExists, Malformed (a symbol
+    /// not of 2 to 20, an asset not of 1 to 10 of `[A-Z0-9]`, equal assets, a field outside its range).
     pub struct ListMarket {
         /// Name of the market.
         pub symbol: Symbol,
@@ -269,13 +283,13 @@ body! {
         pub base: AssetName,
         /// Name of what is paid.
         pub quote: AssetName,
-        /// Price step, > 0.
+        /// Price step, > 0, at most [`crate::money::MAX_ENTRY`].
         pub tick: Price,
-        /// Quantity step, > 0.
+        /// Quantity step, > 0, at most [`crate::money::MAX_ENTRY`].
         pub lot: Quantity,
         /// Least notional, > 0.
         pub min_notional: RawAmount,
-        /// Fee of the resting side.
+        /// Fee of the resting side, at most [`crate::money::FEE_RATE_ONE`], as the other.
         pub maker_fee: FeeRate,
         /// Fee of the arriving side.
         pub taker_fee: FeeRate,
@@ -287,7 +301,8 @@ body! {
         pub reserved: [u8; 3],
     }
 
-    /// See [`Kind::UpdateMarket`]. Resting orders are not judged again. Rejects: MarketNotFound, Malformed.
+    /// See [`Kind::UpdateMarket`]. Resting orders are not judged again. Accepted, it gives one Market event, also where
+    /// nothing changed. Rejects: MarketNotFound, Malformed (an unknown bit, a field that counts outside its range).
     pub struct UpdateMarket {
         /// Which.
         pub market: MarketId,
@@ -306,7 +321,8 @@ body! {
     }
 
     /// See [`Kind::SetMarketStatus`]. Delisting cancels every order of the market first, oldest first, then changes the
-    /// status, all in this command. Rejects: MarketNotFound, MarketDelisted, Malformed.
+    /// status, all in this command. Accepted, it gives one Market event, also where nothing changed.
+    /// Rejects: MarketNotFound, MarketDelisted, Malformed.
     pub struct SetMarketStatus {
         /// Which.
         pub market: MarketId,
@@ -319,7 +335,8 @@ body! {
     /// See [`Kind::AdvanceTime`].
     pub struct AdvanceTime {}
 
-    /// See [`Kind::OpenEpoch`]. Sources of earlier epochs are forgotten: they can publish no more.
+    /// See [`Kind::OpenEpoch`]. Sources of earlier epochs are forgotten (and this command's own): they can publish no
+    /// more. Rejects: Malformed (an epoch not above the last; the first is above 0).
     pub struct OpenEpoch {
         /// Grows by one at each start.
         pub epoch: u32,
@@ -480,7 +497,13 @@ impl OrderStatus {
 
 impl PlaceOrder {
     /// A limit order, good till cancelled, spot self-trade rule, no idempotency key.
-    pub fn limit(account: AccountId, market: MarketId, side: Side, price: Price, quantity: Quantity) -> PlaceOrder {
+    pub fn limit(
+        account: AccountId,
+        market: MarketId,
+        side: Side,
+        price: Price,
+        quantity: Quantity,
+    ) -> PlaceOrder {
         PlaceOrder {
             account,
             market,

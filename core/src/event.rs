@@ -1,10 +1,18 @@
 //! Every output of the engine: fixed-size, plain old data. Views, replies and pushes are folds of events.
 //!
 //! A command's events come together, `index` from 0; the last is [`Done`]. Their order within a command:
-//! for each fill in turn [`Trade`]; [`Order`] of each order whose state the command changed other than by being
-//! the maker of a trade (a maker's new state follows from the trade); [`Depth`] of each level touched;
-//! [`Balances`] of each account touched, final; then market, account and audit facts; then [`Done`].
-//! A place, a replace and a cancel give one `Order` each; cancel-all and delisting one per order ended.
+//! 1. [`Trade`] for each fill in turn.
+//! 2. [`Order`] of each order whose state the command changed other than by being the maker of a trade (a maker's
+//!    new state follows from the trade): first the makers that self-trade prevention ended, as they were met, then
+//!    the order of the command. Cancel-all and delisting give one per order ended, in ascending order id.
+//! 3. [`Depth`] of each level touched, in the order of the mutations.
+//! 4. [`Balances`] of each account of which a value differs from before the command: the acting account, then the
+//!    others in the order they were first touched, then the fee account. Each comes once (for cancel-all: once per
+//!    market, in the order of the orders ended).
+//! 5. Facts: [`AssetCreated`] (base, then quote), [`Market`], [`AccountCreated`], [`Credited`], [`StateHash`].
+//! 6. [`Done`].
+//!
+//! A refusal gives [`Done`] alone, preceded by one [`Order`] where [`crate::reject::Reject::stores_order`] says so.
 
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, TradeId};
 use crate::money::{FeeRate, Price, Quantity, RawAmount};
@@ -19,7 +27,8 @@ pub const PAYLOAD_LEN: usize = 96;
 pub struct Event {
     /// Sequence of the command that caused it.
     pub sequence: Sequence,
-    /// Time of that command, nanoseconds of the UNIX epoch.
+    /// Engine time at that command, nanoseconds of the UNIX epoch: the largest `time_ns` of any command so far, at
+    /// least 0.
     pub time_ns: i64,
     /// Place among the command's events, from 0.
     pub index: u32,
@@ -44,14 +53,8 @@ impl Event {
     #[inline]
     pub fn new<P: Payload>(sequence: Sequence, time_ns: i64, index: u32, payload: P) -> Event {
         const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>() % 8 == 0) };
-        let mut event = Event {
-            sequence,
-            time_ns,
-            index,
-            kind: P::KIND as u16,
-            reserved: 0,
-            payload: [0; PAYLOAD_LEN],
-        };
+        let mut event =
+            Event { sequence, time_ns, index, kind: P::KIND as u16, reserved: 0, payload: [0; PAYLOAD_LEN] };
         event.payload[..size_of::<P>()].copy_from_slice(payload.as_bytes());
         event
     }
@@ -197,14 +200,16 @@ payload! {
         pub open: Quantity,
     }
 
-    /// See [`Kind::Depth`]. Absolute, in the order the levels were touched; a level may come more than once.
+    /// See [`Kind::Depth`]. Absolute, in the order of the mutations. Mutations of one level that follow each other
+    /// make one event, that of the last; a level that is left and touched again comes again.
     pub struct Depth {
-        /// The market's update id after this level's last mutation. Ids grow by one per mutation (an order rests,
-        /// leaves, shrinks, trades), so a command's diff covers (previous command's last, its own last].
+        /// The market's update id after this mutation. Ids grow by one per mutation (an order rests, leaves, shrinks,
+        /// trades; a fill that empties the maker is one), so a command's diff covers (previous command's last, its
+        /// own last]. A replace is one mutation for leaving, one per fill, one for resting again.
         pub update: u64,
         /// The level.
         pub price: Price,
-        /// Sum of open quantities, 0 when the level is gone.
+        /// Sum of open quantities at that update id, 0 when the level is gone.
         pub total: RawAmount,
         /// Where.
         pub market: MarketId,
@@ -215,7 +220,7 @@ payload! {
     }
 
     /// See [`Kind::Balances`]. Final values; `base == quote` means that one asset changed outside any market, and
-    /// the `base_` fields hold it.
+    /// the `base_` fields hold it (the `quote_` fields are 0).
     pub struct Balances {
         /// Whose.
         pub account: AccountId,
@@ -223,7 +228,7 @@ payload! {
         pub base: AssetId,
         /// Second asset.
         pub quote: AssetId,
-        /// Bit 0: the base row changed; bit 1: the quote row did.
+        /// Bit 0: a value of the base row differs from before the command; bit 1: of the quote row.
         pub changed: u64,
         /// Free.
         pub base_available: RawAmount,
@@ -315,15 +320,17 @@ payload! {
         pub reject: u16,
         /// The order placed, canceled, amended, replaced or stored as rejected; else 0.
         pub order: OrderId,
-        /// The account that acted or was made.
+        /// As named in the command; the account found, made or credited; 0 where the command names none, for an
+        /// unknown tag, a refused credit and [`crate::reject::Reject::Duplicate`].
         pub account: AccountId,
-        /// The market acted on, made or changed; 0 where none.
+        /// The market acted on, made or changed (that of the order, for an order); 0 for every market at once, for
+        /// no market, and for a refusal that stores no order.
         pub market: MarketId,
-        /// As in the command, 0 for none.
+        /// As in the command, 0 for none and for [`crate::reject::Reject::Duplicate`].
         pub idempotency_key: u64,
         /// For [`crate::reject::Reject::IdempotencyReplay`]: sequence of the first command with this key.
         pub replayed: Sequence,
-        /// Update id of `market` after the command.
+        /// Update id of `market` after the command, 0 where `market` names none.
         pub update: u64,
     }
 }
