@@ -1,1 +1,10 @@
-//! The bench of Ringside.
+//! Benchmarks and load runs: workloads, the floor they are measured against, the load client, reports.
+//!
+//! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost. [`data`]: recorded flow with known outcome.
+//!
+//! Nothing here decides anything about money, and no number is printed for a run whose fills are not the expected ones.
+
+pub mod data;
+pub mod floor;
+pub mod op;
+pub mod workload;
