@@ -1,1 +1,11 @@
-//! The gateway of Ringside.
+//! The edge of the exchange: HTTP in, commands into the rings, events out of them, views for reads.
+//!
+//! A request passes `http` (socket, limits, router), `auth` (who asks), `api` (one row per route) and a `dialect`
+//! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`.
+//!
+//! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists.
+
+pub mod api;
+pub mod clock;
+pub mod config;
+pub mod http;

@@ -1,0 +1,145 @@
+//! One request as a handler sees it: matched, limited, authenticated, its body read.
+
+use super::{Error, Route, Worker};
+use crate::http::fault::Fault;
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use percent_encoding::percent_decode_str;
+use ringside_core::ids::{AccountId, Address};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Most parameters in one path.
+pub const MAX_PATH_PARAMS: usize = 4;
+
+/// One request.
+pub struct Call {
+    /// Its row.
+    pub route: &'static Route,
+    /// What this thread's handlers share.
+    pub worker: Rc<Worker>,
+    /// Method, URI, headers.
+    pub head: Parts,
+    /// The whole body, at most the configured size.
+    pub body: Bytes,
+    /// Who asks; always there where the row asks for an account.
+    pub identity: Option<Identity>,
+    /// The client's address.
+    pub ip: IpAddr,
+    /// UNIX milliseconds when the request was fully read.
+    pub now_ms: i64,
+    /// Where the values of the path's parameters stand in the path, in the row's order.
+    pub path_params: [Range<u16>; MAX_PATH_PARAMS],
+    /// The connection behind a request that asks for an upgrade; take it to answer 101.
+    pub upgrade: Cell<Option<hyper::upgrade::OnUpgrade>>,
+}
+
+/// An authenticated caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Account id.
+    pub account: AccountId,
+    /// Wallet.
+    pub address: Address,
+    /// By what.
+    pub means: Means,
+}
+
+/// How a caller showed who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// A login token, good until then (UNIX seconds).
+    Jwt {
+        /// Claim `exp`.
+        expires_at_s: i64,
+    },
+    /// An API key of this number.
+    ApiKey {
+        /// Its id.
+        id: u64,
+    },
+}
+
+impl Call {
+    /// The caller's account. Only for rows whose `auth` asks for one; the edge has then filled it in.
+    pub fn account(&self) -> AccountId {
+        self.identity.as_ref().expect("the row asks for an account, so the edge has checked one").account
+    }
+
+    /// Query string.
+    #[inline]
+    pub fn query(&self) -> Query<'_> {
+        Query(self.head.uri.query().unwrap_or(""))
+    }
+
+    /// Value of the path's `index`-th parameter, percent-decoded; bytes that are not UTF-8 become U+FFFD.
+    pub fn path_param(&self, index: usize) -> Cow<'_, str> {
+        let range = &self.path_params[index];
+        let raw = &self.head.uri.path()[range.start as usize..range.end as usize];
+        percent_decode_str(raw).decode_utf8_lossy()
+    }
+
+    /// A header's value, if it is sent and is visible ASCII.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.headers.get(name)?.to_str().ok()
+    }
+
+    /// The body read as a JSON object: 400 `invalid json` for a body that is no JSON or no object. Members that `T` does
+    /// not name are ignored; a member of the wrong type must be `T`'s business (an untyped field), or it is `invalid json` as well.
+    pub fn json<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, Error> {
+        let is_object = self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+        if is_object && let Ok(value) = serde_json::from_slice(&self.body) {
+            return Ok(value);
+        }
+        Err(Fault::InvalidJson.error(self.route.dialect))
+    }
+}
+
+/// A query string; reading a parameter allocates only where it is percent-encoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a>(pub &'a str);
+
+impl<'a> Query<'a> {
+    /// The first value of `name`, decoded (`+` is a space). Sent without `=`, it is empty.
+    pub fn get(self, name: &str) -> Option<Cow<'a, str>> {
+        self.pairs().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// All parameters, decoded, in the order sent.
+    pub fn pairs(self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
+        self.0.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(key), decode(value))
+        })
+    }
+}
+
+fn decode(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Cow::Borrowed(text);
+    }
+    let spaced = text.replace('+', " ");
+    Cow::Owned(percent_decode_str(&spaced).decode_utf8_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_gives_the_first_value_decoded() {
+        let query = Query("symbol=dfusdt&limit=5&limit=6&empty&note=a%2Bb+c&&x=");
+        let got = |name| query.get(name).map(Cow::into_owned);
+        assert_eq!(got("symbol").as_deref(), Some("dfusdt"));
+        assert_eq!(got("limit").as_deref(), Some("5"));
+        assert_eq!(got("empty").as_deref(), Some(""));
+        assert_eq!(got("note").as_deref(), Some("a+b c"));
+        assert_eq!(got("x").as_deref(), Some(""));
+        assert_eq!(got("y"), None);
+        assert_eq!(Query("").pairs().count(), 0);
+        assert!(matches!(query.get("symbol"), Some(Cow::Borrowed(_))));
+    }
+}

@@ -1,0 +1,103 @@
+//! The words in which a row describes its parameters and bodies; the OpenAPI document is made of them.
+
+/// The shape of a JSON value.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// No body.
+    Nothing,
+    /// Any JSON value.
+    Any,
+    /// A string.
+    Text,
+    /// A decimal number as a string.
+    Decimal,
+    /// A decimal number, as a string or a JSON number.
+    DecimalInput,
+    /// An integer.
+    Integer,
+    /// A JSON number.
+    Number,
+    /// true or false.
+    Boolean,
+    /// One of these strings.
+    OneOf(&'static [&'static str]),
+    /// That, or null.
+    Nullable(&'static Shape),
+    /// An array of that.
+    List(&'static Shape),
+    /// An array of exactly these.
+    Tuple(&'static [Shape]),
+    /// Either of these.
+    Either(&'static [Shape]),
+    /// An object with these members, written in place.
+    Object(&'static [Field]),
+    /// An object with a name of its own in the document's components. One name, one list of members.
+    Named(&'static str, &'static [Field]),
+}
+
+/// A member of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name.
+    pub name: &'static str,
+    /// What it holds.
+    pub shape: Shape,
+    /// Whether it is always there.
+    pub required: bool,
+    /// What it means; may be empty.
+    pub doc: &'static str,
+}
+
+impl Field {
+    /// A member that is always there.
+    pub const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Field {
+        Field { name, shape, required: true, doc }
+    }
+
+    /// A member that may be absent.
+    pub const fn optional(name: &'static str, shape: Shape, doc: &'static str) -> Field {
+        Field { name, shape, required: false, doc }
+    }
+}
+
+/// Where a parameter stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the path, in braces.
+    Path,
+    /// In the query string.
+    Query,
+    /// In a header.
+    Header,
+}
+
+/// A parameter outside the body.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Where.
+    pub place: Place,
+    /// Name, required, shape, meaning.
+    pub field: Field,
+}
+
+impl Param {
+    /// A parameter in the path.
+    pub const fn path(name: &'static str, shape: Shape, doc: &'static str) -> Param {
+        Param { place: Place::Path, field: Field::new(name, shape, doc) }
+    }
+
+    /// A parameter in the query that must be sent.
+    pub const fn query(name: &'static str, shape: Shape, doc: &'static str) -> Param {
+        Param { place: Place::Query, field: Field::new(name, shape, doc) }
+    }
+
+    /// A parameter in the query that may be left out.
+    pub const fn optional(name: &'static str, shape: Shape, doc: &'static str) -> Param {
+        Param { place: Place::Query, field: Field::optional(name, shape, doc) }
+    }
+
+    /// A header that may be left out.
+    pub const fn header(name: &'static str, shape: Shape, doc: &'static str) -> Param {
+        Param { place: Place::Header, field: Field::optional(name, shape, doc) }
+    }
+}

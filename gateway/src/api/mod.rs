@@ -1,0 +1,194 @@
+//! One row per route. The router, the credential check, the limits and the OpenAPI document all come from [`ROUTES`].
+//!
+//! To add an endpoint: write its handler and its row in one of the files below; nothing else changes. Handlers run on
+//! a single-threaded worker, so their futures need not be `Send`; they must not block.
+
+pub mod call;
+pub mod docs;
+pub mod worker;
+
+use crate::config::Config;
+use crate::http::fault::Denied;
+pub use crate::http::response::{Answer, Error, Response};
+pub use call::{Call, Identity, Means, Query};
+use docs::{Param, Shape};
+pub use hyper::StatusCode;
+use std::pin::Pin;
+pub use worker::Worker;
+
+/// Every route, file by file.
+pub static ROUTES: &[&[Route]] = &[];
+
+/// Every route, one after the other.
+pub fn routes() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().copied().flatten()
+}
+
+/// One route. Check order, the same for all (`spot.md` 3): ban 418, weight 429 · path 404, method 405 · body size 413 ·
+/// `precondition` · credential 401, permission 403 · order rate 429 · handler (which reads its JSON first).
+pub struct Route {
+    /// HTTP method.
+    pub method: Method,
+    /// Whole path from the root, parameters in braces: `/api/v1/spot/orders/{id}`.
+    pub path: &'static str,
+    /// How refusals of this route are spelled.
+    pub dialect: Dialect,
+    /// Who may call it.
+    pub auth: Auth,
+    /// What it costs of the address's weight per minute.
+    pub weight: Weight,
+    /// What it costs of the account's order rate.
+    pub orders: OrderCount,
+    /// Judged before the credential: a route that a deployment does not have.
+    pub precondition: Option<Precondition>,
+    /// What answers.
+    pub handler: Handler,
+    /// Group in the OpenAPI document.
+    pub tag: &'static str,
+    /// One line for the OpenAPI document.
+    pub summary: &'static str,
+    /// Path and query parameters and headers.
+    pub params: &'static [Param],
+    /// Body of the request.
+    pub body: Shape,
+    /// Body of the answer 200.
+    pub response: Shape,
+}
+
+impl Route {
+    /// A row with the defaults: public, weight 1, spot dialect, no body. Fill in the rest with `..Route::new(..)`.
+    pub const fn new(method: Method, path: &'static str, handler: Handler) -> Route {
+        Route {
+            method,
+            path,
+            dialect: Dialect::Spot,
+            auth: Auth::None,
+            weight: Weight::Fixed(1),
+            orders: OrderCount::NONE,
+            precondition: None,
+            handler,
+            tag: "",
+            summary: "",
+            params: &[],
+            body: Shape::Nothing,
+            response: Shape::Nothing,
+        }
+    }
+}
+
+/// An HTTP method that a row may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// GET; HEAD is not served.
+    Get,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// PATCH.
+    Patch,
+    /// DELETE.
+    Delete,
+}
+
+/// The spelling of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `{"error","message"}`.
+    Spot,
+    /// `{"code","msg"}`.
+    Fapi,
+}
+
+/// What an API key may be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Queries and user streams.
+    Read,
+    /// Orders and transfers.
+    Trade,
+}
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// Anyone; credentials are not looked at.
+    None,
+    /// Anyone; a credential that is sent must be good and fills [`Call::identity`].
+    Optional(Permission),
+    /// A login token, or an API key with the permission.
+    Account(Permission),
+    /// A login token only; a good API key is refused with 403 and this text.
+    JwtOnly(Denied),
+    /// The administrator's key.
+    Admin,
+}
+
+/// What a request costs of the weight its address may spend in a minute.
+#[derive(Clone, Copy)]
+pub enum Weight {
+    /// Always the same.
+    Fixed(u32),
+    /// Depends on the query string.
+    ByQuery(fn(Query<'_>) -> u32),
+}
+
+/// What a request counts towards the account's order rates (`spot.md` 12, `perpetual.md` 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderCount {
+    /// In the ten-second window.
+    pub ten_seconds: u32,
+    /// In the minute window, which only the `/fapi` dialect limits.
+    pub minute: u32,
+}
+
+impl OrderCount {
+    /// Not an order.
+    pub const NONE: OrderCount = OrderCount { ten_seconds: 0, minute: 0 };
+    /// One order.
+    pub const ONE: OrderCount = OrderCount { ten_seconds: 1, minute: 1 };
+}
+
+/// Whether a deployment has a route at all.
+pub type Precondition = fn(&Config) -> Result<(), Error>;
+
+/// What a handler that must wait returns.
+pub type Later = Pin<Box<dyn Future<Output = Answer>>>;
+
+/// A function of a [`Call`].
+#[derive(Clone, Copy)]
+pub enum Handler {
+    /// Answers at once.
+    Now(fn(&Call) -> Answer),
+    /// Waits for something. Write `Handler::Later(|call| Box::pin(place(call)))` with `async fn place(call: Call) -> Answer`.
+    Later(fn(Call) -> Later),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn wait(call: Call) -> Answer {
+        Ok(Response::json(call.body))
+    }
+
+    /// Rows are written as statics: this must compile, and is the form to copy.
+    static ROWS: &[Route] = &[
+        Route {
+            auth: Auth::Account(Permission::Trade),
+            orders: OrderCount::ONE,
+            ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(wait(call))))
+        },
+        Route {
+            weight: Weight::ByQuery(|query| if query.get("limit").is_some() { 5 } else { 1 }),
+            ..Route::new(Method::Get, "/api/v1/spot/depth", Handler::Now(|_| Ok(Response::json("{}"))))
+        },
+    ];
+
+    #[test]
+    fn a_weight_may_depend_on_the_query() {
+        let Weight::ByQuery(weight) = ROWS[1].weight else { panic!("a function") };
+        assert_eq!((weight(Query("limit=500")), weight(Query("symbol=A"))), (5, 1));
+        assert_eq!(ROWS[0].orders.ten_seconds, 1);
+    }
+}

@@ -1,0 +1,196 @@
+//! Refusals that the edge itself makes, before any handler: one closed list, spelled once per dialect.
+//!
+//! What a handler refuses belongs to its dialect, not here.
+
+use crate::api::Dialect;
+use crate::http::response::Error;
+use hyper::StatusCode;
+
+/// What an API key lacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// Permission to read.
+    Read,
+    /// Permission to trade.
+    Trade,
+    /// The route withdraws, which no API key may.
+    Withdraw,
+    /// The route is for logged-in wallets only.
+    LoginOnly,
+}
+
+/// Why the edge refused. Listed in the order in which the checks run (`spot.md` 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// 418: the address is banned until `until_ms` (UNIX), `retry_after_s` from now.
+    Banned {
+        /// End of the ban, UNIX milliseconds.
+        until_ms: i64,
+        /// The same from now, whole seconds, rounded up.
+        retry_after_s: u64,
+    },
+    /// 429: the weight of this minute is spent.
+    TooManyRequests {
+        /// The limit.
+        limit: u32,
+        /// Until the window ends, whole seconds, rounded up.
+        retry_after_s: u64,
+    },
+    /// 404: no such path.
+    NotFound,
+    /// 405: the path exists, the method does not.
+    MethodNotAllowed,
+    /// 413: the body is longer than allowed.
+    BodyTooLarge,
+    /// 408: the body did not arrive in time, or broke off.
+    BodyTimeout,
+    /// 401: no credential, or an unknown or disabled one.
+    Unauthorized,
+    /// 401: the token's time is over.
+    TokenExpired,
+    /// 403: a good credential that may not do this.
+    Forbidden(Denied),
+    /// 429: the account's orders of this window are spent.
+    TooManyOrders {
+        /// The limit.
+        limit: u32,
+        /// The window in seconds: 10 or 60.
+        window_s: u32,
+        /// Until the window ends, whole seconds, rounded up.
+        retry_after_s: u64,
+    },
+    /// 400: the body is no JSON object.
+    InvalidJson,
+    /// The handler did not finish in time: whether the request took effect is unknown.
+    Timeout,
+    /// 500: anything that should not happen.
+    Internal,
+}
+
+impl Fault {
+    /// The refusal as `dialect` spells it.
+    pub fn error(self, dialect: Dialect) -> Error {
+        match dialect {
+            Dialect::Spot => self.spot(),
+            Dialect::Fapi => self.fapi(),
+        }
+    }
+
+    /// `spot.md` 3.
+    fn spot(self) -> Error {
+        let (status, error) = match self {
+            Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, "BANNED"),
+            Fault::TooManyRequests { .. } | Fault::TooManyOrders { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED")
+            }
+            Fault::NotFound => (StatusCode::NOT_FOUND, "not found"),
+            Fault::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed"),
+            Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body too large"),
+            Fault::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "request timeout"),
+            Fault::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Fault::TokenExpired => (StatusCode::UNAUTHORIZED, "TOKEN_EXPIRED"),
+            Fault::Forbidden(Denied::Read) => {
+                (StatusCode::FORBIDDEN, "API Key permission denied: read not allowed")
+            }
+            Fault::Forbidden(Denied::Trade) => {
+                (StatusCode::FORBIDDEN, "API Key permission denied: trade not allowed")
+            }
+            Fault::Forbidden(Denied::Withdraw) => {
+                (StatusCode::FORBIDDEN, "API Key permission denied: withdraws not allowed")
+            }
+            Fault::Forbidden(Denied::LoginOnly) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
+            Fault::InvalidJson => (StatusCode::BAD_REQUEST, "invalid json"),
+            Fault::Timeout | Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        };
+        let error = Error::spot(status, error);
+        match self {
+            Fault::Banned { until_ms, retry_after_s } => error
+                .with_retry_after(retry_after_s)
+                .with_message(format!("this address is banned until {until_ms}")),
+            Fault::TooManyRequests { limit, retry_after_s } => error
+                .with_retry_after(retry_after_s)
+                .with_message(format!("the limit is a weight of {limit} per minute")),
+            Fault::TooManyOrders { limit, window_s, retry_after_s } => error
+                .with_retry_after(retry_after_s)
+                .with_message(format!("the limit is {limit} orders per {window_s} seconds")),
+            Fault::Forbidden(Denied::LoginOnly) => {
+                error.with_message("this route takes a login token, not an API key")
+            }
+            Fault::Timeout => {
+                error.with_message("no answer in time; the outcome is unknown, query before you retry")
+            }
+            _ => error,
+        }
+    }
+
+    /// `perpetual.md` 2 to 4.
+    fn fapi(self) -> Error {
+        let (status, code, msg) = match self {
+            Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, -1003, ""),
+            Fault::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, -1003, ""),
+            Fault::TooManyOrders { .. } => (StatusCode::TOO_MANY_REQUESTS, -1015, ""),
+            Fault::NotFound | Fault::MethodNotAllowed => {
+                (StatusCode::NOT_FOUND, -5000, "Path or method not found.")
+            }
+            Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, -1020, "This operation is not supported."),
+            Fault::BodyTimeout | Fault::Timeout => (
+                StatusCode::REQUEST_TIMEOUT,
+                -1007,
+                "Timeout waiting for response from backend server. Send status unknown; execution status unknown.",
+            ),
+            Fault::Unauthorized | Fault::TokenExpired | Fault::Forbidden(_) => {
+                (StatusCode::UNAUTHORIZED, -2015, "Invalid API-key, IP, or permissions for action.")
+            }
+            Fault::InvalidJson => (StatusCode::BAD_REQUEST, -1020, "This operation is not supported."),
+            Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, -1000, "Request occur unknown error."),
+        };
+        let error = Error::fapi(status, code, msg);
+        match self {
+            Fault::Banned { until_ms, retry_after_s } => error.with_retry_after(retry_after_s).with_text(format!(
+                "Way too many requests; IP banned until {until_ms}. Please use the websocket for live updates to avoid bans."
+            )),
+            Fault::TooManyRequests { limit, retry_after_s } => error.with_retry_after(retry_after_s).with_text(format!(
+                "Too many requests; current limit is {limit} requests per minute. Please use the websocket for live updates to avoid polling the API."
+            )),
+            Fault::TooManyOrders { limit, window_s: 60, retry_after_s } => error
+                .with_retry_after(retry_after_s)
+                .with_text(format!("Too many new orders; current limit is {limit} orders per 1 MINUTE.")),
+            Fault::TooManyOrders { limit, window_s, retry_after_s } => error.with_retry_after(retry_after_s).with_text(
+                format!("Too many new orders; current limit is {limit} orders per {window_s} SECOND."),
+            ),
+            _ => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_perpetual_dialect_are_those_of_its_specification() {
+        let cases = [
+            (
+                Fault::TooManyRequests { limit: 2400, retry_after_s: 3 },
+                r#"{"code":-1003,"msg":"Too many requests; current limit is 2400 requests per minute. Please use the websocket for live updates to avoid polling the API."}"#,
+            ),
+            (
+                Fault::TooManyOrders { limit: 300, window_s: 10, retry_after_s: 3 },
+                r#"{"code":-1015,"msg":"Too many new orders; current limit is 300 orders per 10 SECOND."}"#,
+            ),
+            (
+                Fault::TooManyOrders { limit: 1200, window_s: 60, retry_after_s: 3 },
+                r#"{"code":-1015,"msg":"Too many new orders; current limit is 1200 orders per 1 MINUTE."}"#,
+            ),
+            (
+                Fault::Banned { until_ms: 1_700_000_120_000, retry_after_s: 120 },
+                r#"{"code":-1003,"msg":"Way too many requests; IP banned until 1700000120000. Please use the websocket for live updates to avoid bans."}"#,
+            ),
+        ];
+        for (fault, body) in cases {
+            let error = fault.error(Dialect::Fapi);
+            assert_eq!(error.body(), body);
+            assert!(error.retry_after_s.is_some());
+        }
+    }
+}
