@@ -6,6 +6,7 @@
 //! ended orders is never used again: nothing here is fit for an exchange.
 
 use crate::op::{FillSum, Op, OpKind};
+use ringside_core::prefetch::prefetch;
 
 /// Ids must be below.
 pub const ORDERS: usize = 1 << 21;
@@ -99,6 +100,16 @@ impl Floor {
                     self.enter::<false>(op.order, op.level, op.quantity, rests, sum);
                 }
             }
+        }
+    }
+
+    /// Touches what `op` will need.
+    #[inline(always)]
+    pub fn hint(&self, op: &Op) {
+        prefetch(&self.orders[op.order as usize & ORDER_MASK]);
+        if op.kind != OpKind::Cancel {
+            let (own, key) = if op.is_buy { (0, mirrored(op.level)) } else { (1, op.level) };
+            prefetch(&self.sides[own].levels[key as usize & LEVEL_MASK]);
         }
     }
 

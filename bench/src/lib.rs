@@ -7,4 +7,6 @@
 pub mod data;
 pub mod floor;
 pub mod op;
+pub mod report;
+pub mod variant;
 pub mod workload;

@@ -2,9 +2,11 @@
 //!
 //! - [`command`], [`event`], [`reject`]: what goes in, what comes out, why not.
 //! - [`ids`], [`money`]: integers and their units.
+//! - [`prefetch`]: a cache hint.
 
 pub mod command;
 pub mod event;
 pub mod ids;
 pub mod money;
+pub mod prefetch;
 pub mod reject;
