@@ -51,7 +51,7 @@ impl Command {
     /// A command as a publisher makes it: not yet sequenced, source not yet filled in.
     #[inline]
     pub fn new<B: Body>(body: B) -> Command {
-        const { assert!(size_of::<B>() <= BODY_LEN && size_of::<B>() % 8 == 0) };
+        const { assert!(size_of::<B>() <= BODY_LEN && size_of::<B>().is_multiple_of(8)) };
         let mut command = Command {
             sequence: 0,
             time_ns: 0,

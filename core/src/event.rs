@@ -52,7 +52,7 @@ impl Event {
     /// The event of a payload.
     #[inline]
     pub fn new<P: Payload>(sequence: Sequence, time_ns: i64, index: u32, payload: P) -> Event {
-        const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>() % 8 == 0) };
+        const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>().is_multiple_of(8)) };
         let mut event =
             Event { sequence, time_ns, index, kind: P::KIND as u16, reserved: 0, payload: [0; PAYLOAD_LEN] };
         event.payload[..size_of::<P>()].copy_from_slice(payload.as_bytes());
