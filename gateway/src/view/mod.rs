@@ -1,0 +1,330 @@
+//! Everything that can be read, folded from the engine's events.
+//!
+//! Views do no I/O, ask no clock and never call the engine: the same events give the same views on every machine,
+//! live, in replay and on the follower. They name nothing but the core. Candles, tickers and positions are not here yet.
+
+pub mod account;
+pub mod audit;
+pub mod balance;
+mod chunked;
+pub mod codec;
+pub mod depth;
+pub mod history;
+pub mod idempotency;
+pub mod market;
+mod memory;
+pub mod order;
+
+use account::AccountView;
+use audit::AuditView;
+use balance::BalanceView;
+pub use codec::LoadError;
+use codec::{Reader, Writer};
+use depth::DepthView;
+use history::{HistoryStore, OrderQuery, Place, TradeRecord};
+use idempotency::IdempotencyView;
+use market::MarketView;
+pub use memory::MemoryHistory;
+use order::{OpenOrders, OrderRecord};
+use ringside_core::event::{self, Event, Kind};
+use ringside_core::ids::{OrderId, Sequence};
+use ringside_core::money::{Amount, notional};
+
+/// Version of the bytes of [`Views::save`].
+const FORMAT: u64 = 1;
+
+/// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
+pub struct Views {
+    accounts: AccountView,
+    markets: MarketView,
+    open: OpenOrders,
+    depth: DepthView,
+    balances: BalanceView,
+    idempotency: IdempotencyView,
+    audit: AuditView,
+    history: Box<dyn HistoryStore>,
+    sequence: Sequence,
+    time_ns: i64,
+    markets_changed: u64,
+    running: Running,
+}
+
+/// What is known of the command whose events are arriving.
+#[derive(Debug, Default)]
+struct Running {
+    order: Option<event::Order>,
+    trades: Vec<event::Trade>,
+    /// Quote the taker traded so far in this command.
+    taken: Amount,
+}
+
+impl Default for Views {
+    fn default() -> Views {
+        Views::new(Box::new(MemoryHistory::default()))
+    }
+}
+
+impl Views {
+    /// Views of a deployment where nothing has happened yet, with a store for history that is as empty.
+    pub fn new(history: Box<dyn HistoryStore>) -> Views {
+        Views {
+            accounts: AccountView::default(),
+            markets: MarketView::default(),
+            open: OpenOrders::default(),
+            depth: DepthView::default(),
+            balances: BalanceView::default(),
+            idempotency: IdempotencyView::default(),
+            audit: AuditView::default(),
+            history,
+            sequence: 0,
+            time_ns: 0,
+            markets_changed: 0,
+            running: Running::default(),
+        }
+    }
+
+    /// Accounts and wallets.
+    pub fn accounts(&self) -> &AccountView {
+        &self.accounts
+    }
+
+    /// Markets and assets.
+    pub fn markets(&self) -> &MarketView {
+        &self.markets
+    }
+
+    /// How many times a market or an asset changed: tells whether a copy of [`Views::markets`] is still good.
+    pub fn markets_changed(&self) -> u64 {
+        self.markets_changed
+    }
+
+    /// Resting orders.
+    pub fn open_orders(&self) -> &OpenOrders {
+        &self.open
+    }
+
+    /// Levels.
+    pub fn depth(&self) -> &DepthView {
+        &self.depth
+    }
+
+    /// Balances.
+    pub fn balances(&self) -> &BalanceView {
+        &self.balances
+    }
+
+    /// Outcomes of placements with idempotency keys.
+    pub fn idempotency(&self) -> &IdempotencyView {
+        &self.idempotency
+    }
+
+    /// Credits.
+    pub fn audit(&self) -> &AuditView {
+        &self.audit
+    }
+
+    /// Ended orders and trades.
+    pub fn history(&self) -> &dyn HistoryStore {
+        &*self.history
+    }
+
+    /// The last command whose events are all folded.
+    pub fn sequence(&self) -> Sequence {
+        self.sequence
+    }
+
+    /// Time of that command, nanoseconds of the UNIX epoch.
+    pub fn time_ns(&self) -> i64 {
+        self.time_ns
+    }
+
+    /// The order of an id, resting or ended.
+    pub fn order(&self, order: OrderId) -> Option<OrderRecord> {
+        self.open.get(order).copied().or_else(|| self.history.ended_order(order))
+    }
+
+    /// Carries a search for orders on by at most about `steps` rows.
+    pub fn search_orders(&self, search: &mut OrderSearch, steps: usize) {
+        let query = search.query;
+        let before = match search.place {
+            Place::Newest => OrderId::MAX,
+            Place::Before(order) => order,
+            Place::End => return,
+        };
+        let resting = query.status.is_none_or(|status| status.is_resting());
+        search.place = match query.status {
+            Some(status) if status.is_resting() => Place::End,
+            _ => self.history.ended_orders(&query, search.place, steps, &mut search.ended),
+        };
+        // Resting orders of the stretch of ids that the history has just been searched for.
+        let reached = match search.place {
+            Place::Before(order) => order,
+            _ if resting && search.ended.len() >= query.limit => search.ended.last().map_or(0, |order| order.order),
+            _ => 0,
+        };
+        if resting {
+            let stretch = self.open.of_account(query.account).rev().filter(|order| order.order < before);
+            let stretch = stretch.take_while(|order| order.order >= reached).filter(|order| query.matches(order));
+            search.open.extend(stretch.take(query.limit.saturating_sub(search.open.len())));
+        }
+        if search.ended.len() + search.open.len() >= query.limit {
+            search.place = Place::End;
+        }
+    }
+
+    /// Folds the next event. Events come in order, each command's whole; in between the views are not to be read.
+    pub fn fold(&mut self, event: &Event) {
+        match Kind::from_code(event.kind) {
+            Some(Kind::Trade) => self.each(event, Views::trade),
+            Some(Kind::Order) => self.each(event, Views::changed_order),
+            Some(Kind::Depth) => self.each(event, |views, _, depth| views.depth.changed(depth)),
+            Some(Kind::Balances) => {
+                self.each(event, |views, event, balances| views.balances.changed(balances, event.time_ns));
+            }
+            Some(Kind::AccountCreated) => self.each(event, |views, _, created| views.accounts.created(created)),
+            Some(Kind::AssetCreated) => self.each(event, |views, _, created| {
+                views.markets.asset_created(created);
+                views.markets_changed += 1;
+            }),
+            Some(Kind::Credited) => {
+                self.each(event, |views, event, credited| views.audit.credited(event, credited));
+            }
+            Some(Kind::Market) => self.each(event, |views, _, market| {
+                views.markets.changed(market);
+                views.markets_changed += 1;
+            }),
+            Some(Kind::StateHash) => {}
+            Some(Kind::Done) => self.each(event, Views::done),
+            None => panic!("views fold only events of their own version, not {event:?}"),
+        }
+    }
+
+    fn each<P: event::Payload>(&mut self, event: &Event, fold: impl FnOnce(&mut Views, &Event, &P)) {
+        if let Some(payload) = event.get::<P>() {
+            fold(self, event, payload);
+        }
+    }
+
+    fn trade(&mut self, event: &Event, trade: &event::Trade) {
+        self.running.trades.push(*trade);
+        self.running.taken += notional(trade.price, trade.quantity);
+        if let Some(ended) = self.open.traded(trade, event.time_ns) {
+            self.history.order(&ended);
+        }
+        self.history.trade(&TradeRecord::of_event(trade, event.time_ns));
+    }
+
+    fn changed_order(&mut self, event: &Event, order: &event::Order) {
+        let taken = match self.running.trades.last() {
+            Some(trade) if trade.taker_order == order.order => self.running.taken,
+            _ => 0,
+        };
+        let before = if order.is_new == 1 { None } else { self.open.get(order.order) };
+        let (traded, created_ns) = before.map_or((0, event.time_ns), |before| (before.traded, before.created_ns));
+        let record = OrderRecord::of_event(order, traded + taken, created_ns, event.time_ns);
+        if record.status.is_resting() {
+            self.open.put(record);
+        } else {
+            self.open.remove(record.order);
+        }
+        if order.is_new == 1 || !record.status.is_resting() {
+            self.history.order(&record);
+        }
+        if order.is_new == 1 {
+            self.running.order = Some(*order);
+        }
+    }
+
+    fn done(&mut self, event: &Event, done: &event::Done) {
+        let Running { order, trades, .. } = &self.running;
+        if done.idempotency_key != 0 {
+            self.idempotency.done(event, done, order.as_ref(), trades);
+        }
+        self.idempotency.advance(event.time_ns);
+        self.running.order = None;
+        self.running.trades.clear();
+        self.running.taken = 0;
+        self.sequence = event.sequence;
+        self.time_ns = event.time_ns;
+    }
+
+    /// Appends the views as bytes: versioned, compact, and equal for equal views. Only between commands.
+    pub fn save(&self, bytes: &mut Vec<u8>) {
+        assert!(self.running.trades.is_empty() && self.running.order.is_none(), "saved between commands");
+        let writer = &mut Writer(bytes);
+        writer.u64(FORMAT);
+        writer.u64(self.sequence);
+        writer.i64(self.time_ns);
+        self.accounts.save(writer);
+        self.markets.save(writer);
+        self.open.save(writer);
+        self.depth.save(writer);
+        self.balances.save(writer);
+        self.idempotency.save(writer);
+        self.audit.save(writer);
+        self.history.save(writer);
+    }
+
+    /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
+    /// changed, and the views are not to be used.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
+        let mut reader = Reader::new(bytes);
+        let found = reader.u64()?;
+        if found != FORMAT {
+            return Err(LoadError::Version { found, known: FORMAT });
+        }
+        let sequence = reader.u64()?;
+        let time_ns = reader.i64()?;
+        let accounts = AccountView::load(&mut reader)?;
+        let markets = MarketView::load(&mut reader)?;
+        let open = OpenOrders::load(&mut reader)?;
+        let depth = DepthView::load(&mut reader)?;
+        let balances = BalanceView::load(&mut reader)?;
+        let idempotency = IdempotencyView::load(&mut reader)?;
+        let audit = AuditView::load(&mut reader)?;
+        self.history.load(&mut reader)?;
+        reader.end()?;
+        self.accounts = accounts;
+        self.markets = markets;
+        self.open = open;
+        self.depth = depth;
+        self.balances = balances;
+        self.idempotency = idempotency;
+        self.audit = audit;
+        self.sequence = sequence;
+        self.time_ns = time_ns;
+        self.markets_changed += 1;
+        self.running = Running::default();
+        Ok(())
+    }
+}
+
+/// A search for orders of an account, newest placement first, over resting and ended ones alike. It is carried on in
+/// stretches, so that the views need not be held for all of it; each order is met once, as it is at that moment.
+#[derive(Clone, Debug)]
+pub struct OrderSearch {
+    query: OrderQuery,
+    place: Place,
+    ended: Vec<OrderRecord>,
+    open: Vec<OrderRecord>,
+}
+
+impl OrderSearch {
+    /// A search that has not begun.
+    pub fn new(query: OrderQuery) -> OrderSearch {
+        OrderSearch { query, place: Place::Newest, ended: Vec::new(), open: Vec::new() }
+    }
+
+    /// Whether all that was asked for is found.
+    pub fn is_done(&self) -> bool {
+        self.place == Place::End
+    }
+
+    /// What was found, newest placement first, at most the query's limit.
+    pub fn into_orders(mut self) -> Vec<OrderRecord> {
+        self.ended.append(&mut self.open);
+        self.ended.sort_unstable_by(|a, b| b.order.cmp(&a.order));
+        self.ended.truncate(self.query.limit);
+        self.ended
+    }
+}
