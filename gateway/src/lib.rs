@@ -8,4 +8,6 @@
 pub mod api;
 pub mod clock;
 pub mod config;
+pub mod dialect;
 pub mod http;
+pub mod view;

@@ -51,13 +51,13 @@ impl AccountView {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.addresses.len() - 1);
+        writer.count(self.addresses.len() - 1);
         self.addresses.iter().skip(1).for_each(|address| writer.fixed(address));
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<AccountView, LoadError> {
         let mut view = AccountView::default();
-        for account in 1..=reader.len()? {
+        for account in 1..=reader.count()? {
             let address = reader.fixed()?;
             let account = AccountId::try_from(account).map_err(|_| reader.bad("account"))?;
             view.created(&event::AccountCreated { address, account });

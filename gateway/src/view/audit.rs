@@ -47,7 +47,7 @@ impl AuditView {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.credits.len());
+        writer.count(self.credits.len());
         for credit in self.credits.iter() {
             writer.u64(credit.sequence);
             writer.i64(credit.time_ns);
@@ -60,7 +60,7 @@ impl AuditView {
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<AuditView, LoadError> {
         let mut view = AuditView::default();
-        for _ in 0..reader.len()? {
+        for _ in 0..reader.count()? {
             view.credits.push(CreditRecord {
                 sequence: reader.u64()?,
                 time_ns: reader.i64()?,

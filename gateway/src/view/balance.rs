@@ -74,9 +74,9 @@ impl BalanceView {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.accounts.len());
+        writer.count(self.accounts.len());
         for rows in &self.accounts {
-            writer.len(rows.len());
+            writer.count(rows.len());
             for row in rows {
                 writer.u64(row.asset.into());
                 writer.i128(row.available);
@@ -88,9 +88,9 @@ impl BalanceView {
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<BalanceView, LoadError> {
         let mut view = BalanceView::default();
-        for _ in 0..reader.len()? {
+        for _ in 0..reader.count()? {
             let mut rows = Vec::new();
-            for _ in 0..reader.len()? {
+            for _ in 0..reader.count()? {
                 let asset = reader.uint("asset")?;
                 let (available, frozen) = (reader.i128()?, reader.i128()?);
                 put(&mut rows, BalanceRow { available, frozen, changed_ns: reader.i64()?, asset });

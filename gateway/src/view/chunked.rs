@@ -62,7 +62,10 @@ impl<T> Chunked<T> {
     /// Number of leading rows for which `holds` is true, where it holds for a prefix of the list only.
     pub fn partition_point(&self, mut holds: impl FnMut(&T) -> bool) -> usize {
         let whole = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&mut holds));
-        whole * CHUNK + self.chunks.get(whole).map_or(0, |chunk| chunk.partition_point(holds))
+        match self.chunks.get(whole) {
+            Some(chunk) => whole * CHUNK + chunk.partition_point(holds),
+            None => self.len(),
+        }
     }
 }
 

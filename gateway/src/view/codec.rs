@@ -50,7 +50,7 @@ impl Writer<'_> {
     }
 
     /// A length or count.
-    pub fn len(&mut self, value: usize) {
+    pub fn count(&mut self, value: usize) {
         self.u64(value as u64);
     }
 
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A count of rows of at least one byte each, so that a false count cannot ask for more memory than there are bytes.
-    pub fn len(&mut self) -> Result<usize, LoadError> {
+    pub fn count(&mut self) -> Result<usize, LoadError> {
         let count = self.uint("count")?;
         if count > self.bytes.len() - self.at {
             return Err(self.bad("count"));
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(Reader::new(&[0x80]).u64(), Err(LoadError::Truncated { at: 1 }));
         assert_eq!(Reader::new(&[0xff; 20]).u64(), Err(LoadError::Value { what: "integer", at: 10 }));
         assert_eq!(Reader::new(&[0xff; 20]).i128(), Err(LoadError::Value { what: "integer", at: 19 }));
-        assert_eq!(Reader::new(&[200, 1, 0]).len(), Err(LoadError::Value { what: "count", at: 2 }));
+        assert_eq!(Reader::new(&[200, 1, 0]).count(), Err(LoadError::Value { what: "count", at: 2 }));
         assert_eq!(Reader::new(&[1, 2]).end(), Err(LoadError::Trailing { left: 2 }));
     }
 }

@@ -61,11 +61,11 @@ impl DepthView {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.books.len());
+        writer.count(self.books.len());
         for book in &self.books {
             writer.u64(book.update);
             for levels in [&book.bids, &book.asks] {
-                writer.len(levels.len());
+                writer.count(levels.len());
                 // Prices ascend, so their differences are short.
                 let mut last = 0;
                 for (price, total) in levels {
@@ -79,11 +79,11 @@ impl DepthView {
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<DepthView, LoadError> {
         let mut view = DepthView::default();
-        for _ in 0..reader.len()? {
+        for _ in 0..reader.count()? {
             let mut book = Book { update: reader.u64()?, ..Book::default() };
             for levels in [&mut book.bids, &mut book.asks] {
                 let mut price: Price = 0;
-                for _ in 0..reader.len()? {
+                for _ in 0..reader.count()? {
                     price = price.checked_add(reader.i64()?).ok_or_else(|| reader.bad("price"))?;
                     levels.insert(price, reader.i128()?);
                 }

@@ -233,7 +233,13 @@ pub trait HistoryStore: Send + Sync {
 
     /// Appends ended orders of an account to `orders`, newest placement first, from `place` on, until `orders` holds
     /// the query's limit or `steps` rows were looked at. Returns where it stopped; [`Place::Before`] counts order ids.
-    fn ended_orders(&self, query: &OrderQuery, place: Place, steps: usize, orders: &mut Vec<OrderRecord>) -> Place;
+    fn ended_orders(
+        &self,
+        query: &OrderQuery,
+        place: Place,
+        steps: usize,
+        orders: &mut Vec<OrderRecord>,
+    ) -> Place;
 
     /// Appends fills of an account to `fills`, newest first, in the manner of [`HistoryStore::ended_orders`].
     fn fills(&self, query: &FillQuery, place: Place, steps: usize, fills: &mut Vec<FillRecord>) -> Place;

@@ -65,10 +65,8 @@ impl IdempotencyView {
         trades: &[event::Trade],
     ) {
         let reject = done.rejected();
-        if matches!(
-            reject,
-            Some(Reject::Duplicate | Reject::IdempotencyReplay | Reject::IdempotencyConflict)
-        ) {
+        if matches!(reject, Some(Reject::Duplicate | Reject::IdempotencyReplay | Reject::IdempotencyConflict))
+        {
             return;
         }
         self.put(
@@ -105,10 +103,11 @@ impl IdempotencyView {
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         let kept = self.by_time.iter().filter_map(|(time_ns, account, key)| {
-            let outcome = self.outcomes.get(&(*account, *key)).filter(|outcome| outcome.time_ns == *time_ns)?;
+            let outcome =
+                self.outcomes.get(&(*account, *key)).filter(|outcome| outcome.time_ns == *time_ns)?;
             Some((*account, *key, outcome))
         });
-        writer.len(kept.clone().count());
+        writer.count(kept.clone().count());
         for (account, key, outcome) in kept {
             writer.u64(account.into());
             writer.fixed(&key.to_le_bytes());
@@ -116,16 +115,16 @@ impl IdempotencyView {
             writer.i64(outcome.time_ns);
             writer.u64(outcome.market.into());
             writer.u64(outcome.reject.map_or(0, |reject| reject.code().into()));
-            writer.len(usize::from(outcome.order.is_some()));
+            writer.count(usize::from(outcome.order.is_some()));
             outcome.order.iter().for_each(|order| writer.fixed(order.as_bytes()));
-            writer.len(outcome.trades.len());
+            writer.count(outcome.trades.len());
             outcome.trades.iter().for_each(|trade| writer.fixed(trade.as_bytes()));
         }
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<IdempotencyView, LoadError> {
         let mut view = IdempotencyView::default();
-        for _ in 0..reader.len()? {
+        for _ in 0..reader.count()? {
             let account = reader.uint("account")?;
             let key = u64::from_le_bytes(reader.fixed()?);
             let outcome = Outcome {
@@ -133,11 +132,11 @@ impl IdempotencyView {
                 time_ns: reader.i64()?,
                 market: reader.uint("market")?,
                 reject: Reject::from_code(reader.uint("reject")?),
-                order: match reader.len()? {
+                order: match reader.count()? {
                     0 => None,
                     _ => Some(record::<event::Order, { size_of::<event::Order>() }>(reader)?),
                 },
-                trades: (0..reader.len()?)
+                trades: (0..reader.count()?)
                     .map(|_| record::<event::Trade, { size_of::<event::Trade>() }>(reader))
                     .collect::<Result<_, _>>()?,
             };

@@ -157,9 +157,9 @@ impl MarketView {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.assets.len());
+        writer.count(self.assets.len());
         self.assets.iter().for_each(|name| writer.fixed(name));
-        writer.len(self.markets.len());
+        writer.count(self.markets.len());
         for market in &self.markets {
             writer.fixed(&market.symbol);
             writer.u64(market.base.into());
@@ -176,10 +176,10 @@ impl MarketView {
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<MarketView, LoadError> {
         let mut view = MarketView::default();
-        for _ in 0..reader.len()? {
+        for _ in 0..reader.count()? {
             view.assets.push(reader.fixed()?);
         }
-        for market in 0..reader.len()? {
+        for market in 0..reader.count()? {
             let symbol = reader.fixed()?;
             let base: AssetId = reader.uint("asset")?;
             let quote: AssetId = reader.uint("asset")?;

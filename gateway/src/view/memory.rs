@@ -33,7 +33,9 @@ const TRADE_BITS: u32 = 43;
 impl FillKey {
     fn new(trade: &TradeRecord, role: Role) -> FillKey {
         assert!(trade.market >> 20 == 0 && trade.trade >> TRADE_BITS == 0, "markets and trades fit a key");
-        FillKey(u64::from(trade.market) << (TRADE_BITS + 1) | trade.trade << 1 | u64::from(role == Role::Taker))
+        FillKey(
+            u64::from(trade.market) << (TRADE_BITS + 1) | trade.trade << 1 | u64::from(role == Role::Taker),
+        )
     }
 
     fn market(self) -> MarketId {
@@ -87,7 +89,13 @@ impl HistoryStore for MemoryHistory {
         self.orders.get(index).filter(|row| !row.status.is_resting()).copied()
     }
 
-    fn ended_orders(&self, query: &OrderQuery, place: Place, steps: usize, orders: &mut Vec<OrderRecord>) -> Place {
+    fn ended_orders(
+        &self,
+        query: &OrderQuery,
+        place: Place,
+        steps: usize,
+        orders: &mut Vec<OrderRecord>,
+    ) -> Place {
         let Some(list) = self.account_orders.get(query.account as usize) else { return Place::End };
         let created = |order: &OrderId| seconds(self.order_at(*order).created_ns);
         let first = list.partition_point(|order| created(order) < query.created.start_s);
@@ -144,41 +152,41 @@ impl HistoryStore for MemoryHistory {
     }
 
     fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.orders.len());
+        writer.count(self.orders.len());
         self.orders.iter().for_each(|order| order.save(writer));
-        writer.len(self.trades.len());
+        writer.count(self.trades.len());
         for trades in &self.trades {
-            writer.len(trades.len());
+            writer.count(trades.len());
             trades.iter().for_each(|trade| trade.save(writer));
         }
         // The accounts' lists of orders follow from the orders, but trades of several markets interleave in an
         // account's list of fills.
-        writer.len(self.account_fills.len());
+        writer.count(self.account_fills.len());
         for fills in &self.account_fills {
-            writer.len(fills.len());
+            writer.count(fills.len());
             fills.iter().for_each(|key| writer.u64(key.0));
         }
     }
 
     fn load(&mut self, reader: &mut Reader<'_>) -> Result<(), LoadError> {
         let mut loaded = MemoryHistory::default();
-        for order in 1..=reader.len()? as OrderId {
+        for order in 1..=reader.count()? as OrderId {
             let record = OrderRecord::load(reader)?;
             if record.order != order {
                 return Err(reader.bad("order id"));
             }
             loaded.order(&record);
         }
-        for market in 0..reader.len()? {
+        for market in 0..reader.count()? {
             let market = MarketId::try_from(market).map_err(|_| reader.bad("market"))?;
             let trades = list_of(&mut loaded.trades, market);
-            for trade in 1..=reader.len()? as TradeId {
+            for trade in 1..=reader.count()? as TradeId {
                 trades.push(TradeRecord::load(reader, market, trade)?);
             }
         }
-        for account in 0..reader.len()? {
+        for account in 0..reader.count()? {
             let account = AccountId::try_from(account).map_err(|_| reader.bad("account"))?;
-            for _ in 0..reader.len()? {
+            for _ in 0..reader.count()? {
                 let key = FillKey(reader.u64()?);
                 let trades = loaded.trades.get(key.market() as usize);
                 let index = (key.trade() as usize).wrapping_sub(1);

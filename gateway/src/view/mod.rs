@@ -6,7 +6,7 @@
 pub mod account;
 pub mod audit;
 pub mod balance;
-mod chunked;
+pub mod chunked;
 pub mod codec;
 pub mod depth;
 pub mod history;
@@ -159,12 +159,15 @@ impl Views {
         // Resting orders of the stretch of ids that the history has just been searched for.
         let reached = match search.place {
             Place::Before(order) => order,
-            _ if resting && search.ended.len() >= query.limit => search.ended.last().map_or(0, |order| order.order),
+            _ if resting && search.ended.len() >= query.limit => {
+                search.ended.last().map_or(0, |order| order.order)
+            }
             _ => 0,
         };
         if resting {
             let stretch = self.open.of_account(query.account).rev().filter(|order| order.order < before);
-            let stretch = stretch.take_while(|order| order.order >= reached).filter(|order| query.matches(order));
+            let stretch =
+                stretch.take_while(|order| order.order >= reached).filter(|order| query.matches(order));
             search.open.extend(stretch.take(query.limit.saturating_sub(search.open.len())));
         }
         if search.ended.len() + search.open.len() >= query.limit {
@@ -181,7 +184,9 @@ impl Views {
             Some(Kind::Balances) => {
                 self.each(event, |views, event, balances| views.balances.changed(balances, event.time_ns));
             }
-            Some(Kind::AccountCreated) => self.each(event, |views, _, created| views.accounts.created(created)),
+            Some(Kind::AccountCreated) => {
+                self.each(event, |views, _, created| views.accounts.created(created))
+            }
             Some(Kind::AssetCreated) => self.each(event, |views, _, created| {
                 views.markets.asset_created(created);
                 views.markets_changed += 1;
@@ -220,7 +225,8 @@ impl Views {
             _ => 0,
         };
         let before = if order.is_new == 1 { None } else { self.open.get(order.order) };
-        let (traded, created_ns) = before.map_or((0, event.time_ns), |before| (before.traded, before.created_ns));
+        let (traded, created_ns) =
+            before.map_or((0, event.time_ns), |before| (before.traded, before.created_ns));
         let record = OrderRecord::of_event(order, traded + taken, created_ns, event.time_ns);
         if record.status.is_resting() {
             self.open.put(record);
@@ -323,7 +329,7 @@ impl OrderSearch {
     /// What was found, newest placement first, at most the query's limit.
     pub fn into_orders(mut self) -> Vec<OrderRecord> {
         self.ended.append(&mut self.open);
-        self.ended.sort_unstable_by(|a, b| b.order.cmp(&a.order));
+        self.ended.sort_unstable_by_key(|order| std::cmp::Reverse(order.order));
         self.ended.truncate(self.query.limit);
         self.ended
     }

@@ -73,12 +73,7 @@ impl OrderRecord {
         writer.u64(self.order);
         writer.u64(self.account.into());
         writer.u64(self.market.into());
-        writer.fixed(&[
-            self.side as u8,
-            self.order_type as u8,
-            self.time_in_force as u8,
-            self.status as u8,
-        ]);
+        writer.fixed(&[self.side as u8, self.order_type as u8, self.time_in_force as u8, self.status as u8]);
         writer.u64(self.reject.map_or(0, |reject| reject.code().into()));
         writer.i64(self.price);
         writer.i64(self.quantity);
@@ -205,7 +200,7 @@ impl OpenOrders {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.len(self.index.len());
+        writer.count(self.index.len());
         for list in &self.by_account {
             list.iter().for_each(|(_, slot)| self.slots[*slot as usize].save(writer));
         }
@@ -213,7 +208,7 @@ impl OpenOrders {
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<OpenOrders, LoadError> {
         let mut view = OpenOrders::default();
-        for _ in 0..reader.len()? {
+        for _ in 0..reader.count()? {
             let record = OrderRecord::load(reader)?;
             if !record.status.is_resting() || view.index.contains_key(&record.order) {
                 return Err(reader.bad("open order"));
@@ -289,7 +284,7 @@ mod tests {
         view.put(order(2, 9));
         assert_eq!(ids(&view, 9), [1, 2, 3, 5]);
         assert_eq!(ids(&view, 8), [4]);
-        assert_eq!(ids(&view, 7), []);
+        assert_eq!(ids(&view, 7), [0; 0]);
         assert_eq!(view.len(), 5);
     }
 
@@ -315,7 +310,8 @@ mod tests {
         assert_eq!(view.traded(&trade, 2), None);
         let maker = *view.get(1).expect("it rests");
         assert_eq!((maker.filled, maker.status, maker.updated_ns), (3, OrderStatus::PartiallyFilled, 2));
-        let ended = view.traded(&event::Trade { quantity: 4, maker_filled: 1, ..trade }, 3).expect("it ended");
+        let ended =
+            view.traded(&event::Trade { quantity: 4, maker_filled: 1, ..trade }, 3).expect("it ended");
         assert_eq!((ended.filled, ended.status, ended.traded), (7, OrderStatus::Filled, notional(5, 7)));
         assert!(view.is_empty() && ids(&view, 9).is_empty());
     }

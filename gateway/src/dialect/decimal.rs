@@ -1,0 +1,298 @@
+//! Decimal text <-> scaled integers, exact both ways. No float, no rounding: text that does not fit is refused.
+//!
+//! In: `^[0-9]{1,20}(\.[0-9]{1,18})?$` (`spot.md` 1). Out: the shortest decimal form, no exponent, `0` for zero.
+
+use ringside_core::money::{AMOUNT_UNIT, Amount, FEE_RATE_ONE, FeeRate, MAX_ENTRY, Price, UNIT};
+
+/// Digits before and after the point that text may have.
+const WHOLE_DIGITS_MAX: usize = 20;
+const FRACTION_DIGITS_MAX: usize = 18;
+
+/// Text as an amount in steps of 10^-18. Never negative, below 10^38.
+pub fn parse_amount(text: &[u8]) -> Option<Amount> {
+    let (whole, fraction) = parse(text)?;
+    Some(whole as i128 * AMOUNT_UNIT + i128::from(fraction))
+}
+
+/// Text as a price or quantity in steps of 10^-8: at most 8 decimals after trailing zeros are cut, at most
+/// [`MAX_ENTRY`]. May be zero.
+pub fn parse_entry(text: &[u8]) -> Option<Price> {
+    const STEP: u64 = (AMOUNT_UNIT / UNIT as i128) as u64;
+    let (whole, fraction) = parse(text)?;
+    if !fraction.is_multiple_of(STEP) {
+        return None;
+    }
+    let value = whole.checked_mul(UNIT as u128)? + u128::from(fraction / STEP);
+    i64::try_from(value).ok().filter(|value| *value <= MAX_ENTRY)
+}
+
+/// Text as a fee rate: basis points with at most 2 decimals, at most 10000.
+pub fn parse_bps(text: &[u8]) -> Option<FeeRate> {
+    const STEP: u64 = AMOUNT_UNIT as u64 / 100;
+    let (whole, fraction) = parse(text)?;
+    if !fraction.is_multiple_of(STEP) {
+        return None;
+    }
+    let value = whole.checked_mul(100)? + u128::from(fraction / STEP);
+    u32::try_from(value).ok().filter(|value| *value <= FEE_RATE_ONE)
+}
+
+/// The whole part, and the fraction in steps of 10^-18.
+fn parse(text: &[u8]) -> Option<(u128, u64)> {
+    let point = text.iter().position(|byte| *byte == b'.');
+    let (whole, fraction) = match point {
+        Some(point) => (&text[..point], &text[point + 1..]),
+        None => (text, &b"0"[..]),
+    };
+    if !(1..=WHOLE_DIGITS_MAX).contains(&whole.len()) || !(1..=FRACTION_DIGITS_MAX).contains(&fraction.len())
+    {
+        return None;
+    }
+    // 19 digits fit 64 bits; only the twentieth needs more.
+    let (head, tail) = whole.split_at(whole.len().min(19));
+    let mut value = u128::from(digits(head)?);
+    for digit in tail {
+        value = value * 10 + u128::from(digits(&[*digit])?);
+    }
+    Some((value, digits(fraction)? * POWERS[FRACTION_DIGITS_MAX - fraction.len()]))
+}
+
+/// Up to 19 digits as an integer.
+fn digits(text: &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
+}
+
+/// Powers of ten.
+const POWERS: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut index = 1;
+    while index < 20 {
+        powers[index] = powers[index - 1] * 10;
+        index += 1;
+    }
+    powers
+};
+
+/// Appends an amount given in steps of 10^-18.
+pub fn write_amount(out: &mut Vec<u8>, amount: Amount) {
+    if amount < 0 {
+        out.push(b'-');
+    }
+    let magnitude = amount.unsigned_abs();
+    match u64::try_from(magnitude) {
+        Ok(small) => write_parts(out, small / AMOUNT_UNIT as u64, small % AMOUNT_UNIT as u64, 18),
+        Err(_) => {
+            write_u128(out, magnitude / AMOUNT_UNIT as u128);
+            write_fraction(out, (magnitude % AMOUNT_UNIT as u128) as u64, 18);
+        }
+    }
+}
+
+/// Appends a price or quantity given in steps of 10^-8.
+pub fn write_entry(out: &mut Vec<u8>, value: Price) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    let magnitude = value.unsigned_abs();
+    write_parts(out, magnitude / UNIT as u64, magnitude % UNIT as u64, 8);
+}
+
+/// Appends a sum of quantities, each in steps of 10^-8; it may exceed 64 bits.
+pub fn write_total(out: &mut Vec<u8>, total: i128) {
+    match i64::try_from(total) {
+        Ok(total) => write_entry(out, total),
+        Err(_) => {
+            if total < 0 {
+                out.push(b'-');
+            }
+            let magnitude = total.unsigned_abs();
+            write_u128(out, magnitude / UNIT as u128);
+            write_fraction(out, (magnitude % UNIT as u128) as u64, 8);
+        }
+    }
+}
+
+/// Appends a fee rate as basis points.
+pub fn write_bps(out: &mut Vec<u8>, rate: FeeRate) {
+    write_parts(out, u64::from(rate / 100), u64::from(rate % 100), 2);
+}
+
+fn write_parts(out: &mut Vec<u8>, whole: u64, fraction: u64, decimals: usize) {
+    write_u64(out, whole);
+    write_fraction(out, fraction, decimals);
+}
+
+/// Appends `fraction` as that many decimals without trailing zeros; nothing for zero.
+fn write_fraction(out: &mut Vec<u8>, mut fraction: u64, decimals: usize) {
+    if fraction == 0 {
+        return;
+    }
+    out.push(b'.');
+    let start = out.len();
+    out.resize(start + decimals, b'0');
+    for place in out[start..].iter_mut().rev() {
+        *place = b'0' + (fraction % 10) as u8;
+        fraction /= 10;
+    }
+    let zeros = out.iter().rev().take_while(|byte| **byte == b'0').count();
+    out.truncate(out.len() - zeros);
+}
+
+/// Appends an unsigned integer.
+pub fn write_u64(out: &mut Vec<u8>, mut value: u64) {
+    let mut buffer = [0; 20];
+    let mut start = buffer.len();
+    loop {
+        start -= 1;
+        buffer[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&buffer[start..]);
+}
+
+/// Appends a signed integer.
+pub fn write_i64(out: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    write_u64(out, value.unsigned_abs());
+}
+
+fn write_u128(out: &mut Vec<u8>, value: u128) {
+    const CUT: u128 = 10_000_000_000_000_000_000;
+    match u64::try_from(value) {
+        Ok(small) => write_u64(out, small),
+        Err(_) => {
+            write_u128(out, value / CUT);
+            let start = out.len();
+            write_u64(out, (value % CUT) as u64);
+            let missing = 19 - (out.len() - start);
+            out.splice(start..start, std::iter::repeat_n(b'0', missing));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rust_decimal::Decimal;
+    use std::str::FromStr;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("digits")
+    }
+
+    #[test]
+    fn entries_at_the_edges() {
+        let cases: [(&str, Option<i64>); 22] = [
+            ("0", Some(0)),
+            ("0.0", Some(0)),
+            ("00000000000000000001", Some(UNIT)),
+            ("1", Some(UNIT)),
+            ("0.00000001", Some(1)),
+            ("0.000000010000000000", Some(1)),
+            ("0.000000001", None),
+            ("0.000000010000000001", None),
+            ("92233720368", Some(MAX_ENTRY)),
+            ("92233720368.000000000000000000", Some(MAX_ENTRY)),
+            ("92233720368.00000001", None),
+            ("92233720369", None),
+            ("99999999999999999999", None),
+            ("000000000000000000001", None),
+            ("", None),
+            (".", None),
+            (".5", None),
+            ("5.", None),
+            ("1e5", None),
+            ("-1", None),
+            ("+1", None),
+            ("1.0000000000000000000", None),
+        ];
+        for (text, value) in cases {
+            assert_eq!(parse_entry(text.as_bytes()), value, "{text:?}");
+        }
+        for text in [" 1", "1 ", "1,0", "1_0", "0x1", "NaN", "１", "1.2.3", "1\0"] {
+            assert_eq!(parse_entry(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_at_the_edges() {
+        let largest = "99999999999999999999.999999999999999999";
+        assert_eq!(parse_amount(largest.as_bytes()), Some(10i128.pow(38) - 1));
+        assert_eq!(written(|out| write_amount(out, 10i128.pow(38) - 1)), largest);
+        assert_eq!(parse_amount(b"0.000000000000000001"), Some(1));
+        assert_eq!(parse_amount(b"0.0000000000000000001"), None);
+        assert_eq!(written(|out| write_amount(out, 0)), "0");
+        assert_eq!(written(|out| write_amount(out, -1)), "-0.000000000000000001");
+        assert_eq!(written(|out| write_amount(out, 25 * AMOUNT_UNIT)), "25");
+        assert_eq!(written(|out| write_amount(out, i128::MAX)), "170141183460469231731.687303715884105727");
+        assert_eq!(written(|out| write_total(out, i128::from(i64::MAX) + 1)), "92233720368.54775808");
+        assert_eq!(written(|out| write_total(out, 10i128.pow(28))), "100000000000000000000");
+        assert_eq!(written(|out| write_entry(out, 12_370_000_000)), "123.7");
+        assert_eq!(written(|out| write_i64(out, i64::MIN)), "-9223372036854775808");
+    }
+
+    #[test]
+    fn rates_have_two_decimals() {
+        for (text, rate) in [("0", Some(0)), ("5", Some(500)), ("0.01", Some(1)), ("10000", Some(1_000_000))]
+        {
+            assert_eq!(parse_bps(text.as_bytes()), rate);
+            assert_eq!(written(|out| write_bps(out, rate.expect("a rate"))), text);
+        }
+        for text in ["10000.01", "0.001", "-1", "1e2", "99999999999999999999"] {
+            assert_eq!(parse_bps(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(written(|out| write_bps(out, 1050)), "10.5");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_parse_or_are_refused(text in prop::collection::vec(any::<u8>(), 0..48)) {
+            let _ = (parse_amount(&text), parse_entry(&text), parse_bps(&text));
+        }
+
+        #[test]
+        fn digits_and_points_are_judged_as_the_rule_says(text in "[0-9.]{0,24}") {
+            let rule = text.split_once('.').map_or((text.as_str(), "0"), |parts| parts);
+            let fits = (1..=20).contains(&rule.0.len()) && (1..=18).contains(&rule.1.len()) && !rule.1.contains('.');
+            prop_assert_eq!(parse_amount(text.as_bytes()).is_some(), fits);
+        }
+
+        #[test]
+        fn amounts_agree_with_another_implementation(value in 0i128..79_228_162_514_264_337_593_543_950_335) {
+            let text = written(|out| write_amount(out, value));
+            prop_assert_eq!(parse_amount(text.as_bytes()), Some(value));
+            let other = Decimal::from_str(&text).expect("a decimal");
+            prop_assert_eq!(other, Decimal::from_i128_with_scale(value, 18));
+            prop_assert_eq!(other.normalize().to_string(), text);
+        }
+
+        #[test]
+        fn entries_agree_with_another_implementation(value in 0i64..=MAX_ENTRY) {
+            let text = written(|out| write_entry(out, value));
+            prop_assert_eq!(parse_entry(text.as_bytes()), Some(value));
+            prop_assert_eq!(Decimal::from_i128_with_scale(value.into(), 8).normalize().to_string(), text);
+            prop_assert_eq!(written(|out| write_total(out, value.into())), written(|out| write_entry(out, value)));
+        }
+
+        #[test]
+        fn wide_integers_are_written_whole(value in any::<u128>()) {
+            prop_assert_eq!(written(|out| write_u128(out, value)), value.to_string());
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The spot dialect (`spot.md`): requests into commands and queries, views and events into JSON.
+
+pub mod admin;
+pub mod decode;
+pub mod encode;
+pub mod id;
+pub mod refusal;
+pub mod words;

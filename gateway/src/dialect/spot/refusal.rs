@@ -1,0 +1,137 @@
+//! Refusals of the spot dialect: status and string of `spot.md` 3, each stated once.
+
+use ringside_core::reject::Reject;
+
+/// One refusal: the HTTP status and the exact `error` string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// The string.
+    pub error: &'static str,
+}
+
+const fn refusal(status: u16, error: &'static str) -> Refusal {
+    Refusal { status, error }
+}
+
+/// 400.
+pub const SYMBOL_REQUIRED: Refusal = refusal(400, "symbol required");
+/// 400.
+pub const INVALID_LIMIT: Refusal = refusal(400, "invalid limit");
+/// 400.
+pub const INVALID_STATUS: Refusal = refusal(400, "invalid status");
+/// 400.
+pub const INVALID_RANGE: Refusal = refusal(400, "invalid range");
+/// 400.
+pub const INVALID_SIDE: Refusal = refusal(400, "invalid side");
+/// 400.
+pub const INVALID_TYPE: Refusal = refusal(400, "invalid type");
+/// 400.
+pub const INVALID_TIF: Refusal = refusal(400, "invalid tif");
+/// 400.
+pub const INVALID_PRICE: Refusal = refusal(400, "invalid price");
+/// 400.
+pub const INVALID_QUANTITY: Refusal = refusal(400, "invalid quantity");
+/// 400.
+pub const INVALID_QUOTE_QUANTITY: Refusal = refusal(400, "invalid quote_quantity");
+/// 400.
+pub const INVALID_AMOUNT: Refusal = refusal(400, "invalid amount");
+/// 400.
+pub const INVALID_ID: Refusal = refusal(400, "invalid id");
+/// 400. The specification names the form of the header but no string.
+pub const INVALID_IDEMPOTENCY_KEY: Refusal = refusal(400, "invalid idempotency key");
+/// 400.
+pub const QUOTE_QUANTITY_REQUIRED: Refusal = refusal(400, "quote_quantity required for market buy");
+/// 400.
+pub const QUANTITY_REQUIRED: Refusal = refusal(400, "quantity required for limit/market sell");
+/// 400.
+pub const PRICE_REQUIRED: Refusal = refusal(400, "price required for limit");
+/// 400: a symbol that no market can have.
+pub const MARKET_MALFORMED: Refusal = refusal(400, "MARKET_NOT_FOUND");
+/// 404: a symbol that no market has.
+pub const MARKET_NOT_FOUND: Refusal = refusal(404, "MARKET_NOT_FOUND");
+/// 409.
+pub const MARKET_HALTED: Refusal = refusal(409, "MARKET_HALTED");
+/// 410.
+pub const MARKET_DELISTED: Refusal = refusal(410, "MARKET_DELISTED");
+/// 409.
+pub const MARKET_EXISTS: Refusal = refusal(409, "MARKET_EXISTS");
+/// 409.
+pub const IDEMPOTENCY_CONFLICT: Refusal = refusal(409, "IDEMPOTENCY_CONFLICT");
+/// 403.
+pub const FORBIDDEN: Refusal = refusal(403, "FORBIDDEN");
+/// 404.
+pub const ORDER_NOT_FOUND: Refusal = refusal(404, "ORDER_NOT_FOUND");
+/// 404.
+pub const DISABLED: Refusal = refusal(404, "DISABLED");
+/// 400; the token follows.
+pub const UNSUPPORTED_TOKEN: Refusal = refusal(400, "unsupported token: ");
+/// 500: handed to the engine, and the journal has not confirmed it.
+pub const DB_ERROR: Refusal = refusal(500, "DB_ERROR");
+/// 500: cannot happen.
+pub const INTERNAL: Refusal = refusal(500, "internal");
+/// 503: there is no engine, or it has stopped.
+pub const ENGINE_DISABLED: Refusal = refusal(503, "spot trading disabled (engine not started)");
+/// 503: the queue is full.
+pub const ENGINE_BUSY: Refusal = refusal(503, "ENGINE_BUSY");
+/// 503: recovery runs.
+pub const ENGINE_RESTARTING: Refusal = refusal(503, "ENGINE_RESTARTING");
+
+/// How a reject of the engine is answered on routes that place and cancel.
+pub const fn of_reject(reject: Reject) -> Refusal {
+    match reject {
+        // The gateway sends neither unknown bytes nor a number twice, and answers a replay from the first outcome.
+        Reject::Malformed | Reject::Duplicate | Reject::IdempotencyReplay => INTERNAL,
+        Reject::IdempotencyConflict => IDEMPOTENCY_CONFLICT,
+        // A credential names an account that exists; the engine and the credential then speak of other journals.
+        Reject::AccountNotFound => refusal(401, "UNAUTHORIZED"),
+        Reject::MarketNotFound => MARKET_NOT_FOUND,
+        Reject::MarketDelisted => MARKET_DELISTED,
+        Reject::MarketHalted => MARKET_HALTED,
+        Reject::MarketExists => MARKET_EXISTS,
+        Reject::InvalidPrice => INVALID_PRICE,
+        Reject::InvalidQuantity | Reject::InvalidAmend => INVALID_QUANTITY,
+        Reject::InvalidQuoteQuantity => INVALID_QUOTE_QUANTITY,
+        Reject::InvalidAmount => INVALID_AMOUNT,
+        Reject::InvalidTick => refusal(400, "INVALID_TICK"),
+        Reject::InvalidLot => refusal(400, "INVALID_LOT"),
+        Reject::BelowMinNotional => refusal(400, "BELOW_MIN_NOTIONAL"),
+        Reject::InsufficientBalance => refusal(400, "INSUFFICIENT_BALANCE"),
+        Reject::TooManyOpenOrders => refusal(400, "too many open orders"),
+        Reject::PostOnlyWouldCross => refusal(400, "POST_ONLY_REJECT"),
+        Reject::SelfTrade => refusal(400, "SELF_TRADE"),
+        // No spot order asks for fill-or-kill.
+        Reject::FillOrKill => INVALID_TIF,
+        Reject::OrderNotFound => ORDER_NOT_FOUND,
+        Reject::NotOwner => FORBIDDEN,
+    }
+}
+
+/// `reject_reason` of a stored rejected order.
+pub const fn reason(reject: Reject) -> &'static str {
+    of_reject(reject).error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_rejections_answer_400_with_the_names_of_the_specification() {
+        let stored: Vec<_> = Reject::ALL.into_iter().filter(|reject| reject.stores_order()).collect();
+        let names: Vec<_> = stored.iter().map(|reject| reason(*reject)).collect();
+        assert_eq!(
+            names,
+            [
+                "INVALID_TICK",
+                "INVALID_LOT",
+                "BELOW_MIN_NOTIONAL",
+                "INSUFFICIENT_BALANCE",
+                "POST_ONLY_REJECT",
+                "SELF_TRADE"
+            ]
+        );
+        assert!(stored.iter().all(|reject| of_reject(*reject).status == 400));
+    }
+}
