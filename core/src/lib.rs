@@ -2,17 +2,34 @@
 //!
 //! - [`command`], [`event`], [`reject`]: what goes in, what comes out, why not.
 //! - [`ids`], [`money`]: integers and their units.
+//! - [`engine`]: all state, and `apply`. Below it, unseen from outside: `market` (rules, book, where accounts stand),
+//!   `book` (levels and queues), `order`, `matching` (the price-time loop), `stp`, `risk` (what a fill costs),
+//!   `account` (who holds what), `time`.
+//! - [`snapshot`] and `state_hash`: the state as canonical bytes.
 //! - [`prefetch`]: a cache hint.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
 //! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these four.
 
+mod account;
 pub mod agent;
+mod book;
 pub mod command;
+pub mod engine;
 pub mod event;
 pub mod gate;
 pub mod ids;
+mod market;
+mod matching;
 pub mod money;
+mod order;
 pub mod pin;
 pub mod prefetch;
 pub mod reject;
 pub mod ring;
+mod risk;
+pub mod snapshot;
+mod state_hash;
+mod stp;
+mod time;
+
+pub use engine::{Engine, EngineConfig};

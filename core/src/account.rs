@@ -1,0 +1,290 @@
+//! Accounts: addresses, and what each holds of each asset. It moves no money of its own accord; `risk` does.
+
+use crate::ids::{AccountId, Address, AssetId, AssetName, FEE_ACCOUNT};
+use crate::money::Amount;
+
+/// Values by account, in chunks that are made where they are written. What was never written is the default.
+pub(crate) struct Sparse<T, const CHUNK: usize> {
+    chunks: Vec<Option<Box<[T; CHUNK]>>>,
+    default: T,
+}
+
+impl<T: Default, const CHUNK: usize> Default for Sparse<T, CHUNK> {
+    fn default() -> Self {
+        Sparse { chunks: Vec::new(), default: T::default() }
+    }
+}
+
+impl<T: Copy + Default, const CHUNK: usize> Sparse<T, CHUNK> {
+    #[inline(always)]
+    pub(crate) fn get(&self, account: AccountId) -> T {
+        *self.hint(account).unwrap_or(&self.default)
+    }
+
+    #[inline(always)]
+    pub(crate) fn hint(&self, account: AccountId) -> Option<&T> {
+        const { assert!(CHUNK.is_power_of_two()) };
+        match self.chunks.get(account as usize / CHUNK) {
+            Some(Some(chunk)) => Some(&chunk[account as usize % CHUNK]),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut T {
+        let place = account as usize / CHUNK;
+        if !matches!(self.chunks.get(place), Some(Some(_))) {
+            self.make(place);
+        }
+        match &mut self.chunks[place] {
+            Some(chunk) => &mut chunk[account as usize % CHUNK],
+            None => unreachable!("just made"),
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, place: usize) {
+        if self.chunks.len() <= place {
+            self.chunks.resize_with(place + 1, || None);
+        }
+        let chunk: Box<[T; CHUNK]> = match vec![T::default(); CHUNK].into_boxed_slice().try_into() {
+            Ok(chunk) => chunk,
+            Err(_) => unreachable!("the vector has CHUNK elements"),
+        };
+        self.chunks[place] = Some(chunk);
+    }
+
+    /// All values of the chunks that exist, by account.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (AccountId, &T)> + '_ {
+        self.chunks.iter().enumerate().filter_map(|(place, chunk)| Some((place, chunk.as_ref()?))).flat_map(
+            |(place, chunk)| {
+                let first = place * CHUNK;
+                chunk.iter().enumerate().map(move |(offset, value)| ((first + offset) as AccountId, value))
+            },
+        )
+    }
+}
+
+/// What an account holds of an asset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Balance {
+    /// Free.
+    pub(crate) available: Amount,
+    /// Reserved for open orders.
+    pub(crate) frozen: Amount,
+}
+
+impl Balance {
+    /// Takes from what is free. The caller has checked that it is there.
+    #[inline]
+    pub(crate) fn pay(&mut self, amount: Amount) {
+        assert!(0 <= amount && amount <= self.available, "paid more than was available");
+        self.available -= amount;
+    }
+
+    /// Takes from what is reserved.
+    #[inline]
+    pub(crate) fn pay_frozen(&mut self, amount: Amount) {
+        assert!(0 <= amount && amount <= self.frozen, "paid more than was frozen");
+        self.frozen -= amount;
+    }
+
+    /// Adds to what is free; the sum is bounded by what was credited of the asset.
+    #[inline]
+    pub(crate) fn receive(&mut self, amount: Amount) {
+        assert!(amount >= 0, "received less than nothing");
+        self.available += amount;
+    }
+
+    /// Reserves.
+    #[inline]
+    pub(crate) fn freeze(&mut self, amount: Amount) {
+        self.pay(amount);
+        self.frozen += amount;
+    }
+
+    /// Gives back what was reserved.
+    #[inline]
+    pub(crate) fn unfreeze(&mut self, amount: Amount) {
+        self.pay_frozen(amount);
+        self.available += amount;
+    }
+}
+
+/// Two neighbouring assets of one account: one cache line, so that the first market's base and quote share it.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Pair([Balance; 2]);
+
+const _: () = assert!(size_of::<Pair>() == 64);
+
+/// What every account holds.
+#[derive(Default)]
+pub(crate) struct Balances {
+    /// By asset / 2.
+    pairs: Vec<Sparse<Pair, 1024>>,
+}
+
+impl Balances {
+    /// Makes room for assets below `count`.
+    pub(crate) fn ensure(&mut self, count: usize) {
+        while self.pairs.len() * 2 < count {
+            self.pairs.push(Sparse::default());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, account: AccountId, asset: AssetId) -> Balance {
+        self.pairs[asset as usize / 2].get(account).0[asset as usize % 2]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, account: AccountId, asset: AssetId) -> &mut Balance {
+        &mut self.pairs[asset as usize / 2].get_mut(account).0[asset as usize % 2]
+    }
+
+    pub(crate) fn hint(&self, account: AccountId, asset: AssetId) -> Option<&Balance> {
+        self.pairs.get(asset as usize / 2)?.hint(account).map(|pair| &pair.0[asset as usize % 2])
+    }
+
+    /// Balances that are not zero, by account, of one asset.
+    pub(crate) fn iter(&self, asset: AssetId) -> impl Iterator<Item = (AccountId, Balance)> + '_ {
+        self.pairs[asset as usize / 2]
+            .iter()
+            .map(move |(account, pair)| (account, pair.0[asset as usize % 2]))
+            .filter(|(_, balance)| *balance != Balance::default())
+    }
+}
+
+/// An asset.
+#[derive(Clone, Copy)]
+pub(crate) struct Asset {
+    pub(crate) name: AssetName,
+    /// Sum of all credits: what the balances of all accounts add up to.
+    pub(crate) credited: Amount,
+}
+
+/// Addresses and their accounts.
+pub(crate) struct Accounts {
+    addresses: Vec<Box<[Address; ADDRESSES]>>,
+    count: u32,
+    /// Open addressing: account + 1, 0 for a free cell. No account is ever removed.
+    cells: Vec<u32>,
+}
+
+/// Addresses allocated together.
+const ADDRESSES: usize = 1024;
+
+impl Accounts {
+    /// The fee account alone, with memory for `capacity` accounts.
+    pub(crate) fn new(capacity: usize) -> Accounts {
+        let mut accounts = Accounts {
+            addresses: Vec::with_capacity(capacity / ADDRESSES + 1),
+            count: 0,
+            cells: vec![0; (capacity * 2).next_power_of_two().max(64)],
+        };
+        let fee_account = accounts.find_or_make([0; 20]).0;
+        assert_eq!(fee_account, FEE_ACCOUNT);
+        accounts
+    }
+
+    /// Count of accounts; ids are below it.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether there is such an account.
+    #[inline(always)]
+    pub(crate) fn exists(&self, account: AccountId) -> bool {
+        account < self.count
+    }
+
+    pub(crate) fn address(&self, account: AccountId) -> &Address {
+        &self.addresses[account as usize / ADDRESSES][account as usize % ADDRESSES]
+    }
+
+    fn probe(&self, address: &Address) -> usize {
+        let mask = self.cells.len() - 1;
+        let mut cell = hash(address) as usize & mask;
+        while self.cells[cell] != 0 && self.address(self.cells[cell] - 1) != address {
+            cell = (cell + 1) & mask;
+        }
+        cell
+    }
+
+    pub(crate) fn find(&self, address: &Address) -> Option<AccountId> {
+        self.cells[self.probe(address)].checked_sub(1)
+    }
+
+    /// The account of an address, and whether it was made just now.
+    pub(crate) fn find_or_make(&mut self, address: Address) -> (AccountId, bool) {
+        if let Some(account) = self.find(&address) {
+            return (account, false);
+        }
+        let account = self.count;
+        assert!(account < u32::MAX - 1, "account ids are used up");
+        if account as usize / ADDRESSES == self.addresses.len() {
+            self.addresses.push(Box::new([[0; 20]; ADDRESSES]));
+        }
+        self.addresses[account as usize / ADDRESSES][account as usize % ADDRESSES] = address;
+        self.count += 1;
+        if self.count as usize * 2 > self.cells.len() {
+            self.cells = vec![0; self.cells.len() * 2];
+            for account in 0..self.count {
+                let cell = self.probe(self.address(account));
+                self.cells[cell] = account + 1;
+            }
+        } else {
+            let cell = self.probe(&address);
+            self.cells[cell] = account + 1;
+        }
+        (account, true)
+    }
+}
+
+/// Spreads an address; fixed, so that every engine behaves alike.
+fn hash(address: &Address) -> u64 {
+    let word = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&address[at..at + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    let product = |a: u64, b: u64| {
+        let wide = u128::from(a) * u128::from(b);
+        wide as u64 ^ (wide >> 64) as u64
+    };
+    let first = product(word(0) ^ 0x9e37_79b9_7f4a_7c15, word(8) ^ 0xd6e8_feb8_6659_fd93);
+    product(first ^ 0xa076_1d64_78bd_642f, word(12) ^ 0xe703_7ed1_a0b4_28db)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_account() {
+        let mut accounts = Accounts::new(0);
+        let address = |n: u32| {
+            let mut address = [7; 20];
+            address[..4].copy_from_slice(&n.to_le_bytes());
+            address
+        };
+        for n in 0..5_000 {
+            assert_eq!(accounts.find_or_make(address(n)), (n + 1, true));
+        }
+        for n in 0..5_000 {
+            assert_eq!(accounts.find_or_make(address(n)), (n + 1, false));
+            assert_eq!(accounts.address(n + 1), &address(n));
+        }
+        assert_eq!(accounts.find(&address(5_000)), None);
+        assert_eq!(accounts.find(&[0; 20]), Some(FEE_ACCOUNT));
+    }
+
+    #[test]
+    #[should_panic(expected = "paid more than was available")]
+    fn a_balance_does_not_go_below_zero() {
+        Balance { available: 5, frozen: 9 }.freeze(6);
+    }
+}

@@ -1,0 +1,168 @@
+//! Orders that end on request or shrink: cancel, cancel-all, amend.
+
+use super::emit::Emitter;
+use super::{Engine, Outcome};
+use crate::book::pool::NONE;
+use crate::command::{AmendOrder, CancelAll, CancelOrder, MarketKind, OrderStatus, Side};
+use crate::event::Sink;
+use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
+use crate::market::Market;
+use crate::matching::Settlement;
+use crate::reject::Reject;
+use crate::risk::Risk;
+use crate::risk::spot::{Spot, Traded};
+
+impl Engine {
+    /// The slot of a resting order that the account owns.
+    #[inline]
+    pub(super) fn find_own(&self, account: AccountId, order: OrderId) -> Result<u32, Reject> {
+        if !self.accounts.exists(account) {
+            return Err(Reject::AccountNotFound);
+        }
+        let slot = self.orders.find(order);
+        if slot == NONE {
+            return Err(Reject::OrderNotFound);
+        }
+        if self.orders.pool.get(slot).account != account {
+            return Err(Reject::NotOwner);
+        }
+        Ok(slot)
+    }
+
+    /// See [`CancelOrder`].
+    #[inline]
+    pub(super) fn cancel<S: Sink>(&mut self, cancel: &CancelOrder, emitter: &mut Emitter<'_, S>) -> Outcome {
+        let outcome = Outcome { account: cancel.account, ..Outcome::default() };
+        let slot = match self.find_own(cancel.account, cancel.order) {
+            Ok(slot) => slot,
+            Err(reject) => return outcome.refused(reject),
+        };
+        let market = self.orders.pool.get(slot).market;
+        self.notes.start(Some(cancel.account));
+        self.end_order(slot, emitter);
+        self.notes.flush(&self.balances, emitter);
+        Outcome { order: cancel.order, market: Some(market), ..outcome }
+    }
+
+    /// Cancels a resting order. Levels and balances are noted.
+    #[inline]
+    fn end_order<S: Sink>(&mut self, slot: u32, emitter: &mut Emitter<'_, S>) {
+        let order = *self.orders.pool.get(slot);
+        let Engine { orders, balances, notes, markets, .. } = self;
+        let Market { rules, book, seats, trades, last_price } = &mut markets[order.market as usize];
+        let mut risk = match rules.kind {
+            MarketKind::Spot => Spot {
+                self_trade: None,
+                budget: None,
+                traded: Traded::default(),
+                rules,
+                balances,
+                seats,
+                notes,
+                emitter,
+                trades,
+                last_price,
+            },
+        };
+        risk.release(&order, order.remaining);
+        risk.leave(orders, slot);
+        let mutation = book.take_out(orders, slot);
+        risk.notes.mutated(order.market, mutation);
+        risk.emitter.emit(order.event(OrderStatus::Canceled, 0));
+        orders.end(slot);
+    }
+
+    /// See [`CancelAll`].
+    pub(super) fn cancel_all<S: Sink>(
+        &mut self,
+        cancel: &CancelAll,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Outcome {
+        let outcome = Outcome { account: cancel.account, ..Outcome::default() };
+        if !self.accounts.exists(cancel.account) {
+            return outcome.refused(Reject::AccountNotFound);
+        }
+        let (markets, named) = match cancel.market {
+            ALL_MARKETS => (0..self.markets.len(), None),
+            market if (market as usize) < self.markets.len() => {
+                (market as usize..market as usize + 1, Some(market))
+            }
+            _ => return outcome.refused(Reject::MarketNotFound),
+        };
+        self.doomed.clear();
+        for market in &self.markets[markets] {
+            let mut slot = market.seats.get(cancel.account).oldest;
+            while slot != NONE {
+                let order = self.orders.pool.get(slot);
+                self.doomed.push((order.id, slot));
+                slot = order.younger;
+            }
+        }
+        self.notes.start(Some(cancel.account));
+        self.end_doomed(emitter);
+        self.notes.flush(&self.balances, emitter);
+        Outcome { market: named, ..outcome }
+    }
+
+    /// Cancels every order of a market. Levels and balances are noted.
+    pub(super) fn end_market<S: Sink>(&mut self, market: MarketId, emitter: &mut Emitter<'_, S>) {
+        self.doomed.clear();
+        let book = &self.markets[market as usize].book;
+        for side in [Side::Buy, Side::Sell] {
+            let slots = book.slots(&self.orders, side);
+            self.doomed.extend(slots.map(|slot| (self.orders.pool.get(slot).id, slot)));
+        }
+        self.end_doomed(emitter);
+    }
+
+    /// Cancels the doomed orders, oldest first.
+    fn end_doomed<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+        let mut doomed = std::mem::take(&mut self.doomed);
+        doomed.sort_unstable();
+        for &(_, slot) in &doomed {
+            self.end_order(slot, emitter);
+        }
+        self.doomed = doomed;
+    }
+
+    /// See [`AmendOrder`].
+    pub(super) fn amend<S: Sink>(&mut self, amend: &AmendOrder, emitter: &mut Emitter<'_, S>) -> Outcome {
+        let outcome = Outcome { account: amend.account, ..Outcome::default() };
+        let slot = match self.find_own(amend.account, amend.order) {
+            Ok(slot) => slot,
+            Err(reject) => return outcome.refused(reject),
+        };
+        let old = *self.orders.pool.get(slot);
+        if !(1..old.remaining).contains(&amend.quantity) {
+            return outcome.refused(Reject::InvalidAmend);
+        }
+        let Engine { orders, balances, notes, markets, .. } = self;
+        let Market { rules, book, seats, trades, last_price } = &mut markets[old.market as usize];
+        notes.start(Some(amend.account));
+        let mut risk = match rules.kind {
+            MarketKind::Spot => Spot {
+                self_trade: None,
+                budget: None,
+                traded: Traded::default(),
+                rules,
+                balances,
+                seats,
+                notes,
+                emitter,
+                trades,
+                last_price,
+            },
+        };
+        let less = old.remaining - amend.quantity;
+        risk.release(&old, less);
+        let mutation = book.shrink(orders, slot, less);
+        risk.notes.mutated(old.market, mutation);
+        let order = orders.pool.get(slot);
+        let status = if order.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
+        let mut event = order.event(status, order.remaining);
+        event.is_amended = 1;
+        emitter.emit(event);
+        notes.flush(balances, emitter);
+        Outcome { order: amend.order, market: Some(old.market), ..outcome }
+    }
+}

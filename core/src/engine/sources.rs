@@ -1,0 +1,58 @@
+//! Which commands of each source were applied: the last number is enough, as a source numbers its commands in order.
+
+use crate::book::table::Table;
+
+/// See the module. Bounded by the count of sources in one epoch.
+pub(crate) struct Sources {
+    last: Table<u64>,
+    epoch: u32,
+}
+
+impl Sources {
+    pub(crate) fn new() -> Sources {
+        Sources { last: Table::new(64), epoch: 0 }
+    }
+
+    /// Takes in a command's number; whether it is new. Number 0 is always new.
+    #[inline]
+    pub(crate) fn admit(&mut self, source: u32, number: u64) -> bool {
+        if number == 0 {
+            return true;
+        }
+        let last = self.last.entry(u64::from(source));
+        if number <= *last {
+            return false;
+        }
+        *last = number;
+        true
+    }
+
+    /// Starts an epoch: every source so far is forgotten. `false` where it is not above the last.
+    pub(crate) fn open_epoch(&mut self, epoch: u32) -> bool {
+        if epoch <= self.epoch {
+            return false;
+        }
+        self.epoch = epoch;
+        self.last.clear();
+        true
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Sources and their last numbers, ascending.
+    pub(crate) fn sorted(&self) -> Vec<(u32, u64)> {
+        let mut all: Vec<(u32, u64)> = self.last.iter().map(|(source, last)| (source as u32, last)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    pub(crate) fn restore(epoch: u32, last: &[(u32, u64)]) -> Sources {
+        let mut sources = Sources { last: Table::new(last.len().max(64)), epoch };
+        for &(source, number) in last {
+            *sources.last.entry(u64::from(source)) = number;
+        }
+        sources
+    }
+}

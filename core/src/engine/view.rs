@@ -1,0 +1,255 @@
+//! Looking at the state without changing it: for tests, recovery checks and cache hints. Clients read views instead.
+
+use super::{Divergence, Engine};
+use crate::book::pool::NONE;
+use crate::command::{PlaceOrder, Side};
+use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol};
+use crate::money::{Amount, Price, Quantity};
+use crate::prefetch::prefetch;
+use crate::risk::spot::reserve;
+use std::collections::BTreeMap;
+
+/// A resting order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resting {
+    /// Which.
+    pub order: OrderId,
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub market: MarketId,
+    /// On which side.
+    pub side: Side,
+    /// At what price.
+    pub price: Price,
+    /// As ordered: filled + open.
+    pub quantity: Quantity,
+    /// Not traded yet, > 0.
+    pub open: Quantity,
+}
+
+impl Engine {
+    /// Sequence of the last command, 0 at genesis.
+    pub fn sequence(&self) -> Sequence {
+        self.sequence
+    }
+
+    /// The largest time of any command so far, nanoseconds of the UNIX epoch, at least 0.
+    pub fn time_ns(&self) -> i64 {
+        self.time.ns()
+    }
+
+    /// The epoch that sources belong to, 0 before the first.
+    pub fn epoch(&self) -> u32 {
+        self.sources.epoch()
+    }
+
+    /// Set once a `VerifyHash` did not match. The process must stop then.
+    pub fn diverged(&self) -> Option<Divergence> {
+        self.divergence
+    }
+
+    /// Count of accounts, the fee account included.
+    pub fn accounts(&self) -> u32 {
+        self.accounts.count()
+    }
+
+    /// Address of an account.
+    pub fn address(&self, account: AccountId) -> Option<Address> {
+        self.accounts.exists(account).then(|| *self.accounts.address(account))
+    }
+
+    /// The account of an address.
+    pub fn account(&self, address: &Address) -> Option<AccountId> {
+        self.accounts.find(address)
+    }
+
+    /// Count of assets.
+    pub fn assets(&self) -> usize {
+        self.assets.len()
+    }
+
+    /// The asset of a name.
+    pub fn asset(&self, name: &AssetName) -> Option<AssetId> {
+        self.assets.iter().position(|asset| asset.name == *name).map(|place| place as AssetId)
+    }
+
+    /// Count of markets, delisted ones included.
+    pub fn markets(&self) -> usize {
+        self.markets.len()
+    }
+
+    /// The market of a symbol.
+    pub fn market(&self, symbol: &Symbol) -> Option<MarketId> {
+        self.markets.iter().position(|market| market.rules.symbol == *symbol).map(|place| place as MarketId)
+    }
+
+    /// The market as an event would show it.
+    pub fn market_event(&self, market: MarketId) -> Option<crate::event::Market> {
+        self.markets.get(market as usize).map(|market| market.event())
+    }
+
+    /// (available, frozen) of an account; `None` where account or asset do not exist.
+    pub fn balance(&self, account: AccountId, asset: AssetId) -> Option<(Amount, Amount)> {
+        if !self.accounts.exists(account) || asset as usize >= self.assets.len() {
+            return None;
+        }
+        let balance = self.balances.get(account, asset);
+        Some((balance.available, balance.frozen))
+    }
+
+    /// Levels of a side with the sum of what is open, best first, at most `limit`. Empty for an unknown market.
+    pub fn depth(&self, market: MarketId, side: Side, limit: usize) -> Vec<(Price, i128)> {
+        self.markets
+            .get(market as usize)
+            .map_or_else(Vec::new, |market| market.book.depth(side).take(limit).collect())
+    }
+
+    /// Update id of a market's book.
+    pub fn update(&self, market: MarketId) -> Option<u64> {
+        self.markets.get(market as usize).map(|market| market.book.update)
+    }
+
+    /// Price of a market's last trade.
+    pub fn last_price(&self, market: MarketId) -> Option<Price> {
+        self.markets.get(market as usize).map(|market| market.last_price).filter(|&price| price != 0)
+    }
+
+    /// Orders of a side, best price first, oldest first. Empty for an unknown market.
+    pub fn resting(&self, market: MarketId, side: Side) -> impl Iterator<Item = Resting> + '_ {
+        self.markets
+            .get(market as usize)
+            .into_iter()
+            .flat_map(move |market| market.book.slots(&self.orders, side))
+            .map(|slot| self.show(slot))
+    }
+
+    /// Open orders of an account in a market, oldest first.
+    pub fn open_orders(&self, account: AccountId, market: MarketId) -> impl Iterator<Item = Resting> + '_ {
+        let mut slot =
+            self.markets.get(market as usize).map_or(NONE, |market| market.seats.get(account).oldest);
+        std::iter::from_fn(move || {
+            let found = slot;
+            (found != NONE).then(|| {
+                slot = self.orders.pool.get(found).younger;
+                self.show(found)
+            })
+        })
+    }
+
+    /// A resting order.
+    pub fn order(&self, order: OrderId) -> Option<Resting> {
+        let slot = self.orders.find(order);
+        (slot != NONE).then(|| self.show(slot))
+    }
+
+    fn show(&self, slot: u32) -> Resting {
+        let order = self.orders.pool.get(slot);
+        Resting {
+            order: order.id,
+            account: order.account,
+            market: order.market,
+            side: order.traits.side(),
+            price: order.price,
+            quantity: order.quantity,
+            open: order.remaining,
+        }
+    }
+
+    /// Walks everything: books, links, totals, counts, reservations, and each asset's sum. Slow; names the first fault.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        let mut resting = 0;
+        for market in &self.markets {
+            let in_book =
+                market.book.check(&self.orders).map_err(|fault| in_market(market.rules.id, fault))?;
+            let listed = market
+                .seats
+                .check(&self.orders, market.rules.id)
+                .map_err(|fault| in_market(market.rules.id, fault))?;
+            if in_book != listed {
+                return Err(in_market(market.rules.id, format!("{in_book} in the book, {listed} on lists")));
+            }
+            resting += in_book;
+        }
+        let indexed = self.orders.index.check()?;
+        self.orders.pool.check()?;
+        if indexed != resting || self.orders.pool.len() != resting {
+            return Err(format!(
+                "{resting} rest, {indexed} are indexed, {} hold slots",
+                self.orders.pool.len()
+            ));
+        }
+        self.check_money()
+    }
+
+    /// Frozen is the sum of reservations, nothing is negative, and each asset's balances add up to its credits.
+    fn check_money(&self) -> Result<(), String> {
+        let mut reserved: BTreeMap<(AssetId, AccountId), Amount> = BTreeMap::new();
+        for market in &self.markets {
+            for side in [Side::Buy, Side::Sell] {
+                let asset = match side {
+                    Side::Buy => market.rules.quote,
+                    Side::Sell => market.rules.base,
+                };
+                for slot in market.book.slots(&self.orders, side) {
+                    let order = self.orders.pool.get(slot);
+                    *reserved.entry((asset, order.account)).or_default() +=
+                        reserve(side, order.price, order.remaining);
+                }
+            }
+        }
+        for (number, asset) in self.assets.iter().enumerate() {
+            let mut sum = 0;
+            for (account, balance) in self.balances.iter(number as AssetId) {
+                let expected = reserved.remove(&(number as AssetId, account)).unwrap_or(0);
+                if balance.frozen != expected {
+                    return Err(format!(
+                        "account {account} has {} of asset {number} frozen, its orders reserve {expected}",
+                        balance.frozen
+                    ));
+                }
+                if balance.available < 0 || !self.accounts.exists(account) {
+                    return Err(format!("account {account} holds {} of asset {number}", balance.available));
+                }
+                sum += balance.available + balance.frozen;
+            }
+            if sum != asset.credited {
+                return Err(format!("asset {number}: {sum} held, {} credited", asset.credited));
+            }
+        }
+        match reserved.pop_first() {
+            None => Ok(()),
+            Some(((asset, account), _)) => {
+                Err(format!("account {account} has orders but nothing of asset {asset} frozen"))
+            }
+        }
+    }
+
+    pub(super) fn prefetch_place(&self, place: &PlaceOrder) {
+        let Some(market) = self.markets.get(place.market as usize) else { return };
+        if let Some(balance) = self.balances.hint(place.account, market.rules.base) {
+            prefetch(balance);
+        }
+        if let Some(seat) = market.seats.hint(place.account) {
+            prefetch(seat);
+        }
+        if let Some(side) = Side::from_code(place.side)
+            && let Some(level) = market.book.side(side).hint(market.book.key(side, place.price))
+        {
+            prefetch(level);
+        }
+    }
+
+    pub(super) fn prefetch_order(&self, account: AccountId, order: OrderId) {
+        let _ = account;
+        if let Some(&slot) = self.orders.index.hint(order)
+            && let Some(order) = self.orders.pool.hint(slot)
+        {
+            prefetch(order);
+        }
+    }
+}
+
+fn in_market(market: MarketId, fault: String) -> String {
+    format!("market {market}: {fault}")
+}

@@ -1,0 +1,175 @@
+//! One market: its rules, its book, and where each account stands in it.
+
+use crate::account::Sparse;
+use crate::book::Book;
+use crate::book::Orders;
+use crate::book::grid::Step;
+use crate::book::pool::NONE;
+use crate::command::{MarketKind, MarketStatus, Side};
+use crate::event;
+use crate::ids::{AccountId, AssetId, MarketId, Symbol, TradeId};
+use crate::money::{Amount, FeeRate, Price};
+
+/// What an administrator sets. Tick and lot judge what enters; they are never the unit of storage.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) id: MarketId,
+    pub(crate) base: AssetId,
+    pub(crate) quote: AssetId,
+    pub(crate) kind: MarketKind,
+    pub(crate) status: MarketStatus,
+    pub(crate) tick: Step,
+    pub(crate) lot: Step,
+    /// > 0
+    pub(crate) min_notional: Amount,
+    pub(crate) maker_fee: FeeRate,
+    pub(crate) taker_fee: FeeRate,
+    pub(crate) max_open_orders: u32,
+    pub(crate) symbol: Symbol,
+}
+
+/// See the module.
+pub(crate) struct Market {
+    pub(crate) rules: Rules,
+    pub(crate) book: Book,
+    pub(crate) seats: Seats,
+    /// Trades so far; the id of the last one.
+    pub(crate) trades: TradeId,
+    /// Price of the last trade, 0 before the first.
+    pub(crate) last_price: Price,
+}
+
+impl Market {
+    /// A market in which nothing has happened yet.
+    pub(crate) fn new(rules: Rules) -> Market {
+        Market {
+            rules,
+            book: Book::new(rules.tick.value()),
+            seats: Seats::default(),
+            trades: 0,
+            last_price: 0,
+        }
+    }
+
+    /// As an event.
+    pub(crate) fn event(&self) -> event::Market {
+        let rules = &self.rules;
+        event::Market {
+            market: rules.id,
+            base: rules.base,
+            quote: rules.quote,
+            tick: rules.tick.value(),
+            lot: rules.lot.value(),
+            min_notional: rules.min_notional.into(),
+            maker_fee: rules.maker_fee,
+            taker_fee: rules.taker_fee,
+            max_open_orders: rules.max_open_orders,
+            symbol: rules.symbol,
+            kind: rules.kind as u8,
+            status: rules.status as u8,
+            reserved: [0; 6],
+        }
+    }
+}
+
+/// Where an account stands in a market: its open orders.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(32))]
+pub(crate) struct Seat {
+    /// Open orders, by [`Side`].
+    pub(crate) open: [u32; 2],
+    /// Its oldest open order.
+    pub(crate) oldest: u32,
+    /// Its youngest.
+    pub(crate) youngest: u32,
+    /// Where the running command noted the account's balances, if that note is this account's and market's.
+    pub(crate) note: u32,
+}
+
+impl Seat {
+    /// Open orders of both sides.
+    #[inline]
+    pub(crate) fn open_orders(&self) -> u32 {
+        self.open[0] + self.open[1]
+    }
+}
+
+/// Seats of a market by account. Memory is taken where accounts trade.
+#[derive(Default)]
+pub(crate) struct Seats {
+    seats: Sparse<Seat, 1024>,
+}
+
+impl Seats {
+    #[inline]
+    pub(crate) fn get(&self, account: AccountId) -> Seat {
+        self.seats.get(account)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut Seat {
+        self.seats.get_mut(account)
+    }
+
+    pub(crate) fn hint(&self, account: AccountId) -> Option<&Seat> {
+        self.seats.hint(account)
+    }
+
+    /// Enters an order as its account's youngest.
+    #[inline]
+    pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
+        let order = orders.pool.get_mut(slot);
+        let seat = self.seats.get_mut(order.account);
+        let older = seat.youngest;
+        order.older = older;
+        order.younger = NONE;
+        seat.youngest = slot;
+        seat.oldest = if older == NONE { slot } else { seat.oldest };
+        let open = &mut seat.open[order.traits.side() as usize];
+        *open += 1;
+        orders.pool.get_mut(older).younger = slot;
+    }
+
+    /// Takes an order out of its account's list.
+    #[inline]
+    pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
+        let order = orders.pool.get(slot);
+        let (older, younger) = (order.older, order.younger);
+        let seat = self.seats.get_mut(order.account);
+        seat.open[order.traits.side() as usize] -= 1;
+        seat.youngest = if younger == NONE { older } else { seat.youngest };
+        seat.oldest = if older == NONE { younger } else { seat.oldest };
+        orders.pool.get_mut(older).younger = younger;
+        orders.pool.get_mut(younger).older = older;
+    }
+
+    /// Checks every list; the count of orders on them.
+    pub(crate) fn check(&self, orders: &Orders, market: MarketId) -> Result<usize, String> {
+        let mut count = 0;
+        for (account, seat) in self.seats.iter() {
+            let (mut open, mut older, mut slot, mut last) = ([0u32; 2], NONE, seat.oldest, 0);
+            while slot != NONE {
+                let order = orders.pool.get(slot);
+                if order.account != account
+                    || order.market != market
+                    || order.older != older
+                    || order.id <= last
+                    || orders.find(order.id) != slot
+                {
+                    return Err(format!("order {} is not as the list of account {account} says", order.id));
+                }
+                open[match order.traits.side() {
+                    Side::Buy => 0,
+                    Side::Sell => 1,
+                }] += 1;
+                last = order.id;
+                (older, slot) = (slot, order.younger);
+            }
+            if open != seat.open || older != seat.youngest {
+                return Err(format!("counts of account {account} in market {market} are wrong"));
+            }
+            count += seat.open_orders() as usize;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,34 @@
+//! What is particular to limit orders: the checks of price, quantity and notional.
+
+use super::Incoming;
+use crate::market::Rules;
+use crate::money::{Amount, MAX_ENTRY, Price, Quantity, checked_notional};
+use crate::reject::Reject;
+
+/// Price and quantity are in range, on tick and lot, and together worth enough; their product. `filled` is
+/// what a replaced order has traded already. `spot.md` 3, 7.
+#[inline]
+pub(crate) fn check(rules: &Rules, order: &Incoming, filled: Quantity) -> Result<Amount, Reject> {
+    let notional = check_range(order.price, order.quantity, MAX_ENTRY - filled)?;
+    if !rules.tick.divides(order.price) {
+        return Err(Reject::InvalidTick);
+    }
+    if !rules.lot.divides(order.quantity) {
+        return Err(Reject::InvalidLot);
+    }
+    if notional < rules.min_notional {
+        return Err(Reject::BelowMinNotional);
+    }
+    Ok(notional)
+}
+
+#[inline]
+fn check_range(price: Price, quantity: Quantity, most: Quantity) -> Result<Amount, Reject> {
+    if !(1..=MAX_ENTRY).contains(&price) {
+        return Err(Reject::InvalidPrice);
+    }
+    if !(1..=most).contains(&quantity) {
+        return Err(Reject::InvalidQuantity);
+    }
+    checked_notional(price, quantity).ok_or(Reject::InvalidQuantity)
+}
