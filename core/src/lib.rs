@@ -5,6 +5,7 @@
 //! - [`engine`]: all state, and `apply`. Below it, unseen from outside: `market` (rules, book, where accounts stand),
 //!   `book` (levels and queues), `order`, `matching` (the price-time loop), `stp`, `risk` (what a fill costs),
 //!   `account` (who holds what), `time`.
+//! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
 //! - [`prefetch`]: a cache hint.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
@@ -12,6 +13,7 @@
 
 mod account;
 pub mod agent;
+pub mod bare;
 mod book;
 pub mod command;
 pub mod engine;

@@ -1,0 +1,188 @@
+//! Book and matching alone, for benchmarks: the engine's own book, queues, index and loop, with a settlement that
+//! moves no money, keeps no accounts and writes no events. It checks nothing that an engine would check first.
+
+use crate::book::pool::NONE;
+use crate::book::{Book, Mutation, Orders};
+use crate::command::{OrderType, SelfTradePrevention, Side, TimeInForce};
+use crate::ids::OrderId;
+use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
+use crate::money::{Price, Quantity};
+use crate::order::{Incoming, Order};
+use crate::prefetch::prefetch;
+
+/// A book whose orders get ids 1, 2, 3 and so on.
+pub struct BareBook {
+    book: Book,
+    orders: Orders,
+    last_order: OrderId,
+}
+
+/// Every meeting is a fill, told to a function of (maker, taker, price, quantity).
+struct Bare<F>(F);
+
+impl<F: FnMut(OrderId, OrderId, Price, Quantity)> Settlement for Bare<F> {
+    #[inline(always)]
+    fn meet(&mut self, _: &Taker, _: &Order) -> Meeting {
+        Meeting::Fill(Quantity::MAX)
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill) {
+        (self.0)(maker.id, taker.order, fill.price, fill.quantity);
+    }
+
+    #[inline(always)]
+    fn expire(&mut self, _: &Order) {}
+
+    #[inline(always)]
+    fn leave(&mut self, _: &mut Orders, _: u32) {}
+
+    #[inline(always)]
+    fn mutated(&mut self, _: Mutation) {}
+}
+
+impl BareBook {
+    /// An empty book for prices that are multiples of `tick`, with memory for `capacity` resting orders.
+    pub fn new(tick: Price, capacity: usize) -> BareBook {
+        BareBook { book: Book::new(tick), orders: Orders::new(capacity), last_order: 0 }
+    }
+
+    /// A limit order; `fill` hears of each fill: (maker, taker, price, quantity). What is left rests, or ends.
+    #[inline]
+    pub fn place(
+        &mut self,
+        side: Side,
+        price: Price,
+        quantity: Quantity,
+        rests: bool,
+        fill: impl FnMut(OrderId, OrderId, Price, Quantity),
+    ) -> OrderId {
+        self.last_order += 1;
+        let id = self.last_order;
+        let remaining = self.sweep(id, side, price, quantity, fill);
+        if rests && remaining > 0 {
+            let slot = self.orders.pool.take();
+            *self.orders.pool.get_mut(slot) = incoming(side, price).record(id, quantity, remaining, 0);
+            self.orders.index.insert(id, slot);
+            self.book.rest(&mut self.orders, slot);
+        }
+        id
+    }
+
+    /// Takes an order out and enters it again as a new arrival with the same id; `false` where it does not rest.
+    #[inline]
+    pub fn replace(
+        &mut self,
+        order: OrderId,
+        price: Price,
+        quantity: Quantity,
+        fill: impl FnMut(OrderId, OrderId, Price, Quantity),
+    ) -> bool {
+        let slot = self.orders.find(order);
+        if slot == NONE {
+            return false;
+        }
+        let side = self.orders.pool.get(slot).traits.side();
+        self.book.take_out(&mut self.orders, slot);
+        let remaining = self.sweep(order, side, price, quantity, fill);
+        if remaining > 0 {
+            *self.orders.pool.get_mut(slot) = incoming(side, price).record(order, quantity, remaining, 0);
+            self.book.rest(&mut self.orders, slot);
+        } else {
+            self.orders.end(slot);
+        }
+        true
+    }
+
+    /// Ends a resting order; `false` where it does not rest.
+    #[inline]
+    pub fn cancel(&mut self, order: OrderId) -> bool {
+        let slot = self.orders.find(order);
+        if slot == NONE {
+            return false;
+        }
+        self.book.take_out(&mut self.orders, slot);
+        self.orders.end(slot);
+        true
+    }
+
+    #[inline]
+    fn sweep(
+        &mut self,
+        id: OrderId,
+        side: Side,
+        price: Price,
+        quantity: Quantity,
+        fill: impl FnMut(OrderId, OrderId, Price, Quantity),
+    ) -> Quantity {
+        let limit = self.book.key(side.opposite(), price);
+        let mut taker = Taker { order: id, account: 0, side, limit, remaining: quantity, ending: None };
+        sweep(&mut self.book, &mut self.orders, &mut taker, &mut Bare(fill));
+        taker.remaining
+    }
+
+    /// Hints that an order of this side and price comes soon.
+    #[inline]
+    pub fn prefetch_price(&self, side: Side, price: Price) {
+        if let Some(level) = self.book.side(side).hint(self.book.key(side, price)) {
+            prefetch(level);
+        }
+    }
+
+    /// Hints that a command about this order comes soon.
+    #[inline]
+    pub fn prefetch_order(&self, order: OrderId) {
+        if let Some(&slot) = self.orders.index.hint(order) {
+            prefetch(self.orders.pool.get(slot));
+        }
+    }
+
+    /// Best price of a side.
+    pub fn best(&self, side: Side) -> Option<Price> {
+        self.book.best(side)
+    }
+
+    /// Levels of a side with the sum of what is open, best first.
+    pub fn depth(&self, side: Side) -> impl Iterator<Item = (Price, i128)> + '_ {
+        self.book.depth(side)
+    }
+}
+
+#[inline(always)]
+fn incoming(side: Side, price: Price) -> Incoming {
+    Incoming {
+        account: 0,
+        market: 0,
+        side,
+        order_type: OrderType::Limit,
+        time_in_force: TimeInForce::GoodTillCancel,
+        self_trade: SelfTradePrevention::None,
+        price,
+        quantity: 0,
+        quote_quantity: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trades_by_price_then_time() {
+        let mut book = BareBook::new(10, 0);
+        let none = |_, _, _, _| panic!("nothing trades");
+        book.place(Side::Sell, 100, 5, true, none);
+        book.place(Side::Sell, 90, 5, true, none);
+        book.place(Side::Sell, 90, 5, true, none);
+        assert!(book.replace(2, 90, 4, none));
+        let mut fills = Vec::new();
+        book.place(Side::Buy, 90, 12, true, |maker, taker, price, quantity| {
+            fills.push((maker, taker, price, quantity));
+        });
+        assert_eq!(fills, [(3, 4, 90, 5), (2, 4, 90, 4)]);
+        assert_eq!(book.depth(Side::Buy).collect::<Vec<_>>(), [(90, 3)]);
+        assert_eq!(book.best(Side::Sell), Some(100));
+        assert!(book.cancel(1) && !book.cancel(1) && !book.replace(3, 1, 1, none));
+        assert_eq!(book.best(Side::Sell), None);
+    }
+}
