@@ -9,5 +9,7 @@ pub mod api;
 pub mod clock;
 pub mod config;
 pub mod dialect;
+pub mod egress;
 pub mod http;
+pub mod ingress;
 pub mod view;

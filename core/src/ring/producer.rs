@@ -128,6 +128,13 @@ impl<T: Slot> Producer<T> {
         self.room(self.buffer.shape.capacity) as usize
     }
 
+    /// Whether at least `slots` payloads can be published now. Looks at the consumers only when it is not known already,
+    /// so it costs less than [`Producer::free`].
+    #[inline]
+    pub fn has_room(&mut self, slots: usize) -> bool {
+        self.room(slots as u64) >= slots as u64
+    }
+
     /// Slots of the ring.
     pub fn capacity(&self) -> usize {
         self.buffer.shape.capacity as usize

@@ -14,6 +14,7 @@ pub mod idempotency;
 pub mod market;
 mod memory;
 pub mod order;
+mod shared;
 
 use account::AccountView;
 use audit::AuditView;
@@ -29,6 +30,7 @@ use order::{OpenOrders, OrderRecord};
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
+pub use shared::{MarketReader, SharedViews};
 
 /// Version of the bytes of [`Views::save`].
 const FORMAT: u64 = 1;

@@ -1,0 +1,169 @@
+//! The way out: released events into the views, then replies to the workers.
+//!
+//! Egress holds back every event until the gate has passed its command, folds whole commands under one lock per batch, and
+//! only then hands out their replies: what a reply says can be read by whoever got it, and nothing is seen that a crash
+//! could take back. It encodes nothing and knows no socket; [`Listener`] is where pushes hang in.
+
+use crate::ingress::{Port, Reply};
+use crate::view::{SharedViews, Views};
+use ringside_core::agent::Agent;
+use ringside_core::command;
+use ringside_core::event::{self, Event, Kind};
+use ringside_core::gate::{Gate, GateMode};
+use ringside_core::ring::{Consumer, Doorbell};
+use std::sync::Arc;
+
+/// Events of one batch at most: bounds how long readers of the views wait for a fold. A longer command is folded whole.
+const BATCH: usize = 1024;
+
+/// Sees each command right after its fold, as egress goes.
+pub trait Listener: Send {
+    /// One command: its events, [`event::Done`] last, and the views exactly as they are after it. Runs under the views'
+    /// lock, so it only notes what is to be sent.
+    fn command(&mut self, events: &[Event], views: &Views);
+
+    /// The batch is over and the lock released: time to send.
+    fn flush(&mut self);
+}
+
+/// The stage between the output ring and everything that is shown.
+pub struct Egress {
+    ring: Consumer<Event>,
+    gate: Arc<Gate>,
+    mode: GateMode,
+    views: Arc<SharedViews>,
+    ports: Vec<Destination>,
+    listeners: Vec<Box<dyn Listener>>,
+    /// Released events in order; the last command of a batch may still be incomplete.
+    events: Vec<Event>,
+    doorbells: [Doorbell; 2],
+}
+
+struct Destination {
+    source: u32,
+    port: Arc<Port>,
+    is_waiting: bool,
+}
+
+impl Egress {
+    /// The consumer of `ring`. `ports` are the workers' by the source number of their lane; commands of other sources get
+    /// no reply. `views` must show everything up to the first event of the ring.
+    pub fn new(
+        ring: Consumer<Event>,
+        gate: Arc<Gate>,
+        mode: GateMode,
+        views: Arc<SharedViews>,
+        ports: Vec<(u32, Arc<Port>)>,
+    ) -> Egress {
+        let doorbells = [ring.doorbell(), gate.doorbell().clone()];
+        let ports =
+            ports.into_iter().map(|(source, port)| Destination { source, port, is_waiting: false }).collect();
+        Egress {
+            ring,
+            gate,
+            mode,
+            views,
+            ports,
+            listeners: Vec::new(),
+            events: Vec::with_capacity(2 * BATCH),
+            doorbells,
+        }
+    }
+
+    /// Adds a listener; listeners are called in the order they were added.
+    pub fn listen(&mut self, listener: Box<dyn Listener>) {
+        self.listeners.push(listener);
+    }
+
+    /// Moves released events out of the ring. Complete commands or not: a command may have more events than the ring has
+    /// slots, and the matcher goes on only when slots come free.
+    fn take(&mut self) -> usize {
+        let released = self.gate.released(self.mode);
+        let mut count = 0;
+        while count < BATCH && self.ring.peek(count).is_some_and(|event| event.sequence <= released) {
+            count += 1;
+        }
+        let events = &mut self.events;
+        self.ring.poll(count, |_, event| events.push(*event))
+    }
+
+    /// Folds and answers the complete commands among the events taken.
+    fn show(&mut self) {
+        let is_end = |event: &Event| event.kind == Kind::Done as u16;
+        let Some(last) = self.events.iter().rposition(is_end) else { return };
+        let complete = &self.events[..=last];
+        let listeners = &mut self.listeners;
+        self.views.write(|views| {
+            if listeners.is_empty() {
+                complete.iter().for_each(|event| views.fold(event));
+                return;
+            }
+            for command in complete.split_inclusive(is_end) {
+                command.iter().for_each(|event| views.fold(event));
+                listeners.iter_mut().for_each(|listener| listener.command(command, views));
+            }
+        });
+        for command in complete.split_inclusive(is_end) {
+            reply(&mut self.ports, command);
+        }
+        for destination in &mut self.ports {
+            if std::mem::take(&mut destination.is_waiting) {
+                destination.port.wake();
+            }
+        }
+        listeners.iter_mut().for_each(|listener| listener.flush());
+        self.events.drain(..=last);
+    }
+}
+
+impl Agent for Egress {
+    fn name(&self) -> &str {
+        "egress"
+    }
+
+    fn do_work(&mut self) -> usize {
+        let taken = self.take();
+        if taken > 0 {
+            self.show();
+        }
+        taken
+    }
+
+    fn doorbells(&self) -> &[Doorbell] {
+        &self.doorbells
+    }
+}
+
+/// Hands the reply of one command to the worker that sent it, if a worker did.
+fn reply(ports: &mut [Destination], events: &[Event]) {
+    let Some(end) = events.last() else { return };
+    let Some(done) = end.get::<event::Done>() else { return };
+    let Some(destination) = ports.iter_mut().find(|destination| destination.source == done.source) else {
+        return;
+    };
+    let mut reply = Reply {
+        sequence: end.sequence,
+        time_ns: end.time_ns,
+        done: *done,
+        order: None,
+        further_orders: Vec::new(),
+        trades: Vec::new(),
+    };
+    // A delisting ends orders by the thousand, and who asked for it needs none of them.
+    let wants_all = done.command == command::Kind::CancelAll as u16;
+    for event in events {
+        if let Some(trade) = event.get::<event::Trade>() {
+            reply.trades.push(*trade);
+        }
+        let Some(order) = event.get::<event::Order>() else { continue };
+        let before = reply.order.replace(*order);
+        if wants_all && let Some(before) = before {
+            if reply.further_orders.is_empty() {
+                reply.further_orders.push(before);
+            }
+            reply.further_orders.push(*order);
+        }
+    }
+    destination.port.reply(reply);
+    destination.is_waiting = true;
+}

@@ -1,0 +1,595 @@
+//! The way in: one worker thread's commands into its own input ring, and the replies back to whoever waits for them.
+//!
+//! A worker never waits for room: a full ring answers "busy" at once, and the last slots are kept for cancels and internal
+//! commands. A reply comes from egress through one queue per worker, with one wake for all that a batch brought;
+//! [`Ingress::run`] then hands each reply to its request. No other thread is involved.
+//!
+//! What a command means, and what its refusal is called, is not known here.
+
+use crossbeam::queue::SegQueue;
+use parking_lot::Mutex;
+use ringside_core::command::Command;
+use ringside_core::event;
+use ringside_core::ids::Sequence;
+use ringside_core::ring::Producer;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long a request waits for the reply to a command that was handed over.
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often waiting requests are looked over for that.
+const SWEEP: Duration = Duration::from_millis(250);
+const SWEEPS_MAX: u32 = (REPLY_TIMEOUT.as_millis() / SWEEP.as_millis()) as u32;
+
+/// Why there is no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// This deployment has no engine. Nothing was handed over.
+    #[error("the engine is not started")]
+    Disabled,
+    /// Recovery runs. Nothing was handed over.
+    #[error("the engine is restarting")]
+    Restarting,
+    /// The ring has no slot for a command of this priority. Nothing was handed over.
+    #[error("the queue is full")]
+    Busy,
+    /// The engine or its journal has stopped for good. Nothing was handed over.
+    #[error("the engine has stopped")]
+    Halted,
+    /// The command was handed over and no reply came: it may or may not have taken effect.
+    #[error("the outcome is unknown")]
+    Unknown,
+}
+
+/// Who may have the last slots of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// A new order, or anything else that adds load: not the last slots.
+    Order,
+    /// A cancel: any slot.
+    Cancel,
+    /// A command of the exchange itself, or of its administrator: any slot.
+    Internal,
+}
+
+/// What the engine answered to one command.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Position of the command.
+    pub sequence: Sequence,
+    /// Engine time of the command, nanoseconds of the UNIX epoch.
+    pub time_ns: i64,
+    /// The verdict.
+    pub done: event::Done,
+    /// The only or last order that the command changed other than as a maker: the one it placed, changed or canceled.
+    pub order: Option<event::Order>,
+    /// All of them, where a cancel of all orders ended more than one.
+    pub further_orders: Vec<event::Order>,
+    /// Its trades, in order.
+    pub trades: Vec<event::Trade>,
+}
+
+impl Reply {
+    /// The orders that the command changed other than as makers, in the order of the events.
+    pub fn orders(&self) -> &[event::Order] {
+        if self.further_orders.is_empty() { self.order.as_slice() } else { &self.further_orders }
+    }
+}
+
+/// Whether commands are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// There is no engine.
+    Disabled = 0,
+    /// Recovery runs.
+    Restarting = 1,
+    /// Commands are taken.
+    Running = 2,
+    /// The engine or the journal has stopped for good.
+    Halted = 3,
+}
+
+/// The phase as all threads share it.
+#[derive(Debug)]
+pub struct EnginePhase(AtomicU8);
+
+impl EnginePhase {
+    /// Starts in `phase`.
+    pub fn new(phase: Phase) -> EnginePhase {
+        EnginePhase(AtomicU8::new(phase as u8))
+    }
+
+    /// The phase now.
+    pub fn get(&self) -> Phase {
+        // Acquire: partner of the Release in `set`; who sees `Running` sees the recovered views and the lanes.
+        match self.0.load(Ordering::Acquire) {
+            0 => Phase::Disabled,
+            1 => Phase::Restarting,
+            2 => Phase::Running,
+            _ => Phase::Halted,
+        }
+    }
+
+    /// Moves to `phase`. Nothing leaves [`Phase::Halted`].
+    pub fn set(&self, phase: Phase) {
+        // Release: partner of the Acquire in `get`.
+        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |present| {
+            (present != Phase::Halted as u8).then_some(phase as u8)
+        });
+    }
+}
+
+/// What a worker needs to publish: an input ring of its own and the number that its commands carry.
+pub struct Lane {
+    /// The ring.
+    pub producer: Producer<Command>,
+    /// The incarnation, never used before.
+    pub source: u32,
+    /// Slots that new orders must leave free.
+    pub reserved: usize,
+}
+
+impl Lane {
+    /// A lane that keeps a quarter of the ring for cancels and internal commands.
+    pub fn new(producer: Producer<Command>, source: u32) -> Lane {
+        let reserved = producer.capacity() / 4;
+        Lane { producer, source, reserved }
+    }
+}
+
+/// The shared end of one worker: boot puts the lane in, egress the replies. Share it in an `Arc`.
+pub struct Port {
+    phase: Arc<EnginePhase>,
+    lane: Mutex<Option<Lane>>,
+    replies: SegQueue<Reply>,
+    wake: Notify,
+    submitted: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Port {
+    /// A port without a lane yet.
+    pub fn new(phase: Arc<EnginePhase>) -> Port {
+        Port {
+            phase,
+            lane: Mutex::new(None),
+            replies: SegQueue::new(),
+            wake: Notify::new(),
+            submitted: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+        }
+    }
+
+    /// Gives the worker its lane, once, before the phase becomes [`Phase::Running`].
+    pub fn attach(&self, lane: Lane) {
+        *self.lane.lock() = Some(lane);
+    }
+
+    /// Hands a reply over; the worker looks at it after the next [`Port::wake`].
+    pub fn reply(&self, reply: Reply) {
+        self.replies.push(reply);
+        // Relaxed: a figure; nothing follows from it. Egress alone writes it.
+        self.answered.store(self.answered.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Wakes the worker: once for all replies of a batch.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Commands handed over and not yet answered.
+    pub fn queue_len(&self) -> u64 {
+        self.submitted.load(Ordering::Relaxed).saturating_sub(self.answered.load(Ordering::Relaxed))
+    }
+}
+
+/// A worker's way to the engine. Clones share it; all stay on the worker's thread.
+#[derive(Clone)]
+pub struct Ingress(Rc<Inner>);
+
+struct Inner {
+    port: Arc<Port>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    lane: Option<Lane>,
+    /// `source_seq` of the front of `waiting`, less one.
+    answered: u64,
+    /// One entry per command handed over, in order of `source_seq`, from the oldest that is still of interest.
+    waiting: VecDeque<Entry>,
+    sweep: u32,
+}
+
+struct Entry {
+    /// The sweep during which the command was handed over.
+    since: u32,
+    progress: Progress,
+}
+
+enum Progress {
+    /// No reply yet; whom to wake.
+    Waiting(Option<Waker>),
+    /// Nobody waits any more, and no reply came yet.
+    Abandoned,
+    /// The time is up, and the request has not been told.
+    Lost,
+    /// The reply is here, and the request has not taken it.
+    Ready(Reply),
+    /// Nothing is left to do.
+    Over,
+}
+
+impl Ingress {
+    /// The worker's side of `port`. Commands are refused until the port has a lane and the engine runs.
+    pub fn new(port: Arc<Port>) -> Ingress {
+        Ingress(Rc::new(Inner { port, state: RefCell::default() }))
+    }
+
+    /// Stamps a command with source and number and hands it over, or refuses it at once. The future gives the reply.
+    /// A future that is dropped recalls nothing: the command takes effect.
+    pub fn submit(&self, command: Command, priority: Priority) -> Submission {
+        match self.0.hand_over(command, priority) {
+            Ok(source_seq) => Submission { stage: Stage::Sent(self.0.clone(), source_seq) },
+            Err(unavailable) => Submission { stage: Stage::Refused(unavailable) },
+        }
+    }
+
+    /// Whether commands are taken.
+    pub fn phase(&self) -> Phase {
+        self.0.port.phase.get()
+    }
+
+    /// Brings replies to their requests, for as long as it is polled. To be spawned once on the worker's thread.
+    pub async fn run(self) {
+        let mut sweep = tokio::time::interval(SWEEP);
+        sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.0.port.wake.notified() => self.take_replies(),
+                _ = sweep.tick() => {
+                    self.take_replies();
+                    self.sweep();
+                }
+            }
+        }
+    }
+
+    /// Takes every reply that has come.
+    pub fn take_replies(&self) {
+        while let Some(reply) = self.0.port.replies.pop() {
+            self.0.complete(reply);
+        }
+    }
+
+    /// Tells requests whose time is up. All of them, once the engine has stopped: no reply can come then.
+    fn sweep(&self) {
+        let is_halted = self.phase() == Phase::Halted;
+        let state = &mut *self.0.state.borrow_mut();
+        state.sweep += 1;
+        for entry in &mut state.waiting {
+            if !is_halted && state.sweep - entry.since <= SWEEPS_MAX {
+                return;
+            }
+            if let Progress::Waiting(waker) = &mut entry.progress {
+                let waker = waker.take();
+                entry.progress = Progress::Lost;
+                waker.into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn hand_over(&self, mut command: Command, priority: Priority) -> Result<u64, Unavailable> {
+        match self.port.phase.get() {
+            Phase::Running => {}
+            Phase::Disabled => return Err(Unavailable::Disabled),
+            Phase::Restarting => return Err(Unavailable::Restarting),
+            Phase::Halted => return Err(Unavailable::Halted),
+        }
+        let state = &mut *self.state.borrow_mut();
+        if state.lane.is_none() {
+            state.lane = self.port.lane.lock().take();
+        }
+        let lane = state.lane.as_mut().ok_or(Unavailable::Restarting)?;
+        if priority == Priority::Order && !lane.producer.has_room(lane.reserved + 1) {
+            return Err(lane.no_room());
+        }
+        let source_seq = state.answered + state.waiting.len() as u64 + 1;
+        command.source = lane.source;
+        command.source_seq = source_seq;
+        if lane.producer.try_publish(&command).is_err() {
+            return Err(lane.no_room());
+        }
+        state.waiting.push_back(Entry { since: state.sweep, progress: Progress::Waiting(None) });
+        // Relaxed: a figure; the worker alone writes it.
+        self.port.submitted.store(source_seq, Ordering::Relaxed);
+        Ok(source_seq)
+    }
+
+    fn complete(&self, reply: Reply) {
+        let state = &mut *self.state.borrow_mut();
+        let source_seq = reply.done.source_seq;
+        let Some(entry) = state.entry(source_seq) else { return };
+        match std::mem::replace(&mut entry.progress, Progress::Over) {
+            Progress::Waiting(waker) => {
+                entry.progress = Progress::Ready(reply);
+                waker.into_iter().for_each(Waker::wake);
+            }
+            Progress::Lost => entry.progress = Progress::Ready(reply),
+            Progress::Abandoned => state.forget(),
+            Progress::Ready(_) | Progress::Over => {}
+        }
+    }
+
+    fn poll(&self, source_seq: u64, context: &Context<'_>) -> Poll<Result<Reply, Unavailable>> {
+        let state = &mut *self.state.borrow_mut();
+        let Some(entry) = state.entry(source_seq) else { return Poll::Ready(Err(Unavailable::Unknown)) };
+        match &mut entry.progress {
+            Progress::Waiting(Some(waker)) if waker.will_wake(context.waker()) => Poll::Pending,
+            Progress::Waiting(waker) => {
+                *waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+            Progress::Lost => {
+                entry.progress = Progress::Abandoned;
+                Poll::Ready(Err(Unavailable::Unknown))
+            }
+            Progress::Ready(_) => {
+                let Progress::Ready(reply) = std::mem::replace(&mut entry.progress, Progress::Over) else {
+                    unreachable!("it was ready")
+                };
+                state.forget();
+                Poll::Ready(Ok(reply))
+            }
+            Progress::Abandoned | Progress::Over => Poll::Ready(Err(Unavailable::Unknown)),
+        }
+    }
+
+    fn abandon(&self, source_seq: u64) {
+        let state = &mut *self.state.borrow_mut();
+        let Some(entry) = state.entry(source_seq) else { return };
+        match entry.progress {
+            Progress::Waiting(_) | Progress::Lost => entry.progress = Progress::Abandoned,
+            Progress::Ready(_) => {
+                entry.progress = Progress::Over;
+                state.forget();
+            }
+            Progress::Abandoned | Progress::Over => {}
+        }
+    }
+}
+
+impl State {
+    fn entry(&mut self, source_seq: u64) -> Option<&mut Entry> {
+        let index = source_seq.checked_sub(self.answered + 1)?;
+        self.waiting.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// Lets go of the oldest commands that nothing is left to do for.
+    fn forget(&mut self) {
+        while self.waiting.front().is_some_and(|entry| matches!(entry.progress, Progress::Over)) {
+            self.waiting.pop_front();
+            self.answered += 1;
+        }
+    }
+}
+
+impl Lane {
+    fn no_room(&self) -> Unavailable {
+        if self.producer.is_halted() { Unavailable::Halted } else { Unavailable::Busy }
+    }
+}
+
+/// A command on its way; gives its reply.
+pub struct Submission {
+    stage: Stage,
+}
+
+enum Stage {
+    Refused(Unavailable),
+    Sent(Rc<Inner>, u64),
+    Over,
+}
+
+impl Future for Submission {
+    type Output = Result<Reply, Unavailable>;
+
+    fn poll(mut self: Pin<&mut Submission>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = match &self.stage {
+            Stage::Refused(unavailable) => Err(*unavailable),
+            Stage::Sent(inner, source_seq) => match inner.poll(*source_seq, context) {
+                Poll::Ready(result) => result,
+                Poll::Pending => return Poll::Pending,
+            },
+            Stage::Over => panic!("polled after it was ready"),
+        };
+        self.stage = Stage::Over;
+        Poll::Ready(result)
+    }
+}
+
+impl Drop for Submission {
+    fn drop(&mut self) {
+        if let Stage::Sent(inner, source_seq) = &self.stage {
+            inner.abandon(*source_seq);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringside_core::command::AdvanceTime;
+    use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
+
+    struct Rig {
+        phase: Arc<EnginePhase>,
+        port: Arc<Port>,
+        ingress: Ingress,
+        ring: Consumer<Command>,
+    }
+
+    fn rig(capacity: usize) -> Rig {
+        let phase = Arc::new(EnginePhase::new(Phase::Running));
+        let port = Arc::new(Port::new(phase.clone()));
+        let options = Options { capacity, consumers: 1, start: 1, wait: Wait::Park };
+        let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
+        port.attach(Lane::new(producer, 7));
+        let ingress = Ingress::new(port.clone());
+        Rig { phase, port, ingress, ring: consumers.pop().expect("one consumer") }
+    }
+
+    impl Rig {
+        fn submit(&self, priority: Priority) -> Submission {
+            self.ingress.submit(Command::new(AdvanceTime {}), priority)
+        }
+
+        /// Answers everything in the ring, as matcher and egress would; gives the numbers answered.
+        fn answer(&mut self) -> Vec<u64> {
+            let mut numbers = Vec::new();
+            self.ring.poll(usize::MAX, |_, command| {
+                assert_eq!(command.source, 7);
+                numbers.push(command.source_seq);
+                self.port.reply(reply(command.source_seq));
+            });
+            self.port.wake();
+            numbers
+        }
+    }
+
+    fn reply(source_seq: u64) -> Reply {
+        let done = event::Done {
+            source_seq,
+            source: 7,
+            command: 48,
+            reject: 0,
+            order: 0,
+            account: 0,
+            market: 0,
+            idempotency_key: 0,
+            replayed: 0,
+            update: 0,
+        };
+        Reply {
+            sequence: 100 + source_seq,
+            time_ns: 0,
+            done,
+            order: None,
+            further_orders: Vec::new(),
+            trades: Vec::new(),
+        }
+    }
+
+    fn poll(submission: &mut Submission) -> Option<Result<u64, Unavailable>> {
+        let mut context = Context::from_waker(Waker::noop());
+        match Pin::new(submission).poll(&mut context) {
+            Poll::Ready(result) => Some(result.map(|reply| reply.sequence)),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn numbers_are_dense_and_replies_find_their_requests() {
+        let mut rig = rig(8);
+        let mut first = rig.submit(Priority::Order);
+        let mut second = rig.submit(Priority::Cancel);
+        drop(rig.submit(Priority::Order));
+        assert_eq!((poll(&mut first), poll(&mut second), rig.port.queue_len()), (None, None, 3));
+        assert_eq!(rig.answer(), [1, 2, 3]);
+        assert_eq!(poll(&mut first), None, "a reply is not seen before it is taken");
+        rig.ingress.take_replies();
+        assert_eq!(
+            (poll(&mut second), poll(&mut first), rig.port.queue_len()),
+            (Some(Ok(102)), Some(Ok(101)), 0)
+        );
+        assert!(rig.ingress.0.state.borrow().waiting.is_empty(), "nothing is kept");
+        let mut fourth = rig.submit(Priority::Order);
+        assert_eq!(rig.answer(), [4]);
+        rig.ingress.take_replies();
+        assert_eq!(poll(&mut fourth), Some(Ok(104)));
+    }
+
+    #[test]
+    fn the_last_quarter_is_kept_for_cancels() {
+        let mut rig = rig(8);
+        let mut sent: Vec<_> = (0..6).map(|_| rig.submit(Priority::Order)).collect();
+        assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
+        assert_eq!(poll(&mut rig.submit(Priority::Order)), Some(Err(Unavailable::Busy)));
+        sent.push(rig.submit(Priority::Cancel));
+        sent.push(rig.submit(Priority::Internal));
+        assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
+        assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Busy)));
+        assert_eq!(rig.answer(), [1, 2, 3, 4, 5, 6, 7, 8], "a refused command takes no number");
+        assert!(poll(&mut rig.submit(Priority::Order)).is_none(), "there is room again");
+    }
+
+    #[test]
+    fn each_phase_has_its_answer() {
+        let mut rig = rig(8);
+        for (phase, answer) in [
+            (Phase::Disabled, Some(Err(Unavailable::Disabled))),
+            (Phase::Restarting, Some(Err(Unavailable::Restarting))),
+            (Phase::Running, None),
+        ] {
+            rig.phase.set(phase);
+            assert_eq!(poll(&mut rig.submit(Priority::Order)), answer);
+        }
+        let mut waiting = rig.submit(Priority::Order);
+        assert_eq!(poll(&mut waiting), None);
+        rig.ring.halt();
+        assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
+        rig.phase.set(Phase::Halted);
+        rig.phase.set(Phase::Running);
+        assert_eq!(rig.phase.get(), Phase::Halted, "nothing leaves a halt");
+        assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
+        rig.ingress.sweep();
+        assert_eq!(poll(&mut waiting), Some(Err(Unavailable::Unknown)), "no reply can come any more");
+        assert_eq!(rig.answer(), [1, 2]);
+    }
+
+    #[test]
+    fn a_request_waits_ten_seconds_and_a_late_reply_disturbs_nobody() {
+        let mut rig = rig(8);
+        let mut old = rig.submit(Priority::Order);
+        assert_eq!(poll(&mut old), None);
+        for _ in 0..SWEEPS_MAX {
+            rig.ingress.sweep();
+        }
+        let mut young = rig.submit(Priority::Order);
+        assert_eq!((poll(&mut old), poll(&mut young)), (None, None));
+        rig.ingress.sweep();
+        assert_eq!((poll(&mut old), poll(&mut young)), (Some(Err(Unavailable::Unknown)), None));
+        assert_eq!(rig.answer(), [1, 2]);
+        rig.ingress.take_replies();
+        assert_eq!(poll(&mut young), Some(Ok(102)));
+        assert!(rig.ingress.0.state.borrow().waiting.is_empty());
+    }
+
+    #[test]
+    fn one_wake_brings_all_replies_of_a_batch() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let mut rig = rig(8);
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            tokio::task::spawn_local(rig.ingress.clone().run());
+            let waiting: Vec<_> =
+                (0..5).map(|_| tokio::task::spawn_local(rig.submit(Priority::Order))).collect();
+            tokio::task::yield_now().await;
+            assert_eq!(rig.answer(), [1, 2, 3, 4, 5]);
+            for (index, task) in (1..).zip(waiting) {
+                let reply = task.await.expect("no panic").expect("a reply");
+                assert_eq!(reply.done.source_seq, index);
+            }
+        });
+    }
+}

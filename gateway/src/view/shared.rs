@@ -1,0 +1,83 @@
+//! The views as threads share them: one writer (egress), many readers.
+//!
+//! Readers take one lock for all they read, so what they see is of one moment. The table of markets can be read without
+//! that lock: order entry needs it for every request and must not wait for a fold.
+
+use super::Views;
+use super::market::MarketView;
+use parking_lot::{RwLock, RwLockReadGuard};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Views behind a lock. Share it in an `Arc`.
+#[derive(Default)]
+pub struct SharedViews {
+    views: RwLock<Views>,
+    markets: RwLock<Arc<MarketView>>,
+    /// Grows each time `markets` is replaced.
+    version: AtomicU64,
+}
+
+impl SharedViews {
+    /// Shares `views`.
+    pub fn new(views: Views) -> SharedViews {
+        let shared = SharedViews::default();
+        shared.replace(views);
+        shared
+    }
+
+    /// Everything as of one moment. Hold it for bounded work only: the writer waits, and behind it every other reader.
+    pub fn read(&self) -> RwLockReadGuard<'_, Views> {
+        self.views.read()
+    }
+
+    /// Takes `views` for the present ones: those of a finished recovery for the empty ones of a start.
+    pub fn replace(&self, views: Views) {
+        self.write(|present| {
+            *present = views;
+            self.publish_markets(present);
+        });
+    }
+
+    /// Changes the views under one lock. Whoever reads after this sees all of the change.
+    pub fn write<R>(&self, change: impl FnOnce(&mut Views) -> R) -> R {
+        let mut views = self.views.write();
+        let before = views.markets_changed();
+        let result = change(&mut views);
+        if views.markets_changed() != before {
+            self.publish_markets(&views);
+        }
+        result
+    }
+
+    fn publish_markets(&self, views: &Views) {
+        *self.markets.write() = Arc::new(views.markets().clone());
+        // Release: partner of the Acquire in `MarketReader::with`.
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// One thread's look at the table of markets: one atomic load unless the table has changed.
+pub struct MarketReader {
+    shared: Arc<SharedViews>,
+    cached: RefCell<(u64, Arc<MarketView>)>,
+}
+
+impl MarketReader {
+    /// A reader for the calling thread.
+    pub fn new(shared: Arc<SharedViews>) -> MarketReader {
+        MarketReader { shared, cached: RefCell::default() }
+    }
+
+    /// Calls `look` with the table as of now: every reply that was given before shows in it.
+    pub fn with<R>(&self, look: impl FnOnce(&MarketView) -> R) -> R {
+        let mut cached = self.cached.borrow_mut();
+        // Acquire: partner of the Release in `publish_markets`.
+        let version = self.shared.version.load(Ordering::Acquire);
+        if cached.0 != version {
+            *cached = (version, self.shared.markets.read().clone());
+        }
+        look(&cached.1)
+    }
+}
