@@ -171,7 +171,8 @@ body! {
     ///
     /// Malformed: a byte outside its enumeration, `flags` not zero, a market order that is not immediate-or-cancel.
     /// A market order's price, a market buy's quantity and the quote quantity of any other order are not looked at,
-    /// and 0 in events. InvalidQuantity also where price x quantity leaves the range of an amount.
+    /// and 0 in events. InvalidQuantity also where price x quantity leaves the range of an amount. A market buy takes
+    /// at most [`crate::money::MAX_ENTRY`] of base, however little it costs.
     /// TooManyOpenOrders concerns orders that may rest. FillOrKill: the walk, self-trade prevention included, would
     /// not fill it whole; nothing then changes.
     pub struct PlaceOrder {
@@ -236,7 +237,8 @@ body! {
     /// See [`Kind::ReplaceOrder`]. The order is judged as if its old reservation were released and it were not in
     /// the book; refused, it rests as before. It may trade. It keeps its time in force and self-trade mode, and
     /// takes the fee rates of now. Rejects: as PlaceOrder from AccountNotFound, then
-    /// OrderNotFound, NotOwner before the market's checks; no order is stored for a refusal.
+    /// OrderNotFound, NotOwner before the market's checks; no order is stored for a refusal. InvalidQuantity also where
+    /// filled + quantity would be more than [`crate::money::MAX_ENTRY`].
     pub struct ReplaceOrder {
         /// Who asks.
         pub account: AccountId,

@@ -148,6 +148,8 @@ impl Engine {
             let mutation = book.take_out(orders, *slot);
             risk.notes.mutated(order.market, mutation);
         }
+        // As ordered; of a replaced order, what it filled before and what it asks for now.
+        let whole = filled + order.quantity;
         let quantity = if order.is_quote_sized() { MAX_ENTRY } else { order.quantity };
         let mut taker = Taker {
             order: id,
@@ -173,8 +175,6 @@ impl Engine {
                 _ => OrderStatus::Canceled,
             },
         };
-        let whole =
-            if order.is_quote_sized() { 0 } else { filled + order.quantity - (quantity - taker.remaining) };
         if rests {
             let record = order.record(id, whole, resting, rules.maker_fee);
             let slot = match replaced {
