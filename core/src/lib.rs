@@ -9,7 +9,8 @@
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
 //! - [`prefetch`]: a cache hint.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
-//! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these four.
+//! - [`matcher`]: the stage that owns the engine and decides order.
+//! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these five.
 
 mod account;
 pub mod agent;
@@ -21,6 +22,7 @@ pub mod event;
 pub mod gate;
 pub mod ids;
 mod market;
+pub mod matcher;
 mod matching;
 pub mod money;
 mod order;

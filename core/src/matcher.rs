@@ -1,0 +1,254 @@
+//! The matching stage: the one writer of the engine's state, and the one who decides order.
+//!
+//! Drains the input rings in turn, a quota each; stamps sequence and time; publishes the sequenced commands to the
+//! journal ring; applies them; moves the events they made to the output ring. It waits for nobody: commands are only
+//! taken while the journal ring has room for them and every earlier event is on its way. It does no I/O and reads
+//! the clock once a work step, through the function it was given.
+//!
+//! Commands of its own: `AdvanceTime` when no command came for a while, and at intervals `Checkpoint` followed by
+//! `VerifyHash`, so that the journal carries the state hash that every replay must reach.
+
+use crate::agent::Agent;
+use crate::command::{AdvanceTime, Body, Checkpoint, Command, VerifyHash};
+use crate::engine::Engine;
+use crate::event::{Event, StateHash};
+use crate::ring::{Consumer, Doorbell, Producer};
+use std::time::Duration;
+
+/// Commands taken in one go: long enough that what each will touch is fetched while those before it are applied,
+/// short enough to stay in the first-level cache.
+const BATCH: usize = 32;
+
+/// What is not a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct MatcherOptions {
+    /// Most commands taken from one input ring before the next has its turn.
+    pub quota: usize,
+    /// A checkpoint follows each time this many commands were applied; 0 for never.
+    pub checkpoint_every: u64,
+    /// `AdvanceTime` follows when no command came for this long, in nanoseconds; 0 for never.
+    pub tick_ns: i64,
+}
+
+impl Default for MatcherOptions {
+    fn default() -> MatcherOptions {
+        MatcherOptions { quota: 256, checkpoint_every: 1_000_000, tick_ns: 1_000_000_000 }
+    }
+}
+
+/// What the next work step waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listen {
+    /// Commands.
+    Inputs,
+    /// Room in the journal or output ring.
+    Room,
+}
+
+/// The matching stage. `clock` gives nanoseconds of the UNIX epoch; it may step either way, engine time will not.
+pub struct Matcher<C: FnMut() -> i64 + Send> {
+    engine: Engine,
+    inputs: Vec<Consumer<Command>>,
+    journal: Producer<Command>,
+    output: Producer<Event>,
+    clock: C,
+    options: MatcherOptions,
+    /// Commands of the running batch, stamped.
+    batch: Vec<Command>,
+    /// Events on their way to the output ring; those before `sent` have left.
+    outbox: Vec<Event>,
+    sent: usize,
+    /// Input whose turn is next.
+    turn: usize,
+    since_checkpoint: u64,
+    listen: Listen,
+    input_bells: Vec<Doorbell>,
+    room_bells: [Doorbell; 2],
+}
+
+impl<C: FnMut() -> i64 + Send> Matcher<C> {
+    /// A stage that goes on where `engine` stands. `journal` starts at the engine's next sequence.
+    pub fn new(
+        engine: Engine,
+        inputs: Vec<Consumer<Command>>,
+        journal: Producer<Command>,
+        output: Producer<Event>,
+        clock: C,
+        options: MatcherOptions,
+    ) -> Matcher<C> {
+        assert_eq!(
+            journal.next_sequence(),
+            engine.sequence() + 1,
+            "the journal ring goes on where the engine stands"
+        );
+        let input_bells = inputs.iter().map(|input| input.doorbell()).collect();
+        let room_bells = [journal.room_doorbell(), output.room_doorbell()];
+        Matcher {
+            engine,
+            inputs,
+            journal,
+            output,
+            clock,
+            options,
+            batch: Vec::with_capacity(BATCH),
+            outbox: Vec::with_capacity(64 * BATCH),
+            sent: 0,
+            turn: 0,
+            since_checkpoint: 0,
+            listen: Listen::Inputs,
+            input_bells,
+            room_bells,
+        }
+    }
+
+    /// The state, for a host that stopped the stage.
+    pub fn into_engine(self) -> Engine {
+        self.engine
+    }
+
+    /// Moves events on; true when all have left.
+    fn send(&mut self) -> bool {
+        if self.sent < self.outbox.len() {
+            self.sent += self.output.try_publish_batch(&self.outbox[self.sent..]);
+        }
+        if self.sent < self.outbox.len() {
+            self.listen = Listen::Room;
+            return false;
+        }
+        self.outbox.clear();
+        self.sent = 0;
+        true
+    }
+
+    /// Time of the next command: the clock's, unless that would run back.
+    fn stamp(&mut self) -> i64 {
+        (self.clock)().max(self.engine.time_ns())
+    }
+
+    /// Takes up to `limit` commands of one input; gives how many.
+    fn take(&mut self, input: usize, limit: usize, time_ns: i64) -> usize {
+        let limit = limit.min(BATCH).min(self.journal.free());
+        if limit == 0 {
+            self.listen = Listen::Room;
+            return 0;
+        }
+        self.batch.clear();
+        let (batch, engine) = (&mut self.batch, &self.engine);
+        let mut sequence = engine.sequence();
+        let taken = self.inputs[input].poll(limit, |_, command| {
+            engine.prefetch(command);
+            sequence += 1;
+            batch.push(Command { sequence, time_ns, ..*command });
+        });
+        if taken > 0 {
+            self.run_batch();
+        }
+        taken
+    }
+
+    /// Journals the batch, which the journal has room for, then applies it: whatever applying does, the commands
+    /// that did it are on their way to the journal first.
+    fn run_batch(&mut self) {
+        for command in &self.batch {
+            let published = self.journal.stage(command);
+            assert_eq!(published, Ok(command.sequence), "the journal ring carries every sequence once");
+        }
+        self.journal.flush();
+        for command in &self.batch {
+            self.engine.apply(command, &mut self.outbox);
+        }
+        self.since_checkpoint += self.batch.len() as u64;
+    }
+
+    /// A command of the stage itself.
+    fn run_own<B: Body>(&mut self, body: B, time_ns: i64) {
+        self.batch.clear();
+        self.batch.push(Command { sequence: self.engine.sequence() + 1, time_ns, ..Command::new(body) });
+        self.run_batch();
+    }
+
+    /// Has the engine hash its state and the journal remember the hash.
+    fn checkpoint(&mut self, time_ns: i64) {
+        self.run_own(Checkpoint {}, time_ns);
+        let hash =
+            self.outbox.iter().rev().find_map(|event| event.get::<StateHash>()).map(|event| event.hash);
+        let hash = hash.expect("a checkpoint answers with the state hash");
+        self.run_own(VerifyHash { checkpoint: self.engine.sequence(), hash }, time_ns);
+        self.since_checkpoint = 0;
+    }
+}
+
+impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
+    fn name(&self) -> &str {
+        "matcher"
+    }
+
+    fn do_work(&mut self) -> usize {
+        self.listen = Listen::Inputs;
+        if !self.send() {
+            return 0;
+        }
+        if self.journal.is_halted() || self.output.is_halted() {
+            // Nothing that is taken now could ever be acknowledged: let the publishers see it.
+            self.inputs.iter().for_each(|input| input.halt());
+            return 0;
+        }
+        let time_ns = self.stamp();
+        let mut work = 0;
+        for _ in 0..self.inputs.len() {
+            let input = self.turn;
+            self.turn = (self.turn + 1) % self.inputs.len();
+            let mut left = self.options.quota;
+            while left > 0 {
+                let taken = self.take(input, left, time_ns);
+                work += taken;
+                left -= taken;
+                if taken == 0 {
+                    break;
+                }
+                if !self.send() {
+                    return work;
+                }
+            }
+        }
+        let due = self.options.checkpoint_every > 0 && self.since_checkpoint >= self.options.checkpoint_every;
+        let idle = work == 0
+            && self.options.tick_ns > 0
+            && time_ns.saturating_sub(self.engine.time_ns()) >= self.options.tick_ns;
+        if (due || idle) && self.journal.free() >= 2 {
+            if due {
+                self.checkpoint(time_ns);
+            } else {
+                self.run_own(AdvanceTime {}, time_ns);
+            }
+            work += 1;
+            self.send();
+        }
+        work
+    }
+
+    fn doorbells(&self) -> &[Doorbell] {
+        match self.listen {
+            Listen::Inputs => &self.input_bells,
+            Listen::Room => &self.room_bells,
+        }
+    }
+
+    fn nap(&self) -> Duration {
+        match self.options.tick_ns {
+            0 => Duration::from_millis(100),
+            tick_ns => Duration::from_nanos(tick_ns.unsigned_abs()).min(Duration::from_millis(100)),
+        }
+    }
+
+    /// Publishers see the end; what they had published is still taken where the rings downstream have room.
+    fn close(&mut self) {
+        self.inputs.iter().for_each(|input| input.halt());
+        while self.do_work() > 0 || self.listen == Listen::Room {
+            if self.journal.is_halted() || self.output.is_halted() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
