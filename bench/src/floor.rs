@@ -5,7 +5,7 @@
 //! accounts, no events, no order types, no checks, a fixed price range and a fixed count of orders, and memory of
 //! ended orders is never used again: nothing here is fit for an exchange.
 
-use crate::op::{FillSum, Op, OpKind};
+use crate::op::{Op, OpKind, TakesFills};
 use ringside_core::prefetch::prefetch;
 
 /// Ids must be below.
@@ -84,9 +84,9 @@ impl Floor {
         Floor { sides: [side(), side()], orders }
     }
 
-    /// Carries out one instruction, counting fills into `sum`.
+    /// Carries out one instruction; fills go to `sum`.
     #[inline(always)]
-    pub fn apply(&mut self, op: &Op, sum: &mut FillSum) {
+    pub fn apply<F: TakesFills>(&mut self, op: &Op, sum: &mut F) {
         match op.kind {
             OpKind::Cancel => {
                 self.cancel(op.order);
@@ -95,9 +95,9 @@ impl Floor {
             kind => {
                 let rests = kind != OpKind::ImmediateOrCancel;
                 if op.is_buy {
-                    self.enter::<true>(op.order, op.level, op.quantity, rests, sum);
+                    self.enter::<true, F>(op.order, op.level, op.quantity, rests, sum);
                 } else {
-                    self.enter::<false>(op.order, op.level, op.quantity, rests, sum);
+                    self.enter::<false, F>(op.order, op.level, op.quantity, rests, sum);
                 }
             }
         }
@@ -159,13 +159,13 @@ impl Floor {
     }
 
     #[inline(always)]
-    fn enter<const BUY: bool>(
+    fn enter<const BUY: bool, F: TakesFills>(
         &mut self,
         order: u32,
         level: u32,
         mut open: u32,
         rests: bool,
-        sum: &mut FillSum,
+        sum: &mut F,
     ) {
         let (own, opposite) = if BUY { (0, 1) } else { (1, 0) };
         // The limit as a key of the opposite side, and the order's place as a key of its own.
@@ -286,7 +286,7 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::Random;
+    use crate::op::{FillSum, Random};
     use std::collections::BTreeMap;
 
     /// An obvious slow book: (key by price, arrival) -> (order, open).

@@ -6,6 +6,7 @@
 
 pub mod data;
 pub mod floor;
+pub mod load;
 pub mod op;
 pub mod report;
 pub mod variant;

@@ -43,16 +43,29 @@ pub struct FillSum {
     pub hash: u64,
 }
 
+/// Where a book's fills go.
+pub trait TakesFills {
+    /// One fill: ids of maker and taker, the maker's level, lots.
+    fn fill(&mut self, maker: u64, taker: u64, level: u64, quantity: u64);
+}
+
+/// Keeps them all.
+impl TakesFills for Vec<(u64, u64, u64, u64)> {
+    fn fill(&mut self, maker: u64, taker: u64, level: u64, quantity: u64) {
+        self.push((maker, taker, level, quantity));
+    }
+}
+
 impl Default for FillSum {
     fn default() -> FillSum {
         FillSum { fills: 0, hash: 0x9e37_79b9_7f4a_7c15 }
     }
 }
 
-impl FillSum {
-    /// Takes in one fill; cheap enough to stand inside a timed loop of every variant.
+impl TakesFills for FillSum {
+    /// Cheap enough to stand inside a timed loop of every variant.
     #[inline(always)]
-    pub fn fill(&mut self, maker: u64, taker: u64, level: u64, quantity: u64) {
+    fn fill(&mut self, maker: u64, taker: u64, level: u64, quantity: u64) {
         self.fills += 1;
         let word = (maker | taker << 32).wrapping_mul(0xff51_afd7_ed55_8ccd) ^ (level << 32 | quantity);
         self.hash = (self.hash.rotate_left(23) ^ word).wrapping_mul(0x9fb2_1c65_1e98_df25);

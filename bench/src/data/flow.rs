@@ -4,11 +4,10 @@
 //! gives. The published hash over the report stream is checked by the tests of the core, not here: here the fills of the
 //! floor are the expectation.
 
-use super::{DataError, folder};
+use super::{DataError, read};
 use crate::floor::Floor;
 use crate::op::{FillSum, Op, OpKind};
 use crate::workload::{Mix, Workload};
-use std::io::Read;
 
 /// Names of the scenarios.
 pub const SCENARIOS: [&str; 3] = ["normal", "static", "flash-crash"];
@@ -16,14 +15,7 @@ pub const SCENARIOS: [&str; 3] = ["normal", "static", "flash-crash"];
 /// The messages of a scenario, owned by `accounts` accounts (>= 2), buys by odd ones and sells by even ones.
 pub fn load(scenario: &str, accounts: u32) -> Result<Workload, DataError> {
     let file = format!("flow-benchmark/{scenario}_seed23.csv.zst");
-    let missing = |error| DataError::Missing(file.clone(), error);
-    let folder = folder("flow-benchmark").ok_or_else(|| missing(std::io::ErrorKind::NotFound.into()))?;
-    let packed = std::fs::read(folder.join(format!("{scenario}_seed23.csv.zst"))).map_err(missing)?;
-    let mut text = String::new();
-    ruzstd::decoding::StreamingDecoder::new(packed.as_slice())
-        .map_err(|error| missing(std::io::Error::other(error)))?
-        .read_to_string(&mut text)
-        .map_err(missing)?;
+    let text = read("flow-benchmark", &format!("{scenario}_seed23.csv.zst"))?;
 
     // File ids run from 0 to 1,000,000.
     let mut ids = vec![0u32; 1_000_001];
@@ -102,7 +94,7 @@ mod tests {
     /// Yardsticks of the data set's README.
     #[test]
     fn the_floor_makes_the_published_number_of_trades() {
-        if folder("flow-benchmark").is_none() {
+        if super::super::folder("flow-benchmark").is_none() {
             eprintln!("skipped: ../shared/data/flow-benchmark is not on this machine");
             return;
         }

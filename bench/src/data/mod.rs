@@ -1,7 +1,13 @@
 //! Readers of recorded order flow. The files stay where they are; nothing of them is kept in the project.
+//!
+//! - [`script`]: what a session is once read. [`sse`], [`aapl`], [`flow`]: one data set each.
 
+pub mod aapl;
 pub mod flow;
+pub mod script;
+pub mod sse;
 
+use std::io::{Error, ErrorKind, Read};
 use std::path::PathBuf;
 
 /// The folder of a data set, `None` when it is not on this machine.
@@ -15,7 +21,7 @@ pub fn folder(set: &str) -> Option<PathBuf> {
 pub enum DataError {
     /// The folder or file is not there or not readable.
     #[error("data set {0}: {1}")]
-    Missing(String, std::io::Error),
+    Missing(String, Error),
     /// A row that is not as its README says.
     #[error("data set {file}, row {row}: {what}")]
     Row {
@@ -26,4 +32,67 @@ pub enum DataError {
         /// What is wrong.
         what: &'static str,
     },
+}
+
+/// The text of a file of a data set, unpacked by its ending.
+fn read(set: &str, name: &str) -> Result<String, DataError> {
+    let missing = |error: Error| DataError::Missing(format!("{set}/{name}"), error);
+    let path = folder(set).ok_or_else(|| missing(ErrorKind::NotFound.into()))?.join(name);
+    let packed = std::fs::read(path).map_err(missing)?;
+    let mut text = String::new();
+    if name.ends_with(".gz") {
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).map_err(missing)?;
+    } else if name.ends_with(".zst") {
+        ruzstd::decoding::StreamingDecoder::new(packed.as_slice())
+            .map_err(|error| missing(Error::other(error)))?
+            .read_to_string(&mut text)
+            .map_err(missing)?;
+    } else {
+        text =
+            String::from_utf8(packed).map_err(|error| missing(Error::new(ErrorKind::InvalidData, error)))?;
+    }
+    Ok(text)
+}
+
+/// The fields of one row of a file, for readers that name what they miss.
+struct Row<'a> {
+    file: &'a str,
+    row: usize,
+    fields: std::str::Split<'a, char>,
+}
+
+/// The rows of a file with a header.
+fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
+    text.lines().skip(1).enumerate().map(move |(row, line)| Row { file, row, fields: line.split(',') })
+}
+
+impl<'a> Row<'a> {
+    fn fault(&self, what: &'static str) -> DataError {
+        DataError::Row { file: self.file.to_string(), row: self.row, what }
+    }
+
+    fn text(&mut self, what: &'static str) -> Result<&'a str, DataError> {
+        self.fields.next().ok_or_else(|| self.fault(what))
+    }
+
+    fn number(&mut self, what: &'static str) -> Result<i64, DataError> {
+        self.text(what)?.parse().map_err(|_| self.fault(what))
+    }
+
+    /// `None` for an empty field.
+    fn number_if_any(&mut self, what: &'static str) -> Result<Option<i64>, DataError> {
+        match self.text(what)? {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| self.fault(what)),
+        }
+    }
+
+    /// Whether the order buys.
+    fn is_buy(&mut self) -> Result<bool, DataError> {
+        match self.text("no side")? {
+            "B" => Ok(true),
+            "S" => Ok(false),
+            _ => Err(self.fault("a side is B or S")),
+        }
+    }
 }
