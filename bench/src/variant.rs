@@ -4,11 +4,16 @@
 //! come out of a ring: recently written, in cache, and not one long array that memory bandwidth would limit.
 
 use crate::floor::Floor;
-use crate::op::{FillSum, Op};
+use crate::op::{FillSum, Op, OpKind, TakesFills};
 use crate::report;
-use crate::workload::Workload;
+use crate::workload::{LOT, Stamper, TICK, Workload, level_of, price_of};
 use hdrhistogram::Histogram;
-use std::time::{Duration, Instant};
+use ringside_core::bare::BareBook;
+use ringside_core::command::{Command, Side};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::event::{Event, Sink, Trade};
+use ringside_core::money::{Price, Quantity};
+use std::time::Instant;
 
 /// Instructions converted, then timed, at a time.
 pub const CHUNK: usize = 256;
@@ -32,19 +37,32 @@ pub trait Variant: Sized {
 }
 
 /// One timed pass.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Pass {
-    /// Mean time of one instruction.
-    pub ns_per_command: f64,
+    /// Time of each chunk, nanoseconds.
+    pub chunks_ns: Vec<u64>,
     /// Its fills.
     pub fills: FillSum,
+}
+
+/// Nanoseconds per command over passes of the same workload: the sum over chunks of each chunk's median. Chunks do
+/// the same work in every pass, so whatever else the machine did meanwhile falls out where it hit fewer than half the
+/// passes of a chunk.
+pub fn ns_per_command(passes: &[Pass], commands: usize) -> f64 {
+    let chunks = passes.first().map_or(0, |pass| pass.chunks_ns.len());
+    let sum: f64 = (0..chunks)
+        .map(|chunk| {
+            report::median(&passes.iter().map(|pass| pass.chunks_ns[chunk] as f64).collect::<Vec<_>>())
+        })
+        .sum();
+    sum / commands.max(1) as f64
 }
 
 /// Carries out `workload` on a fresh `V` and times the whole.
 pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
     let mut variant = prepared::<V>(workload);
     let mut inputs = Vec::with_capacity(CHUNK);
-    let mut spent = Duration::ZERO;
+    let mut chunks_ns = Vec::with_capacity(workload.ops.len() / CHUNK + 1);
     for chunk in workload.ops.chunks(CHUNK) {
         inputs.clear();
         inputs.extend(chunk.iter().map(|op| variant.input(workload, op)));
@@ -61,9 +79,9 @@ pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
                 variant.apply(input);
             }
         }
-        spent += start.elapsed();
+        chunks_ns.push(start.elapsed().as_nanos() as u64);
     }
-    Pass { ns_per_command: spent.as_nanos() as f64 / workload.ops.len().max(1) as f64, fills: *variant.sum() }
+    Pass { chunks_ns, fills: *variant.sum() }
 }
 
 /// Carries out `workload` on a fresh `V` and times every instruction into `latencies`, [`timer_cost_ns`] included.
@@ -140,4 +158,141 @@ impl Variant for OnFloor {
     fn sum(&mut self) -> &mut FillSum {
         &mut self.sum
     }
+}
+
+/// An instruction in the engine's units, for the book alone.
+pub struct BookInput {
+    order: u64,
+    price: Price,
+    quantity: Quantity,
+    kind: OpKind,
+    side: Side,
+}
+
+/// Our book and matching alone: no accounts, no money, no events, no checks.
+pub struct OnBook {
+    book: BareBook,
+    sum: FillSum,
+}
+
+impl Variant for OnBook {
+    type Input = BookInput;
+
+    fn fresh(workload: &Workload) -> OnBook {
+        OnBook { book: BareBook::new(TICK, orders_of(workload)), sum: FillSum::default() }
+    }
+
+    fn input(&mut self, _: &Workload, op: &Op) -> BookInput {
+        BookInput {
+            order: u64::from(op.order),
+            price: price_of(op.level),
+            quantity: i64::from(op.quantity) * LOT,
+            kind: op.kind,
+            side: if op.is_buy { Side::Buy } else { Side::Sell },
+        }
+    }
+
+    #[inline(always)]
+    fn apply(&mut self, input: &BookInput) {
+        let OnBook { book, sum } = self;
+        let fill = |maker, taker, price, quantity: Quantity| {
+            sum.fill(maker, taker, level_of(price), (quantity / LOT) as u64);
+        };
+        match input.kind {
+            OpKind::New | OpKind::ImmediateOrCancel => {
+                let rests = input.kind == OpKind::New;
+                book.place(input.side, input.price, input.quantity, rests, fill);
+            }
+            OpKind::Cancel => {
+                book.cancel(input.order);
+            }
+            OpKind::Replace => {
+                book.replace(input.order, input.price, input.quantity, fill);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hint(&self, input: &BookInput) {
+        if matches!(input.kind, OpKind::Cancel | OpKind::Replace) {
+            self.book.prefetch_order(input.order);
+        } else {
+            self.book.prefetch_price(input.side, input.price);
+        }
+    }
+
+    fn sum(&mut self) -> &mut FillSum {
+        &mut self.sum
+    }
+}
+
+/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into an outbox that each
+/// command uses anew.
+pub struct OnEngine {
+    engine: Engine,
+    stamper: Stamper,
+    outbox: Outbox,
+}
+
+struct Outbox {
+    events: Vec<Event>,
+    sum: FillSum,
+}
+
+impl Sink for Outbox {
+    #[inline(always)]
+    fn event(&mut self, event: &Event) {
+        self.events.push(*event);
+        if let Some(trade) = event.get::<Trade>() {
+            let level = level_of(trade.price);
+            self.sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+        }
+    }
+}
+
+impl Variant for OnEngine {
+    type Input = Command;
+
+    fn fresh(workload: &Workload) -> OnEngine {
+        let config = EngineConfig {
+            orders: orders_of(workload),
+            accounts: workload.accounts as usize + 1,
+            ..EngineConfig::default()
+        };
+        let mut variant = OnEngine {
+            engine: Engine::new(&config),
+            stamper: Stamper::after(0),
+            outbox: Outbox { events: Vec::with_capacity(4_096), sum: FillSum::default() },
+        };
+        for command in workload.setup() {
+            let command = variant.stamper.stamp(command);
+            variant.apply(&command);
+        }
+        variant
+    }
+
+    fn input(&mut self, workload: &Workload, op: &Op) -> Command {
+        self.stamper.stamp(workload.command(op))
+    }
+
+    #[inline(always)]
+    fn apply(&mut self, command: &Command) {
+        self.outbox.events.clear();
+        self.engine.apply(command, &mut self.outbox);
+    }
+
+    #[inline(always)]
+    fn hint(&self, command: &Command) {
+        self.engine.prefetch(command);
+    }
+
+    fn sum(&mut self) -> &mut FillSum {
+        &mut self.outbox.sum
+    }
+}
+
+/// Resting orders to take memory for: at start and at the end with a tenth to spare.
+fn orders_of(workload: &Workload) -> usize {
+    let most = workload.preload.len().max(workload.mix.resting as usize);
+    most + most / 10 + 1_024
 }

@@ -4,10 +4,13 @@
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use hdrhistogram::Histogram;
 use ringside_bench::data::flow;
 use ringside_bench::op::FillSum;
-use ringside_bench::report::{self, ForeignLoad, Unit};
-use ringside_bench::variant::{OnFloor, Variant, timed, timed_each, timer_cost_ns};
+use ringside_bench::report::{self, ForeignLoad, Unit, bar};
+use ringside_bench::variant::{
+    OnBook, OnEngine, OnFloor, Pass, Variant, ns_per_command, timed, timed_each, timer_cost_ns,
+};
 use ringside_bench::workload::{Shape, Workload};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -33,13 +36,16 @@ struct Arguments {
     /// Write the report into this folder as well.
     #[arg(long)]
     results: Option<PathBuf>,
+    /// End with an error when a bar is missed.
+    #[arg(long)]
+    strict: bool,
 }
 
-/// A variant with its kind erased.
+/// A variant with its type erased.
 struct Row {
     name: &'static str,
-    timed: fn(&Workload, bool) -> ringside_bench::variant::Pass,
-    timed_each: fn(&Workload, bool, &mut hdrhistogram::Histogram<u64>) -> FillSum,
+    timed: fn(&Workload, bool) -> Pass,
+    timed_each: fn(&Workload, bool, &mut Histogram<u64>) -> FillSum,
     look_ahead: bool,
 }
 
@@ -47,8 +53,28 @@ const fn row<V: Variant>(name: &'static str, look_ahead: bool) -> Row {
     Row { name, timed: timed::<V>, timed_each: timed_each::<V>, look_ahead }
 }
 
+const ROWS: [Row; 6] = [
+    row::<OnFloor>("floor", false),
+    row::<OnBook>("book and matching", false),
+    row::<OnEngine>("whole engine", false),
+    row::<OnFloor>("floor, look-ahead", true),
+    row::<OnBook>("book and matching, look-ahead", true),
+    row::<OnEngine>("whole engine, look-ahead", true),
+];
 const FLOOR: usize = 0;
-const ROWS: [Row; 2] = [row::<OnFloor>("floor", false), row::<OnFloor>("floor, look-ahead", true)];
+const BOOK: usize = 1;
+const ENGINE: usize = 2;
+/// Added to the index of a row without hints, the row with them: as the matcher runs, which sees a batch of its ring.
+const HINTED: usize = 3;
+
+/// What one flow came to.
+struct Measured {
+    name: String,
+    /// By row.
+    ns: [f64; ROWS.len()],
+    /// p50 and p99.9 of the whole engine with hints, the timer's cost taken off.
+    engine_quantiles: (f64, f64),
+}
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
@@ -61,33 +87,38 @@ fn main() -> Result<()> {
         arguments.repetitions, arguments.seed
     )?;
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let mut measured = Vec::new();
     for shape in [Shape::a(1_000), Shape::b(1_000_000)] {
         if wanted(shape.name) {
             let workload = Workload::generate(&shape, arguments.commands, arguments.seed);
-            measure(&workload, &arguments, &mut text)?;
+            measured.push(measure(&workload, &arguments, &mut text)?);
         }
     }
     for scenario in flow::SCENARIOS {
         if wanted(scenario) {
-            measure(&flow::load(scenario, 1_000)?, &arguments, &mut text)?;
+            measured.push(measure(&flow::load(scenario, 1_000)?, &arguments, &mut text)?);
         }
     }
+    let passed = bars(&measured, &mut text);
     writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
     print!("{text}");
     if let Some(folder) = &arguments.results {
         println!("written to {}", report::write_result(folder, "engine", &text)?.display());
     }
+    if arguments.strict && !passed {
+        bail!("a bar was missed");
+    }
     Ok(())
 }
 
 /// Runs every row on `workload` and appends its section to `text`.
-fn measure(workload: &Workload, arguments: &Arguments, text: &mut String) -> Result<()> {
-    let mut times = vec![Vec::new(); ROWS.len()];
+fn measure(workload: &Workload, arguments: &Arguments, text: &mut String) -> Result<Measured> {
+    let mut passes = vec![Vec::new(); ROWS.len()];
     for _ in 0..arguments.repetitions {
-        for (row, times) in ROWS.iter().zip(&mut times) {
+        for (row, passes) in ROWS.iter().zip(&mut passes) {
             let pass = (row.timed)(workload, row.look_ahead);
             check(workload, row, pass.fills)?;
-            times.push(pass.ns_per_command);
+            passes.push(pass);
         }
     }
     let mut latencies = Vec::new();
@@ -97,35 +128,78 @@ fn measure(workload: &Workload, arguments: &Arguments, text: &mut String) -> Res
         latencies.push((row.name, histogram));
     }
 
-    writeln!(text, "{}: {} commands, {} accounts", workload.name, workload.ops.len(), workload.accounts)?;
+    let commands = workload.ops.len();
+    writeln!(text, "flow {}: {commands} commands, {} accounts", workload.name, workload.accounts)?;
+    writeln!(text, "  {:?}", workload.mix)?;
     writeln!(
         text,
-        "  {:?}\n  {} fills, checksum {:016x}, the same in every row",
-        workload.mix, workload.expected.fills, workload.expected.hash
+        "  {} fills, checksum {:016x}, the same in every row and repetition",
+        workload.expected.fills, workload.expected.hash
     )?;
-    let floor = report::median(&times[FLOOR]);
-    writeln!(text, "  {:<36} {:>9} {:>9} {:>9} {:>9}", "ns/command", "median", "min", "max", "x floor")?;
-    for (row, times) in ROWS.iter().zip(&times) {
-        let (median, min, max) = (
-            report::median(times),
-            times.iter().copied().fold(f64::INFINITY, f64::min),
-            times.iter().copied().fold(0.0, f64::max),
-        );
-        writeln!(text, "  {:<36} {median:>9.1} {min:>9.1} {max:>9.1} {:>9.2}", row.name, median / floor)?;
+    let mut ns = [0.0; ROWS.len()];
+    for (ns, passes) in ns.iter_mut().zip(&passes) {
+        *ns = ns_per_command(passes, commands);
     }
-    writeln!(text, "  one at a time, {} ns of timer included", timer_cost_ns())?;
+    writeln!(text, "  {:<32} {:>8} {:>8} {:>22}", "ns/command", "median", "x floor", "of whole passes")?;
+    for ((row, passes), ns_of) in ROWS.iter().zip(&passes).zip(ns) {
+        let whole: Vec<f64> =
+            passes.iter().map(|pass| pass.chunks_ns.iter().sum::<u64>() as f64 / commands as f64).collect();
+        let (min, max) =
+            (whole.iter().copied().fold(f64::INFINITY, f64::min), whole.iter().copied().fold(0.0, f64::max));
+        let whole = format!("{min:.1}/{:.1}/{max:.1}", report::median(&whole));
+        writeln!(text, "  {:<32} {ns_of:>8.1} {:>8.2} {whole:>22}", row.name, ns_of / ns[FLOOR])?;
+    }
+    let timer = timer_cost_ns();
+    writeln!(text, "  one at a time, {timer} ns of timer included:")?;
     let rows: Vec<_> = latencies.iter().map(|(name, histogram)| (*name, histogram)).collect();
     for line in report::percentile_table(&rows, Unit::Nanoseconds).lines() {
         writeln!(text, "  {line}")?;
     }
     text.push('\n');
-    Ok(())
+    let quantile = |quantile| {
+        let value = latencies[ENGINE + HINTED].1.value_at_quantile(quantile).saturating_sub(timer);
+        value.max(1) as f64
+    };
+    Ok(Measured { name: workload.name.clone(), ns, engine_quantiles: (quantile(0.5), quantile(0.999)) })
+}
+
+/// The bars of the issue; true when all that could be judged were reached.
+fn bars(measured: &[Measured], text: &mut String) -> bool {
+    let mut passed = true;
+    let mut judge = |(reached, line): (bool, String)| {
+        passed &= reached;
+        text.push_str(&line);
+    };
+    for flow in measured {
+        let Measured { name, ns, engine_quantiles: (p50, p999) } = flow;
+        for (kind, offset) in [("", 0), (", look-ahead", HINTED)] {
+            let book = format!("flow {name}: book and matching{kind}, x the floor");
+            judge(bar(&book, ns[BOOK + offset] / ns[FLOOR], 1.3, true));
+            let engine = format!("flow {name}: whole engine{kind}, x the floor");
+            judge(bar(&engine, ns[ENGINE + offset] / ns[FLOOR], 3.0, true));
+        }
+        judge(bar(
+            &format!("flow {name}: whole engine, p99.9 / p50, timer taken off"),
+            p999 / p50,
+            10.0,
+            true,
+        ));
+    }
+    let find = |name: &str| measured.iter().find(|flow| flow.name == name);
+    if let (Some(a), Some(b)) = (find("A"), find("B")) {
+        for (kind, offset) in [("", 0), (", look-ahead", HINTED)] {
+            let growth = b.ns[ENGINE + offset] / a.ns[ENGINE + offset];
+            let name = format!("whole engine{kind}, 1,000,000 orders and accounts / 1,000");
+            judge(bar(&name, growth, 2.5, true));
+        }
+    }
+    passed
 }
 
 fn check(workload: &Workload, row: &Row, fills: FillSum) -> Result<()> {
     if fills != workload.expected {
         bail!(
-            "{} on {}: {fills:?} instead of {:?}; no figures for wrong fills",
+            "{} on flow {}: {fills:?} instead of {:?}; no figures for wrong fills",
             row.name,
             workload.name,
             workload.expected
