@@ -28,9 +28,10 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index with memory for `capacity` consecutive ids.
+    /// An index with memory for `capacity` resting orders.
     pub(crate) fn new(capacity: usize) -> Index {
-        let pages = capacity / PAGE + 2;
+        // Resting orders lie scattered among ids of orders that ended: room for eight ids each.
+        let pages = capacity * 8 / PAGE + 2;
         let mut index = Index {
             places: Table::new(pages),
             pages: Vec::with_capacity(pages),

@@ -1,0 +1,342 @@
+//! Sizes, offsets, tags and bytes of everything that is journalled or sent: a change here is a change of format.
+#![allow(clippy::unwrap_used)]
+
+use ringside_core::command::{self, Body, Command};
+use ringside_core::event;
+use ringside_core::ids::padded;
+use ringside_core::money::RawAmount;
+use ringside_core::reject::Reject;
+use std::mem::offset_of;
+use zerocopy::IntoBytes;
+
+macro_rules! layout {
+    ($name:path, $kind:expr, $tag:literal, $size:literal, $($field:ident $offset:literal),* $(,)?) => {
+        assert_eq!($kind as u16, $tag, concat!("tag of ", stringify!($name)));
+        assert_eq!(size_of::<$name>(), $size, concat!("size of ", stringify!($name)));
+        $(assert_eq!(
+            offset_of!($name, $field), $offset,
+            concat!("offset of ", stringify!($name), ".", stringify!($field))
+        );)*
+    };
+}
+
+#[test]
+fn commands() {
+    use command::*;
+    assert_eq!((size_of::<Command>(), align_of::<Command>()), (184, 8));
+    assert_eq!(
+        [
+            offset_of!(Command, sequence),
+            offset_of!(Command, time_ns),
+            offset_of!(Command, source_seq),
+            offset_of!(Command, source),
+            offset_of!(Command, kind),
+            offset_of!(Command, reserved),
+            offset_of!(Command, body),
+        ],
+        [0, 8, 16, 24, 28, 30, 32]
+    );
+    layout!(PlaceOrder, PlaceOrder::KIND, 1, 64, account 0, market 4, side 8, order_type 9, time_in_force 10,
+        self_trade 11, flags 12, price 16, quantity 24, quote_quantity 32, idempotency_key 48, idempotency_body 56);
+    layout!(CancelOrder, CancelOrder::KIND, 2, 16, account 0, reserved 4, order 8);
+    layout!(CancelAll, CancelAll::KIND, 3, 8, account 0, market 4);
+    layout!(AmendOrder, AmendOrder::KIND, 4, 24, account 0, reserved 4, order 8, quantity 16);
+    layout!(ReplaceOrder, ReplaceOrder::KIND, 5, 32, account 0, reserved 4, order 8, price 16, quantity 24);
+    layout!(CreateAccount, CreateAccount::KIND, 16, 24, address 0, reserved 20);
+    layout!(Credit, Credit::KIND, 17, 112, address 0, asset 20, reserved 30, amount 32, reason 48);
+    layout!(ListMarket, ListMarket::KIND, 32, 88, symbol 0, base 20, quote 30, tick 40, lot 48, min_notional 56,
+        maker_fee 72, taker_fee 76, max_open_orders 80, kind 84, reserved 85);
+    layout!(UpdateMarket, UpdateMarket::KIND, 33, 48, market 0, mask 4, tick 8, lot 16, min_notional 24, maker_fee 40,
+        taker_fee 44);
+    layout!(SetMarketStatus, SetMarketStatus::KIND, 34, 8, market 0, status 4, reserved 5);
+    layout!(AdvanceTime, AdvanceTime::KIND, 48, 0,);
+    layout!(OpenEpoch, OpenEpoch::KIND, 49, 8, epoch 0, reserved 4);
+    layout!(Checkpoint, Checkpoint::KIND, 50, 0,);
+    layout!(VerifyHash, VerifyHash::KIND, 51, 24, checkpoint 0, hash 8);
+    layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
+    assert_eq!(Kind::ALL.len(), 15, "a new kind belongs into this test");
+}
+
+#[test]
+fn events() {
+    use event::*;
+    assert_eq!((size_of::<Event>(), align_of::<Event>()), (120, 8));
+    assert_eq!(
+        [
+            offset_of!(Event, sequence),
+            offset_of!(Event, time_ns),
+            offset_of!(Event, index),
+            offset_of!(Event, kind),
+            offset_of!(Event, reserved),
+            offset_of!(Event, payload),
+        ],
+        [0, 8, 16, 20, 22, 24]
+    );
+    layout!(Trade, Trade::KIND, 1, 88, trade 0, maker_order 8, taker_order 16, price 24, quantity 32, maker_fee 40,
+        taker_fee 56, maker_account 72, taker_account 76, market 80, taker_side 84, maker_filled 85, reserved 86);
+    layout!(Order, Order::KIND, 2, 72, order 0, account 8, market 12, side 16, order_type 17, time_in_force 18,
+        status 19, is_new 20, is_amended 21, reject 22, price 24, quantity 32, quote_quantity 40, filled 56, open 64);
+    layout!(Depth, Depth::KIND, 3, 40, update 0, price 8, total 16, market 32, side 36, reserved 37);
+    layout!(Balances, Balances::KIND, 4, 80, account 0, base 4, quote 6, changed 8, base_available 16, base_frozen 32,
+        quote_available 48, quote_frozen 64);
+    layout!(AccountCreated, AccountCreated::KIND, 16, 24, address 0, account 20);
+    layout!(AssetCreated, AssetCreated::KIND, 17, 16, name 0, asset 10, reserved 12);
+    layout!(Credited, Credited::KIND, 18, 88, account 0, asset 4, reserved 6, amount 8, reason 24);
+    layout!(Market, Market::KIND, 32, 80, market 0, base 4, quote 6, tick 8, lot 16, min_notional 24, maker_fee 40,
+        taker_fee 44, max_open_orders 48, symbol 52, kind 72, status 73, reserved 74);
+    layout!(StateHash, StateHash::KIND, 48, 16, hash 0);
+    layout!(Done, Done::KIND, 64, 56, source_seq 0, source 8, command 12, reject 14, order 16, account 24, market 28,
+        idempotency_key 32, replayed 40, update 48);
+    assert_eq!(Kind::ALL.len(), 10, "a new kind belongs into this test");
+}
+
+#[test]
+fn enumerations_and_rejects() {
+    use command::*;
+    fn codes<T: Copy + std::fmt::Debug>(all: &[T], code: fn(T) -> u8) -> String {
+        all.iter().map(|&value| format!("{value:?}={} ", code(value))).collect::<String>().trim_end().into()
+    }
+    assert_eq!(codes(Side::ALL, |v| v as u8), "Buy=0 Sell=1");
+    assert_eq!(codes(OrderType::ALL, |v| v as u8), "Limit=0 Market=1");
+    assert_eq!(
+        codes(TimeInForce::ALL, |v| v as u8),
+        "GoodTillCancel=0 ImmediateOrCancel=1 PostOnly=2 FillOrKill=3"
+    );
+    assert_eq!(
+        codes(SelfTradePrevention::ALL, |v| v as u8),
+        "None=0 RejectTaker=1 ExpireTaker=2 ExpireMaker=3 ExpireBoth=4"
+    );
+    assert_eq!(codes(MarketKind::ALL, |v| v as u8), "Spot=0");
+    assert_eq!(codes(MarketStatus::ALL, |v| v as u8), "Listed=0 Halted=1 Delisted=2");
+    assert_eq!(
+        codes(OrderStatus::ALL, |v| v as u8),
+        "Open=0 PartiallyFilled=1 Filled=2 Canceled=3 Rejected=4 Expired=5"
+    );
+    let rejects: Vec<u16> = Reject::ALL.iter().map(|reject| reject.code()).collect();
+    assert_eq!(
+        rejects,
+        [1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42]
+    );
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let (mut text, mut zeros) = (String::new(), 0);
+    // Runs of zeros are written as their count in brackets, so that the rest can be read.
+    for &byte in bytes.iter().chain([&1]) {
+        if byte == 0 {
+            zeros += 1;
+            continue;
+        }
+        match std::mem::take(&mut zeros) {
+            0 => {}
+            count @ 1..=3 => text.push_str(&"00".repeat(count)),
+            count => text.push_str(&format!("[{count}]")),
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text.truncate(text.len() - 2);
+    text
+}
+
+fn command_bytes<B: Body>(body: B) -> String {
+    let mut command = Command::new(body);
+    command.sequence = 0x0102_0304_0506_0708;
+    command.time_ns = 0x1112_1314_1516_1718;
+    command.source_seq = 0x2122_2324_2526_2728;
+    command.source = 0x3132_3334;
+    hex(command.as_bytes())
+}
+
+fn event_bytes<P: event::Payload>(payload: P) -> String {
+    hex(event::Event::new(0x0102_0304_0506_0708, 0x1112_1314_1516_1718, 0x2122_2324, payload).as_bytes())
+}
+
+const AMOUNT: RawAmount = RawAmount::new(0x4142_4344_4546_4748_494a_4b4c_4d4e_4f50);
+
+/// One command of each kind, every field of it with bytes of its own.
+#[test]
+fn golden_commands() {
+    use command::*;
+    let (symbol, base, quote) = (padded("DFUSDT").unwrap(), padded("DF").unwrap(), padded("USDT").unwrap());
+    let lines = [
+        command_bytes(PlaceOrder {
+            account: 0xa1a2_a3a4,
+            market: 0xb1b2_b3b4,
+            side: 1,
+            order_type: 2,
+            time_in_force: 3,
+            self_trade: 4,
+            flags: 0xc1c2_c3c4,
+            price: 0x0d0e_0f10,
+            quantity: -2,
+            quote_quantity: AMOUNT,
+            idempotency_key: 5,
+            idempotency_body: 6,
+        }),
+        command_bytes(CancelOrder { account: 0xa1a2_a3a4, reserved: 0, order: 0xb1b2_b3b4_b5b6_b7b8 }),
+        command_bytes(CancelAll { account: 0xa1a2_a3a4, market: u32::MAX }),
+        command_bytes(AmendOrder { account: 1, reserved: 0, order: 2, quantity: 3 }),
+        command_bytes(ReplaceOrder { account: 1, reserved: 0, order: 2, price: 3, quantity: 4 }),
+        command_bytes(CreateAccount { address: [0xee; 20], reserved: 0 }),
+        command_bytes(Credit {
+            address: [0xee; 20],
+            asset: quote,
+            reserved: 0,
+            amount: AMOUNT,
+            reason: padded("why").unwrap(),
+        }),
+        command_bytes(ListMarket {
+            symbol,
+            base,
+            quote,
+            tick: 1,
+            lot: 2,
+            min_notional: AMOUNT,
+            maker_fee: 3,
+            taker_fee: 4,
+            max_open_orders: 5,
+            kind: 6,
+            reserved: [0; 3],
+        }),
+        command_bytes(UpdateMarket {
+            market: 1,
+            mask: 31,
+            tick: 2,
+            lot: 3,
+            min_notional: AMOUNT,
+            maker_fee: 4,
+            taker_fee: 5,
+        }),
+        command_bytes(SetMarketStatus { market: 1, status: 2, reserved: [0; 3] }),
+        command_bytes(AdvanceTime {}),
+        command_bytes(OpenEpoch { epoch: 1, reserved: 0 }),
+        command_bytes(Checkpoint {}),
+        command_bytes(VerifyHash { checkpoint: 1, hash: [0xdd; 16] }),
+        command_bytes(SkipCommand {
+            skipped: 1,
+            operators: [[0xaa; 24], [0xbb; 24]],
+            reason: padded("why").unwrap(),
+        }),
+    ];
+    assert_eq!(lines.join("\n"), GOLDEN_COMMANDS.trim());
+}
+
+/// One event of each kind, likewise.
+#[test]
+fn golden_events() {
+    use event::*;
+    let lines = [
+        event_bytes(Trade {
+            trade: 1,
+            maker_order: 2,
+            taker_order: 3,
+            price: 4,
+            quantity: 5,
+            maker_fee: AMOUNT,
+            taker_fee: 6.into(),
+            maker_account: 7,
+            taker_account: 8,
+            market: 9,
+            taker_side: 10,
+            maker_filled: 11,
+            reserved: 0,
+        }),
+        event_bytes(Order {
+            order: 1,
+            account: 2,
+            market: 3,
+            side: 4,
+            order_type: 5,
+            time_in_force: 6,
+            status: 7,
+            is_new: 8,
+            is_amended: 9,
+            reject: 10,
+            price: 11,
+            quantity: 12,
+            quote_quantity: AMOUNT,
+            filled: 13,
+            open: 14,
+        }),
+        event_bytes(Depth { update: 1, price: 2, total: AMOUNT, market: 3, side: 4, reserved: [0; 3] }),
+        event_bytes(Balances {
+            account: 1,
+            base: 2,
+            quote: 3,
+            changed: 4,
+            base_available: AMOUNT,
+            base_frozen: 5.into(),
+            quote_available: 6.into(),
+            quote_frozen: (-1).into(),
+        }),
+        event_bytes(AccountCreated { address: [0xee; 20], account: 1 }),
+        event_bytes(AssetCreated { name: padded("DF").unwrap(), asset: 1, reserved: 0 }),
+        event_bytes(Credited {
+            account: 1,
+            asset: 2,
+            reserved: 0,
+            amount: AMOUNT,
+            reason: padded("why").unwrap(),
+        }),
+        event_bytes(Market {
+            market: 1,
+            base: 2,
+            quote: 3,
+            tick: 4,
+            lot: 5,
+            min_notional: AMOUNT,
+            maker_fee: 6,
+            taker_fee: 7,
+            max_open_orders: 8,
+            symbol: padded("DFUSDT").unwrap(),
+            kind: 9,
+            status: 10,
+            reserved: [0; 6],
+        }),
+        event_bytes(StateHash { hash: [0xdd; 16] }),
+        event_bytes(Done {
+            source_seq: 1,
+            source: 2,
+            command: 3,
+            reject: 4,
+            order: 5,
+            account: 6,
+            market: 7,
+            idempotency_key: 8,
+            replayed: 9,
+            update: 10,
+        }),
+    ];
+    assert_eq!(lines.join("\n"), GOLDEN_EVENTS.trim());
+}
+
+const GOLDEN_COMMANDS: &str = "
+0807060504030201181716151413121128272625242322213433323101000000a4a3a2a1b4b3b2b101020304c4c3c2c1100f0e0d[4]feffffffffffffff504f4e4d4c4b4a49484746454443424105[7]06[95]
+0807060504030201181716151413121128272625242322213433323102000000a4a3a2a1[4]b8b7b6b5b4b3b2b1[136]
+0807060504030201181716151413121128272625242322213433323103000000a4a3a2a1ffffffff[144]
+080706050403020118171615141312112827262524232221343332310400000001[7]02[7]03[135]
+080706050403020118171615141312112827262524232221343332310500000001[7]02[7]03[7]04[127]
+0807060504030201181716151413121128272625242322213433323110000000eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee[132]
+0807060504030201181716151413121128272625242322213433323111000000eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee55534454[8]504f4e4d4c4b4a494847464544434241776879[101]
+0807060504030201181716151413121128272625242322213433323120000000444655534454[14]4446[8]55534454[6]01[7]02[7]504f4e4d4c4b4a49484746454443424103000000040000000500000006[67]
+0807060504030201181716151413121128272625242322213433323121000000010000001f00000002[7]03[7]504f4e4d4c4b4a4948474645444342410400000005[107]
+08070605040302011817161514131211282726252423222134333231220000000100000002[147]
+0807060504030201181716151413121128272625242322213433323130[155]
+080706050403020118171615141312112827262524232221343332313100000001[151]
+0807060504030201181716151413121128272625242322213433323132[155]
+080706050403020118171615141312112827262524232221343332313300000001[7]dddddddddddddddddddddddddddddddd[128]
+080706050403020118171615141312112827262524232221343332313400000001[7]aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb776879[93]
+";
+
+const GOLDEN_EVENTS: &str = "
+08070605040302011817161514131211242322210100000001[7]02[7]03[7]04[7]05[7]504f4e4d4c4b4a49484746454443424106[15]0700000008000000090000000a0b[10]
+08070605040302011817161514131211242322210200000001[7]02000000030000000405060708090a000b[7]0c[7]504f4e4d4c4b4a4948474645444342410d[7]0e[31]
+08070605040302011817161514131211242322210300000001[7]02[7]504f4e4d4c4b4a4948474645444342410300000004[59]
+080706050403020118171615141312112423222104000000010000000200030004[7]504f4e4d4c4b4a49484746454443424105[15]06[15]ffffffffffffffffffffffffffffffff[16]
+080706050403020118171615141312112423222110000000eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee01[75]
+0807060504030201181716151413121124232221110000004446[8]01[85]
+0807060504030201181716151413121124232221120000000100000002000000504f4e4d4c4b4a494847464544434241776879[69]
+080706050403020118171615141312112423222120000000010000000200030004[7]05[7]504f4e4d4c4b4a494847464544434241060000000700000008000000444655534454[14]090a[22]
+080706050403020118171615141312112423222130000000dddddddddddddddddddddddddddddddd[80]
+08070605040302011817161514131211242322214000000001[7]020000000300040005[7]060000000700000008[7]09[7]0a[47]
+";
