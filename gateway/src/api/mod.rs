@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod docs;
+pub mod spot;
 pub mod worker;
 
 use crate::config::Config;
@@ -14,10 +15,17 @@ pub use call::{Call, Identity, Means, Query};
 use docs::{Param, Shape};
 pub use hyper::StatusCode;
 use std::pin::Pin;
-pub use worker::Worker;
+pub use worker::{Shared, Worker};
 
 /// Every route, file by file.
-pub static ROUTES: &[&[Route]] = &[];
+pub static ROUTES: &[&[Route]] = &[
+    spot::place::ROUTES,
+    spot::order::ROUTES,
+    spot::trade::ROUTES,
+    spot::market_data::ROUTES,
+    spot::health::ROUTES,
+    spot::admin::ROUTES,
+];
 
 /// Every route, one after the other.
 pub fn routes() -> impl Iterator<Item = &'static Route> {

@@ -1,13 +1,62 @@
-//! What every handler of one worker thread shares.
+//! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::ingress::{EnginePhase, Ingress, Phase, Port};
+use crate::view::{MarketReader, SharedViews};
 use std::sync::Arc;
 
-/// The context of one worker thread; handlers reach it through [`super::Call::worker`].
-pub struct Worker {
+use super::spot::replay::Replays;
+
+/// What all worker threads share.
+pub struct Shared {
     /// Settings of the process.
     pub config: Arc<Config>,
     /// The wall clock.
     pub clock: Clock,
+    /// Whether commands are taken.
+    pub phase: Arc<EnginePhase>,
+    /// Everything that can be read.
+    pub views: Arc<SharedViews>,
+    /// The way in of each worker, by its index.
+    pub ports: Vec<Arc<Port>>,
+    /// Idempotency keys that the engine does not know of.
+    pub replays: Replays,
+}
+
+impl Shared {
+    /// For `workers` threads, before recovery: views are empty and every port waits for its lane.
+    pub fn new(config: Arc<Config>, clock: Clock, workers: usize) -> Shared {
+        let phase = Arc::new(EnginePhase::new(Phase::Restarting));
+        let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
+        let (views, replays) = (Arc::default(), Replays::default());
+        Shared { config, clock, phase, views, ports, replays }
+    }
+}
+
+/// The context of one worker thread; handlers reach it through [`super::Call::worker`].
+pub struct Worker {
+    /// What all workers share.
+    pub shared: Arc<Shared>,
+    /// Settings of the process.
+    pub config: Arc<Config>,
+    /// The wall clock.
+    pub clock: Clock,
+    /// The way to the engine. Whoever runs the thread must spawn [`Ingress::run`] of a clone of it.
+    pub ingress: Ingress,
+    /// Markets without a lock.
+    pub markets: MarketReader,
+}
+
+impl Worker {
+    /// The context of the calling thread, which is the worker of that index.
+    pub fn new(shared: Arc<Shared>, index: usize) -> Worker {
+        Worker {
+            config: shared.config.clone(),
+            clock: shared.clock.clone(),
+            ingress: Ingress::new(shared.ports[index].clone()),
+            markets: MarketReader::new(shared.views.clone()),
+            shared,
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use super::codec::{LoadError, Reader, Writer};
 use super::order::IdHasher;
 use ringside_core::event::{self, Event};
-use ringside_core::ids::{AccountId, MarketId, Sequence};
+use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::reject::Reject;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -22,8 +22,6 @@ pub struct Outcome {
     pub sequence: Sequence,
     /// Its time, nanoseconds of the UNIX epoch.
     pub time_ns: i64,
-    /// Where it was placed.
-    pub market: MarketId,
     /// The refusal, if it was one.
     pub reject: Option<Reject>,
     /// The order as placed; `None` for a refusal that stores none.
@@ -75,7 +73,6 @@ impl IdempotencyView {
             Outcome {
                 sequence: event.sequence,
                 time_ns: event.time_ns,
-                market: done.market,
                 reject,
                 order: order.copied(),
                 trades: trades.into(),
@@ -113,7 +110,6 @@ impl IdempotencyView {
             writer.fixed(&key.to_le_bytes());
             writer.u64(outcome.sequence);
             writer.i64(outcome.time_ns);
-            writer.u64(outcome.market.into());
             writer.u64(outcome.reject.map_or(0, |reject| reject.code().into()));
             writer.count(usize::from(outcome.order.is_some()));
             outcome.order.iter().for_each(|order| writer.fixed(order.as_bytes()));
@@ -130,7 +126,6 @@ impl IdempotencyView {
             let outcome = Outcome {
                 sequence: reader.u64()?,
                 time_ns: reader.i64()?,
-                market: reader.uint("market")?,
                 reject: Reject::from_code(reader.uint("reject")?),
                 order: match reader.count()? {
                     0 => None,
@@ -157,7 +152,7 @@ mod tests {
     use super::*;
 
     fn outcome(time_ns: i64) -> Outcome {
-        Outcome { sequence: 1, time_ns, market: 0, reject: None, order: None, trades: Box::new([]) }
+        Outcome { sequence: 1, time_ns, reject: None, order: None, trades: Box::new([]) }
     }
 
     #[test]

@@ -6,7 +6,6 @@ use super::refusal;
 use super::words;
 use crate::dialect::decimal::{write_amount, write_bps, write_entry, write_i64, write_total, write_u64};
 use crate::view::balance::BalanceRow;
-use crate::view::depth::Book;
 use crate::view::history::{FillRecord, Role, TradeRecord, seconds};
 use crate::view::market::MarketRecord;
 use crate::view::order::OrderRecord;
@@ -18,6 +17,8 @@ use ringside_core::money::{Amount, Price, Quantity, notional};
 pub const ORDER_LEN: usize = 384;
 /// Bytes of one fill, trade or own trade.
 pub const TRADE_LEN: usize = 256;
+/// Bytes of one level.
+pub const LEVEL_LEN: usize = 32;
 
 /// One order, `fills` left out.
 pub fn order(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) {
@@ -133,23 +134,29 @@ pub fn trade(out: &mut Vec<u8>, trade: &TradeRecord, market: &MarketRecord) {
     out.push(b'}');
 }
 
-/// The best `limit` levels of both sides; `None` for a book that never had an order.
-pub fn depth(out: &mut Vec<u8>, market: &MarketRecord, book: Option<&Book>, limit: usize) {
+/// A book's levels, best first on both sides.
+pub fn depth(
+    out: &mut Vec<u8>,
+    market: &MarketRecord,
+    update_id: u64,
+    bids: &[(Price, i128)],
+    asks: &[(Price, i128)],
+) {
     text(out, b"{\"symbol\":\"", market.symbol());
     out.extend_from_slice(b"\",\"last_update_id\":");
-    write_u64(out, book.map_or(0, Book::update_id));
+    write_u64(out, update_id);
     out.extend_from_slice(b",\"bids\":");
-    list(out, book.into_iter().flat_map(Book::bids).take(limit), level);
+    list(out, bids, level);
     out.extend_from_slice(b",\"asks\":");
-    list(out, book.into_iter().flat_map(Book::asks).take(limit), level);
+    list(out, asks, level);
     out.push(b'}');
 }
 
-fn level(out: &mut Vec<u8>, (price, total): (Price, i128)) {
+fn level(out: &mut Vec<u8>, (price, total): &(Price, i128)) {
     out.extend_from_slice(b"[\"");
-    write_entry(out, price);
+    write_entry(out, *price);
     out.extend_from_slice(b"\",\"");
-    write_total(out, total);
+    write_total(out, *total);
     out.extend_from_slice(b"\"]");
 }
 
@@ -325,8 +332,8 @@ mod tests {
             r#"{"token":"DF","available":"0.000000000000000001","frozen":"1","ts":5}"#
         );
         assert_eq!(
-            written(|out| depth(out, &dfusdt(), None, 5)),
-            r#"{"symbol":"DFUSDT","last_update_id":0,"bids":[],"asks":[]}"#
+            written(|out| depth(out, &dfusdt(), 7, &[(20_000_000, 5), (1, 1i128 << 70)], &[])),
+            r#"{"symbol":"DFUSDT","last_update_id":7,"bids":[["0.2","0.00000005"],["0.00000001","11805916207174.11303424"]],"asks":[]}"#
         );
     }
 

@@ -1,0 +1,150 @@
+//! What the administrator does: list, change and close markets, credit balances. Each is one command.
+
+use super::shape;
+use crate::api::docs::{Field, Param, Shape};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
+use crate::config::Config;
+use crate::dialect::spot::admin::{CreditBody, INVALID_TOKEN, ListBody, StatusBody, UpdateBody};
+use crate::dialect::spot::{refusal, words};
+use crate::ingress::Priority;
+use crate::view::market::MarketRecord;
+use ringside_core::command::{Body, Command, MarketStatus, SetMarketStatus};
+use ringside_core::ids::text;
+use ringside_core::reject::Reject;
+
+const ID: Param = Param::path("id", Shape::Text, "Name of the market, any case");
+const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
+const OK_ID: Shape =
+    Shape::Object(&[Field::new("ok", Shape::Boolean, "true"), Field::new("id", Shape::Text, "The market")]);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "List a market",
+        body: shape::LIST_MARKET,
+        response: OK_ID,
+        ..Route::new(
+            Method::Post,
+            "/api/v1/admin/spot/markets",
+            Handler::Later(|call| Box::pin(list_market(call))),
+        )
+    },
+    Route {
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Change entry rules or fees of a market; open orders are not judged again",
+        params: &[ID],
+        body: shape::UPDATE_MARKET,
+        response: OK_ID,
+        ..Route::new(
+            Method::Patch,
+            "/api/v1/admin/spot/markets/{id}",
+            Handler::Later(|call| Box::pin(update_market(call))),
+        )
+    },
+    Route {
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Halt, list again or delist a market; delisting cancels its orders and is final",
+        params: &[ID],
+        body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, "")]),
+        response: Shape::Object(&[
+            Field::new("ok", Shape::Boolean, "true"),
+            Field::new("id", Shape::Text, "The market"),
+            Field::new("status", shape::MARKET_STATUS, ""),
+        ]),
+        ..Route::new(
+            Method::Patch,
+            "/api/v1/admin/spot/markets/{id}/status",
+            Handler::Later(|call| Box::pin(set_status(call))),
+        )
+    },
+    Route {
+        auth: Auth::Admin,
+        precondition: Some(is_test_deployment),
+        tag: "admin",
+        summary: "Raise an available balance; test deployments only",
+        body: shape::CREDIT,
+        response: OK,
+        ..Route::new(
+            Method::Post,
+            "/api/v1/admin/spot/balances/credit",
+            Handler::Later(|call| Box::pin(credit(call))),
+        )
+    },
+];
+
+fn is_test_deployment(config: &Config) -> Result<(), Error> {
+    if config.test_deployment { Ok(()) } else { Err(refusal::DISABLED.into()) }
+}
+
+async fn list_market(call: Call) -> Answer {
+    let body: ListBody<'_> = call.json()?;
+    let list = body.command()?;
+    submit(&call, list).await?;
+    Ok(ok_id(text(&list.symbol)))
+}
+
+async fn update_market(call: Call) -> Answer {
+    let body: UpdateBody<'_> = call.json()?;
+    let market = market(&call)?;
+    let update = body.command(market.market)?;
+    if update.mask != 0 {
+        submit(&call, update).await?;
+    }
+    Ok(ok_id(market.symbol()))
+}
+
+async fn set_status(call: Call) -> Answer {
+    let body: StatusBody<'_> = call.json()?;
+    let market = market(&call)?;
+    let status = body.status()?;
+    submit(&call, SetMarketStatus { market: market.market, status: status as u8, reserved: [0; 3] }).await?;
+    Ok(ok_status(market.symbol(), status))
+}
+
+async fn credit(call: Call) -> Answer {
+    let body: CreditBody<'_> = call.json()?;
+    let credit = body.command()?;
+    let reply = call.worker.ingress.submit(Command::new(credit), Priority::Internal).await?;
+    match reply.done.rejected() {
+        None => Ok(Response::json("{\"ok\":true}")),
+        // The engine's word for an asset that it does not have.
+        Some(Reject::MarketNotFound) => Err(INVALID_TOKEN.into()),
+        Some(reject) => Err(refusal::of_reject(reject).into()),
+    }
+}
+
+/// Carries out a command; `Err` also when the engine refuses it.
+async fn submit<B: Body>(call: &Call, body: B) -> Result<(), Error> {
+    let reply = call.worker.ingress.submit(Command::new(body), Priority::Internal).await?;
+    match reply.done.rejected() {
+        None => Ok(()),
+        Some(reject) => Err(refusal::of_reject(reject).into()),
+    }
+}
+
+/// The market that the path names.
+fn market(call: &Call) -> Result<MarketRecord, Error> {
+    super::market(call, &call.path_param(0))
+}
+
+fn ok_id(symbol: &str) -> Response {
+    let mut out = Vec::with_capacity(48);
+    out.extend_from_slice(b"{\"ok\":true,\"id\":\"");
+    out.extend_from_slice(symbol.as_bytes());
+    out.extend_from_slice(b"\"}");
+    Response::json(out)
+}
+
+fn ok_status(symbol: &str, status: MarketStatus) -> Response {
+    let mut out = Vec::with_capacity(64);
+    out.extend_from_slice(b"{\"ok\":true,\"id\":\"");
+    out.extend_from_slice(symbol.as_bytes());
+    out.extend_from_slice(b"\",\"status\":\"");
+    out.extend_from_slice(words::market_status(status).as_bytes());
+    out.extend_from_slice(b"\"}");
+    Response::json(out)
+}

@@ -1,0 +1,89 @@
+//! What anybody may read: markets, depth, trades.
+
+use super::{market, shape};
+use crate::api::docs::{Param, Shape};
+use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, Weight};
+use crate::dialect::spot::{decode, encode, refusal};
+use crate::ingress::Phase;
+use std::borrow::Cow;
+
+const SYMBOL: Param = Param::query("symbol", Shape::Text, "Name of the market, any case");
+const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..1000");
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        tag: "market data",
+        summary: "All markets, delisted ones included, by id",
+        response: Shape::List(&shape::MARKET),
+        ..Route::new(Method::Get, "/api/v1/spot/markets", Handler::Now(markets))
+    },
+    Route {
+        weight: Weight::ByQuery(depth_weight),
+        tag: "market data",
+        summary: "Price levels with their totals, best first",
+        params: &[SYMBOL, LIMIT],
+        response: shape::DEPTH,
+        ..Route::new(Method::Get, "/api/v1/spot/depth", Handler::Now(depth))
+    },
+    Route {
+        tag: "market data",
+        summary: "Public trades, newest first",
+        params: &[SYMBOL, LIMIT],
+        response: Shape::List(&shape::TRADE),
+        ..Route::new(Method::Get, "/api/v1/spot/trades", Handler::Now(trades))
+    },
+];
+
+fn markets(call: &Call) -> Answer {
+    super::check_views(call)?;
+    call.worker.markets.with(|markets| {
+        let mut out = Vec::with_capacity(2 + markets.len() * encode::TRADE_LEN);
+        encode::list(&mut out, markets.in_order_of_symbol(), encode::market);
+        Ok(Response::json(out))
+    })
+}
+
+/// `spot.md` 12: 1, above 100 levels 5.
+fn depth_weight(query: Query<'_>) -> u32 {
+    match decode::limit(query.get("limit").as_deref(), 50, 1000) {
+        Ok(101..) => 5,
+        _ => 1,
+    }
+}
+
+fn depth(call: &Call) -> Answer {
+    let (symbol, limit) = symbol_and_limit(call)?;
+    if call.worker.ingress.phase() == Phase::Halted {
+        return Err(refusal::ENGINE_DISABLED.into());
+    }
+    let market = market(call, &symbol)?;
+    let (update_id, bids, asks) = {
+        let views = super::views(call)?;
+        views.depth().book(market.market).map_or_else(Default::default, |book| {
+            let bids: Vec<_> = book.bids().take(limit).collect();
+            let asks: Vec<_> = book.asks().take(limit).collect();
+            (book.update_id(), bids, asks)
+        })
+    };
+    let mut out = Vec::with_capacity(encode::TRADE_LEN + (bids.len() + asks.len()) * encode::LEVEL_LEN);
+    encode::depth(&mut out, &market, update_id, &bids, &asks);
+    Ok(Response::json(out))
+}
+
+fn trades(call: &Call) -> Answer {
+    let (symbol, limit) = symbol_and_limit(call)?;
+    let market = market(call, &symbol)?;
+    let mut trades = Vec::with_capacity(limit);
+    super::views(call)?.history().trades(market.market, limit, &mut trades);
+    let mut out = Vec::with_capacity(2 + trades.len() * encode::TRADE_LEN);
+    encode::list(&mut out, &trades, |out, trade| encode::trade(out, trade, &market));
+    Ok(Response::json(out))
+}
+
+fn symbol_and_limit(call: &Call) -> Result<(Cow<'_, str>, usize), Error> {
+    let query = call.query();
+    let symbol = query.get("symbol").filter(|symbol| !symbol.is_empty()).ok_or(refusal::SYMBOL_REQUIRED)?;
+    let limit = decode::limit(query.get("limit").as_deref(), 50, 1000)?;
+    Ok((symbol, limit))
+}

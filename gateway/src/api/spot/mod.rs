@@ -1,0 +1,86 @@
+//! Routes of the spot venue (`spot.md` 5 to 9): rows and handlers. What words mean is the dialect's; what can be read,
+//! the views'. Transfers, withdrawals, candles and tickers are not here yet.
+
+pub mod admin;
+pub mod health;
+pub mod market_data;
+pub mod order;
+pub mod place;
+pub mod replay;
+mod shape;
+pub mod trade;
+
+use super::{Call, Error, StatusCode};
+use crate::dialect::spot::refusal::{self, Refusal};
+use crate::ingress::{Phase, Unavailable};
+use crate::view::Views;
+use crate::view::market::MarketRecord;
+use parking_lot::RwLockReadGuard;
+
+/// Rows looked at under one lock in a search that may be long.
+const STEPS: usize = 2048;
+
+/// A refusal as the edge answers it.
+fn error(refusal: Refusal) -> Error {
+    Error::spot(
+        StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        refusal.error,
+    )
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        error(refusal)
+    }
+}
+
+/// No reply, as the spot dialect answers it.
+impl From<Unavailable> for Error {
+    fn from(unavailable: Unavailable) -> Error {
+        match unavailable {
+            Unavailable::Disabled | Unavailable::Halted => error(refusal::ENGINE_DISABLED),
+            Unavailable::Restarting => error(refusal::ENGINE_RESTARTING),
+            Unavailable::Busy => {
+                error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff")
+            }
+            Unavailable::Unknown => error(refusal::DB_ERROR)
+                .with_message("the outcome is unknown; query orders and balances before retrying"),
+        }
+    }
+}
+
+/// Refuses while the views do not show the state: before and during recovery. Views of a halted engine are true, if old.
+fn check_views(call: &Call) -> Result<(), Error> {
+    match call.worker.ingress.phase() {
+        Phase::Running | Phase::Halted => Ok(()),
+        Phase::Restarting => Err(error(refusal::ENGINE_RESTARTING)),
+        Phase::Disabled => Err(error(refusal::ENGINE_DISABLED)),
+    }
+}
+
+/// The views, once they show the state.
+fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
+    check_views(call)?;
+    Ok(call.worker.shared.views.read())
+}
+
+/// The market of a symbol sent with a read.
+fn market(call: &Call, symbol: &str) -> Result<MarketRecord, Error> {
+    check_views(call)?;
+    let market = call.worker.markets.with(|markets| markets.by_symbol(symbol).copied());
+    Ok(market.ok_or(refusal::MARKET_NOT_FOUND)?)
+}
+
+/// The market that a list is narrowed to: none when no symbol was sent; `Err` for a symbol that no market has, which
+/// leaves the list empty.
+fn market_filter(call: &Call) -> Result<Option<MarketRecord>, UnknownSymbol> {
+    match call.query().get("symbol") {
+        None => Ok(None),
+        Some(symbol) => {
+            let market = call.worker.markets.with(|markets| markets.by_symbol(&symbol).copied());
+            market.map(Some).ok_or(UnknownSymbol)
+        }
+    }
+}
+
+struct UnknownSymbol;

@@ -1,0 +1,167 @@
+//! Cancel and read orders. Only the engine decides what a cancel does; the views tell who owns what before and after.
+
+use super::{STEPS, UnknownSymbol, market_filter, shape, views};
+use crate::api::docs::{Field, Param, Shape};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use crate::dialect::spot::id::{self, ParsedUuid};
+use crate::dialect::spot::{decode, encode, refusal};
+use crate::ingress::Priority;
+use crate::view::OrderSearch;
+use crate::view::history::OrderQuery;
+use crate::view::order::OrderRecord;
+use ringside_core::command::{CancelAll, CancelOrder, Command};
+use ringside_core::ids::{ALL_MARKETS, OrderId};
+
+const ID: Param = Param::path("id", Shape::Text, "UUID of the order");
+const SYMBOL: Param = Param::optional("symbol", Shape::Text, "One market only");
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        auth: Auth::Account(Permission::Trade),
+        tag: "orders",
+        summary: "Cancel an order",
+        params: &[ID],
+        response: shape::ORDER,
+        ..Route::new(
+            Method::Delete,
+            "/api/v1/spot/orders/{id}",
+            Handler::Later(|call| Box::pin(cancel(call))),
+        )
+    },
+    Route {
+        auth: Auth::Account(Permission::Trade),
+        tag: "orders",
+        summary: "Cancel all open orders, or those of one market",
+        params: &[SYMBOL],
+        response: Shape::Object(&[Field::new(
+            "canceled",
+            Shape::List(&shape::ORDER),
+            "The orders canceled, oldest first",
+        )]),
+        ..Route::new(Method::Delete, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(cancel_all(call))))
+    },
+    Route {
+        auth: Auth::Account(Permission::Read),
+        tag: "orders",
+        summary: "One order",
+        params: &[ID],
+        response: shape::ORDER,
+        ..Route::new(Method::Get, "/api/v1/spot/orders/{id}", Handler::Now(one))
+    },
+    Route {
+        auth: Auth::Account(Permission::Read),
+        tag: "orders",
+        summary: "Orders, newest first",
+        params: &[
+            SYMBOL,
+            Param::optional("status", shape::ORDER_STATUS, "One status only"),
+            Param::optional("start", Shape::Integer, "Placed at this second or later"),
+            Param::optional("end", Shape::Integer, "Placed at this second or earlier"),
+            Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
+        ],
+        response: Shape::List(&shape::ORDER),
+        ..Route::new(Method::Get, "/api/v1/spot/orders", Handler::Now(list))
+    },
+];
+
+async fn cancel(call: Call) -> Answer {
+    let order = match id::parse(&call.path_param(0)) {
+        None => return Err(refusal::INVALID_ID.into()),
+        Some(ParsedUuid::Foreign) => None,
+        Some(ParsedUuid::Order(order)) => Some(order),
+    };
+    let account = call.account();
+    let present = views_order(&call, order)?.ok_or(refusal::ORDER_NOT_FOUND)?;
+    if present.account != account {
+        return Err(refusal::FORBIDDEN.into());
+    }
+    if !present.status.is_resting() {
+        return Err(refusal::ORDER_NOT_FOUND.into());
+    }
+    let command = Command::new(CancelOrder { account, reserved: 0, order: present.order });
+    let reply = call.worker.ingress.submit(command, Priority::Cancel).await?;
+    if let Some(reject) = reply.done.rejected() {
+        return Err(refusal::of_reject(reject).into());
+    }
+    let canceled = views_order(&call, order)?.ok_or(refusal::INTERNAL)?;
+    encode_one(&call, &canceled)
+}
+
+async fn cancel_all(call: Call) -> Answer {
+    let account = call.account();
+    super::check_views(&call)?;
+    let market = match market_filter(&call) {
+        Ok(None) => ALL_MARKETS,
+        Ok(Some(market)) => market.market,
+        Err(UnknownSymbol) => return Ok(Response::json("{\"canceled\":[]}")),
+    };
+    let command = Command::new(CancelAll { account, market });
+    let reply = call.worker.ingress.submit(command, Priority::Cancel).await?;
+    if let Some(reject) = reply.done.rejected() {
+        return Err(refusal::of_reject(reject).into());
+    }
+    let canceled: Vec<OrderRecord> = {
+        let views = views(&call)?;
+        reply.orders().iter().filter_map(|order| views.order(order.order)).collect()
+    };
+    let mut out = Vec::with_capacity(16 + canceled.len() * encode::ORDER_LEN);
+    out.extend_from_slice(b"{\"canceled\":");
+    encode_list(&call, &mut out, &canceled);
+    out.push(b'}');
+    Ok(Response::json(out))
+}
+
+fn one(call: &Call) -> Answer {
+    let order = match id::parse(&call.path_param(0)) {
+        Some(ParsedUuid::Order(order)) => Some(order),
+        Some(ParsedUuid::Foreign) | None => None,
+    };
+    let account = call.account();
+    let order = views_order(call, order)?.filter(|order| order.account == account);
+    encode_one(call, &order.ok_or(refusal::ORDER_NOT_FOUND)?)
+}
+
+fn list(call: &Call) -> Answer {
+    let query = call.query();
+    let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
+    let status = decode::order_status(query.get("status").as_deref())?;
+    let created = decode::time_range(query.get("start").as_deref(), query.get("end").as_deref())?;
+    super::check_views(call)?;
+    let market = match market_filter(call) {
+        Ok(market) => market.map(|market| market.market),
+        Err(UnknownSymbol) => return Ok(Response::json("[]")),
+    };
+    let query = OrderQuery { account: call.account(), market, status, created, limit };
+    let mut search = OrderSearch::new(query);
+    while !search.is_done() {
+        views(call)?.search_orders(&mut search, STEPS);
+    }
+    let orders = search.into_orders();
+    let mut out = Vec::with_capacity(2 + orders.len() * encode::ORDER_LEN);
+    encode_list(call, &mut out, &orders);
+    Ok(Response::json(out))
+}
+
+/// The order of an id as it is now; `None` also for no id.
+fn views_order(call: &Call, order: Option<OrderId>) -> Result<Option<OrderRecord>, Error> {
+    let views = views(call)?;
+    Ok(order.and_then(|order| views.order(order)))
+}
+
+fn encode_one(call: &Call, order: &OrderRecord) -> Answer {
+    let mut out = Vec::with_capacity(encode::ORDER_LEN);
+    call.worker.markets.with(|markets| {
+        let market = markets.get(order.market).ok_or(refusal::INTERNAL)?;
+        encode::order(&mut out, order, market);
+        Ok(Response::json(out))
+    })
+}
+
+/// An array of orders. Markets are never removed, so none of them is missing.
+fn encode_list(call: &Call, out: &mut Vec<u8>, orders: &[OrderRecord]) {
+    call.worker.markets.with(|markets| {
+        let rows = orders.iter().filter_map(|order| Some((order, markets.get(order.market)?)));
+        encode::list(out, rows, |out, (order, market)| encode::order(out, order, market));
+    });
+}

@@ -1,0 +1,156 @@
+//! POST /spot/orders: the hot path. One look at the table of markets, one command, one reply; no lock of the views.
+
+use super::replay::{Keyed, Known};
+use super::shape;
+use crate::api::docs::{Param, Shape};
+use crate::api::{
+    Answer, Auth, Call, Error, Handler, Method, OrderCount, Permission, Response, Route, StatusCode,
+};
+use crate::dialect::spot::decode::{PlaceBody, is_idempotency_key, place_order};
+use crate::dialect::spot::{encode, id, refusal};
+use crate::http::response::JSON;
+use crate::ingress::Priority;
+use crate::view::market::MarketRecord;
+use hyper::header::{HeaderName, HeaderValue};
+use ringside_core::command::{Command, MarketStatus, PlaceOrder};
+use ringside_core::event;
+use ringside_core::ids::AccountId;
+use ringside_core::reject::Reject;
+
+/// Names the request; a retry with the same name is answered, not carried out.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Scope of the keys of this route. Stands in hashes that the journal holds.
+const SCOPE: &str = "POST /spot/orders";
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// Rows.
+pub static ROUTES: &[Route] = &[Route {
+    auth: Auth::Account(Permission::Trade),
+    orders: OrderCount::ONE,
+    tag: "orders",
+    summary: "Place an order",
+    params: &[Param::header(
+        "Idempotency-Key",
+        Shape::Text,
+        "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
+    )],
+    body: shape::PLACE,
+    response: shape::PLACED_ORDER,
+    ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(place(call))))
+}];
+
+async fn place(call: Call) -> Answer {
+    let body: PlaceBody<'_> = call.json()?;
+    match call.head.headers.get(IDEMPOTENCY_KEY) {
+        None => {
+            let (order, market) = prepare(&call, &body, false)?;
+            carry_out(&call, order, &market).await
+        }
+        Some(key) => place_keyed(&call, &body, key).await,
+    }
+}
+
+/// Checks in the order of `spot.md` 3 up to the engine. Whether the market is open is left to the engine where
+/// `is_retry` says that it took this request before: the first try may have come before the market closed.
+fn prepare(call: &Call, body: &PlaceBody<'_>, is_retry: bool) -> Result<(PlaceOrder, MarketRecord), Error> {
+    let terms = body.terms()?;
+    let market = super::market(call, &terms.symbol)?;
+    match market.status {
+        _ if is_retry => {}
+        MarketStatus::Listed => {}
+        MarketStatus::Delisted => return Err(refusal::MARKET_DELISTED.into()),
+        MarketStatus::Halted => return Err(refusal::MARKET_HALTED.into()),
+    }
+    let size = body.size(&terms)?;
+    Ok((place_order(call.account(), market.market, &terms, &size), market))
+}
+
+async fn carry_out(call: &Call, order: PlaceOrder, market: &MarketRecord) -> Answer {
+    let reply = call.worker.ingress.submit(Command::new(order), Priority::Order).await?;
+    match reply.done.rejected() {
+        Some(Reject::IdempotencyReplay) => replay(call, order.account, order.idempotency_key),
+        reject => answer(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns),
+    }
+}
+
+/// What a placement came to, now or on its first try.
+fn answer(
+    market: Option<&MarketRecord>,
+    reject: Option<Reject>,
+    order: Option<&event::Order>,
+    trades: &[event::Trade],
+    time_ns: i64,
+) -> Answer {
+    match (reject, order, market) {
+        (None, Some(order), Some(market)) => {
+            let record = encode::placed_record(order, trades, time_ns);
+            let mut out = Vec::with_capacity(encode::ORDER_LEN + trades.len() * encode::TRADE_LEN);
+            encode::placed(&mut out, &record, market, trades);
+            Ok(Response::json(out))
+        }
+        (Some(reject), stored, _) => {
+            let error = Error::from(refusal::of_reject(reject));
+            Err(match stored {
+                Some(order) => error.with_order_id(id::order_uuid_text(order.order)),
+                None => error,
+            })
+        }
+        // Every accepted placement has an order, and every order a market.
+        (None, ..) => Err(refusal::INTERNAL.into()),
+    }
+}
+
+async fn place_keyed(call: &Call, body: &PlaceBody<'_>, key: &HeaderValue) -> Answer {
+    let key =
+        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
+    let keyed = Keyed::new(call.account(), SCOPE, key, &call.body);
+    let claim = match call.worker.shared.replays.claim(keyed) {
+        Known::Fresh(claim) => claim,
+        Known::Conflict => return Err(refusal::IDEMPOTENCY_CONFLICT.into()),
+        Known::Refused(status, body) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+            return Ok(replayed(Response::new(status, JSON, body)));
+        }
+    };
+    let is_retry = is_known(call, keyed);
+    match prepare(call, body, is_retry) {
+        Ok((mut order, market)) => {
+            order.idempotency_key = keyed.key;
+            order.idempotency_body = keyed.body;
+            carry_out(call, order, &market).await
+        }
+        // The engine never takes a body that fails here, so the one it took with this key was another.
+        Err(_) if is_retry => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
+        Err(error) => {
+            if error.status.is_client_error() {
+                claim.refused(error.status.as_u16(), error.body());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Whether the engine took a command with this key in the last 24 hours.
+fn is_known(call: &Call, keyed: Keyed) -> bool {
+    let views = call.worker.shared.views.read();
+    let outcome = views.idempotency().outcome(keyed.account, keyed.key);
+    outcome.is_some_and(|outcome| call.now_ms - outcome.time_ns / 1_000_000 < DAY_MS)
+}
+
+/// The answer of the first try, from what the views kept of it.
+fn replay(call: &Call, account: AccountId, key: u64) -> Answer {
+    let outcome = call.worker.shared.views.read().idempotency().outcome(account, key).cloned();
+    let outcome = outcome.ok_or(refusal::INTERNAL)?;
+    let market = call.worker.markets.with(|markets| {
+        let order = outcome.order.as_ref()?;
+        markets.get(order.market).copied()
+    });
+    let first =
+        answer(market.as_ref(), outcome.reject, outcome.order.as_ref(), &outcome.trades, outcome.time_ns);
+    Ok(replayed(first.unwrap_or_else(Response::from)))
+}
+
+fn replayed(response: Response) -> Response {
+    response.with_header(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))
+}

@@ -1,0 +1,152 @@
+//! Shapes of the spot resources, for the OpenAPI document.
+
+use crate::api::docs::{Field, Shape};
+
+const SIDE: Shape = Shape::OneOf(&["buy", "sell"]);
+const ORDER_TYPE: Shape = Shape::OneOf(&["limit", "market"]);
+const TIF: Shape = Shape::OneOf(&["gtc", "ioc", "post_only"]);
+
+pub(super) const ORDER_STATUS: Shape =
+    Shape::OneOf(&["open", "partially_filled", "filled", "canceled", "rejected", "expired"]);
+pub(super) const MARKET_STATUS: Shape = Shape::OneOf(&["listed", "halted", "delisted"]);
+
+pub(super) const MARKET: Shape = Shape::Named(
+    "SpotMarket",
+    &[
+        Field::new("id", Shape::Text, "Symbol"),
+        Field::new("base_token", Shape::Text, "What is traded"),
+        Field::new("quote_token", Shape::Text, "What is paid"),
+        Field::new("tick_size", Shape::Decimal, "Price step"),
+        Field::new("lot_size", Shape::Decimal, "Quantity step"),
+        Field::new("min_notional", Shape::Decimal, "Least price x quantity"),
+        Field::new("maker_fee_bps", Shape::Number, "Basis points"),
+        Field::new("taker_fee_bps", Shape::Number, "Basis points"),
+        Field::new("status", MARKET_STATUS, ""),
+    ],
+);
+
+pub(super) const PLACE: Shape = Shape::Object(&[
+    Field::new("symbol", Shape::Text, "Any case"),
+    Field::new("side", SIDE, ""),
+    Field::new("type", ORDER_TYPE, ""),
+    Field::optional("tif", TIF, "Default gtc; a market order is always ioc"),
+    Field::optional("price", Shape::DecimalInput, "Limit orders"),
+    Field::optional("quantity", Shape::DecimalInput, "Limit orders and market sells"),
+    Field::optional("quote_quantity", Shape::DecimalInput, "Market buys: how much quote to spend"),
+]);
+
+macro_rules! order_fields {
+    ($($more:expr),*) => {
+        &[
+            Field::new("id", Shape::Text, "UUID"),
+            Field::new("symbol", Shape::Text, ""),
+            Field::new("side", SIDE, ""),
+            Field::new("type", ORDER_TYPE, ""),
+            Field::new("tif", TIF, ""),
+            Field::new("price", Shape::Nullable(&Shape::Decimal), "Null for market orders"),
+            Field::new("quantity", Shape::Decimal, "Base; of a market buy what is filled"),
+            Field::new("quote_quantity", Shape::Nullable(&Shape::Decimal), "Market buys only"),
+            Field::new("filled_qty", Shape::Decimal, "Base filled so far"),
+            Field::new("avg_fill_price", Shape::Decimal, "8 decimals, 0 without fills"),
+            Field::new("status", ORDER_STATUS, ""),
+            Field::new("reject_reason", Shape::Nullable(&Shape::Text), "Set on rejection"),
+            Field::new("created_at", Shape::Integer, "UNIX seconds"),
+            Field::new("updated_at", Shape::Integer, "UNIX seconds"),
+            $($more,)*
+        ]
+    };
+}
+
+pub(super) const ORDER: Shape = Shape::Named("SpotOrder", order_fields!());
+
+const FILL: Shape = Shape::Named(
+    "SpotFill",
+    &[
+        Field::new("trade_id", Shape::Text, "Digits, ascending per market"),
+        Field::new("price", Shape::Decimal, ""),
+        Field::new("quantity", Shape::Decimal, ""),
+        Field::new("fee", Shape::Decimal, "In fee_token"),
+        Field::new("fee_token", Shape::Text, "The token received"),
+    ],
+);
+
+pub(super) const PLACED_ORDER: Shape = Shape::Named(
+    "SpotPlacedOrder",
+    order_fields!(Field::new("fills", Shape::List(&FILL), "What it traded at once, in order")),
+);
+
+pub(super) const OWN_TRADE: Shape = Shape::Named(
+    "SpotOwnTrade",
+    &[
+        Field::new("trade_id", Shape::Text, "Digits, ascending per market"),
+        Field::new("symbol", Shape::Text, ""),
+        Field::new("side", SIDE, "The caller's"),
+        Field::new("price", Shape::Decimal, ""),
+        Field::new("quantity", Shape::Decimal, ""),
+        Field::new("fee", Shape::Decimal, "The caller's, in fee_token"),
+        Field::new("fee_token", Shape::Text, "The token received"),
+        Field::new("role", Shape::OneOf(&["maker", "taker"]), ""),
+        Field::new("order_id", Shape::Text, "The caller's order"),
+        Field::new("ts", Shape::Integer, "UNIX seconds"),
+    ],
+);
+
+pub(super) const TRADE: Shape = Shape::Named(
+    "SpotTrade",
+    &[
+        Field::new("trade_id", Shape::Text, "Digits, ascending per market"),
+        Field::new("symbol", Shape::Text, ""),
+        Field::new("side", SIDE, "The taker's"),
+        Field::new("price", Shape::Decimal, ""),
+        Field::new("quantity", Shape::Decimal, ""),
+        Field::new("ts", Shape::Integer, "UNIX milliseconds"),
+    ],
+);
+
+const LEVELS: Shape = Shape::List(&Shape::Tuple(&[Shape::Decimal, Shape::Decimal]));
+
+pub(super) const DEPTH: Shape = Shape::Named(
+    "SpotDepth",
+    &[
+        Field::new("symbol", Shape::Text, ""),
+        Field::new("last_update_id", Shape::Integer, "Grows with every change of the book"),
+        Field::new("bids", LEVELS, "[price, total], descending"),
+        Field::new("asks", LEVELS, "[price, total], ascending"),
+    ],
+);
+
+pub(super) const BALANCE: Shape = Shape::Named(
+    "SpotBalance",
+    &[
+        Field::new("token", Shape::Text, ""),
+        Field::new("available", Shape::Decimal, "Free"),
+        Field::new("frozen", Shape::Decimal, "Reserved by open orders and withdrawals"),
+        Field::new("ts", Shape::Integer, "UNIX seconds of the last change, 0 when never"),
+    ],
+);
+
+pub(super) const LIST_MARKET: Shape = Shape::Object(&[
+    Field::new("id", Shape::Text, "[A-Z0-9]{2,20}, unique"),
+    Field::new("base_token", Shape::Text, "[A-Z0-9]{1,10}"),
+    Field::new("quote_token", Shape::Text, "[A-Z0-9]{1,10}, another than base_token"),
+    Field::new("tick_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
+    Field::new("lot_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
+    Field::new("min_notional", Shape::DecimalInput, "> 0"),
+    Field::new("maker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+    Field::new("taker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+]);
+
+pub(super) const UPDATE_MARKET: Shape = Shape::Object(&[
+    Field::optional("tick_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
+    Field::optional("lot_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
+    Field::optional("min_notional", Shape::DecimalInput, "> 0"),
+    Field::optional("maker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+    Field::optional("taker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+]);
+
+pub(super) const CREDIT: Shape = Shape::Object(&[
+    Field::new("user_address", Shape::Text, "0x and 40 hex digits; a new one gets an account"),
+    Field::new("token", Shape::Text, "A token that has a ledger"),
+    Field::new("amount", Shape::DecimalInput, "> 0"),
+    Field::optional("reason", Shape::Text, "Audit note, at most 64 bytes"),
+]);

@@ -1,0 +1,74 @@
+//! What an account has: its fills and its balances.
+
+use super::{STEPS, UnknownSymbol, check_views, market_filter, shape, views};
+use crate::api::docs::{Param, Shape};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use crate::dialect::spot::{decode, encode, refusal};
+use crate::view::history::{FillQuery, Place};
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        auth: Auth::Account(Permission::Read),
+        tag: "account",
+        summary: "Own trades, newest first",
+        params: &[
+            Param::optional("symbol", Shape::Text, "One market only"),
+            Param::optional("start", Shape::Integer, "Traded at this second or later"),
+            Param::optional("end", Shape::Integer, "Traded at this second or earlier"),
+            Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
+        ],
+        response: Shape::List(&shape::OWN_TRADE),
+        ..Route::new(Method::Get, "/api/v1/spot/trades/me", Handler::Now(own_trades))
+    },
+    Route {
+        auth: Auth::Account(Permission::Read),
+        tag: "account",
+        summary: "Balances of every known token, by token",
+        params: &[Param::optional("token", Shape::Text, "One token only")],
+        response: Shape::List(&shape::BALANCE),
+        ..Route::new(Method::Get, "/api/v1/spot/balances", Handler::Now(balances))
+    },
+];
+
+fn own_trades(call: &Call) -> Answer {
+    let query = call.query();
+    let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
+    let time = decode::time_range(query.get("start").as_deref(), query.get("end").as_deref())?;
+    check_views(call)?;
+    let market = match market_filter(call) {
+        Ok(market) => market.map(|market| market.market),
+        Err(UnknownSymbol) => return Ok(Response::json("[]")),
+    };
+    let query = FillQuery { account: call.account(), market, time, limit };
+    let (mut place, mut fills) = (Place::Newest, Vec::new());
+    while place != Place::End {
+        place = views(call)?.history().fills(&query, place, STEPS, &mut fills);
+    }
+    let mut out = Vec::with_capacity(2 + fills.len() * encode::TRADE_LEN);
+    call.worker.markets.with(|markets| {
+        let rows = fills.iter().filter_map(|fill| Some((fill, markets.get(fill.market)?)));
+        encode::list(&mut out, rows, |out, (fill, market)| encode::fill(out, fill, market));
+    });
+    Ok(Response::json(out))
+}
+
+fn balances(call: &Call) -> Answer {
+    check_views(call)?;
+    let token = call.query().get("token");
+    call.worker.markets.with(|markets| {
+        let mut assets = markets.assets_by_name();
+        if let Some(token) = token {
+            assets.retain(|(_, name)| *name == token);
+            if assets.is_empty() {
+                let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
+                return Err(Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text));
+            }
+        }
+        let rows = views(call)?.balances().rows(call.account()).to_vec();
+        let row = |asset| rows.iter().find(|row| row.asset == asset).copied().unwrap_or_default();
+        let mut out = Vec::with_capacity(2 + assets.len() * encode::TRADE_LEN);
+        encode::list(&mut out, assets, |out, (asset, name)| encode::balance(out, name, &row(asset)));
+        Ok(Response::json(out))
+    })
+}
