@@ -1,1 +1,44 @@
-//! The persist of Ringside.
+//! What outlives the process: the journal of commands, snapshots, and the way back to a running engine.
+//!
+//! What is promised of a command whose reply went out:
+//!
+//! | What happens | Mode `written` | Mode `durable` (default) |
+//! |---|---|---|
+//! | the process dies (kill -9, panic, out of memory) | kept | kept |
+//! | power fails, the kernel dies | may be lost, with all after it; never a hole | kept |
+//! | the last write is torn | cut at the first bad record | cut; nothing acknowledged was in it |
+//! | bits rot under the durable mark | recovery refuses and names segment, offset and sequence | same |
+//! | a write or sync fails | no acknowledgement from then on, the process ends | same |
+//! | the disk is full | new orders are refused, cancels go on, resumes by itself | same |
+//! | the only disk is lost, or lies about its cache | lost | lost |
+//!
+//! Rot inside the very last batch before a power failure looks like a torn write; 5 ms after the last command a
+//! seal vouches for it.
+//!
+//! - [`checksum`], [`record`], [`segment`]: the bytes of a frame and of a file.
+//! - [`storage`]: file operations, real ones and a double that breaks.
+//! - [`encoder`], [`journal`]: commands into batches; the agent that writes them. [`status`]: how it fares.
+//!
+//! Not here: matching, the order of commands, replies, clocks (times come with the commands).
+
+mod append;
+pub mod checksum;
+pub mod config;
+pub mod encoder;
+pub mod error;
+mod flusher;
+pub mod follower;
+pub mod journal;
+pub mod machine;
+pub mod record;
+pub mod recovery;
+pub mod replay;
+pub mod retention;
+pub mod segment;
+pub mod skip;
+pub mod snapshot_store;
+pub mod status;
+pub mod storage;
+mod supply;
+pub mod survey;
+pub mod tail;

@@ -1,0 +1,258 @@
+//! Commands into batches: records, pad, seal, and the header of the next segment when one is full.
+//!
+//! A batch is what one sync makes durable. It starts and ends at a block boundary, so that a block that was synced
+//! is never written again; its last record is a seal. Nothing of a batch is written before everything before it is
+//! durable, except in mode `written`: there its parts leave as they come ([`Encoder::take_part`]), and records vouch
+//! only for what a finished sync has covered ([`Encoder::confirm`]).
+//!
+//! This file knows no files and no clock; the same commands and calls give the same bytes.
+
+use crate::checksum;
+use crate::config::{PersistConfig, mode_code};
+use crate::record::{COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SEAL_LEN, Seal, Stamp};
+use crate::segment::{DATA_START, SegmentHeader};
+use crate::storage::{BLOCK_LEN, Buffer};
+use ringside_core::command::Command;
+use ringside_core::gate::GateMode;
+use ringside_core::ids::Sequence;
+
+/// Where a journal goes on: everything before it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// Header of the segment.
+    pub header: SegmentHeader,
+    /// Byte in it, at a block boundary.
+    pub offset: u64,
+    /// Chain of the next record.
+    pub chain: u64,
+    /// The last command.
+    pub last: Last,
+}
+
+/// Bytes ready to be written.
+#[derive(Debug)]
+pub struct Batch {
+    /// They stand at its start.
+    pub buffer: Buffer,
+    /// How many.
+    pub len: usize,
+    /// Byte of the segment they go to.
+    pub offset: u64,
+    /// The segment they begin, when they do.
+    pub begins: Option<SegmentHeader>,
+    /// The last command up to their end.
+    pub last: Sequence,
+}
+
+/// Encodes commands into the batch under way.
+pub struct Encoder {
+    batch_len: usize,
+    mode: u16,
+    /// Nothing is written before the batch before it is durable, so a batch's start is its durable mark.
+    is_mark_prompt: bool,
+    engine_version: u32,
+    next_segment_len: u64,
+
+    header: SegmentHeader,
+    /// The next batch is the first of this segment.
+    is_fresh: bool,
+    stamp: Stamp,
+    last: Last,
+    /// Byte of the segment at which `buffer` starts.
+    start: u64,
+    buffer: Buffer,
+    used: usize,
+    /// Byte of the segment at which the batch starts.
+    batch_start: u64,
+    /// Byte of the segment up to which everything is durable when the next record is written: what it vouches for.
+    mark: u64,
+    command_count: u64,
+    /// The last command before the batch.
+    batch_seq: Sequence,
+    /// What of the batch is no longer in `buffer`.
+    digest: blake3::Hasher,
+}
+
+impl Encoder {
+    /// Goes on at `tail`. `engine_version` is that of the engine deciding the commands to come.
+    pub fn new(config: &PersistConfig, engine_version: u32, epoch: u32, tail: &Tail) -> Encoder {
+        assert!(tail.offset.is_multiple_of(BLOCK_LEN as u64), "a journal goes on at a block boundary");
+        let stamp =
+            Stamp { salt: tail.header.salt(), chain: tail.chain, durable_seq: tail.last.sequence, epoch };
+        let mut encoder = Encoder {
+            batch_len: config.batch_len,
+            mode: mode_code(config.mode),
+            is_mark_prompt: config.mode == GateMode::Durable,
+            engine_version,
+            next_segment_len: config.segment_len,
+            header: tail.header,
+            is_fresh: false,
+            stamp,
+            last: tail.last,
+            start: tail.offset,
+            buffer: Encoder::room(config.batch_len),
+            used: 0,
+            batch_start: tail.offset,
+            mark: tail.offset,
+            command_count: 0,
+            batch_seq: tail.last.sequence,
+            digest: blake3::Hasher::new(),
+        };
+        encoder.roll_if_full();
+        encoder
+    }
+
+    /// A buffer of the size that batches of this journal need.
+    pub fn room(batch_len: usize) -> Buffer {
+        // In mode `written` a batch may end a block later than its bytes in the buffer began.
+        Buffer::zeroed(batch_len + BLOCK_LEN)
+    }
+
+    /// The last command taken.
+    pub fn last(&self) -> Last {
+        self.last
+    }
+
+    /// Whether nothing was taken since the last batch was closed.
+    pub fn is_empty(&self) -> bool {
+        self.command_count == 0
+    }
+
+    /// Bytes of the buffer in use.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes left in the segment.
+    pub fn segment_room(&self) -> u64 {
+        self.header.segment_len - self.start - self.used as u64
+    }
+
+    /// Whether the batch under way is the first of a segment, whose file must be made before it is written.
+    pub fn begins_segment(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// Whether another command fits. If not, the batch must be closed, or its part taken.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        let room = self.batch_len.saturating_sub(self.used).min(self.segment_room() as usize);
+        room >= COMMAND_LEN_MAX + SEAL_LEN
+    }
+
+    /// Takes `command`, whose sequence must be the next. There must be room.
+    #[inline]
+    pub fn push(&mut self, command: &Command) {
+        assert_eq!(
+            command.sequence,
+            self.last.sequence + 1,
+            "commands reach the journal in order, without gap"
+        );
+        let distance = self.distance();
+        self.used += self.stamp.command(&mut self.buffer[self.used..], command, distance);
+        self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
+        self.command_count += 1;
+    }
+
+    /// What was taken since the last part or batch, to be written at once though it is not sealed; the buffer is
+    /// reused for what comes next. `None` when there is nothing. Only for mode `written`.
+    pub fn take_part<R>(&mut self, write: impl FnOnce(u64, &[u8]) -> R) -> Option<R> {
+        debug_assert!(!self.is_fresh, "a segment is begun by a whole batch");
+        if self.used == 0 {
+            return None;
+        }
+        self.digest.update(&self.buffer[..self.used]);
+        let result = write(self.start, &self.buffer[..self.used]);
+        self.start += self.used as u64;
+        self.used = 0;
+        Some(result)
+    }
+
+    /// Ends the batch with pad and seal and gives it out; `next` is the buffer for the one after. A batch without
+    /// commands only vouches for what was before.
+    pub fn close(&mut self, next: Buffer) -> Batch {
+        let at = self.start + self.used as u64;
+        let end = (at + SEAL_LEN as u64).next_multiple_of(BLOCK_LEN as u64);
+        self.pad(end - SEAL_LEN as u64);
+        self.digest.update(&self.buffer[..self.used]);
+        let seal = Seal {
+            digest: checksum::truncated(self.digest.finalize()),
+            batch_len: self.start + self.used as u64 - self.batch_start,
+            command_count: self.command_count,
+        };
+        let distance = self.distance();
+        self.used += self.stamp.seal(&mut self.buffer[self.used..], &seal, self.last, distance);
+        let batch = Batch {
+            buffer: std::mem::replace(&mut self.buffer, next),
+            len: self.used,
+            offset: self.start,
+            begins: self.is_fresh.then_some(self.header),
+            last: self.last.sequence,
+        };
+        self.start += self.used as u64;
+        self.used = 0;
+        self.batch_start = self.start;
+        self.batch_seq = self.last.sequence;
+        self.command_count = 0;
+        self.digest.reset();
+        self.is_fresh = false;
+        if self.is_mark_prompt {
+            self.confirm();
+        }
+        self.roll_if_full();
+        batch
+    }
+
+    /// All closed batches are durable: what is written from now on vouches for them. In mode `durable` that is so by
+    /// itself, since the next batch is not written before.
+    pub fn confirm(&mut self) {
+        self.mark = self.batch_start;
+        self.stamp.durable_seq = self.batch_seq;
+    }
+
+    /// Ends the segment: a batch of pads as long as fits the buffer; repeat until [`Encoder::begins_segment`].
+    pub fn fill(&mut self, next: Buffer) -> Batch {
+        let room = self.segment_room().min((self.batch_len - self.used) as u64);
+        self.pad(self.start + self.used as u64 + room - SEAL_LEN as u64);
+        self.close(next)
+    }
+
+    fn pad(&mut self, end: u64) {
+        loop {
+            let left = (end - self.start) as usize - self.used;
+            if left == 0 {
+                return;
+            }
+            let distance = self.distance();
+            let len = left.min(RECORD_LEN_MAX);
+            self.used += self.stamp.pad(&mut self.buffer[self.used..], len, self.last, distance);
+        }
+    }
+
+    fn distance(&self) -> u64 {
+        self.start + self.used as u64 - self.mark
+    }
+
+    fn roll_if_full(&mut self) {
+        if self.segment_room() > 0 {
+            return;
+        }
+        self.header = SegmentHeader {
+            number: self.header.number + 1,
+            first_seq: self.last.sequence + 1,
+            entering_chain: self.stamp.chain,
+            entering_time_ns: self.last.time_ns,
+            mode: self.mode,
+            segment_len: self.next_segment_len,
+            epoch: self.stamp.epoch,
+            engine_version: self.engine_version,
+            ..self.header
+        };
+        self.stamp.salt = self.header.salt();
+        self.start = DATA_START;
+        self.batch_start = DATA_START;
+        // A segment is begun only when all before it is durable.
+        self.confirm();
+        self.is_fresh = true;
+    }
+}

@@ -1,0 +1,173 @@
+//! Why the journal or a recovery stopped. Each text says what was found where and what an operator can do.
+//!
+//! None of these is an answer to a client; the gateway ends the process on them or refuses to start.
+
+use crate::record::Flaw;
+use ringside_core::ids::Sequence;
+use std::io;
+
+/// Exit status of a process that stops because the journal failed.
+pub const EXIT_JOURNAL: i32 = 70;
+
+/// What a fold of events may fail with when it loads its part of a snapshot.
+pub type FoldError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Everything that can go wrong here.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PersistError {
+    /// The operating system refused a file operation.
+    #[error("journal: {operation} of {file} failed: {source}")]
+    Io {
+        /// Which operation.
+        operation: &'static str,
+        /// On which file.
+        file: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// An earlier operation failed; nothing is tried again.
+    #[error("journal: stopped by an earlier error; restart to read back what the disk really holds")]
+    Stopped,
+    /// The settings contradict each other.
+    #[error("journal: setting {setting}: {reason}")]
+    Setting {
+        /// Which.
+        setting: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// The directory is on a file system that cannot keep the promise.
+    #[error(
+        "journal: {directory} is on {file_system}; only ext4 and XFS are known to keep an allocated, zero-written \
+         file in place. Choose another directory"
+    )]
+    FileSystem {
+        /// Which directory.
+        directory: String,
+        /// Its file system, as the kernel names it.
+        file_system: String,
+    },
+    /// Another process holds the directory.
+    #[error("journal: {directory} is in use by another process")]
+    Locked {
+        /// Which directory.
+        directory: String,
+    },
+    /// Bytes that were durable are not what was written. Never skipped, never cut.
+    #[error(
+        "journal: damage in segment {segment} at byte {offset}: the record of sequence {sequence} cannot be read \
+         ({flaw}), yet {witness} proves that it was durable. Restore the segment from a copy, or start from a \
+         snapshot taken after it"
+    )]
+    Rot {
+        /// File of the segment.
+        segment: String,
+        /// Byte in it at which the bad record starts.
+        offset: u64,
+        /// Sequence that the record had, or would have had.
+        sequence: Sequence,
+        /// What is wrong with it.
+        flaw: Flaw,
+        /// How it is known to be damage and not a torn write.
+        witness: String,
+    },
+    /// Neither copy of a segment's header can be read, or the header contradicts its neighbours.
+    #[error("journal: the header of segment {segment} is damaged: {reason}")]
+    SegmentHeader {
+        /// File of the segment.
+        segment: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Segments that must be there are not.
+    #[error("journal: {reason}")]
+    Missing {
+        /// What is missing, and how that is known.
+        reason: String,
+    },
+    /// A valid record this version cannot read.
+    #[error(
+        "journal: segment {segment} at byte {offset}: sequence {sequence} has type {kind:#06x} of schema {schema}, \
+         which this version does not know. Start the version that wrote it"
+    )]
+    UnknownRecord {
+        /// File of the segment.
+        segment: String,
+        /// Byte in it.
+        offset: u64,
+        /// Its sequence.
+        sequence: Sequence,
+        /// Its type.
+        kind: u16,
+        /// Its schema.
+        schema: u16,
+    },
+    /// Commands after the newest usable snapshot were decided by another version of the engine.
+    #[error(
+        "recovery: commands from {sequence} on were decided by engine version {found}, this is version {own}. \
+         Start the old version once and let it shut down: it leaves a snapshot that this version can start from"
+    )]
+    EngineVersion {
+        /// First command that cannot be replayed here.
+        sequence: Sequence,
+        /// Version of the segment that holds it.
+        found: u32,
+        /// Version of this binary.
+        own: u32,
+    },
+    /// A command makes the engine panic.
+    #[error(
+        "recovery: the command of sequence {sequence} stops the engine: {message}. Nothing after it was applied. \
+         If two operators decide to pass over it, `ringside skip` records that and the next start goes on"
+    )]
+    Poisoned {
+        /// Which command.
+        sequence: Sequence,
+        /// What the panic said.
+        message: String,
+    },
+    /// Replay does not reach the state that the live engine had.
+    #[error("recovery: state differs from the recorded one at checkpoint {checkpoint}: {detail}")]
+    Diverged {
+        /// Sequence of the checkpoint.
+        checkpoint: Sequence,
+        /// Both hashes.
+        detail: String,
+    },
+    /// The state reached by replay breaks a rule that it can never break.
+    #[error("recovery: the state at {sequence} cannot be: {reason}")]
+    Invariant {
+        /// The last command.
+        sequence: Sequence,
+        /// Which rule.
+        reason: String,
+    },
+    /// A snapshot that was asked for by name cannot be used.
+    #[error("snapshot {file}: {reason}")]
+    Snapshot {
+        /// Which file.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A request to pass over a command is not in order.
+    #[error("skip: {reason}")]
+    Skip {
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl PersistError {
+    /// Names the operation and file of an I/O error.
+    pub fn io(operation: &'static str, file: &str) -> impl FnOnce(io::Error) -> PersistError {
+        move |source| PersistError::Io { operation, file: file.to_string(), source }
+    }
+
+    /// Whether it means "no room": ENOSPC or a quota.
+    pub fn is_full(&self) -> bool {
+        matches!(self, PersistError::Io { source, .. }
+            if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+}

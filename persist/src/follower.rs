@@ -1,0 +1,311 @@
+//! A second engine that replays the durable part of the journal in the background, writes snapshots, and thereby
+//! proves all the time that the journal leads to the state that the live engine is in.
+//!
+//! It reads the files, past the page cache where possible, up to the durable mark: what it has passed can be read
+//! back, and every record's sums and every seal were checked once more. A state hash that the live engine recorded
+//! and that differs here, a record that cannot be read, a command that stops this engine: each ends the follower and is
+//! reported; a snapshot is never written after that. It holds nothing up.
+
+use crate::config::PersistConfig;
+use crate::error::PersistError;
+use crate::machine::{Fold, Machine};
+use crate::record::Class;
+use crate::recovery;
+use crate::replay::{Reader, Step};
+use crate::retention;
+use crate::segment;
+use crate::snapshot_store::{self, Moment};
+use crate::status::{JournalStatus, Position};
+use crate::storage::{Access, Storage};
+use crate::survey::survey;
+use ringside_core::agent::Agent;
+use ringside_core::command::Command;
+use ringside_core::ids::Sequence;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Commands of one work step.
+const STEP: usize = 4096;
+/// How long to wait after a disk had no room for a snapshot.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// What others may know of the follower. Share it in an `Arc`.
+#[derive(Debug, Default)]
+pub struct FollowerStatus {
+    sequence: AtomicU64,
+    snapshot: AtomicU64,
+    snapshots: AtomicU64,
+    snapshot_ns: AtomicU64,
+    snapshot_len: AtomicU64,
+    is_failed: AtomicBool,
+    failure: Mutex<Option<PersistError>>,
+    notice: Mutex<Option<String>>,
+}
+
+// Orderings: Relaxed, figures for people and tests; `is_failed` is Release/Acquire with the failure.
+impl FollowerStatus {
+    /// The last command replayed.
+    pub fn sequence(&self) -> Sequence {
+        self.sequence.load(Ordering::Relaxed)
+    }
+
+    /// Sequence of the newest snapshot, found or written; 0 for none.
+    pub fn snapshot(&self) -> Sequence {
+        self.snapshot.load(Ordering::Relaxed)
+    }
+
+    /// Snapshots written.
+    pub fn snapshots(&self) -> u64 {
+        self.snapshots.load(Ordering::Relaxed)
+    }
+
+    /// How long the last one took, and its bytes.
+    pub fn snapshot_cost(&self) -> (Duration, u64) {
+        let time = Duration::from_nanos(self.snapshot_ns.load(Ordering::Relaxed));
+        (time, self.snapshot_len.load(Ordering::Relaxed))
+    }
+
+    /// Whether it has ended on an error. Alert: recovery time grows from now on, and a difference of state means
+    /// that the live engine cannot be trusted.
+    pub fn is_failed(&self) -> bool {
+        self.is_failed.load(Ordering::Acquire)
+    }
+
+    /// The error, once.
+    pub fn take_failure(&self) -> Option<PersistError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Something an operator should know that is no failure (no room for a snapshot), once.
+    pub fn take_notice(&self) -> Option<String> {
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The agent; see the module's header.
+pub struct Follower<M: Machine, F: Fold> {
+    storage: Arc<dyn Storage>,
+    config: PersistConfig,
+    journal: Arc<JournalStatus>,
+    status: Arc<FollowerStatus>,
+    machine: M,
+    fold: F,
+    skips: BTreeSet<Sequence>,
+    reader: Reader,
+    journal_id: [u8; 16],
+    /// Chain after the machine's last command.
+    chain: u64,
+    epoch: u32,
+    taken: Sequence,
+    taken_at: Instant,
+    retry_at: Option<Instant>,
+    commands: Vec<Command>,
+}
+
+impl<M: Machine, F: Fold> Follower<M, F> {
+    /// Starts from the newest sound snapshot of the journal that `journal` reports on, whose files lie in `storage`.
+    /// `fold` is as new. `skips` are the decisions that recovery obeyed ([`recovery::Report::skipped`]).
+    ///
+    /// Errors: I/O, as recovery.
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        config: &PersistConfig,
+        machine: &M::Config,
+        mut fold: F,
+        journal: Arc<JournalStatus>,
+        skips: &[Sequence],
+    ) -> Result<Follower<M, F>, PersistError> {
+        let survey = survey(storage.as_ref())?;
+        let Some(first) = survey.segments.first().map(|segment| segment.header) else {
+            return Err(PersistError::Missing { reason: "there is no journal to follow".to_string() });
+        };
+        let newest = survey.snapshots.iter().rev().find_map(|name| {
+            recovery::load::<M>(storage.as_ref(), name, first.journal_id, machine, &mut fold).ok()
+        });
+        let taken = newest.as_ref().map_or(0, |(_, moment)| moment.sequence);
+        let machine = newest.map_or_else(|| M::genesis(machine), |(machine, _)| machine);
+        let at = survey.segments.partition_point(|segment| segment.header.first_seq <= taken.max(1));
+        if at == 0 {
+            return Err(PersistError::Missing {
+                reason: format!("the journal starts at {}, after sequence {taken}", first.name()),
+            });
+        }
+        let header = survey.header(at - 1);
+        let file = open(storage.as_ref(), &header.name())?;
+        let status = Arc::new(FollowerStatus::default());
+        status.sequence.store(taken, Ordering::Relaxed);
+        status.snapshot.store(taken, Ordering::Relaxed);
+        Ok(Follower {
+            reader: Reader::new(file, *header, segment::DATA_START),
+            storage,
+            config: config.clone(),
+            journal,
+            status,
+            machine,
+            fold,
+            skips: skips.iter().copied().collect(),
+            journal_id: first.journal_id,
+            chain: 0,
+            epoch: 0,
+            taken,
+            taken_at: Instant::now(),
+            retry_at: None,
+            commands: Vec::with_capacity(STEP),
+        })
+    }
+
+    /// Progress and health, for others to watch.
+    pub fn status(&self) -> Arc<FollowerStatus> {
+        self.status.clone()
+    }
+
+    /// The machine, to look at.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    fn step(&mut self) -> Result<usize, PersistError> {
+        let count = self.read()?;
+        if count > 0 {
+            recovery::apply(&self.commands, &self.skips, &mut self.machine, &mut self.fold)?;
+            self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
+        }
+        if self.is_due() {
+            self.snapshot()?;
+        }
+        Ok(count)
+    }
+
+    /// Reads the next durable commands, as many as a step takes; gives the number of records.
+    fn read(&mut self) -> Result<usize, PersistError> {
+        self.commands.clear();
+        let mut count = 0;
+        let Position { segment, offset } = self.journal.durable();
+        let is_sealed = self.reader.header().number < segment;
+        self.reader.extend(if is_sealed { self.reader.header().segment_len } else { offset });
+        let after = self.machine.sequence();
+        while count < STEP {
+            let command = match self.reader.step()? {
+                Step::Record(record) if record.class() == Class::Command => {
+                    self.epoch = record.header.epoch;
+                    Some(record.command())
+                }
+                Step::Record(_) => None,
+                Step::End if is_sealed => {
+                    let name = segment::name_of(self.reader.place().last.sequence + 1);
+                    let file = open(self.storage.as_ref(), &name)?;
+                    let header = segment::read_header(file.as_ref(), &name)?.header;
+                    self.reader = Reader::new(file, header, segment::DATA_START);
+                    return Ok(count + 1);
+                }
+                Step::End => break,
+                Step::Bad(bad) => {
+                    return Err(PersistError::Rot {
+                        segment: self.reader.header().name(),
+                        offset: bad.offset,
+                        sequence: bad.sequence,
+                        flaw: bad.flaw,
+                        witness: "the durable mark".to_string(),
+                    });
+                }
+            };
+            count += 1;
+            let Some(command) = command else { continue };
+            if command.sequence > after {
+                self.commands.push(command);
+            }
+            self.chain = self.reader.place().chain;
+        }
+        Ok(count)
+    }
+
+    fn is_due(&self) -> bool {
+        let fresh = self.machine.sequence() - self.taken;
+        let is_old = fresh > 0 && self.taken_at.elapsed() >= self.config.snapshot_interval;
+        (fresh >= self.config.snapshot_commands || is_old)
+            && self.retry_at.is_none_or(|retry_at| Instant::now() >= retry_at)
+    }
+
+    /// Writes a snapshot of where it stands and forgets what is no longer needed.
+    fn snapshot(&mut self) -> Result<(), PersistError> {
+        let begun = Instant::now();
+        let (mut engine, mut views) = (Vec::new(), Vec::new());
+        self.machine.save(&mut engine);
+        self.fold.save(&mut views);
+        let moment = Moment {
+            journal_id: self.journal_id,
+            sequence: self.machine.sequence(),
+            chain: self.chain,
+            time_ns: self.machine.time_ns(),
+            epoch: self.epoch,
+            engine_version: M::version(),
+            state_hash: self.machine.state_hash(),
+        };
+        match snapshot_store::write(self.storage.as_ref(), &moment, &engine, &views) {
+            Ok((_, len)) => {
+                (self.taken, self.taken_at, self.retry_at) = (moment.sequence, Instant::now(), None);
+                self.status.snapshot.store(moment.sequence, Ordering::Relaxed);
+                self.status.snapshots.fetch_add(1, Ordering::Relaxed);
+                self.status.snapshot_ns.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+                self.status.snapshot_len.store(len, Ordering::Relaxed);
+                retention::apply(self.storage.as_ref(), self.config.snapshots_kept)?;
+                Ok(())
+            }
+            Err(error) if error.is_full() => {
+                self.retry_at = Some(Instant::now() + RETRY);
+                let notice = format!("no room for the snapshot at {}: {error}", moment.sequence);
+                *self.status.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Catches up with the durable mark and takes a snapshot there, for a graceful end: the journaller is closed.
+    fn finish(&mut self) -> Result<(), PersistError> {
+        while self.step()? > 0 {}
+        if self.machine.sequence() > self.taken {
+            self.snapshot()?;
+        }
+        Ok(())
+    }
+
+    fn fail(&self, error: PersistError) {
+        self.status.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.status.is_failed.store(true, Ordering::Release);
+    }
+}
+
+fn open(storage: &dyn Storage, name: &str) -> Result<Arc<dyn crate::storage::File>, PersistError> {
+    storage.open(name, Access::Read).map_err(PersistError::io("open", name))
+}
+
+impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
+    fn name(&self) -> &str {
+        "follower"
+    }
+
+    fn do_work(&mut self) -> usize {
+        if self.status.is_failed() {
+            return 0;
+        }
+        self.step().unwrap_or_else(|error| {
+            self.fail(error);
+            0
+        })
+    }
+
+    fn nap(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+
+    fn close(&mut self) {
+        if !self.status.is_failed()
+            && let Err(error) = self.finish()
+        {
+            self.fail(error);
+        }
+    }
+}

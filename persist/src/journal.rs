@@ -1,0 +1,353 @@
+//! The journaller: the agent that owns the journal's files and says what is written and what is durable.
+//!
+//! A batch is whatever came while the batch before it was being synced, at most [`PersistConfig::batch_len`]; there is
+//! no timer, so one command alone waits for nothing and ten thousand share one sync. Small batches are written on
+//! the agent's own thread, long ones by a second thread while this one encodes the next.
+//!
+//! In mode `written` every command is stored at once and the sync follows at [`PersistConfig::sync_interval`].
+//!
+//! After the first error it takes no more commands; [`JournalStatus::take_failure`] has the reason. It decides
+//! nothing about the process: whoever started it ends it, with [`crate::error::EXIT_JOURNAL`].
+
+use crate::config::PersistConfig;
+use crate::encoder::{Batch, Encoder};
+use crate::error::PersistError;
+use crate::flusher::{Current, Done, Flusher, Flushing, Job};
+use crate::status::{JournalStatus, Position};
+use crate::storage::disk::Lock;
+use crate::storage::{Buffer, Storage};
+use crate::supply::{Stock, Supply};
+use ringside_core::agent::Agent;
+use ringside_core::command::Command;
+use ringside_core::gate::{Gate, GateMode};
+use ringside_core::ring::{Consumer, Doorbell};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A journal ready to be appended to: what recovery hands to the journaller.
+pub struct Journal {
+    pub(crate) config: PersistConfig,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) lock: Lock,
+    pub(crate) encoder: Encoder,
+    pub(crate) current: Current,
+    pub(crate) position: Position,
+    pub(crate) stock: Stock,
+}
+
+/// Most commands taken in one work step.
+const STEP: usize = 1 << 14;
+/// Longest wait for room when the journaller is closed on a full disk.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// The agent; see the module's header.
+pub struct Journaller {
+    consumer: Consumer<Command>,
+    encoder: Encoder,
+    flushing: Flushing,
+    supply: Supply,
+    gate: Arc<Gate>,
+    status: Arc<JournalStatus>,
+    config: PersistConfig,
+    /// The segment that parts are stored into, in mode `written`.
+    current: Current,
+    /// The buffer that the encoder does not use, while no flush uses it.
+    free: Option<Buffer>,
+    /// The last batch had commands, and nothing after it vouches for it.
+    is_unvouched: bool,
+    /// Since when there has been nothing to do.
+    idle_since: Option<Instant>,
+    /// When the batch under way got its first command, in mode `written`.
+    batch_since: Option<Instant>,
+    bells: Vec<Doorbell>,
+    _lock: Lock,
+}
+
+impl Journaller {
+    /// Takes over the journal: from here on `consumer` brings its commands and `gate`, which must have passed what
+    /// recovery found, is moved.
+    ///
+    /// Errors: the system gives no threads.
+    pub fn new(
+        journal: Journal,
+        consumer: Consumer<Command>,
+        gate: Arc<Gate>,
+    ) -> Result<Journaller, PersistError> {
+        Journaller::start(true, journal, consumer, gate)
+    }
+
+    /// The same without any thread of its own: everything happens in [`Agent::do_work`], which then blocks in syncs.
+    /// For tests and simulations, where the same calls must do the same.
+    ///
+    /// Errors: none that are known.
+    pub fn invoked(
+        journal: Journal,
+        consumer: Consumer<Command>,
+        gate: Arc<Gate>,
+    ) -> Result<Journaller, PersistError> {
+        Journaller::start(false, journal, consumer, gate)
+    }
+
+    fn start(
+        is_threaded: bool,
+        journal: Journal,
+        consumer: Consumer<Command>,
+        gate: Arc<Gate>,
+    ) -> Result<Journaller, PersistError> {
+        let Journal { config, storage, lock, encoder, current, position, stock } = journal;
+        let status = Arc::new(JournalStatus::new(current.header.segment_len, position));
+        let threads = PersistError::io("start", "a thread of the journal");
+        let supply = Supply::start(
+            is_threaded,
+            storage.clone(),
+            config.segment_len,
+            config.spares,
+            stock,
+            status.clone(),
+            gate.clone(),
+        );
+        let supply = supply.map_err(threads)?;
+        let flusher =
+            Flusher { storage, current: current.clone(), gate: gate.clone(), status: status.clone() };
+        let mut flushing = Flushing::new(flusher);
+        if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
+            flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
+        }
+        let bells = vec![consumer.doorbell(), flushing.bell(), supply.bell()];
+        Ok(Journaller {
+            free: Some(Encoder::room(config.batch_len)),
+            consumer,
+            encoder,
+            flushing,
+            supply,
+            gate,
+            status,
+            config,
+            current,
+            // What opened the epoch.
+            is_unvouched: true,
+            idle_since: None,
+            batch_since: None,
+            bells,
+            _lock: lock,
+        })
+    }
+
+    /// Progress and health, for others to watch.
+    pub fn status(&self) -> Arc<JournalStatus> {
+        self.status.clone()
+    }
+
+    fn step(&mut self) -> Result<usize, PersistError> {
+        let mut work = self.supply.work()?;
+        if let Some(done) = self.flushing.poll() {
+            self.finish(done)?;
+            work += 1;
+        }
+        work += match self.config.mode {
+            GateMode::Durable => self.step_durable()?,
+            GateMode::Written => self.step_written()?,
+        };
+        if work > 0 {
+            self.idle_since = None;
+        } else if self.is_unvouched && self.encoder.is_empty() && !self.flushing.is_busy() {
+            let since = *self.idle_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= self.config.idle_seal {
+                work += self.submit()?;
+            }
+        }
+        Ok(work)
+    }
+
+    /// Everything is written and synced batch by batch.
+    fn step_durable(&mut self) -> Result<usize, PersistError> {
+        let mut work = self.take();
+        if !self.encoder.is_empty() && !self.flushing.is_busy() {
+            work += self.submit()?;
+        }
+        Ok(work)
+    }
+
+    /// Everything is stored at once; batches are closed and synced now and then.
+    fn step_written(&mut self) -> Result<usize, PersistError> {
+        let mut work = 0;
+        loop {
+            let taken = self.take();
+            work += taken;
+            // The first batch of a segment goes out whole, after everything before it is durable.
+            if self.encoder.begins_segment() {
+                if !self.encoder.is_empty() && !self.flushing.is_busy() {
+                    work += self.submit()?;
+                }
+                return Ok(work);
+            }
+            if taken == 0 {
+                break;
+            }
+            self.batch_since.get_or_insert_with(Instant::now);
+            self.store_part()?;
+        }
+        let is_due = !self.encoder.has_room()
+            || self.batch_since.is_some_and(|since| since.elapsed() >= self.config.sync_interval);
+        if is_due && !self.encoder.is_empty() && !self.flushing.is_busy() {
+            work += self.submit()?;
+        }
+        Ok(work)
+    }
+
+    /// Encodes what is in the ring, as far as the buffer has room.
+    fn take(&mut self) -> usize {
+        let encoder = &mut self.encoder;
+        if !encoder.has_room() {
+            return 0;
+        }
+        self.consumer.poll_until(STEP, |_, command| {
+            encoder.push(command);
+            if encoder.has_room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    }
+
+    fn store_part(&mut self) -> Result<(), PersistError> {
+        let Current { file, name, .. } = &self.current;
+        match self.encoder.take_part(|offset, bytes| file.write_at(offset, bytes)) {
+            None => {}
+            Some(Ok(())) => self.gate.publish_written(self.encoder.last().sequence),
+            Some(Err(error)) => {
+                self.gate.halt();
+                return Err(PersistError::io("write", name)(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the batch and has it flushed. 0 when there is no segment to write it to yet.
+    fn submit(&mut self) -> Result<usize, PersistError> {
+        let spare = if self.encoder.begins_segment() {
+            let Some(spare) = self.supply.take() else { return Ok(0) };
+            Some(spare)
+        } else {
+            None
+        };
+        let Some(next) = self.free.take() else { unreachable!("nothing is under way, so a buffer is free") };
+        self.is_unvouched = !self.encoder.is_empty();
+        self.batch_since = None;
+        let batch = self.encoder.close(next);
+        let is_stored = self.config.mode == GateMode::Written && batch.begins.is_none();
+        if is_stored {
+            self.store(&batch)?;
+        }
+        let is_handed_over = self.flushing.has_thread() && (is_stored || batch.len > self.config.inline_len);
+        let job = Job { batch, spare, is_stored };
+        if is_handed_over {
+            self.flushing.hand_over(job);
+        } else {
+            let done = self.flushing.flush_here(job);
+            self.finish(done)?;
+        }
+        Ok(1)
+    }
+
+    fn store(&mut self, batch: &Batch) -> Result<(), PersistError> {
+        let Current { file, name, .. } = &self.current;
+        if let Err(error) = file.write_at(batch.offset, &batch.buffer[..batch.len]) {
+            self.gate.halt();
+            return Err(PersistError::io("write", name)(error));
+        }
+        self.gate.publish_written(batch.last);
+        Ok(())
+    }
+
+    fn finish(&mut self, (buffer, result): Done) -> Result<(), PersistError> {
+        result?;
+        self.free = Some(buffer);
+        if self.config.mode == GateMode::Written {
+            self.encoder.confirm();
+            self.current = self.flushing.current();
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: PersistError) {
+        self.status.fail(error);
+        self.gate.halt();
+        self.consumer.halt();
+    }
+
+    /// Writes all that is in the ring, syncs it and vouches for it.
+    fn drain(&mut self) -> Result<(), PersistError> {
+        let mut deadline = None;
+        loop {
+            let work = self.step()?;
+            if let Some(done) = self.flushing.wait() {
+                self.finish(done)?;
+                continue;
+            }
+            if self.config.mode == GateMode::Written && !self.encoder.is_empty() && self.submit()? > 0 {
+                continue;
+            }
+            if self.encoder.is_empty() && !self.consumer.is_ready() {
+                if self.is_unvouched {
+                    self.submit()?;
+                }
+                if !self.is_unvouched && !self.flushing.is_busy() {
+                    return Ok(());
+                }
+            }
+            if work == 0 {
+                // A new segment is needed and the disk may be full.
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + CLOSE_WAIT);
+                if Instant::now() > deadline {
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+impl Agent for Journaller {
+    fn name(&self) -> &str {
+        "journaller"
+    }
+
+    fn do_work(&mut self) -> usize {
+        if self.status.is_failed() {
+            // The supply may have failed, too: nobody must wait for a ring that is not read any more.
+            self.consumer.halt();
+            return 0;
+        }
+        match self.step() {
+            Ok(work) => work,
+            Err(error) => {
+                self.fail(error);
+                0
+            }
+        }
+    }
+
+    fn doorbells(&self) -> &[Doorbell] {
+        &self.bells
+    }
+
+    fn nap(&self) -> Duration {
+        if self.status.is_failed() {
+            Duration::from_millis(100)
+        } else if self.batch_since.is_some() {
+            self.config.sync_interval.min(self.config.idle_seal)
+        } else if self.is_unvouched {
+            self.config.idle_seal
+        } else {
+            Duration::from_millis(100)
+        }
+    }
+
+    fn close(&mut self) {
+        if self.status.is_failed() {
+            return;
+        }
+        if let Err(error) = self.drain() {
+            self.fail(error);
+        }
+    }
+}

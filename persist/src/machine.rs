@@ -1,0 +1,124 @@
+//! What recovery and follower need of the engine and of the views, as two traits, so that crash tests can run with a
+//! state that is cheap and easy to predict.
+
+use crate::error::FoldError;
+use ringside_core::command::Command;
+use ringside_core::engine::{Divergence, ENGINE_VERSION, Engine, EngineConfig};
+use ringside_core::event::{Event, Sink};
+use ringside_core::ids::Sequence;
+
+/// A deterministic state that commands change: the engine.
+pub trait Machine: Sized + Send {
+    /// Memory to take at start; never changes results.
+    type Config: Sync;
+
+    /// Version of its decisions: commands decided by another version are not replayed.
+    fn version() -> u32;
+    /// The state before the first command.
+    fn genesis(config: &Self::Config) -> Self;
+    /// The state of [`Machine::save`].
+    fn load(config: &Self::Config, bytes: &[u8]) -> Result<Self, FoldError>;
+    /// Appends the whole state.
+    fn save(&self, bytes: &mut Vec<u8>);
+    /// Applies the next command. May panic on a command that exposes a bug.
+    fn apply(&mut self, command: &Command, sink: &mut impl Sink);
+    /// Passes over the next command.
+    fn skip(&mut self, command: &Command);
+    /// A hint that `command` comes soon.
+    fn prefetch(&self, command: &Command);
+    /// The last command applied or passed over.
+    fn sequence(&self) -> Sequence;
+    /// Largest command time seen, nanoseconds of the UNIX epoch.
+    fn time_ns(&self) -> i64;
+    /// Hash of the state, whatever its layout in memory.
+    fn state_hash(&self) -> [u8; 16];
+    /// The checkpoint at which the state was found to differ from the live engine's, and how.
+    fn diverged(&self) -> Option<(Sequence, String)>;
+    /// What about the state cannot be, if anything.
+    fn check_invariants(&self) -> Result<(), String>;
+}
+
+impl Machine for Engine {
+    type Config = EngineConfig;
+
+    fn version() -> u32 {
+        ENGINE_VERSION
+    }
+
+    fn genesis(config: &EngineConfig) -> Engine {
+        Engine::new(config)
+    }
+
+    fn load(config: &EngineConfig, bytes: &[u8]) -> Result<Engine, FoldError> {
+        Ok(Engine::load(config, bytes)?)
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        Engine::save(self, bytes);
+    }
+
+    #[inline]
+    fn apply(&mut self, command: &Command, sink: &mut impl Sink) {
+        Engine::apply(self, command, sink);
+    }
+
+    fn skip(&mut self, command: &Command) {
+        Engine::skip(self, command);
+    }
+
+    #[inline]
+    fn prefetch(&self, command: &Command) {
+        Engine::prefetch(self, command);
+    }
+
+    fn sequence(&self) -> Sequence {
+        Engine::sequence(self)
+    }
+
+    fn time_ns(&self) -> i64 {
+        Engine::time_ns(self)
+    }
+
+    fn state_hash(&self) -> [u8; 16] {
+        Engine::state_hash(self)
+    }
+
+    fn diverged(&self) -> Option<(Sequence, String)> {
+        let Divergence { checkpoint, expected, computed } = Engine::diverged(self)?;
+        let (expected, computed) = (u128::from_be_bytes(expected), u128::from_be_bytes(computed));
+        Some((checkpoint, format!("recorded {expected:032x}, replayed {computed:032x}")))
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
+        Engine::check_invariants(self)
+    }
+}
+
+/// What the events add up to: the views. Rides in snapshots as a section of its own.
+pub trait Fold {
+    /// Takes the next event.
+    fn event(&mut self, event: &Event);
+    /// Appends the whole of it.
+    fn save(&self, bytes: &mut Vec<u8>);
+    /// Becomes what [`Fold::save`] saved, whatever it was before; after an error it is as new.
+    fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError>;
+}
+
+/// Keeps nothing.
+impl Fold for () {
+    fn event(&mut self, _event: &Event) {}
+    fn save(&self, _bytes: &mut Vec<u8>) {}
+    fn load(&mut self, _bytes: &[u8]) -> Result<(), FoldError> {
+        Ok(())
+    }
+}
+
+/// Lets events of the machine go to a fold.
+pub(crate) struct FoldSink<'a>(pub(crate) &'a mut dyn Fold);
+
+impl Sink for FoldSink<'_> {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.0.event(event);
+    }
+}

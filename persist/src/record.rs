@@ -1,0 +1,409 @@
+//! One frame of the journal: how a command becomes bytes on disk and back.
+//!
+//! Little-endian. A header of 64 bytes, the body, zeros to the next multiple of 64:
+//!
+//! ```text
+//!  byte   0        4        8                16               24               32
+//!         +--------+--------+----------------+----------------+----------------+
+//!       0 | len    | crc32c | seq            | chain          | durable_seq    |
+//!         +--------+--------+----------------+--------+-------+----------------+
+//!      32 | ts_ns           | epoch  |sch|typ| source | flags | source_seq     |
+//!         +-----------------+--------+---+---+--------+-------+----------------+
+//!      64 | body: len bytes, then zeros to a multiple of 64 (checked)            ...
+//!         +--------------------------------------------------------------------+
+//! ```
+//!
+//! | Field | Meaning |
+//! |---|---|
+//! | len | bytes of the body, padding excluded |
+//! | crc32c | of bytes 0..4 and 8..end, padding included, starting at the segment's [`Salt`] |
+//! | seq | sequence of the command, dense; of pads and seals: of the last command before them |
+//! | chain | [`checksum::chain`] of the record before; of the first record of a journal: [`checksum::chain_start`] |
+//! | durable_seq | last sequence known to be durable before this record was written |
+//! | ts_ns | time of the command; of pads and seals: of the last command before them |
+//! | epoch | incarnation of the process that wrote it |
+//! | sch, typ | [`SCHEMA`]; a [`command::Kind`] or one of [`PAD`], [`SEAL`], [`RAW`] |
+//! | source, source_seq | as in the command; zero in pads and seals |
+//! | flags | distance, in units of 64 bytes, from this record back to the durable mark: everything before that point of the segment was durable before this record was written. Bits 28 and up are zero |
+//!
+//! The body of a command is [`Command::body_len`] bytes; a command that those do not tell whole (a kind this
+//! version does not know, a reserved field in use) is kept as [`RAW`], all 184 bytes of it, so that what the engine
+//! was given is what replay gives it. Written once: the golden files of `tests/golden/` hold every shape.
+//!
+//! This file knows no files, batches or recovery rules.
+
+use crate::checksum::{self, Salt};
+use ringside_core::command::{self, BODY_LEN, Command};
+use ringside_core::ids::Sequence;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Version of everything this file draws.
+pub const SCHEMA: u16 = 1;
+/// Bytes of a header, and the unit records are padded to.
+pub const HEADER_LEN: usize = 64;
+/// Type of a record that fills space; its body is zeros.
+pub const PAD: u16 = 0xff01;
+/// Type of the record that ends a batch; its body is a [`Seal`].
+pub const SEAL: u16 = 0xff02;
+/// Type of a command kept whole.
+pub const RAW: u16 = 0xff03;
+/// Longest record of any type, header included; longer gaps take several pads.
+pub const RECORD_LEN_MAX: usize = 64 * 1024;
+/// Bytes of a seal's record.
+pub const SEAL_LEN: usize = HEADER_LEN + padded(size_of::<Seal>());
+/// Bytes of the longest command's record.
+pub const COMMAND_LEN_MAX: usize = HEADER_LEN + padded(size_of::<Command>());
+/// Bits of `flags` that may be set.
+pub const DISTANCE_MASK: u32 = (1 << 28) - 1;
+
+/// The first 64 bytes of a record; see the drawing above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+#[allow(missing_docs)] // The table above says what each field is.
+pub struct Header {
+    pub len: u32,
+    pub crc32c: u32,
+    pub seq: Sequence,
+    pub chain: u64,
+    pub durable_seq: Sequence,
+    pub ts_ns: i64,
+    pub epoch: u32,
+    pub schema: u16,
+    pub kind: u16,
+    pub source: u32,
+    pub flags: u32,
+    pub source_seq: u64,
+}
+
+const _: () = assert!(size_of::<Header>() == HEADER_LEN);
+
+/// Body of a [`SEAL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Seal {
+    /// First 128 bits of BLAKE3 over the batch: the `batch_len` bytes before this record.
+    pub digest: [u8; 16],
+    /// Bytes of the batch, this record excluded.
+    pub batch_len: u64,
+    /// Commands in the batch.
+    pub command_count: u64,
+}
+
+/// A body's room: `len` rounded up to a multiple of 64.
+pub const fn padded(len: usize) -> usize {
+    len.next_multiple_of(HEADER_LEN)
+}
+
+/// What every record of a stretch of writing has in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// The segment's.
+    pub salt: Salt,
+    /// What the next record carries as its chain.
+    pub chain: u64,
+    /// See [`Header::durable_seq`].
+    pub durable_seq: Sequence,
+    /// See [`Header::epoch`].
+    pub epoch: u32,
+}
+
+impl Stamp {
+    /// Appends the record of `command` at the start of `room`, moves the chain on and gives the bytes taken.
+    /// `distance` is in bytes. `room` holds at least [`COMMAND_LEN_MAX`].
+    #[inline]
+    pub fn command(&mut self, room: &mut [u8], command: &Command, distance: u64) -> usize {
+        let mut header = Header {
+            len: 0,
+            crc32c: 0,
+            seq: command.sequence,
+            chain: self.chain,
+            durable_seq: self.durable_seq,
+            ts_ns: command.time_ns,
+            epoch: self.epoch,
+            schema: SCHEMA,
+            kind: command.kind,
+            source: command.source,
+            flags: units(distance),
+            source_seq: command.source_seq,
+        };
+        let known = command::Kind::from_code(command.kind).map(command::Kind::body_len);
+        match known {
+            Some(len) if command.reserved == 0 && command.body[len..].iter().all(|&byte| byte == 0) => {
+                self.put(room, &mut header, &command.body[..len])
+            }
+            _ => {
+                header.kind = RAW;
+                self.put(room, &mut header, command.as_bytes())
+            }
+        }
+    }
+
+    /// Appends a pad of exactly `len` bytes (a multiple of 64, at most [`RECORD_LEN_MAX`]) after the command `last`.
+    pub fn pad(&mut self, room: &mut [u8], len: usize, last: Last, distance: u64) -> usize {
+        assert!(
+            len.is_multiple_of(HEADER_LEN) && (HEADER_LEN..=RECORD_LEN_MAX).contains(&len),
+            "pad of {len}"
+        );
+        let mut header = self.internal(PAD, last, distance);
+        header.len = (len - HEADER_LEN) as u32;
+        room[HEADER_LEN..len].fill(0);
+        self.finish(room, &mut header, len)
+    }
+
+    /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes.
+    pub fn seal(&mut self, room: &mut [u8], seal: &Seal, last: Last, distance: u64) -> usize {
+        let mut header = self.internal(SEAL, last, distance);
+        self.put(room, &mut header, seal.as_bytes())
+    }
+
+    fn internal(&self, kind: u16, last: Last, distance: u64) -> Header {
+        Header {
+            len: 0,
+            crc32c: 0,
+            seq: last.sequence,
+            chain: self.chain,
+            durable_seq: self.durable_seq,
+            ts_ns: last.time_ns,
+            epoch: self.epoch,
+            schema: SCHEMA,
+            kind,
+            source: 0,
+            flags: units(distance),
+            source_seq: 0,
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, room: &mut [u8], header: &mut Header, body: &[u8]) -> usize {
+        header.len = body.len() as u32;
+        let total = HEADER_LEN + padded(body.len());
+        room[HEADER_LEN..HEADER_LEN + body.len()].copy_from_slice(body);
+        room[HEADER_LEN + body.len()..total].fill(0);
+        self.finish(room, header, total)
+    }
+
+    #[inline]
+    fn finish(&mut self, room: &mut [u8], header: &mut Header, total: usize) -> usize {
+        let record = &mut room[..total];
+        record[..HEADER_LEN].copy_from_slice(header.as_bytes());
+        let crc = self.salt.crc(record);
+        record[4..8].copy_from_slice(&crc.to_le_bytes());
+        self.chain = checksum::chain(self.chain, record);
+        total
+    }
+}
+
+/// The last command before a pad or a seal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Last {
+    /// Its sequence.
+    pub sequence: Sequence,
+    /// Its time.
+    pub time_ns: i64,
+}
+
+#[inline]
+fn units(distance: u64) -> u32 {
+    let units = distance / HEADER_LEN as u64;
+    assert!(units <= u64::from(DISTANCE_MASK), "a segment is shorter than the distance field reaches");
+    units as u32
+}
+
+/// A record whose own bytes agree with each other; whether it belongs where it was found is for the reader to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its first 64 bytes.
+    pub header: &'a Header,
+    /// Header, body, padding.
+    pub bytes: &'a [u8],
+}
+
+/// Why bytes are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// The length runs past the segment or the longest record.
+    Length,
+    /// The CRC does not match.
+    Crc,
+    /// The CRC matches, but the padding or a reserved flag is not zero.
+    Padding,
+    /// A valid record, not the successor of the one before: the chain does not match.
+    Chain,
+    /// The chain matches, the sequence is not the next.
+    Sequence,
+    /// The epoch is lower than that of the record before.
+    Epoch,
+    /// A seal whose digest or counts do not fit its batch.
+    Seal,
+    /// The segment ends inside a record.
+    End,
+}
+
+impl std::fmt::Display for Flaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Flaw::Length => "its length field is out of range",
+            Flaw::Crc => "its checksum does not match",
+            Flaw::Padding => "its padding is not zero",
+            Flaw::Chain => "it does not follow the record before it",
+            Flaw::Sequence => "its sequence is not the next",
+            Flaw::Epoch => "its epoch is lower than that of the record before it",
+            Flaw::Seal => "the seal does not fit its batch",
+            Flaw::End => "the segment ends inside it",
+        })
+    }
+}
+
+/// The record at the start of `bytes`, which reach to the end of the segment or hold [`RECORD_LEN_MAX`].
+/// `bytes` are aligned to 8.
+#[inline]
+pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
+    let (header, _) = Header::ref_from_prefix(bytes).map_err(|_| Flaw::End)?;
+    let len = header.len as usize;
+    if len > RECORD_LEN_MAX - HEADER_LEN || HEADER_LEN + padded(len) > bytes.len() {
+        return Err(Flaw::Length);
+    }
+    let record = &bytes[..HEADER_LEN + padded(len)];
+    if salt.crc(record) != header.crc32c {
+        return Err(Flaw::Crc);
+    }
+    if header.flags & !DISTANCE_MASK != 0 || record[HEADER_LEN + len..].iter().any(|&byte| byte != 0) {
+        return Err(Flaw::Padding);
+    }
+    Ok(Record { header, bytes: record })
+}
+
+/// What a record is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Carries a command.
+    Command,
+    /// Fills space.
+    Pad,
+    /// Ends a batch.
+    Seal,
+    /// Nothing this version can read: an unknown type, schema or body length.
+    Unknown,
+}
+
+impl<'a> Record<'a> {
+    /// What it is for.
+    #[inline]
+    pub fn class(&self) -> Class {
+        let len = self.header.len as usize;
+        if self.header.schema != SCHEMA {
+            return Class::Unknown;
+        }
+        match self.header.kind {
+            PAD => Class::Pad,
+            SEAL if len == size_of::<Seal>() => Class::Seal,
+            RAW if len == size_of::<Command>() => Class::Command,
+            kind => match command::Kind::from_code(kind) {
+                Some(known) if known.body_len() == len => Class::Command,
+                _ => Class::Unknown,
+            },
+        }
+    }
+
+    /// Its body without padding.
+    #[inline]
+    pub fn body(&self) -> &'a [u8] {
+        &self.bytes[HEADER_LEN..HEADER_LEN + self.header.len as usize]
+    }
+
+    /// The command of a record of [`Class::Command`].
+    #[inline]
+    pub fn command(&self) -> Command {
+        if self.header.kind == RAW {
+            return Command::read_from_bytes(self.body())
+                .unwrap_or_else(|_| unreachable!("class checked the length"));
+        }
+        let mut body = [0; BODY_LEN];
+        body[..self.body().len()].copy_from_slice(self.body());
+        Command {
+            sequence: self.header.seq,
+            time_ns: self.header.ts_ns,
+            source_seq: self.header.source_seq,
+            source: self.header.source,
+            kind: self.header.kind,
+            reserved: 0,
+            body,
+        }
+    }
+
+    /// The content of a record of [`Class::Seal`].
+    pub fn seal(&self) -> Seal {
+        Seal::read_from_bytes(self.body()).unwrap_or_else(|_| unreachable!("class checked the length"))
+    }
+
+    /// How many bytes before this record the durable mark stood when it was written.
+    #[inline]
+    pub fn distance(&self) -> u64 {
+        u64::from(self.header.flags & DISTANCE_MASK) * HEADER_LEN as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringside_core::command::{AdvanceTime, CancelOrder, PlaceOrder, Side};
+
+    fn stamp() -> Stamp {
+        Stamp { salt: Salt::new(&[3; 16], 4), chain: 5, durable_seq: 6, epoch: 7 }
+    }
+
+    fn command(sequence: u64) -> Command {
+        let mut command = Command::new(PlaceOrder::limit(1, 2, Side::Sell, 3, 4));
+        (command.sequence, command.time_ns, command.source, command.source_seq) = (sequence, 1_000, 8, 9);
+        command
+    }
+
+    #[repr(align(64))]
+    struct Room([u8; 1024]);
+
+    #[test]
+    fn commands_come_back_whole() {
+        let mut strange = Command::new(CancelOrder { account: 1, reserved: 2, order: 3 });
+        strange.body[BODY_LEN - 1] = 1;
+        let mut unknown = command(12);
+        (unknown.kind, unknown.reserved) = (999, 4);
+        let mut empty = Command::new(AdvanceTime {});
+        empty.sequence = 3;
+        for (command, len) in [(command(10), 128), (strange, 256), (unknown, 256), (empty, 64)] {
+            let mut room = Room([0xaa; 1024]);
+            let mut stamp = stamp();
+            assert_eq!(stamp.command(&mut room.0, &command, 640), len);
+            let record = parse(&room.0, stamp.salt).expect("valid");
+            assert_eq!((record.class(), record.bytes.len(), record.distance()), (Class::Command, len, 640));
+            assert!(record.command() == command, "{command:?}");
+            assert_eq!(stamp.chain, checksum::chain(5, record.bytes));
+        }
+    }
+
+    #[test]
+    fn pads_and_seals_come_back() {
+        let mut room = Room([0xaa; 1024]);
+        let mut stamp = stamp();
+        let last = Last { sequence: 10, time_ns: 11 };
+        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3 };
+        let pad_len = stamp.pad(&mut room.0, 192, last, 0);
+        let seal_len = stamp.seal(&mut room.0[pad_len..], &seal, last, 192);
+        assert_eq!((pad_len, seal_len), (192, SEAL_LEN));
+        assert_eq!(parse(&room.0, stamp.salt).expect("pad").class(), Class::Pad);
+        let record = parse(&room.0[192..], stamp.salt).expect("seal");
+        assert_eq!((record.class(), record.seal(), record.header.seq), (Class::Seal, seal, 10));
+    }
+
+    #[test]
+    fn every_bit_of_a_record_counts() {
+        let mut room = Room([0; 1024]);
+        let mut stamp = stamp();
+        let len = stamp.command(&mut room.0, &command(1), 0);
+        for bit in 0..len * 8 {
+            room.0[bit / 8] ^= 1 << (bit % 8);
+            assert!(parse(&room.0, stamp.salt).is_err(), "bit {bit}");
+            room.0[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(parse(&room.0, Salt::new(&[3; 16], 5)).is_err(), "a record of another segment");
+    }
+}

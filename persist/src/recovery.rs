@@ -1,0 +1,493 @@
+//! From a directory to a running engine: newest sound snapshot, the commands after it, a new epoch.
+//!
+//! 1. lock, look at every file;
+//! 2. the newest snapshot that reads back whole and loads; a damaged one is announced and the next older taken;
+//! 3. the chain from there to the end is checked ([`crate::tail`]), and decisions to pass over commands collected;
+//! 4. the commands after the snapshot are replayed, recorded state hashes compared;
+//! 5. what was torn is cut and wiped, and the command that opens the new epoch is made durable.
+//!
+//! Only then is anything accepted. Nothing is written before step 5, so a refusal leaves the directory as it was.
+
+use crate::append::Appender;
+use crate::config::PersistConfig;
+use crate::error::PersistError;
+use crate::journal::Journal;
+use crate::machine::{Fold, FoldSink, Machine};
+use crate::replay::{Place, Reader, Step};
+use crate::snapshot_store;
+use crate::storage::disk::{Disk, Lock};
+use crate::storage::{Access, Storage};
+use crate::survey::{EpochMark, Survey, survey};
+use crate::tail::{Checked, Cut, check};
+use ringside_core::command::{Command, Kind, OpenEpoch};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::ids::Sequence;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// A running engine and the journal that it goes on with.
+pub struct Recovered<M> {
+    /// The engine, with everything applied that the journal holds.
+    pub engine: M,
+    /// Sequence of the next command.
+    pub next_sequence: Sequence,
+    /// For the journaller.
+    pub journal: Journal,
+    /// What was found and how long it took.
+    pub report: Report,
+}
+
+/// What recovery found and how long it took.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The snapshot it started from; `None`: the first command.
+    pub snapshot: Option<Sequence>,
+    /// Newer snapshots that could not be used, and why.
+    pub snapshots_refused: Vec<(String, String)>,
+    /// Segments checked.
+    pub segments: usize,
+    /// Segments of which one copy of the header is damaged.
+    pub degraded: Vec<String>,
+    /// Bytes of records checked.
+    pub bytes: u64,
+    /// Commands replayed.
+    pub commands: u64,
+    /// Commands passed over by decision of two operators.
+    pub skipped: Vec<Sequence>,
+    /// The torn write that was cut, if any.
+    pub cut: Option<Cut>,
+    /// The epoch begun.
+    pub epoch: u32,
+    /// The last command found.
+    pub last: Sequence,
+    /// Reading and loading the snapshot.
+    pub load: Duration,
+    /// Checking the chain.
+    pub check: Duration,
+    /// Replaying.
+    pub replay: Duration,
+    /// Everything.
+    pub total: Duration,
+}
+
+impl Report {
+    /// Commands replayed per second; 0 where there were none.
+    pub fn commands_per_s(&self) -> f64 {
+        if self.commands == 0 { 0.0 } else { self.commands as f64 / self.replay.as_secs_f64().max(1e-9) }
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        for (name, reason) in &self.snapshots_refused {
+            writeln!(f, "recovery: {name} cannot be used: {reason}; taking an older one")?;
+        }
+        for name in &self.degraded {
+            writeln!(f, "recovery: one copy of the header of {name} is damaged; the other is sound")?;
+        }
+        match self.snapshot {
+            Some(sequence) => {
+                writeln!(f, "recovery: snapshot at {sequence}, loaded in {:.1} ms", ms(self.load))?
+            }
+            None => writeln!(f, "recovery: no snapshot, from the first command")?,
+        }
+        writeln!(
+            f,
+            "recovery: {} segments, {:.1} MiB of records checked in {:.1} ms",
+            self.segments,
+            self.bytes as f64 / (1 << 20) as f64,
+            ms(self.check)
+        )?;
+        if let Some(cut) = &self.cut {
+            writeln!(
+                f,
+                "recovery: {} bytes of a torn write cut at byte {} of {}: {}",
+                cut.len, cut.offset, cut.segment, cut.flaw
+            )?;
+        }
+        for sequence in &self.skipped {
+            writeln!(f, "recovery: command {sequence} passed over by decision of two operators")?;
+        }
+        write!(
+            f,
+            "recovery: {} commands replayed in {:.1} ms ({:.0}/s); last sequence {}, epoch {}, {:.1} ms in all",
+            self.commands,
+            ms(self.replay),
+            self.commands_per_s(),
+            self.last,
+            self.epoch,
+            ms(self.total)
+        )
+    }
+}
+
+/// Recovers the engine: see [`recover_machine`].
+///
+/// Errors: as there.
+pub fn recover(
+    config: &PersistConfig,
+    engine: &EngineConfig,
+    fold: &mut dyn Fold,
+) -> Result<Recovered<Engine>, PersistError> {
+    recover_machine(config, engine, fold)
+}
+
+/// Recovers a machine in the configured directory, which becomes a new journal when it is empty. `fold` is as new;
+/// it gets the views' section of the snapshot and the events after it.
+///
+/// Errors: whatever [`PersistError`] names; nothing was changed then but by an error of step 5.
+pub fn recover_machine<M: Machine>(
+    config: &PersistConfig,
+    machine: &M::Config,
+    fold: &mut dyn Fold,
+) -> Result<Recovered<M>, PersistError> {
+    config.check()?;
+    let disk = Disk::open(&config.directory, config.method(), config.any_file_system)?;
+    let lock = disk.lock()?;
+    recover_in(Arc::new(disk), lock, config, machine, fold)
+}
+
+/// As [`recover_machine`], in a storage of the caller's.
+pub fn recover_in<M: Machine>(
+    storage: Arc<dyn Storage>,
+    lock: Lock,
+    config: &PersistConfig,
+    machine: &M::Config,
+    fold: &mut dyn Fold,
+) -> Result<Recovered<M>, PersistError> {
+    config.check()?;
+    let started = Instant::now();
+    let survey = survey(storage.as_ref())?;
+    let mut state = rebuild::<M>(storage.as_ref(), &survey, config, machine, fold)?;
+
+    let marked = match survey.epoch {
+        EpochMark::Known { epoch, .. } => epoch,
+        EpochMark::Absent | EpochMark::Damaged => 0,
+    };
+    let epoch = marked.max(state.epoch) + 1;
+    let mut appender = Appender::open(storage.clone(), config, &survey, state.end, M::version(), epoch)?;
+    let mut opening = Command::new(OpenEpoch { epoch, reserved: 0 });
+    opening.sequence = state.engine.sequence() + 1;
+    opening.time_ns = state.engine.time_ns().max(config.opened_at_ns);
+    appender.append(&opening)?;
+    state.engine.apply(&opening, &mut FoldSink(fold));
+
+    let Appender { encoder, current, stock, position, .. } = appender;
+    let report = Report { epoch, total: started.elapsed(), ..state.report };
+    Ok(Recovered {
+        next_sequence: state.engine.sequence() + 1,
+        engine: state.engine,
+        journal: Journal { config: config.clone(), storage, lock, encoder, current, position, stock },
+        report,
+    })
+}
+
+/// The state that a directory holds; nothing is written.
+pub(crate) struct Rebuilt<M> {
+    pub(crate) engine: M,
+    pub(crate) end: crate::append::End,
+    pub(crate) epoch: u32,
+    pub(crate) report: Report,
+}
+
+pub(crate) fn rebuild<M: Machine>(
+    storage: &dyn Storage,
+    survey: &Survey,
+    config: &PersistConfig,
+    machine: &M::Config,
+    fold: &mut dyn Fold,
+) -> Result<Rebuilt<M>, PersistError> {
+    let mut report = Report::default();
+    let begun = Instant::now();
+    let start = start::<M>(storage, survey, machine, fold, &mut report)?;
+    report.load = begun.elapsed();
+    report.degraded = survey.segments.iter().filter(|s| s.is_degraded).map(|s| s.header.name()).collect();
+    let mut engine = start.engine;
+    if survey.segments.is_empty() {
+        return Ok(Rebuilt { engine, end: None, epoch: 0, report });
+    }
+
+    let begun = Instant::now();
+    let after = (start.sequence > 0).then_some(start.sequence);
+    let checked = check(storage, survey, start.segment, after, config.witness)?;
+    report.check = begun.elapsed();
+    report.segments = checked.commands.len();
+    report.bytes = checked.bytes;
+    report.last = checked.end.last.sequence;
+    if let Some((name, chain)) = start.chain
+        && checked.chain_after != Some(chain)
+    {
+        let reason = format!("the journal holds another command at {}", start.sequence);
+        return Err(PersistError::Snapshot { file: name, reason });
+    }
+    refuse_other_versions::<M>(survey, start.segment, start.sequence, &checked)?;
+
+    let begun = Instant::now();
+    let skips: BTreeSet<Sequence> = checked.skips.iter().map(|skip| skip.decision.skipped).collect();
+    let range = Range { segment: start.segment, after: start.sequence, end: checked.end };
+    report.commands = replay(storage, survey, range, &skips, &mut engine, fold)?;
+    report.replay = begun.elapsed();
+    let sequence = engine.sequence();
+    engine.check_invariants().map_err(|reason| PersistError::Invariant { sequence, reason })?;
+    report.skipped = skips.into_iter().filter(|&sequence| sequence > start.sequence).collect();
+    report.cut = checked.cut;
+    let header = *survey.header(survey.segments.len() - 1);
+    Ok(Rebuilt { engine, end: Some((header, checked.end)), epoch: checked.epoch, report })
+}
+
+/// Where replay starts.
+struct Start<M> {
+    engine: M,
+    /// The last command in it; 0 at genesis.
+    sequence: Sequence,
+    /// First segment to check.
+    segment: usize,
+    /// Name of the snapshot, and the chain that it expects after its last command.
+    chain: Option<(String, u64)>,
+}
+
+fn start<M: Machine>(
+    storage: &dyn Storage,
+    survey: &Survey,
+    machine: &M::Config,
+    fold: &mut dyn Fold,
+    report: &mut Report,
+) -> Result<Start<M>, PersistError> {
+    if survey.segments.is_empty() {
+        if survey.snapshots.is_empty() && survey.epoch == EpochMark::Absent {
+            return Ok(Start { engine: M::genesis(machine), sequence: 0, segment: 0, chain: None });
+        }
+        let reason =
+            "there is no segment, yet a snapshot or the epoch file says that there was; restore them";
+        return Err(PersistError::Missing { reason: reason.to_string() });
+    }
+    let journal_id = survey.header(0).journal_id;
+    for name in survey.snapshots.iter().rev() {
+        match load::<M>(storage, name, journal_id, machine, fold) {
+            Ok((engine, moment)) => {
+                let before = survey.segments.partition_point(|s| s.header.first_seq <= moment.sequence);
+                if before == 0 {
+                    return Err(PersistError::Missing {
+                        reason: format!(
+                            "the segment that holds sequence {} is missing: snapshot {name} ends there, and the \
+                             first segment is {}",
+                            moment.sequence,
+                            survey.header(0).name()
+                        ),
+                    });
+                }
+                report.snapshot = Some(moment.sequence);
+                let chain = Some((name.clone(), moment.chain));
+                return Ok(Start { engine, sequence: moment.sequence, segment: before - 1, chain });
+            }
+            // The disk, not the snapshot.
+            Err(error @ PersistError::Io { .. }) => return Err(error),
+            Err(PersistError::Snapshot { file, reason }) => report.snapshots_refused.push((file, reason)),
+            Err(error) => report.snapshots_refused.push((name.clone(), error.to_string())),
+        }
+    }
+    if survey.header(0).number != 1 {
+        let refused: Vec<String> =
+            report.snapshots_refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+        return Err(PersistError::Missing {
+            reason: format!(
+                "no snapshot can be used ({}) and the journal starts at {}",
+                if refused.is_empty() { "there is none".to_string() } else { refused.join("; ") },
+                survey.header(0).name()
+            ),
+        });
+    }
+    Ok(Start { engine: M::genesis(machine), sequence: 0, segment: 0, chain: None })
+}
+
+pub(crate) fn load<M: Machine>(
+    storage: &dyn Storage,
+    name: &str,
+    journal_id: [u8; 16],
+    machine: &M::Config,
+    fold: &mut dyn Fold,
+) -> Result<(M, snapshot_store::Moment), PersistError> {
+    let snapshot = snapshot_store::read(storage, name)?;
+    let refused = |reason: String| PersistError::Snapshot { file: name.to_string(), reason };
+    let moment = snapshot.moment;
+    if moment.journal_id != journal_id {
+        return Err(refused("it belongs to another journal".to_string()));
+    }
+    let engine = M::load(machine, snapshot.engine())
+        .map_err(|error| refused(format!("the engine cannot load it: {error}")))?;
+    if engine.sequence() != moment.sequence {
+        return Err(refused(format!("the state in it is that of sequence {}", engine.sequence())));
+    }
+    if engine.state_hash() != moment.state_hash {
+        return Err(refused("the state in it has another hash than it says".to_string()));
+    }
+    fold.load(snapshot.views()).map_err(|error| refused(format!("the views cannot load it: {error}")))?;
+    Ok((engine, moment))
+}
+
+/// Commands that another version decided are not replayed: this one may decide differently.
+fn refuse_other_versions<M: Machine>(
+    survey: &Survey,
+    from: usize,
+    after: Sequence,
+    checked: &Checked,
+) -> Result<(), PersistError> {
+    for (index, &commands) in checked.commands.iter().enumerate() {
+        let header = survey.header(from + index);
+        let last = header.first_seq + commands - 1;
+        if header.engine_version != M::version() && commands > 0 && last > after {
+            return Err(PersistError::EngineVersion {
+                sequence: header.first_seq.max(after + 1),
+                found: header.engine_version,
+                own: M::version(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A stretch of the journal that was found good.
+#[derive(Clone, Copy)]
+struct Range {
+    segment: usize,
+    /// Commands up to this one are passed over.
+    after: Sequence,
+    end: Place,
+}
+
+/// Commands handed from the reading to the applying thread at a time; fits the second-level cache.
+const CHUNK: usize = 1024;
+/// How far ahead of its turn a command is announced to the machine.
+const AHEAD: usize = 8;
+
+/// Applies the commands of `range`; gives their number. One thread reads and checks again, this one applies.
+fn replay<M: Machine>(
+    storage: &dyn Storage,
+    survey: &Survey,
+    range: Range,
+    skips: &BTreeSet<Sequence>,
+    engine: &mut M,
+    fold: &mut dyn Fold,
+) -> Result<u64, PersistError> {
+    let (full, chunks) = sync_channel::<Vec<Command>>(4);
+    let (empty, spent) = sync_channel::<Vec<Command>>(8);
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(move || read_commands(storage, survey, range, &full, &spent));
+        let applied = apply_all(chunks, &empty, skips, engine, fold);
+        let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let count = applied?;
+        read?;
+        Ok(count)
+    })
+}
+
+fn read_commands(
+    storage: &dyn Storage,
+    survey: &Survey,
+    range: Range,
+    full: &SyncSender<Vec<Command>>,
+    spent: &Receiver<Vec<Command>>,
+) -> Result<(), PersistError> {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    let count = survey.segments.len();
+    for index in range.segment..count {
+        let header = survey.header(index);
+        let name = header.name();
+        let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+        let mut reader = Reader::new(file, *header, header.segment_len).trusting_seals();
+        loop {
+            let command = match reader.step()? {
+                Step::End => break,
+                Step::Bad(bad) if index + 1 == count && bad.offset == range.end.offset => break,
+                Step::Bad(bad) => {
+                    return Err(PersistError::Rot {
+                        segment: name,
+                        offset: bad.offset,
+                        sequence: bad.sequence,
+                        flaw: bad.flaw,
+                        witness: "its reading a moment ago".to_string(),
+                    });
+                }
+                Step::Record(record) if record.class() == crate::record::Class::Command => record.command(),
+                Step::Record(_) => continue,
+            };
+            if command.sequence <= range.after {
+                continue;
+            }
+            chunk.push(command);
+            if chunk.len() == CHUNK {
+                let next = spent.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+                // The other side is gone when a command stopped it; it has the error.
+                if full.send(std::mem::replace(&mut chunk, next)).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    let _ = full.send(chunk);
+    Ok(())
+}
+
+fn apply_all<M: Machine>(
+    chunks: Receiver<Vec<Command>>,
+    empty: &SyncSender<Vec<Command>>,
+    skips: &BTreeSet<Sequence>,
+    engine: &mut M,
+    fold: &mut dyn Fold,
+) -> Result<u64, PersistError> {
+    let mut count = 0;
+    for mut chunk in chunks {
+        apply(&chunk, skips, engine, fold)?;
+        count += chunk.len() as u64;
+        chunk.clear();
+        // When nobody wants it back it is freed.
+        let _ = empty.try_send(chunk);
+    }
+    Ok(count)
+}
+
+/// Applies commands that follow the machine's last.
+///
+/// Errors: [`PersistError::Poisoned`] when one makes the machine panic, which is then not to be used any more;
+/// [`PersistError::Diverged`].
+pub(crate) fn apply<M: Machine>(
+    commands: &[Command],
+    skips: &BTreeSet<Sequence>,
+    engine: &mut M,
+    fold: &mut dyn Fold,
+) -> Result<(), PersistError> {
+    let at = Cell::new(0);
+    let run = || {
+        let mut sink = FoldSink(fold);
+        for (index, command) in commands.iter().enumerate() {
+            if let Some(ahead) = commands.get(index + AHEAD) {
+                engine.prefetch(ahead);
+            }
+            at.set(command.sequence);
+            if !skips.is_empty() && skips.contains(&command.sequence) {
+                engine.skip(command);
+                continue;
+            }
+            engine.apply(command, &mut sink);
+            if command.kind == Kind::VerifyHash as u16
+                && let Some((checkpoint, detail)) = engine.diverged()
+            {
+                return Err(PersistError::Diverged { checkpoint, detail });
+            }
+        }
+        Ok(())
+    };
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|text| text.to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic without text".to_string());
+        Err(PersistError::Poisoned { sequence: at.get(), message })
+    })
+}

@@ -1,0 +1,190 @@
+//! What others may know of the journal while it runs: how full, how far, how slow, failed or not. Plain atomics; the
+//! journaller and its helpers write, anybody reads.
+
+use crate::error::PersistError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the disk has room for. Ingress asks before it publishes a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pressure {
+    /// Everything.
+    None,
+    /// Only what frees or ends something: cancels and internal commands. New orders get a definite refusal. The
+    /// journal is in its last segment and the disk gives no other.
+    CancelsOnly,
+    /// Nothing: what is left is kept for commands already in the rings.
+    Full,
+}
+
+/// A point of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Byte in it; a multiple of 4096.
+    pub offset: u64,
+}
+
+/// The journal's progress and health. Share it in an `Arc`.
+#[derive(Debug)]
+pub struct JournalStatus {
+    started: Instant,
+    durable: AtomicU64,
+    spares: AtomicU64,
+    is_refused: AtomicBool,
+    segment_room: AtomicU64,
+    margin: u64,
+    flush_since_ns: AtomicU64,
+    flush_ns_last: AtomicU64,
+    batches: AtomicU64,
+    bytes: AtomicU64,
+    is_failed: AtomicBool,
+    failure: Mutex<Option<PersistError>>,
+}
+
+// Orderings: figures for decisions that tolerate being late by one batch are Relaxed. `durable` is Release/Acquire:
+// whoever sees it reads the file up to there. `is_failed` is Release/Acquire with the failure behind its mutex.
+impl JournalStatus {
+    pub(crate) fn new(segment_len: u64, durable: Position) -> JournalStatus {
+        JournalStatus {
+            started: Instant::now(),
+            durable: AtomicU64::new(durable.pack()),
+            spares: AtomicU64::new(0),
+            is_refused: AtomicBool::new(false),
+            segment_room: AtomicU64::new(segment_len - durable.offset.min(segment_len)),
+            margin: segment_len / 4,
+            flush_since_ns: AtomicU64::new(0),
+            flush_ns_last: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            is_failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// What the disk has room for now. Rises while the disk gives no further segment, falls by itself once it does.
+    pub fn pressure(&self) -> Pressure {
+        if !self.is_refused.load(Ordering::Relaxed) || self.spares.load(Ordering::Relaxed) > 0 {
+            return Pressure::None;
+        }
+        if self.segment_room.load(Ordering::Relaxed) < self.margin {
+            Pressure::Full
+        } else {
+            Pressure::CancelsOnly
+        }
+    }
+
+    /// Up to where the journal is durable.
+    pub fn durable(&self) -> Position {
+        Position::unpack(self.durable.load(Ordering::Acquire))
+    }
+
+    /// Allocated segments not in use yet.
+    pub fn spares(&self) -> u64 {
+        self.spares.load(Ordering::Relaxed)
+    }
+
+    /// How long the flush under way has taken so far; `None` when there is none.
+    pub fn flush_age(&self) -> Option<Duration> {
+        let since = self.flush_since_ns.load(Ordering::Relaxed);
+        (since != 0).then(|| Duration::from_nanos(self.now_ns().saturating_sub(since)))
+    }
+
+    /// How long the last finished flush took.
+    pub fn flush_last(&self) -> Duration {
+        Duration::from_nanos(self.flush_ns_last.load(Ordering::Relaxed))
+    }
+
+    /// Batches made durable since the start.
+    pub fn batches(&self) -> u64 {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// Bytes made durable since the start, pads and seals included.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the journal has stopped for good; the gate is halted then.
+    pub fn is_failed(&self) -> bool {
+        self.is_failed.load(Ordering::Acquire)
+    }
+
+    /// The first error, once.
+    pub fn take_failure(&self) -> Option<PersistError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn fail(&self, error: PersistError) {
+        if !self.is_failed() {
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.is_failed.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn flush_begins(&self) {
+        self.flush_since_ns.store(self.now_ns().max(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn flush_ends(&self, durable: Position, len: usize, segment_len: u64) {
+        let since = self.flush_since_ns.swap(0, Ordering::Relaxed);
+        self.flush_ns_last.store(self.now_ns().saturating_sub(since), Ordering::Relaxed);
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(len as u64, Ordering::Relaxed);
+        self.segment_room.store(segment_len - durable.offset, Ordering::Relaxed);
+        self.durable.store(durable.pack(), Ordering::Release);
+    }
+
+    pub(crate) fn spares_are(&self, spares: usize, is_refused: bool) {
+        self.spares.store(spares as u64, Ordering::Relaxed);
+        self.is_refused.store(is_refused, Ordering::Relaxed);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+}
+
+/// Segments are at most 2^32 bytes long: 2^20 blocks and one past the end, so 21 bits.
+const BLOCK_BITS: u32 = 21;
+
+impl Position {
+    fn pack(self) -> u64 {
+        self.segment << BLOCK_BITS | self.offset >> 12
+    }
+
+    fn unpack(packed: u64) -> Position {
+        Position { segment: packed >> BLOCK_BITS, offset: (packed & ((1 << BLOCK_BITS) - 1)) << 12 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_comes_back() {
+        for position in
+            [Position { segment: 1, offset: 8192 }, Position { segment: 1 << 40, offset: 1 << 32 }]
+        {
+            assert_eq!(Position::unpack(position.pack()), position);
+        }
+    }
+
+    #[test]
+    fn pressure_rises_and_falls() {
+        let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 });
+        let at = |offset| Position { segment: 1, offset };
+        assert_eq!(status.pressure(), Pressure::None, "nothing was refused yet");
+        status.spares_are(1, true);
+        assert_eq!(status.pressure(), Pressure::None, "one more to go");
+        status.spares_are(0, true);
+        assert_eq!(status.pressure(), Pressure::CancelsOnly);
+        status.flush_ends(at(900 << 10), 4096, 1 << 20);
+        assert_eq!(status.pressure(), Pressure::Full);
+        status.spares_are(1, false);
+        assert_eq!(status.pressure(), Pressure::None);
+    }
+}

@@ -1,0 +1,209 @@
+//! Real files. Decides by [`Method`] how a segment is written; refuses file systems that cannot keep an allocated
+//! file in place; holds the lock that keeps a second engine out.
+
+use crate::config::Method;
+use crate::error::PersistError;
+use crate::storage::mapped::MappedFile;
+use crate::storage::{Access, BLOCK_LEN, File, Storage};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// File systems that write an allocated block where it stands. Copy-on-write ones allocate anew at each write, so a
+/// full disk would hit in the middle of a mapped store; the rest keep nothing or were never tried.
+const FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
+/// Held by whoever may write to the directory.
+const LOCK_NAME: &str = "lock";
+
+/// A directory on a disk.
+pub struct Disk {
+    directory: PathBuf,
+    method: Method,
+    handle: fs::File,
+}
+
+impl Disk {
+    /// Opens `directory`, which is made when it does not exist.
+    ///
+    /// Errors: [`PersistError::FileSystem`] unless `any_file_system`, I/O.
+    pub fn open(directory: &Path, method: Method, any_file_system: bool) -> Result<Disk, PersistError> {
+        let shown = directory.display().to_string();
+        fs::create_dir_all(directory).map_err(PersistError::io("create", &shown))?;
+        let handle = fs::File::open(directory).map_err(PersistError::io("open", &shown))?;
+        if !any_file_system {
+            let device = handle.metadata().map_err(PersistError::io("inspect", &shown))?.dev();
+            let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+            let file_system = file_system_of(device, &mounts).unwrap_or("an unknown file system");
+            if !FILE_SYSTEMS.contains(&file_system) {
+                return Err(PersistError::FileSystem {
+                    directory: shown,
+                    file_system: file_system.to_string(),
+                });
+            }
+        }
+        if method == Method::Mapped {
+            crate::storage::mapped::install_fault_handler();
+        }
+        Ok(Disk { directory: directory.to_path_buf(), method, handle })
+    }
+
+    /// Takes the directory for this process until the lock is dropped.
+    ///
+    /// Errors: [`PersistError::Locked`], I/O.
+    pub fn lock(&self) -> Result<Lock, PersistError> {
+        let path = self.directory.join(LOCK_NAME);
+        let shown = path.display().to_string();
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let file = file.map_err(PersistError::io("open", &shown))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock { _file: Some(file) }),
+            Err(TryLockError::WouldBlock) => {
+                Err(PersistError::Locked { directory: self.directory.display().to_string() })
+            }
+            Err(TryLockError::Error(error)) => Err(PersistError::io("lock", &shown)(error)),
+        }
+    }
+}
+
+/// Keeps other processes out while it lives.
+#[derive(Debug, Default)]
+pub struct Lock {
+    _file: Option<fs::File>,
+}
+
+/// Name of the file system on `device`, from the text of `mountinfo`: `id parent major:minor root point options
+/// [fields] - type source options`.
+fn file_system_of(device: u64, mounts: &str) -> Option<&str> {
+    let wanted = format!("{}:{}", libc::major(device), libc::minor(device));
+    mounts.lines().rev().find_map(|line| {
+        let (mount, file_system) = line.split_once(" - ")?;
+        (mount.split(' ').nth(2)? == wanted).then(|| file_system.split(' ').next())?
+    })
+}
+
+impl Storage for Disk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn File>> {
+        let path = self.directory.join(name);
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match (access, self.method) {
+            (Access::Read, _) => match options.custom_flags(libc::O_DIRECT).open(&path) {
+                // The file system does not write or read past the cache.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    Ok(Arc::new(DiskFile::new(options.custom_flags(0).open(path)?)))
+                }
+                file => Ok(Arc::new(DiskFile::new(file?))),
+            },
+            (Access::Repair, _) => Ok(Arc::new(DiskFile::new(options.write(true).open(path)?))),
+            (Access::Append, method) => {
+                options.write(true);
+                if method == Method::Direct {
+                    options.custom_flags(libc::O_DIRECT | libc::O_DSYNC);
+                }
+                let file = options.open(path)?;
+                let metadata = file.metadata()?;
+                // Allocated in units of 512 bytes; a hole would be a fault or ENOSPC in the middle of a batch.
+                if metadata.blocks() * 512 < metadata.len() {
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, "the segment has holes"));
+                }
+                match method {
+                    Method::Mapped => Ok(Arc::new(MappedFile::new(file)?)),
+                    Method::Buffered => Ok(Arc::new(DiskFile::new(file))),
+                    Method::Direct => Ok(Arc::new(DiskFile { file, is_write_durable: true })),
+                }
+            }
+        }
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let path = self.directory.join(name);
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        Ok(Arc::new(DiskFile::new(file)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.directory.join(from), self.directory.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.directory.join(name))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.handle.sync_all()
+    }
+}
+
+/// A file written with pwrite, through the page cache or past it, by the flags it was opened with.
+struct DiskFile {
+    file: fs::File,
+    is_write_durable: bool,
+}
+
+impl DiskFile {
+    fn new(file: fs::File) -> DiskFile {
+        DiskFile { file, is_write_durable: false }
+    }
+}
+
+impl File for DiskFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(
+            !self.is_write_durable
+                || offset.is_multiple_of(BLOCK_LEN as u64) && bytes.len().is_multiple_of(BLOCK_LEN)
+        );
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if self.is_write_durable {
+            return Ok(());
+        }
+        self.file.sync_data()
+    }
+
+    fn is_write_durable(&self) -> bool {
+        self.is_write_durable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_system_is_found_by_device() {
+        let mounts = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
+                      30 22 0:25 / /run rw shared:5 - tmpfs tmpfs rw\n\
+                      31 22 0:31 / /data rw - overlay overlay rw,lowerdir=/a\n";
+        let device = |major, minor| libc::makedev(major, minor);
+        assert_eq!(file_system_of(device(254, 0), mounts), Some("ext4"));
+        assert_eq!(file_system_of(device(0, 25), mounts), Some("tmpfs"));
+        assert_eq!(file_system_of(device(0, 31), mounts), Some("overlay"));
+        assert_eq!(file_system_of(device(8, 1), mounts), None);
+    }
+}

@@ -1,0 +1,320 @@
+//! What the tests share: a state that is a hash of its commands, a fold that counts, a journal run by hand, and the
+//! line that reruns a seed.
+#![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
+
+use ringside_core::agent::Agent;
+use ringside_core::command::{AdvanceTime, CancelOrder, Command, Credit, Kind, PlaceOrder, Side, VerifyHash};
+use ringside_core::event::{Done, Event, Sink};
+use ringside_core::gate::Gate;
+use ringside_core::ids::Sequence;
+use ringside_core::money::RawAmount;
+use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
+use ringside_persist::checksum;
+use ringside_persist::config::PersistConfig;
+use ringside_persist::error::{FoldError, PersistError};
+use ringside_persist::journal::Journaller;
+use ringside_persist::machine::{Fold, Machine};
+use ringside_persist::recovery::{Recovered, Report, recover_in};
+use ringside_persist::storage::Storage;
+use ringside_persist::storage::disk::Lock;
+use ringside_persist::storage::faulty::Random;
+use std::sync::Arc;
+use std::time::Duration;
+use zerocopy::IntoBytes;
+
+/// A state that any change to any command would change: the hash of all of them in order. Panics on a credit whose
+/// reason says so.
+pub struct Ledger {
+    sequence: Sequence,
+    time_ns: i64,
+    hash: u64,
+    diverged: Option<(Sequence, String)>,
+    /// Commands that opened an epoch: given by recovery, not by the test.
+    pub openings: Vec<Command>,
+}
+
+pub const POISON: &[u8] = b"drill: poison";
+
+impl Ledger {
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The hash after `command`, from the one before.
+    pub fn next_hash(hash: u64, command: &Command) -> u64 {
+        let mut block = [0; 192];
+        block[..184].copy_from_slice(command.as_bytes());
+        checksum::chain(hash, &block)
+    }
+}
+
+impl Machine for Ledger {
+    type Config = ();
+
+    fn version() -> u32 {
+        1
+    }
+
+    fn genesis(_config: &()) -> Ledger {
+        Ledger { sequence: 0, time_ns: 0, hash: 0, diverged: None, openings: Vec::new() }
+    }
+
+    fn load(_config: &(), bytes: &[u8]) -> Result<Ledger, FoldError> {
+        let word = |index: usize| u64::from_le_bytes(bytes[index * 8..index * 8 + 8].try_into().unwrap());
+        if bytes.len() != 24 {
+            return Err("a ledger has 24 bytes".into());
+        }
+        Ok(Ledger {
+            sequence: word(0),
+            time_ns: word(1) as i64,
+            hash: word(2),
+            diverged: None,
+            openings: Vec::new(),
+        })
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        for word in [self.sequence, self.time_ns as u64, self.hash] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn apply(&mut self, command: &Command, sink: &mut impl Sink) {
+        self.skip(command);
+        if command.kind == Kind::Credit as u16 {
+            assert!(!command.body::<Credit>().reason.starts_with(POISON), "the drill's poison was swallowed");
+        }
+        if command.kind == Kind::VerifyHash as u16 {
+            let verify = command.body::<VerifyHash>();
+            if verify.hash[..8] != self.hash.to_le_bytes() {
+                self.diverged = Some((verify.checkpoint, "the test's hash".to_string()));
+            }
+        }
+        if command.kind == Kind::OpenEpoch as u16 {
+            self.openings.push(*command);
+        }
+        self.hash = Ledger::next_hash(self.hash, command);
+        let done = Done {
+            source_seq: command.source_seq,
+            source: command.source,
+            command: command.kind,
+            reject: 0,
+            order: 0,
+            account: 0,
+            market: 0,
+            idempotency_key: 0,
+            replayed: 0,
+            update: 0,
+        };
+        sink.event(&Event::new(command.sequence, self.time_ns, 0, done));
+    }
+
+    fn skip(&mut self, command: &Command) {
+        assert_eq!(command.sequence, self.sequence + 1, "commands come in order");
+        self.sequence = command.sequence;
+        self.time_ns = self.time_ns.max(command.time_ns);
+    }
+
+    fn prefetch(&self, _command: &Command) {}
+
+    fn sequence(&self) -> Sequence {
+        self.sequence
+    }
+
+    fn time_ns(&self) -> i64 {
+        self.time_ns
+    }
+
+    fn state_hash(&self) -> [u8; 16] {
+        let mut hash = [0; 16];
+        hash[..8].copy_from_slice(&self.hash.to_le_bytes());
+        hash
+    }
+
+    fn diverged(&self) -> Option<(Sequence, String)> {
+        self.diverged.clone()
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Counts events and remembers the last, so that a lost or doubled one shows.
+#[derive(Default, Debug, Clone, PartialEq, Eq)]
+pub struct Count {
+    pub events: u64,
+    pub last: Sequence,
+}
+
+impl Fold for Count {
+    fn event(&mut self, event: &Event) {
+        self.events += 1;
+        self.last = event.sequence;
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.events.to_le_bytes());
+        bytes.extend_from_slice(&self.last.to_le_bytes());
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
+        *self = Count::default();
+        let (events, last) = bytes.split_first_chunk::<8>().ok_or("too short")?;
+        self.events = u64::from_le_bytes(*events);
+        self.last = u64::from_le_bytes(last.try_into()?);
+        Ok(())
+    }
+}
+
+/// A command of one of the usual sizes.
+pub fn random_command(random: &mut Random) -> Command {
+    let mut command = match random.below(8) {
+        0 => Command::new(AdvanceTime {}),
+        1 | 2 => {
+            Command::new(CancelOrder { account: random.draw() as u32, reserved: 0, order: random.draw() })
+        }
+        3 => Command::new(Credit {
+            address: [random.draw() as u8; 20],
+            asset: *b"USD\0\0\0\0\0\0\0",
+            reserved: 0,
+            amount: RawAmount::new(i128::from(random.draw())),
+            reason: [random.draw() as u8 | 0x80; 64],
+        }),
+        4 if random.below(8) == 0 => {
+            // Nothing this version knows: kept whole all the same.
+            let mut command = Command::new(AdvanceTime {});
+            command.kind = 900 + random.below(100) as u16;
+            command.body[150] = random.draw() as u8;
+            command
+        }
+        _ => Command::new(PlaceOrder::limit(
+            random.draw() as u32,
+            random.draw() as u32,
+            Side::Buy,
+            random.draw() as i64,
+            random.draw() as i64,
+        )),
+    };
+    command.source = 1 + random.below(4) as u32;
+    command.source_seq = random.draw();
+    command
+}
+
+/// A small journal: many segments, batches and rolls in few commands.
+pub fn small_config(random: &mut Random) -> PersistConfig {
+    PersistConfig {
+        segment_len: [16 << 10, 20 << 10, 32 << 10, 64 << 10][random.below(4) as usize],
+        batch_len: [4 << 10, 8 << 10, 16 << 10][random.below(3) as usize],
+        spares: 1 + random.below(2) as usize,
+        idle_seal: if random.below(2) == 0 { Duration::ZERO } else { Duration::from_secs(3600) },
+        sync_interval: if random.below(2) == 0 { Duration::ZERO } else { Duration::from_secs(3600) },
+        journal_id: Some([random.draw() as u8; 16]),
+        opened_at_ns: 1_000,
+        ..PersistConfig::new("")
+    }
+}
+
+/// A journal in use, run by hand on this thread.
+pub struct Session {
+    pub producer: Producer<Command>,
+    pub journaller: Journaller,
+    pub gate: Arc<Gate>,
+    pub report: Report,
+    pub next: Sequence,
+    pub time_ns: i64,
+    /// The state's hash after the command before `next`.
+    pub hash: u64,
+}
+
+pub fn recover_ledger(
+    storage: Arc<dyn Storage>,
+    config: &PersistConfig,
+    fold: &mut dyn Fold,
+) -> Result<Recovered<Ledger>, PersistError> {
+    recover_in::<Ledger>(storage, Lock::default(), config, &(), fold)
+}
+
+impl Session {
+    pub fn open(storage: Arc<dyn Storage>, config: &PersistConfig) -> Result<Session, PersistError> {
+        Session::of(recover_ledger(storage, config, &mut ())?)
+    }
+
+    pub fn of(recovered: Recovered<Ledger>) -> Result<Session, PersistError> {
+        let options =
+            Options { capacity: 256, consumers: 1, start: recovered.next_sequence, wait: Wait::Yield };
+        let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).unwrap();
+        let gate = Arc::new(Gate::new(recovered.next_sequence - 1));
+        let consumer = consumers.pop().unwrap();
+        let journaller = Journaller::invoked(recovered.journal, consumer, gate.clone())?;
+        Ok(Session {
+            producer,
+            journaller,
+            gate,
+            report: recovered.report,
+            next: recovered.next_sequence,
+            time_ns: recovered.engine.time_ns(),
+            hash: recovered.engine.hash(),
+        })
+    }
+
+    /// Publishes the next command; the commands given become part of `truth`, whose entry `n` is the hash after
+    /// command `n`.
+    pub fn publish(&mut self, mut command: Command, truth: &mut Vec<u64>) -> bool {
+        self.time_ns += 1;
+        (command.sequence, command.time_ns) = (self.next, self.time_ns);
+        if self.producer.try_publish(&command).is_err() {
+            return false;
+        }
+        self.hash = Ledger::next_hash(self.hash, &command);
+        truth.truncate(self.next as usize);
+        truth.push(self.hash);
+        self.next += 1;
+        true
+    }
+
+    /// Work steps until one does nothing.
+    pub fn settle(&mut self) {
+        while self.journaller.do_work() > 0 {}
+    }
+}
+
+/// The seeds to run: all, or the one that `RINGSIDE_SEED` names.
+pub fn seeds(count: u64) -> std::ops::Range<u64> {
+    match std::env::var("RINGSIDE_SEED") {
+        Ok(seed) => {
+            let seed: u64 = seed.parse().expect("RINGSIDE_SEED is a number");
+            seed..seed + 1
+        }
+        Err(_) => 0..count,
+    }
+}
+
+/// Runs `check` for each seed on two threads; a failure names its seed and the line that reruns it.
+pub fn for_each_seed(test: &str, count: u64, check: impl Fn(u64) + Sync) {
+    let seeds = seeds(count);
+    let next = std::sync::atomic::AtomicU64::new(seeds.start);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed)));
+            if let Err(panic) = result {
+                let (file, name) = test.split_once("::").unwrap();
+                eprintln!(
+                    "seed {seed} fails; rerun: RINGSIDE_SEED={seed} cargo test --release -p ringside-persist \
+                     --test {file} {name} -- --exact --nocapture"
+                );
+                next.store(seeds.end, std::sync::atomic::Ordering::Relaxed);
+                std::panic::resume_unwind(panic);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(work);
+        }
+    });
+}

@@ -1,0 +1,126 @@
+//! Power cuts and kills at every point, with every unsynced sector kept or lost by itself: what was acknowledged is
+//! there afterwards, nothing is there that was never given, and recovering again changes nothing (failure model, rows
+//! 1 to 3).
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
+use ringside_core::agent::Agent;
+use ringside_core::gate::GateMode;
+use ringside_core::ids::Sequence;
+use ringside_persist::config::{Method, PersistConfig};
+use ringside_persist::storage::faulty::{Faulty, Plan, Random};
+use std::sync::Arc;
+
+/// What is known of a journal from outside.
+struct Known {
+    /// Hash of the state after each command that was ever handed over, by sequence; 0 for the state of genesis.
+    truth: Vec<u64>,
+    /// The last command that was acknowledged.
+    acknowledged: Sequence,
+    /// The last one that must be there even if the power goes before the next recovery has synced.
+    durable: Sequence,
+}
+
+impl Known {
+    /// Compares a recovered state: nothing acknowledged is missing, nothing else is there.
+    fn check(&self, last: Sequence, hash: u64) {
+        assert!(last >= self.acknowledged, "acknowledged {} commands, {last} came back", self.acknowledged);
+        assert!(
+            (last as usize) < self.truth.len(),
+            "{last} came back, only {} were given",
+            self.truth.len() - 1
+        );
+        assert_eq!(hash, self.truth[last as usize], "other commands came back than were given, up to {last}");
+    }
+}
+
+/// Recovers, checks the state before the command that opens the new epoch, and goes on from there. `None` when the
+/// power went meanwhile.
+fn reopen(disk: &Faulty, config: &PersistConfig, known: &mut Known) -> Option<Session> {
+    let recovered = match recover_ledger(Arc::new(disk.clone()), config, &mut ()) {
+        Ok(recovered) => recovered,
+        Err(error) => {
+            assert!(disk.is_off(), "recovery refused: {error}");
+            known.acknowledged = known.durable;
+            return None;
+        }
+    };
+    // Recovery itself gave the commands that open epochs, also the one of a recovery that the power ended.
+    for opening in &recovered.engine.openings {
+        let at = opening.sequence as usize;
+        let hash = Ledger::next_hash(known.truth[at - 1], opening);
+        if known.truth.get(at) != Some(&hash) {
+            assert!(opening.sequence > known.acknowledged, "an acknowledged command gave way to an epoch");
+            known.truth.truncate(at);
+            known.truth.push(hash);
+        }
+    }
+    known.check(recovered.report.last + 1, recovered.engine.hash());
+    known.truth.truncate(recovered.next_sequence as usize);
+    // Recovery answers nobody, but what it has read it has made durable.
+    known.acknowledged = recovered.next_sequence - 1;
+    known.durable = known.acknowledged;
+    Some(Session::of(recovered).unwrap())
+}
+
+fn cut_once(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut config = small_config(&mut random);
+    let mut disk = Faulty::new(seed);
+    if random.below(4) == 0 {
+        (config.mode, config.method) = (GateMode::Written, Some(Method::Buffered));
+    } else if random.below(2) == 0 {
+        disk = disk.with_durable_writes();
+    }
+    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    for _ in 0..1 + random.below(3) {
+        disk.plan(Plan { cut_at: Some(disk.calls() + 1 + random.below(260)), ..Plan::default() });
+        let is_kill = random.below(5) == 0;
+        if let Some(mut session) = reopen(&disk, &config, &mut known) {
+            let bursts = random.below(40);
+            for _ in 0..bursts {
+                for _ in 0..1 + random.below(40) {
+                    session.publish(random_command(&mut random), &mut known.truth);
+                }
+                for _ in 0..random.below(4) {
+                    session.journaller.do_work();
+                }
+                if disk.is_off() {
+                    break;
+                }
+            }
+            if random.below(4) == 0 {
+                session.journaller.close();
+            }
+            if disk.is_off() {
+                assert!(session.gate.is_halted() || session.journaller.do_work() == 0);
+            }
+            // What was stored outlives the process, what was synced outlives the machine.
+            known.durable = known.durable.max(session.gate.durable());
+            known.acknowledged = known.durable;
+            if config.mode == GateMode::Written && is_kill && !disk.is_off() {
+                known.acknowledged = session.gate.written();
+            }
+        }
+        disk = if is_kill && !disk.is_off() { disk.process_end() } else { disk.power_cut(random.draw()) };
+    }
+    finish(&disk, &config, &mut known);
+}
+
+/// Recovers for good, twice: the second finds what the first left and nothing to cut.
+fn finish(disk: &Faulty, config: &PersistConfig, known: &mut Known) {
+    reopen(disk, config, known).expect("nothing is planned");
+    let again = reopen(disk, config, known).expect("nothing is planned");
+    assert_eq!(again.report.cut, None, "the first recovery left something to cut");
+    drop(again);
+    let mut count = Count::default();
+    let last = recover_ledger(Arc::new(disk.clone()), config, &mut count).unwrap();
+    assert_eq!(count.events, last.next_sequence - 1, "one event for each command");
+}
+
+#[test]
+fn power_cuts_lose_nothing_acknowledged() {
+    for_each_seed("crash::power_cuts_lose_nothing_acknowledged", 20_000, cut_once);
+}
