@@ -1,28 +1,466 @@
-//! The one configuration struct.
+//! The one configuration: what can be set, its defaults, where a value came from, and the summary printed at start.
+//!
+//! A setting is one row of the table below. Its key is the same everywhere: `weight_per_minute = 2400` in the file
+//! given by `--config`, `RINGSIDE_WEIGHT_PER_MINUTE=2400` in the environment (which wins). Durations and sizes carry units.
+//! A key that no row knows is refused, so that a misspelled limit cannot silently stay at its default.
+//!
+//! No setting changes what the engine decides; such things travel as commands.
 
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+pub use value::{
+    Acknowledge, Cidr, Cores, LogFormat, Secret, Size, StorageKind, Threading, Value, WaitKind, Wanted,
+};
 
-/// Everything that can be set.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// Where everything durable lies.
-    pub data_dir: PathBuf,
-    /// Whether balances may be credited by the administrator.
-    pub test_deployment: bool,
-    /// Chain of login signatures.
-    pub chain_id: u64,
+/// Prefix of every setting in the environment.
+pub const ENVIRONMENT_PREFIX: &str = "RINGSIDE_";
+
+/// Variables with the prefix that are no settings: they steer tests and tools, whose children inherit them.
+const NOT_SETTINGS: &[&str] = &["RINGSIDE_CONFIG", "RINGSIDE_LOG", "RINGSIDE_SEED"];
+
+/// Why a configuration was refused. Texts name the key and, where one is meant, the nearest known key; never a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read configuration file {path}: {cause}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The file is no TOML.
+    #[error("configuration file {path}: {cause}")]
+    Syntax {
+        /// Which file.
+        path: PathBuf,
+        /// Where and why.
+        cause: Box<toml::de::Error>,
+    },
+    /// No setting of this name.
+    #[error("{origin}: unknown setting `{key}`{hint}")]
+    UnknownKey {
+        /// The file or the environment variable.
+        origin: String,
+        /// The name.
+        key: String,
+        /// "; did you mean ...?", or nothing.
+        hint: String,
+    },
+    /// The value does not fit the setting.
+    #[error("{origin}: setting `{key}` {reason}")]
+    Value {
+        /// The file or the environment variable.
+        origin: String,
+        /// The name.
+        key: &'static str,
+        /// What is wanted.
+        reason: String,
+    },
+    /// Two settings contradict each other.
+    #[error("configuration: {0}")]
+    Conflict(String),
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            data_dir: PathBuf::from("data"),
-            test_deployment: true,
-            chain_id: 31337,
+/// One row of the table of settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Key in the file; upper-cased behind the prefix, the environment variable.
+    pub key: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])* $key:ident : $type:ty = $default:expr;)*) => {
+        /// Everything that can be set. [`Config::default`] is safe on two cores.
+        #[derive(Clone, Debug)]
+        pub struct Config { $($(#[doc = $doc])* pub $key: $type,)* }
+
+        impl Default for Config {
+            fn default() -> Config {
+                Config { $($key: $default,)* }
+            }
         }
+
+        /// Every setting, in the order of the summary.
+        pub const SETTINGS: &[Setting] =
+            &[$(Setting { key: stringify!($key), doc: concat!($($doc, "\n"),*) },)*];
+
+        impl Config {
+            /// Takes one value; `Err(None)` for an unknown key.
+            fn set(&mut self, key: &str, text: &str, origin: &str) -> Result<(), Option<ConfigError>> {
+                match key {
+                    $(stringify!($key) => match <$type as Value>::parse(text) {
+                        Ok(value) => self.$key = value,
+                        Err(Wanted(wanted)) => {
+                            return Err(Some(ConfigError::Value {
+                                origin: origin.to_owned(),
+                                key: stringify!($key),
+                                reason: format!("must be {wanted}"),
+                            }));
+                        }
+                    },)*
+                    _ => return Err(None),
+                }
+                Ok(())
+            }
+
+            /// Every key with its value as text; secrets only as set or not.
+            fn shown(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($key), Value::show(&self.$key)),)*]
+            }
+        }
+    };
+}
+
+settings! {
+    /// Address and port of REST, WebSocket and the OpenAPI document.
+    listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080));
+    /// Folder of everything durable: journal, snapshots, keys, secrets.
+    data_dir: PathBuf = PathBuf::from("data");
+    /// Whether the administrator may credit balances out of nothing.
+    test_deployment: bool = true;
+    /// Chain named in login signatures.
+    chain_id: u64 = 31337;
+
+    /// The administrator's key; unset: kept in the data folder, made at first start.
+    admin_key: Option<Secret> = None;
+    /// Key of login tokens, at least 32 characters; unset: kept in the data folder, made at first start.
+    jwt_secret: Option<Secret> = None;
+    /// Key that seals API secrets, 64 hex digits; unset: kept in the data folder, made at first start.
+    key_encryption_key: Option<Secret> = None;
+
+    /// Gateway threads, each with its own input ring; 0: half the cores, at least one.
+    workers: usize = 0;
+    /// Who runs the stages: `shared` on one thread, or `dedicated`, a thread each.
+    threading: Threading = Threading::Shared;
+    /// How a stage waits: `park`, `yield` or `spin`. Spinning wants a core for each thread.
+    wait: WaitKind = WaitKind::Park;
+    /// Core of the matcher, or of the shared stages; unset: wherever the system likes.
+    pin_matcher: Option<usize> = None;
+    /// Core of the journaller.
+    pin_journaller: Option<usize> = None;
+    /// Core of egress.
+    pin_egress: Option<usize> = None;
+    /// Cores of the gateway threads, one after the other; empty: wherever the system likes.
+    pin_workers: Cores = Cores::default();
+    /// Whether rings ask the system for huge pages.
+    huge_pages: bool = false;
+
+    /// What a reply waits for: `durable`, synced to the disk, or `written`, which a power cut may undo.
+    acknowledge: Acknowledge = Acknowledge::Durable;
+    /// How segments are stored: `mapped` or `direct`.
+    storage: StorageKind = StorageKind::Mapped;
+    /// Length of one journal segment.
+    segment_len: Size = Size::mebibytes(64);
+    /// Commands between two snapshots.
+    snapshot_commands: u64 = 5_000_000;
+    /// Longest time between two snapshots.
+    snapshot_interval: Duration = Duration::from_secs(300);
+    /// Snapshots kept, with all segments since the oldest.
+    snapshots_kept: usize = 3;
+    /// Slots of each gateway thread's input ring, a power of two.
+    input_ring_slots: usize = 16_384;
+    /// Share of an input ring that only cancels and internal commands may use, in percent.
+    input_ring_reserve_percent: u32 = 25;
+    /// Slots of the journal ring, a power of two.
+    journal_ring_slots: usize = 65_536;
+    /// Slots of the output ring, a power of two.
+    output_ring_slots: usize = 131_072;
+    /// Resting orders to take memory for at start; more are taken as needed.
+    engine_orders: usize = 65_536;
+    /// Accounts to take memory for at start; more are taken as needed.
+    engine_accounts: usize = 4_096;
+
+    /// Connections at once.
+    max_connections: usize = 10_000;
+    /// Connections at once of one address.
+    max_connections_per_ip: usize = 1_000;
+    /// Longest time from a request's first byte, or a connection's start, to the end of its headers.
+    header_timeout: Duration = Duration::from_secs(5);
+    /// Longest time for a body to arrive, and again for the answer to be ready.
+    request_timeout: Duration = Duration::from_secs(10);
+    /// How long a connection may rest between two requests.
+    idle_timeout: Duration = Duration::from_secs(75);
+    /// How long open requests may take to finish at shutdown.
+    shutdown_timeout: Duration = Duration::from_secs(15);
+    /// Longest request head, at least 8 KiB.
+    header_len_max: Size = Size::kibibytes(8);
+    /// Longest request body.
+    body_len_max: Size = Size::kibibytes(64);
+    /// Proxies whose `X-Forwarded-For` is believed; empty: none, the peer is the client.
+    trusted_proxies: Vec<Cidr> = Vec::new();
+
+    /// Request weight of one address per minute.
+    weight_per_minute: u32 = 2_400;
+    /// Orders of one account per ten seconds.
+    orders_per_ten_seconds: u32 = 300;
+    /// Orders of one account per minute (`/fapi` only).
+    orders_per_minute: u32 = 1_200;
+    /// Requests after the first 429 of a minute that bring a ban.
+    ban_after: u32 = 20;
+    /// Length of the first ban; each further one within `ban_memory` is four times as long.
+    ban_first: Duration = Duration::from_secs(120);
+    /// Length of the longest ban.
+    ban_max: Duration = Duration::from_secs(259_200);
+    /// How long a ban counts towards the length of the next.
+    ban_memory: Duration = Duration::from_secs(259_200);
+
+    /// What is logged, as `level` or `target=level,...`.
+    log: String = "info".to_owned();
+    /// How logs are written: `text` or `json`.
+    log_format: LogFormat = LogFormat::Text;
+}
+
+impl Config {
+    /// Defaults, then the file if there is one, then the environment (names and values as `std::env::vars` gives them).
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Config, ConfigError> {
+        let text = match file {
+            Some(path) => Some(
+                std::fs::read_to_string(path)
+                    .map_err(|cause| ConfigError::File { path: path.to_owned(), cause })?,
+            ),
+            None => None,
+        };
+        Config::from_texts(file.zip(text.as_deref()), environment)
+    }
+
+    fn from_texts(
+        file: Option<(&Path, &str)>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Config, ConfigError> {
+        let mut config = Config::default();
+        if let Some((path, text)) = file {
+            config.take_file(text, path)?;
+        }
+        // In order of name, so that the first error does not depend on the process's environment block.
+        for (name, text) in environment.collect::<BTreeMap<_, _>>() {
+            let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else { continue };
+            if NOT_SETTINGS.contains(&name.as_str()) {
+                continue;
+            }
+            let key = key.to_ascii_lowercase();
+            config.take(&key, &text, &format!("environment variable {name}"))?;
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn take_file(&mut self, text: &str, path: &Path) -> Result<(), ConfigError> {
+        let table: toml::Table = text
+            .parse()
+            .map_err(|cause| ConfigError::Syntax { path: path.to_owned(), cause: Box::new(cause) })?;
+        let origin = path.display().to_string();
+        for (key, value) in &table {
+            let text =
+                value::text_of(value).ok_or_else(|| match SETTINGS.iter().find(|row| row.key == key) {
+                    Some(row) => ConfigError::Value {
+                        origin: origin.clone(),
+                        key: row.key,
+                        reason: "must be a plain value or a list of plain values".to_owned(),
+                    },
+                    None => unknown(&origin, key),
+                })?;
+            self.take(key, &text, &origin)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, key: &str, text: &str, origin: &str) -> Result<(), ConfigError> {
+        self.set(key, text, origin).map_err(|error| error.unwrap_or_else(|| unknown(origin, key)))
+    }
+
+    /// What no single value can show to be wrong.
+    fn check(&self) -> Result<(), ConfigError> {
+        let conflict = |text: String| Err(ConfigError::Conflict(text));
+        for (key, slots) in [
+            ("input_ring_slots", self.input_ring_slots),
+            ("journal_ring_slots", self.journal_ring_slots),
+            ("output_ring_slots", self.output_ring_slots),
+        ] {
+            if !slots.is_power_of_two() || slots < 64 {
+                return conflict(format!("`{key}` must be a power of two, at least 64"));
+            }
+        }
+        if self.input_ring_reserve_percent > 90 {
+            return conflict("`input_ring_reserve_percent` must be at most 90".to_owned());
+        }
+        if self.header_len_max.bytes() < 8_192 {
+            return conflict("`header_len_max` must be at least 8KiB".to_owned());
+        }
+        if self.jwt_secret.as_ref().is_some_and(|secret| secret.text().len() < 32) {
+            return conflict("`jwt_secret` must have at least 32 characters".to_owned());
+        }
+        if self.admin_key.as_ref().is_some_and(|secret| secret.text().len() < 16) {
+            return conflict("`admin_key` must have at least 16 characters".to_owned());
+        }
+        let hex = |secret: &Secret| {
+            secret.text().len() == 64 && secret.text().bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        if self.key_encryption_key.as_ref().is_some_and(|secret| !hex(secret)) {
+            return conflict("`key_encryption_key` must be 64 hex digits".to_owned());
+        }
+        if self.snapshots_kept == 0 || self.snapshot_commands == 0 {
+            return conflict("`snapshots_kept` and `snapshot_commands` must not be 0".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Gateway threads that will run: `workers`, or what 0 stands for on this machine.
+    pub fn worker_count(&self) -> usize {
+        match self.workers {
+            0 => std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1)),
+            workers => workers,
+        }
+    }
+
+    /// One line per setting, `*` before those that differ from the default. Holds no secret.
+    pub fn summary(&self) -> String {
+        let width = SETTINGS.iter().map(|row| row.key.len()).max().unwrap_or(0);
+        let defaults = Config::default().shown();
+        let mut text = String::new();
+        for ((key, shown), (_, default)) in self.shown().into_iter().zip(defaults) {
+            let mark = if shown == default { ' ' } else { '*' };
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "{mark} {key:width$}  {shown}");
+        }
+        text
+    }
+}
+
+fn unknown(origin: &str, key: &str) -> ConfigError {
+    let near = SETTINGS
+        .iter()
+        .map(|row| (distance(key, row.key), row.key))
+        .min()
+        .filter(|(distance, near)| *distance <= near.len() / 3);
+    let hint = near.map_or_else(String::new, |(_, near)| format!("; did you mean `{near}`?"));
+    ConfigError::UnknownKey { origin: origin.to_owned(), key: key.to_owned(), hint }
+}
+
+/// Insertions, deletions and replacements that turn `a` into `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
+        let environment = environment.iter().map(|&(name, text)| (name.to_owned(), text.to_owned()));
+        Config::from_texts(Some((Path::new("ringside.toml"), file)), environment)
+            .map_err(|error| error.to_string())
+    }
+
+    fn check(file: &str, environment: &[(&str, &str)], message: &str) {
+        assert_eq!(load(file, environment).expect_err(file), message);
+    }
+
+    #[test]
+    fn defaults_are_accepted_and_safe() {
+        let config = load("", &[]).unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+        assert!(config.test_deployment && config.worker_count() >= 1);
+        assert_eq!(config.acknowledge, Acknowledge::Durable);
+        assert!(!config.summary().contains('*'), "{}", config.summary());
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file() {
+        let file = "weight_per_minute = 10\nidle_timeout = \"250ms\"\nsegment_len = \"1GiB\"\n\
+                    pin_workers = [2, 3]\ntest_deployment = false\ntrusted_proxies = [\"10.0.0.0/8\"]";
+        let config = load(file, &[("RINGSIDE_WEIGHT_PER_MINUTE", "11"), ("HOME", "/root")]).unwrap();
+        assert_eq!(config.weight_per_minute, 11);
+        assert_eq!(config.idle_timeout, Duration::from_millis(250));
+        assert_eq!(config.segment_len.bytes(), 1 << 30);
+        assert_eq!(config.pin_workers.0, [2, 3]);
+        assert!(!config.test_deployment);
+        assert!(config.trusted_proxies[0].contains("10.200.0.1".parse().unwrap()));
+        assert!(config.summary().contains("* weight_per_minute"), "{}", config.summary());
+    }
+
+    #[test]
+    fn faults_are_named() {
+        check(
+            "weigth_per_minute = 1",
+            &[],
+            "ringside.toml: unknown setting `weigth_per_minute`; did you mean `weight_per_minute`?",
+        );
+        check("colour = 1", &[], "ringside.toml: unknown setting `colour`");
+        check("[http]\nlisten = 1", &[], "ringside.toml: unknown setting `http`");
+        check(
+            "",
+            &[("RINGSIDE_LISTN", "x")],
+            "environment variable RINGSIDE_LISTN: unknown setting `listn`; did you mean `listen`?",
+        );
+        check(
+            "idle_timeout = 5",
+            &[],
+            "ringside.toml: setting `idle_timeout` must be a duration with a unit (ms, s, min, h), such as 250ms or 5s",
+        );
+        check(
+            "body_len_max = \"64KB\"",
+            &[],
+            "ringside.toml: setting `body_len_max` must be a size with a unit (B, KiB, MiB, GiB), such as 64KiB",
+        );
+        check("workers = -1", &[], "ringside.toml: setting `workers` must be a whole number, not negative");
+        check(
+            "workers = { a = 1 }",
+            &[],
+            "ringside.toml: setting `workers` must be a plain value or a list of plain values",
+        );
+        check(
+            "acknowledge = \"maybe\"",
+            &[],
+            "ringside.toml: setting `acknowledge` must be one of durable, written",
+        );
+        check(
+            "input_ring_slots = 1000",
+            &[],
+            "configuration: `input_ring_slots` must be a power of two, at least 64",
+        );
+        check("jwt_secret = \"short\"", &[], "configuration: `jwt_secret` must have at least 32 characters");
+    }
+
+    #[test]
+    fn no_text_shows_a_secret() {
+        let canary = "canary-0123456789-canary-0123456789-canary";
+        let config = load("", &[("RINGSIDE_ADMIN_KEY", canary), ("RINGSIDE_JWT_SECRET", canary)]).unwrap();
+        assert!(!format!("{config:?}{}", config.summary()).contains("canary"));
+        let refused = load("", &[("RINGSIDE_KEY_ENCRYPTION_KEY", canary)]).unwrap_err();
+        assert!(!refused.contains("canary"), "{refused}");
+        assert!(config.summary().contains("* admin_key"), "{}", config.summary());
+    }
+
+    #[test]
+    fn every_shown_value_is_read_back() {
+        let mut config = Config::default();
+        for (key, shown) in Config::default().shown() {
+            if !shown.is_empty() {
+                config.take(key, &shown, "test").unwrap();
+            }
+        }
+        assert_eq!(config.shown(), Config::default().shown());
+        assert_eq!(SETTINGS.len(), config.shown().len());
     }
 }
