@@ -190,7 +190,7 @@ settings! {
     idle_timeout: Duration = Duration::from_secs(75);
     /// How long open requests may take to finish at shutdown.
     shutdown_timeout: Duration = Duration::from_secs(15);
-    /// Longest request head, at least 8 KiB.
+    /// Longest request head, from 8 KiB to 60 KiB.
     header_len_max: Size = Size::kibibytes(8);
     /// Longest request body.
     body_len_max: Size = Size::kibibytes(64);
@@ -294,8 +294,8 @@ impl Config {
         if self.input_ring_reserve_percent > 90 {
             return conflict("`input_ring_reserve_percent` must be at most 90".to_owned());
         }
-        if self.header_len_max.bytes() < 8_192 {
-            return conflict("`header_len_max` must be at least 8KiB".to_owned());
+        if !(8_192..=61_440).contains(&self.header_len_max.bytes()) {
+            return conflict("`header_len_max` must be from 8KiB to 60KiB".to_owned());
         }
         if self.jwt_secret.as_ref().is_some_and(|secret| secret.text().len() < 32) {
             return conflict("`jwt_secret` must have at least 32 characters".to_owned());

@@ -99,6 +99,35 @@ pub enum Method {
     Delete,
 }
 
+impl Method {
+    /// Every method.
+    pub const ALL: [Method; 5] = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
+
+    /// As written in a request line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+
+    /// Of a request; `None` where no row can have it.
+    #[inline]
+    pub fn of(method: &hyper::Method) -> Option<Method> {
+        Some(match *method {
+            hyper::Method::GET => Method::Get,
+            hyper::Method::POST => Method::Post,
+            hyper::Method::PUT => Method::Put,
+            hyper::Method::PATCH => Method::Patch,
+            hyper::Method::DELETE => Method::Delete,
+            _ => return None,
+        })
+    }
+}
+
 /// The spelling of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {

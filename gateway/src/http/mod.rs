@@ -1,4 +1,7 @@
 //! Sockets, limits and the router. Knows rows, never what a resource means.
 
 pub mod fault;
+pub mod limits;
+pub mod order_rate;
 pub mod response;
+pub mod router;

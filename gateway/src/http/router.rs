@@ -1,0 +1,158 @@
+//! Path and method to a row. Built once from the rows; all workers share it.
+
+use crate::api::call::MAX_PATH_PARAMS;
+use crate::api::{Dialect, Method, Route};
+use std::ops::Range;
+
+/// The router.
+pub struct Router {
+    paths: matchit::Router<Methods>,
+}
+
+/// The rows of one path, by method.
+#[derive(Default)]
+struct Methods {
+    rows: [Option<&'static Route>; Method::ALL.len()],
+    /// Value of `Allow` for other methods.
+    allow: String,
+}
+
+/// What a request line matched.
+pub enum Match<'a> {
+    /// A row, and where its parameters' values stand in the path.
+    Route(&'static Route, [Range<u16>; MAX_PATH_PARAMS]),
+    /// The path is known, the method is not; the methods it has.
+    MethodNotAllowed(&'a str, Dialect),
+    /// No such path.
+    NotFound(Dialect),
+}
+
+/// Two rows that cannot both be. A fault of the table, so it stops the start.
+#[derive(Debug, thiserror::Error)]
+pub enum RouterError {
+    /// matchit refused the path.
+    #[error("route {path}: {cause}")]
+    Path {
+        /// Which.
+        path: &'static str,
+        /// Why.
+        cause: matchit::InsertError,
+    },
+    /// Two rows of one path and method.
+    #[error("route {path}: {method:?} stands there twice")]
+    Twice {
+        /// Which.
+        path: &'static str,
+        /// Which.
+        method: Method,
+    },
+    /// More parameters than a call has room for.
+    #[error("route {path}: more than {MAX_PATH_PARAMS} parameters")]
+    TooManyParams {
+        /// Which.
+        path: &'static str,
+    },
+}
+
+impl Router {
+    /// The router of these tables.
+    pub fn new(tables: &'static [&'static [Route]]) -> Result<Router, RouterError> {
+        let mut paths = matchit::Router::new();
+        let mut by_path: Vec<(&'static str, Methods)> = Vec::new();
+        for route in tables.iter().copied().flatten() {
+            if route.path.matches('{').count() > MAX_PATH_PARAMS {
+                return Err(RouterError::TooManyParams { path: route.path });
+            }
+            let at = match by_path.iter().position(|(path, _)| *path == route.path) {
+                Some(at) => at,
+                None => {
+                    by_path.push((route.path, Methods::default()));
+                    by_path.len() - 1
+                }
+            };
+            let row = &mut by_path[at].1.rows[route.method as usize];
+            if row.replace(route).is_some() {
+                return Err(RouterError::Twice { path: route.path, method: route.method });
+            }
+        }
+        for (path, mut methods) in by_path {
+            let names: Vec<&str> = methods.rows.iter().flatten().map(|route| route.method.name()).collect();
+            methods.allow = names.join(", ");
+            paths.insert(path, methods).map_err(|cause| RouterError::Path { path, cause })?;
+        }
+        Ok(Router { paths })
+    }
+
+    /// The row of a request line. Allocates nothing.
+    pub fn find(&self, method: &hyper::Method, path: &str) -> Match<'_> {
+        let Ok(found) = self.paths.at(path) else { return Match::NotFound(dialect_of(path)) };
+        let row = Method::of(method).and_then(|method| found.value.rows[method as usize]);
+        let Some(route) = row else {
+            return Match::MethodNotAllowed(&found.value.allow, dialect_of(path));
+        };
+        let mut params = [const { 0..0 }; MAX_PATH_PARAMS];
+        for ((_, value), range) in found.params.iter().zip(&mut params) {
+            // The value is a part of the path, so the difference of their addresses is its place.
+            let start = value.as_ptr() as usize - path.as_ptr() as usize;
+            *range = start as u16..(start + value.len()) as u16;
+        }
+        Match::Route(route, params)
+    }
+}
+
+/// The dialect that a path without a row is refused in.
+pub(super) fn dialect_of(path: &str) -> Dialect {
+    if path.starts_with("/fapi/") { Dialect::Fapi } else { Dialect::Spot }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Handler, Response};
+
+    const OK: Handler = Handler::Now(|_| Ok(Response::json("{}")));
+
+    static TABLES: &[&[Route]] = &[
+        &[
+            Route::new(Method::Get, "/api/v1/spot/orders", OK),
+            Route::new(Method::Post, "/api/v1/spot/orders", OK),
+            Route::new(Method::Delete, "/api/v1/spot/orders/{id}", OK),
+        ],
+        &[Route::new(Method::Get, "/api/v1/a/{one}/b/{two}", OK)],
+    ];
+
+    fn check(method: &str, path: &str, expected: &str) {
+        let router = Router::new(TABLES).unwrap();
+        let method = hyper::Method::from_bytes(method.as_bytes()).unwrap();
+        let found = match router.find(&method, path) {
+            Match::Route(route, params) => {
+                let values: Vec<&str> =
+                    params.iter().map(|range| &path[range.start as usize..range.end as usize]).collect();
+                format!("{} {}", route.path, values.join("|").trim_end_matches('|'))
+            }
+            Match::MethodNotAllowed(allow, dialect) => format!("405 {allow} {dialect:?}"),
+            Match::NotFound(dialect) => format!("404 {dialect:?}"),
+        };
+        assert_eq!(found, expected, "{method} {path}");
+    }
+
+    #[test]
+    fn finds_rows_methods_and_parameters() {
+        check("GET", "/api/v1/spot/orders", "/api/v1/spot/orders ");
+        check("DELETE", "/api/v1/spot/orders/abc-1", "/api/v1/spot/orders/{id} abc-1");
+        check("GET", "/api/v1/a/x%20y/b/z", "/api/v1/a/{one}/b/{two} x%20y|z");
+        check("PATCH", "/api/v1/spot/orders", "405 GET, POST Spot");
+        check("HEAD", "/api/v1/spot/orders", "405 GET, POST Spot");
+        check("GET", "/api/v1/spot/orders/", "404 Spot");
+        check("GET", "/api/v1/spot/orders/a/b", "404 Spot");
+        check("GET", "/fapi/v1/order", "404 Fapi");
+        check("GET", "/", "404 Spot");
+    }
+
+    #[test]
+    fn a_row_that_stands_twice_is_refused() {
+        static TWICE: &[&[Route]] =
+            &[&[Route::new(Method::Get, "/a", OK)], &[Route::new(Method::Get, "/a", OK)]];
+        assert!(matches!(Router::new(TWICE), Err(RouterError::Twice { path: "/a", .. })));
+    }
+}
