@@ -6,6 +6,7 @@
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists.
 
 pub mod api;
+pub mod auth;
 pub mod clock;
 pub mod config;
 pub mod dialect;

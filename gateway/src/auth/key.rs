@@ -1,0 +1,547 @@
+//! API keys: making, changing, finding them (`spot.md` 2.2).
+//!
+//! Reads are in memory: a key is found by the hash of its text. Changes are durable before they count. Key and secret are
+//! held sealed; only the answer that creates a key shows its secret. Checking a request's own signature belongs to the
+//! `/fapi` dialect.
+
+use crate::api::Permission;
+use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record};
+use crate::auth::seal::{SealError, Sealer};
+use crate::auth::secret::{self, RandomError};
+use crate::config::Cidr;
+use parking_lot::{Mutex, RwLock};
+use ringside_core::ids::{AccountId, Address};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use zeroize::Zeroizing;
+
+/// Characters of a key, and of a secret.
+pub const KEY_LEN: usize = 64;
+/// Keys of one account.
+pub const KEYS_PER_ACCOUNT: usize = 30;
+/// Characters of a label.
+pub const LABEL_LEN_MAX: usize = 64;
+/// Addresses and networks of one key.
+pub const WHITELIST_LEN_MAX: usize = 100;
+/// Value of `last_used_at` before the first use.
+const NEVER: i64 = i64::MIN;
+
+/// One API key.
+#[derive(Debug)]
+pub struct ApiKey {
+    record: KeyRecord,
+    whitelist: Vec<Cidr>,
+    /// UNIX seconds; shared by the versions of a key, so that a change does not lose a use.
+    last_used_s: Arc<AtomicI64>,
+}
+
+/// What a key may be made with.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    /// 1 to 64 characters.
+    pub label: String,
+    /// Permissions: read, trade; at least one.
+    pub permissions: (bool, bool),
+    /// Where it may be used from; empty for anywhere.
+    pub ip_whitelist: Vec<Cidr>,
+    /// UNIX seconds, or never.
+    pub expires_at_s: Option<i64>,
+}
+
+/// What may be changed of a key; `None` leaves as it is.
+#[derive(Clone, Debug, Default)]
+pub struct KeyChange {
+    /// New label.
+    pub label: Option<String>,
+    /// New permissions: read, trade.
+    pub permissions: Option<(bool, bool)>,
+    /// New whitelist.
+    pub ip_whitelist: Option<Vec<Cidr>>,
+    /// Whether it may be used.
+    pub enabled: Option<bool>,
+}
+
+/// Key and secret in clear. Wiped when dropped.
+pub struct Credentials {
+    /// What the client sends.
+    pub key: Zeroizing<String>,
+    /// What the client signs with.
+    pub secret: Zeroizing<String>,
+}
+
+/// Why a key could not be made or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The account has [`KEYS_PER_ACCOUNT`].
+    #[error("too many api keys")]
+    TooMany,
+    /// The account has no key of this number.
+    #[error("no such key")]
+    NotFound,
+    /// It could not be made durable; nothing changed.
+    #[error(transparent)]
+    Log(#[from] KeyLogError),
+    /// It does not open, or could not be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// No randomness.
+    #[error(transparent)]
+    Random(#[from] RandomError),
+}
+
+/// All API keys of a deployment.
+pub struct KeyStore {
+    index: RwLock<Index>,
+    /// Grows with every change: a copy of a key made before is not to be trusted after.
+    generation: AtomicU64,
+    writer: Mutex<Writer>,
+    sealer: Sealer,
+}
+
+#[derive(Default)]
+struct Index {
+    by_hash: HashMap<[u8; 32], Arc<ApiKey>>,
+    /// In order of creation.
+    by_account: HashMap<AccountId, Vec<Arc<ApiKey>>>,
+}
+
+struct Writer {
+    log: KeyLog,
+    next_id: u64,
+    /// Uses as the file knows them.
+    noted: HashMap<u64, i64>,
+}
+
+/// What opening found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Keys.
+    pub keys: usize,
+    /// Bytes of an unfinished record that were dropped.
+    pub dropped_bytes: usize,
+}
+
+impl KeyStore {
+    /// Reads the file, rewrites it without what is dead, and opens it. Refuses where a key does not open under the sealer:
+    /// the key-encryption key is then another one.
+    pub fn open(path: &Path, sealer: Sealer) -> Result<(KeyStore, Opened), KeyError> {
+        let (records, dropped_bytes) = KeyLog::read(path)?;
+        let mut keys: HashMap<u64, KeyRecord> = HashMap::new();
+        let mut next_id = 1;
+        for record in records {
+            match record {
+                Record::Put(key) => {
+                    next_id = next_id.max(key.id + 1);
+                    keys.insert(key.id, key);
+                }
+                Record::Deleted { id } => drop(keys.remove(&id)),
+                Record::Used(uses) => uses.into_iter().for_each(|(id, at)| {
+                    if let Some(key) = keys.get_mut(&id) {
+                        key.last_used_at = key.last_used_at.max(Some(at));
+                    }
+                }),
+                Record::NextId(id) => next_id = next_id.max(id),
+            }
+        }
+        let mut keys: Vec<KeyRecord> = keys.into_values().collect();
+        keys.sort_unstable_by_key(|key| key.id);
+        if let Some(key) = keys.first() {
+            sealer.open(&context(key), &key.sealed)?;
+        }
+        let live = keys.iter().cloned().map(Record::Put);
+        let log =
+            KeyLog::rewrite(path, &[Record::NextId(next_id)].into_iter().chain(live).collect::<Vec<_>>())?;
+        let noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
+        let opened = Opened { keys: keys.len(), dropped_bytes };
+        let mut index = Index::default();
+        for record in keys {
+            index.put(ApiKey::new(record, None));
+        }
+        let store = KeyStore {
+            index: RwLock::new(index),
+            generation: AtomicU64::new(0),
+            writer: Mutex::new(Writer { log, next_id, noted }),
+            sealer,
+        };
+        Ok((store, opened))
+    }
+
+    /// The key of this text, whatever its state.
+    pub fn find(&self, key: &[u8]) -> Option<Arc<ApiKey>> {
+        if key.len() != KEY_LEN {
+            return None;
+        }
+        let hash: [u8; 32] = Sha256::digest(key).into();
+        self.index.read().by_hash.get(&hash).cloned()
+    }
+
+    /// Number of changes so far.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        // Pairs with the Release in `changed`: who sees the new number finds the new index.
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The keys of an account, oldest first.
+    pub fn list(&self, account: AccountId) -> Vec<Arc<ApiKey>> {
+        self.index.read().by_account.get(&account).cloned().unwrap_or_default()
+    }
+
+    /// Makes a key. Blocks for a sync of the disk.
+    pub fn create(
+        &self,
+        account: AccountId,
+        address: Address,
+        new: NewKey,
+        now_s: i64,
+    ) -> Result<(Arc<ApiKey>, Credentials), KeyError> {
+        let mut writer = self.writer.lock();
+        if self.index.read().by_account.get(&account).is_some_and(|keys| keys.len() >= KEYS_PER_ACCOUNT) {
+            return Err(KeyError::TooMany);
+        }
+        let credentials =
+            Credentials { key: secret::random_text(KEY_LEN)?, secret: secret::random_text(KEY_LEN)? };
+        let mut record = KeyRecord {
+            id: writer.next_id,
+            account,
+            address,
+            hash: Sha256::digest(credentials.key.as_bytes()).into(),
+            sealed: Vec::new(),
+            label: new.label,
+            read: new.permissions.0,
+            trade: new.permissions.1,
+            ip_whitelist: new.ip_whitelist.iter().map(Cidr::to_string).collect(),
+            expires_at: new.expires_at_s,
+            enabled: true,
+            created_at: now_s,
+            last_used_at: None,
+        };
+        let plain = Zeroizing::new([credentials.key.as_bytes(), credentials.secret.as_bytes()].concat());
+        record.sealed = self.sealer.seal(&context(&record), &plain)?;
+        writer.log.append(&Record::Put(record.clone()), true)?;
+        writer.next_id += 1;
+        Ok((self.changed(|index| index.put(ApiKey::new(record, None))), credentials))
+    }
+
+    /// Changes a key. Blocks for a sync of the disk.
+    pub fn change(&self, account: AccountId, id: u64, change: KeyChange) -> Result<Arc<ApiKey>, KeyError> {
+        let mut writer = self.writer.lock();
+        let key = self.of_account(account, id)?;
+        let mut record = key.record.clone();
+        if let Some(label) = change.label {
+            record.label = label;
+        }
+        if let Some((read, trade)) = change.permissions {
+            (record.read, record.trade) = (read, trade);
+        }
+        if let Some(whitelist) = change.ip_whitelist {
+            record.ip_whitelist = whitelist.iter().map(Cidr::to_string).collect();
+        }
+        if let Some(enabled) = change.enabled {
+            record.enabled = enabled;
+        }
+        record.last_used_at = key.last_used_at_s();
+        writer.log.append(&Record::Put(record.clone()), true)?;
+        Ok(self.changed(|index| index.put(ApiKey::new(record, Some(key.last_used_s.clone())))))
+    }
+
+    /// Deletes a key; its use ends before this returns. Blocks for a sync of the disk.
+    pub fn delete(&self, account: AccountId, id: u64) -> Result<(), KeyError> {
+        let mut writer = self.writer.lock();
+        let key = self.of_account(account, id)?;
+        writer.log.append(&Record::Deleted { id }, true)?;
+        writer.noted.remove(&id);
+        self.changed(|index| index.remove(&key));
+        Ok(())
+    }
+
+    /// Notes in the file when keys were last used, where that has changed. Not synced.
+    pub fn note_uses(&self) -> Result<(), KeyError> {
+        let mut writer = self.writer.lock();
+        let uses: Vec<(u64, i64)> = {
+            let index = self.index.read();
+            let used = index.by_hash.values().filter_map(|key| Some((key.id(), key.last_used_at_s()?)));
+            used.filter(|(id, at)| writer.noted.get(id) != Some(at)).collect()
+        };
+        if !uses.is_empty() {
+            writer.log.append(&Record::Used(uses.clone()), false)?;
+            writer.noted.extend(uses);
+        }
+        Ok(())
+    }
+
+    /// Key and secret in clear.
+    pub fn credentials(&self, key: &ApiKey) -> Result<Credentials, KeyError> {
+        let plain = self.sealer.open(&context(&key.record), &key.record.sealed)?;
+        let text = std::str::from_utf8(&plain).map_err(|_| SealError::DoesNotOpen)?;
+        let (key, secret) = text.split_at_checked(KEY_LEN).ok_or(SealError::DoesNotOpen)?;
+        Ok(Credentials { key: Zeroizing::new(key.to_owned()), secret: Zeroizing::new(secret.to_owned()) })
+    }
+
+    fn of_account(&self, account: AccountId, id: u64) -> Result<Arc<ApiKey>, KeyError> {
+        let index = self.index.read();
+        let own = index.by_account.get(&account).and_then(|keys| keys.iter().find(|key| key.id() == id));
+        own.cloned().ok_or(KeyError::NotFound)
+    }
+
+    /// Changes the index. Callers hold the writer, so changes come here in the order of the file.
+    fn changed<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
+        let mut index = self.index.write();
+        let result = change(&mut index);
+        self.generation.fetch_add(1, Ordering::Release);
+        result
+    }
+}
+
+impl Index {
+    fn put(&mut self, key: ApiKey) -> Arc<ApiKey> {
+        let key = Arc::new(key);
+        self.by_hash.insert(key.record.hash, key.clone());
+        let own = self.by_account.entry(key.record.account).or_default();
+        match own.iter_mut().find(|other| other.id() == key.id()) {
+            Some(other) => *other = key.clone(),
+            None => own.push(key.clone()),
+        }
+        key
+    }
+
+    fn remove(&mut self, key: &ApiKey) {
+        self.by_hash.remove(&key.record.hash);
+        if let Some(own) = self.by_account.get_mut(&key.record.account) {
+            own.retain(|other| other.id() != key.id());
+        }
+    }
+}
+
+impl ApiKey {
+    fn new(record: KeyRecord, last_used_s: Option<Arc<AtomicI64>>) -> ApiKey {
+        // Entries were checked when they were entered; one that a later version cannot read must not open the key to all.
+        let whitelist = record.ip_whitelist.iter().filter_map(|text| Cidr::parse(text)).collect();
+        let last_used_s =
+            last_used_s.unwrap_or_else(|| Arc::new(AtomicI64::new(record.last_used_at.unwrap_or(NEVER))));
+        ApiKey { record, whitelist, last_used_s }
+    }
+
+    /// Its number, never given twice.
+    pub fn id(&self) -> u64 {
+        self.record.id
+    }
+
+    /// Whose it is.
+    pub fn account(&self) -> AccountId {
+        self.record.account
+    }
+
+    /// The account's wallet.
+    pub fn address(&self) -> &Address {
+        &self.record.address
+    }
+
+    /// Name given by the owner.
+    pub fn label(&self) -> &str {
+        &self.record.label
+    }
+
+    /// Whether it has a permission.
+    pub fn permits(&self, permission: Permission) -> bool {
+        match permission {
+            Permission::Read => self.record.read,
+            Permission::Trade => self.record.trade,
+        }
+    }
+
+    /// Where it may be used from, as entered.
+    pub fn ip_whitelist(&self) -> &[String] {
+        &self.record.ip_whitelist
+    }
+
+    /// UNIX seconds: the first moment at which it is no longer good.
+    pub fn expires_at_s(&self) -> Option<i64> {
+        self.record.expires_at
+    }
+
+    /// Whether its owner lets it be used.
+    pub fn is_enabled(&self) -> bool {
+        self.record.enabled
+    }
+
+    /// UNIX seconds.
+    pub fn created_at_s(&self) -> i64 {
+        self.record.created_at
+    }
+
+    /// UNIX seconds of the latest use.
+    pub fn last_used_at_s(&self) -> Option<i64> {
+        Some(self.last_used_s.load(Ordering::Relaxed)).filter(|at| *at != NEVER)
+    }
+
+    /// Whether it may be used now, from there.
+    pub fn is_usable(&self, ip: IpAddr, now_s: i64) -> bool {
+        let is_allowed =
+            self.record.ip_whitelist.is_empty() || self.whitelist.iter().any(|network| network.contains(ip));
+        self.record.enabled && self.record.expires_at.is_none_or(|at| now_s < at) && is_allowed
+    }
+
+    /// Notes a use.
+    #[inline]
+    pub fn used(&self, now_s: i64) {
+        // Most requests come in the same second as the one before: they only read.
+        if self.last_used_s.load(Ordering::Relaxed) < now_s {
+            self.last_used_s.fetch_max(now_s, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a seal is bound to.
+fn context(record: &KeyRecord) -> Vec<u8> {
+    [&b"api key"[..], &record.id.to_le_bytes(), &record.account.to_le_bytes(), &record.hash].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    const NOW_S: i64 = 1_700_000_000;
+    const WALLET: Address = [0xab; 20];
+    const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("ringside-key-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            Folder(path)
+        }
+
+        fn open(&self) -> (KeyStore, Opened) {
+            KeyStore::open(&self.0.join("keys.log"), Sealer::new(&[7; 32])).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn new(label: &str) -> NewKey {
+        NewKey {
+            label: label.to_owned(),
+            permissions: (true, true),
+            ip_whitelist: vec![],
+            expires_at_s: None,
+        }
+    }
+
+    #[test]
+    fn keys_and_their_changes_survive_a_restart() {
+        let folder = Folder::new("restart");
+        let (store, opened) = folder.open();
+        assert_eq!(opened, Opened { keys: 0, dropped_bytes: 0 });
+        let (key, shown) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
+        let (gone, gone_shown) = store.create(7, WALLET, new("two"), NOW_S).unwrap();
+        let change = KeyChange {
+            permissions: Some((true, false)),
+            ip_whitelist: Some(vec![Cidr::parse("127.0.0.0/8").unwrap()]),
+            ..KeyChange::default()
+        };
+        key.used(NOW_S + 5);
+        store.change(7, key.id(), change).unwrap();
+        store.delete(7, gone.id()).unwrap();
+        store.find(shown.key.as_bytes()).unwrap().used(NOW_S + 9);
+        store.note_uses().unwrap();
+        drop(store);
+
+        let (store, opened) = folder.open();
+        assert_eq!(opened, Opened { keys: 1, dropped_bytes: 0 });
+        let found = store.find(shown.key.as_bytes()).unwrap();
+        assert_eq!(
+            (found.id(), found.account(), found.address(), found.label()),
+            (key.id(), 7, &WALLET, "one")
+        );
+        assert!(found.permits(Permission::Read) && !found.permits(Permission::Trade));
+        assert!(found.is_usable(LOCAL, NOW_S) && !found.is_usable("10.0.0.1".parse().unwrap(), NOW_S));
+        assert_eq!(found.last_used_at_s(), Some(NOW_S + 9));
+        let credentials = store.credentials(&found).unwrap();
+        assert!(credentials.key == shown.key && credentials.secret == shown.secret);
+        assert!(store.find(gone_shown.key.as_bytes()).is_none());
+        // Numbers are never given twice, not even those of deleted keys.
+        let (next, _) = store.create(7, WALLET, new("three"), NOW_S).unwrap();
+        assert!(next.id() > gone.id());
+    }
+
+    #[test]
+    fn thirty_keys_per_account_and_a_deleted_one_makes_room() {
+        let folder = Folder::new("thirty");
+        let (store, _) = folder.open();
+        for n in 0..KEYS_PER_ACCOUNT {
+            store.create(7, WALLET, new(&n.to_string()), NOW_S).unwrap();
+        }
+        assert!(matches!(store.create(7, WALLET, new("more"), NOW_S), Err(KeyError::TooMany)));
+        store.create(8, WALLET, new("another account's"), NOW_S).unwrap();
+        let listed = store.list(7);
+        assert!(listed.iter().zip(0..).all(|(key, n)| key.label() == n.to_string()));
+        store.delete(7, listed[3].id()).unwrap();
+        store.create(7, WALLET, new("room"), NOW_S).unwrap();
+    }
+
+    #[test]
+    fn other_accounts_keys_cannot_be_touched() {
+        let folder = Folder::new("other");
+        let (store, _) = folder.open();
+        let (key, _) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
+        assert!(matches!(store.change(8, key.id(), KeyChange::default()), Err(KeyError::NotFound)));
+        assert!(matches!(store.delete(8, key.id()), Err(KeyError::NotFound)));
+        assert!(matches!(store.delete(7, key.id() + 1), Err(KeyError::NotFound)));
+        assert_eq!((store.list(7).len(), store.list(8).len()), (1, 0));
+    }
+
+    #[test]
+    fn every_change_raises_the_generation_after_it_shows() {
+        let folder = Folder::new("generation");
+        let (store, _) = folder.open();
+        let (key, shown) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
+        let before = store.generation();
+        store.change(7, key.id(), KeyChange { enabled: Some(false), ..KeyChange::default() }).unwrap();
+        assert!(
+            store.generation() > before && !store.find(shown.key.as_bytes()).unwrap().is_usable(LOCAL, NOW_S)
+        );
+        let before = store.generation();
+        store.delete(7, key.id()).unwrap();
+        assert!(store.generation() > before && store.find(shown.key.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn expiry_and_form() {
+        let folder = Folder::new("expiry");
+        let (store, _) = folder.open();
+        let brief = NewKey { expires_at_s: Some(NOW_S + 10), ..new("brief") };
+        let (key, shown) = store.create(7, WALLET, brief, NOW_S).unwrap();
+        assert!(key.is_usable(LOCAL, NOW_S + 9) && !key.is_usable(LOCAL, NOW_S + 10));
+        for text in [&shown.key, &shown.secret] {
+            assert!(text.len() == KEY_LEN && text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+        assert!(store.find(b"short").is_none() && store.find(shown.secret.as_bytes()).is_none());
+        // Neither stands in the file.
+        let bytes = std::fs::read(folder.0.join("keys.log")).unwrap();
+        for text in [&shown.key, &shown.secret] {
+            assert!(!bytes.windows(16).any(|window| window == &text.as_bytes()[..16]));
+        }
+    }
+
+    #[test]
+    fn another_key_encryption_key_is_refused() {
+        let folder = Folder::new("sealer");
+        folder.open().0.create(7, WALLET, new("one"), NOW_S).unwrap();
+        let other = KeyStore::open(&folder.0.join("keys.log"), Sealer::new(&[8; 32]));
+        assert!(matches!(other.err(), Some(KeyError::Seal(SealError::DoesNotOpen))));
+        // The refusal left the file as it was.
+        assert_eq!(folder.open().1.keys, 1);
+    }
+}

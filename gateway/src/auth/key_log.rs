@@ -1,0 +1,325 @@
+//! The file that API keys are kept in: records appended and synced one by one, rewritten without the dead ones at start.
+//!
+//! ```text
+//!  offset  0        8          12           16
+//!          +--------+----------+------------+----------------------------------------
+//!          | magic  | version  | zero       | record, record, ...
+//!          | 8 B    | u32      | u32        |
+//!          +--------+----------+------------+----------------------------------------
+//!  record: | payload length u32 | CRC32C of length and payload u32 | payload, JSON of [`Record`] |
+//! ```
+//!
+//! Little-endian. Bytes at the end that are no record, with no record after them, are what a crash leaves of a write that was
+//! never acknowledged: they are dropped, and said to be. A bad record before a good one is rot and refuses to open. (Rot
+//! inside the very last record cannot be told from a crash.) What records mean is `key.rs`'s business.
+
+use crate::auth::secret;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const MAGIC: [u8; 8] = *b"RSAPIKEY";
+const VERSION: u32 = 1;
+const HEADER_LEN: usize = 16;
+const FRAME_LEN: usize = 8;
+/// No record comes near it; a longer one is rot.
+const PAYLOAD_LEN_MAX: usize = 1 << 20;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Record {
+    /// A key as it now is, new or changed.
+    Put(KeyRecord),
+    /// A key that is gone.
+    Deleted {
+        /// Which.
+        id: u64,
+    },
+    /// When keys were last used: pairs of id and UNIX seconds. Not synced: losing it loses no right.
+    Used(Vec<(u64, i64)>),
+    /// No id below this one is ever given again.
+    NextId(u64),
+}
+
+/// A key at rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRecord {
+    /// Its number.
+    pub id: u64,
+    /// Whose.
+    pub account: u32,
+    /// The account's wallet.
+    #[serde(with = "const_hex::serde")]
+    pub address: [u8; 20],
+    /// SHA-256 of the key.
+    #[serde(with = "const_hex::serde")]
+    pub hash: [u8; 32],
+    /// Key and secret, sealed.
+    #[serde(with = "const_hex::serde")]
+    pub sealed: Vec<u8>,
+    /// Name given by the owner.
+    pub label: String,
+    /// Permission to read.
+    pub read: bool,
+    /// Permission to trade.
+    pub trade: bool,
+    /// Addresses and networks it may be used from; empty for any.
+    pub ip_whitelist: Vec<String>,
+    /// UNIX seconds, or never.
+    pub expires_at: Option<i64>,
+    /// Whether it may be used at all.
+    pub enabled: bool,
+    /// UNIX seconds.
+    pub created_at: i64,
+    /// UNIX seconds, as far as it was noted.
+    pub last_used_at: Option<i64>,
+}
+
+/// Why the file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyLogError {
+    /// The system refused.
+    #[error("API key file {path}: {cause}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It was not written by this program, or by a later version of it.
+    #[error("API key file {path} is not of a known format")]
+    Format {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Bytes changed.
+    #[error("API key file {path} is damaged at byte {offset}: {what}")]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// Start of the record.
+        offset: usize,
+        /// In which way.
+        what: &'static str,
+    },
+    /// An earlier write or sync failed: what the disk holds is unknown until a restart reads it again.
+    #[error("API key file failed before; restart to use it again")]
+    Failed,
+}
+
+/// The open file.
+#[derive(Debug)]
+pub struct KeyLog {
+    path: PathBuf,
+    file: File,
+    has_failed: bool,
+}
+
+impl KeyLog {
+    /// Every record of the file, none if there is no file; and how many bytes of a cut record were dropped.
+    pub fn read(path: &Path) -> Result<(Vec<Record>, usize), KeyLogError> {
+        match std::fs::read(path) {
+            Ok(bytes) => decode(&bytes, path),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), 0)),
+            Err(cause) => Err(KeyLogError::Io { path: path.to_owned(), cause }),
+        }
+    }
+
+    /// Replaces the file by one of these records only, and opens it. Written aside, synced and renamed: a crash leaves the
+    /// old file or the new one.
+    pub fn rewrite(path: &Path, records: &[Record]) -> Result<KeyLog, KeyLogError> {
+        let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
+        let write = || -> io::Result<File> {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            secret::create_folder(folder)?;
+            let aside = path.with_extension("new");
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+            let mut bytes = header().to_vec();
+            for record in records {
+                bytes.extend_from_slice(&encode(record)?);
+            }
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&aside, path)?;
+            File::open(folder)?.sync_all()?;
+            // The handle follows the rename and stands at the end.
+            Ok(file)
+        };
+        Ok(KeyLog { path: path.to_owned(), file: write().map_err(error)?, has_failed: false })
+    }
+
+    /// Appends a record; synced when this returns, where `is_synced`. After the first failure nothing is appended again.
+    pub fn append(&mut self, record: &Record, is_synced: bool) -> Result<(), KeyLogError> {
+        if self.has_failed {
+            return Err(KeyLogError::Failed);
+        }
+        let appended = encode(record).and_then(|bytes| {
+            self.file.write_all(&bytes)?;
+            if is_synced { self.file.sync_data() } else { Ok(()) }
+        });
+        appended.map_err(|cause| {
+            self.has_failed = true;
+            KeyLogError::Io { path: self.path.clone(), cause }
+        })
+    }
+}
+
+fn header() -> [u8; HEADER_LEN] {
+    let mut header = [0; HEADER_LEN];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header
+}
+
+fn encode(record: &Record) -> io::Result<Vec<u8>> {
+    let payload = serde_json::to_vec(record).map_err(io::Error::other)?;
+    let length = u32::try_from(payload.len()).map_err(io::Error::other)?.to_le_bytes();
+    let checksum = checksum(&length, &payload).to_le_bytes();
+    Ok([&length[..], &checksum, &payload].concat())
+}
+
+fn checksum(length: &[u8], payload: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(length), payload)
+}
+
+fn decode(bytes: &[u8], path: &Path) -> Result<(Vec<Record>, usize), KeyLogError> {
+    let damaged = |offset, what| KeyLogError::Damaged { path: path.to_owned(), offset, what };
+    if bytes.get(..HEADER_LEN) != Some(&header()) {
+        return Err(KeyLogError::Format { path: path.to_owned() });
+    }
+    let mut records = Vec::new();
+    let mut offset = HEADER_LEN;
+    while offset < bytes.len() {
+        let Some(payload) = payload_at(bytes, offset) else {
+            if (offset + 1..bytes.len()).any(|later| payload_at(bytes, later).is_some()) {
+                return Err(damaged(offset, "a record does not check out, yet later ones do"));
+            }
+            break;
+        };
+        records.push(serde_json::from_slice(payload).map_err(|_| damaged(offset, "an unknown record"))?);
+        offset += FRAME_LEN + payload.len();
+    }
+    Ok((records, bytes.len() - offset))
+}
+
+/// The payload of a record that starts here, if a whole one does.
+fn payload_at(bytes: &[u8], offset: usize) -> Option<&[u8]> {
+    let (frame, rest) = bytes[offset..].split_first_chunk::<FRAME_LEN>()?;
+    let [l0, l1, l2, l3, c0, c1, c2, c3] = *frame;
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+    // Every payload is JSON text, so none is empty: a run of zeros is no record.
+    let payload = rest.get(..length).filter(|payload| (1..=PAYLOAD_LEN_MAX).contains(&payload.len()))?;
+    (checksum(&frame[..4], payload) == u32::from_le_bytes([c0, c1, c2, c3])).then_some(payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ringside-key-log-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder.join("keys.log")
+    }
+
+    fn key(id: u64) -> KeyRecord {
+        KeyRecord {
+            id,
+            account: 7,
+            address: [0xab; 20],
+            hash: [0xcd; 32],
+            sealed: vec![1, 2, 3],
+            label: "robot".to_owned(),
+            read: true,
+            trade: false,
+            ip_whitelist: vec!["10.0.0.0/8".to_owned()],
+            expires_at: None,
+            enabled: true,
+            created_at: 1_700_000_000,
+            last_used_at: Some(1_700_000_001),
+        }
+    }
+
+    fn records() -> Vec<Record> {
+        vec![Record::NextId(4), Record::Put(key(2)), Record::Used(vec![(2, 9)]), Record::Deleted { id: 2 }]
+    }
+
+    /// Version 1 as it was first written. A reader of it must stay.
+    const GOLDEN_1: &str = include_str!("../../tests/golden/keys_v1.hex");
+
+    #[test]
+    fn the_bytes_of_version_1() {
+        let bytes = const_hex::decode(GOLDEN_1.split_whitespace().collect::<String>()).unwrap();
+        assert_eq!(decode(&bytes, Path::new("golden")).unwrap(), (records(), 0));
+        let written: Vec<u8> =
+            records().iter().fold(header().to_vec(), |all, record| [all, encode(record).unwrap()].concat());
+        assert_eq!(const_hex::encode(written), const_hex::encode(bytes));
+    }
+
+    #[test]
+    fn what_is_appended_is_read_back() {
+        let path = path("append");
+        assert_eq!(KeyLog::read(&path).unwrap(), (Vec::new(), 0));
+        let mut log = KeyLog::rewrite(&path, &records()[..1]).unwrap();
+        for record in &records()[1..] {
+            log.append(record, true).unwrap();
+        }
+        assert_eq!(KeyLog::read(&path).unwrap(), (records(), 0));
+        let mut log = KeyLog::rewrite(&path, &records()[..2]).unwrap();
+        log.append(&records()[3], true).unwrap();
+        assert_eq!(KeyLog::read(&path).unwrap().0, [&records()[..2], &records()[3..]].concat());
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_cut_at_any_byte_loses_only_the_record_it_cuts() {
+        let mut bytes = header().to_vec();
+        let mut ends = vec![bytes.len()];
+        for record in records() {
+            bytes.extend(encode(&record).unwrap());
+            ends.push(bytes.len());
+        }
+        for cut in HEADER_LEN..=bytes.len() {
+            let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+            let dropped = cut - ends[whole];
+            let expected = (records()[..whole].to_vec(), dropped);
+            assert_eq!(decode(&bytes[..cut], Path::new("cut")).unwrap(), expected, "{cut}");
+        }
+        assert!(decode(&bytes[..HEADER_LEN - 1], Path::new("cut")).is_err());
+    }
+
+    #[test]
+    fn a_changed_bit_refuses_the_file_except_in_the_last_record() {
+        let mut bytes = header().to_vec();
+        for record in records() {
+            bytes.extend(encode(&record).unwrap());
+        }
+        let last = bytes.len() - encode(records().last().unwrap()).unwrap().len();
+        for bit in 0..bytes.len() * 8 {
+            let mut bent = bytes.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            let read = decode(&bent, Path::new("bent"));
+            if bit / 8 < last {
+                assert!(read.unwrap_err().to_string().contains("bent"), "{bit}");
+            } else {
+                assert_eq!(read.unwrap(), (records()[..3].to_vec(), bytes.len() - last), "{bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_appended() {
+        let path = path("failed");
+        let mut log = KeyLog::rewrite(&path, &[]).unwrap();
+        // A handle that cannot be written stands for a failing disk.
+        log.file = File::open(&path).unwrap();
+        assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Io { .. })));
+        assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Failed)));
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,292 @@
+//! Who asks: login tokens, API keys, the administrator's key.
+//!
+//! One [`Auth`] serves all workers. What it recognized on a connection is remembered there ([`Recognized`]), so a client
+//! that sends the same credential again is not hashed again. Routes and limits are not its business.
+
+pub mod jwt;
+pub mod key;
+pub mod key_log;
+pub mod nonce;
+pub mod seal;
+pub mod secret;
+pub mod typed_data;
+
+use crate::api::{Auth as Needs, Identity, Means, Permission};
+use crate::config::Config;
+use crate::http::fault::{Denied, Fault};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use jwt::Tokens;
+use key::{ApiKey, KeyStore, Opened};
+use nonce::Nonces;
+use parking_lot::Mutex;
+use ringside_core::ids::Address;
+use secret::SecretError;
+use sha2::{Digest, Sha256};
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// Folder of the data folder that holds keys and secrets.
+const FOLDER: &str = "auth";
+/// Characters of an administrator's key and of a token secret that are made here.
+const MADE_LEN: usize = 64;
+
+/// Everything that recognizes callers.
+pub struct Auth {
+    /// Login tokens.
+    pub tokens: Tokens,
+    /// API keys.
+    pub keys: KeyStore,
+    /// Login nonces.
+    pub nonces: Mutex<Nonces>,
+    /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
+    admin_key_hash: [u8; 32],
+}
+
+/// Why the credentials of a deployment could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// A secret file.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The API keys.
+    #[error("API keys: {0}")]
+    Keys(#[from] key::KeyError),
+}
+
+/// What opening found, for the lines printed at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Keys, and what a crash had left.
+    pub keys: Opened,
+    /// The administrator's key was made just now.
+    pub is_admin_key_new: bool,
+}
+
+impl Auth {
+    /// Opens keys and secrets in `data_dir`/auth; makes what is neither there nor configured.
+    pub fn open(config: &Config) -> Result<(Auth, Found), AuthError> {
+        let folder = config.data_dir.join(FOLDER);
+        let is_made = |line: &str| line.len() >= 32 && line.bytes().all(|byte| byte.is_ascii_graphic());
+        let text = |configured: &Option<crate::config::Secret>, name: &str| match configured {
+            Some(secret) => Ok((Zeroizing::new(secret.text().to_owned()), false)),
+            None => secret::load_or_create(
+                &folder,
+                name,
+                || secret::random_text(MADE_LEN),
+                is_made,
+                "at least 32 characters",
+            ),
+        };
+        let (admin_key, is_admin_key_new) = text(&config.admin_key, "admin_key")?;
+        let (jwt_secret, _) = text(&config.jwt_secret, "jwt_secret")?;
+        let sealer = seal::Sealer::new(&*key_encryption_key(config, &folder)?);
+        let (keys, opened) = KeyStore::open(&folder.join("keys.log"), sealer)?;
+        let auth = Auth {
+            tokens: Tokens::new(jwt_secret.as_bytes()),
+            keys,
+            nonces: Mutex::new(Nonces::default()),
+            admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
+        };
+        Ok((auth, Found { keys: opened, is_admin_key_new }))
+    }
+
+    /// Where the administrator's key lies when it is not configured.
+    pub fn admin_key_path(config: &Config) -> std::path::PathBuf {
+        config.data_dir.join(FOLDER).join("admin_key")
+    }
+
+    /// Checks what a route needs against what a request sent. First 401, then 403 (`spot.md` 3). `remembered` belongs to the
+    /// connection.
+    pub fn check(
+        &self,
+        needs: Needs,
+        headers: &HeaderMap,
+        ip: IpAddr,
+        now_s: i64,
+        remembered: &mut Option<Recognized>,
+    ) -> Result<Option<Identity>, Fault> {
+        match needs {
+            Needs::None => Ok(None),
+            Needs::Admin => {
+                let sent = headers.get(API_KEY).ok_or(Fault::Unauthorized)?;
+                let hash: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
+                if hash.ct_eq(&self.admin_key_hash).into() { Ok(None) } else { Err(Fault::Unauthorized) }
+            }
+            Needs::Optional(permission) => match sent(headers) {
+                None => Ok(None),
+                Some(sent) => self.recognize(sent, ip, now_s, remembered)?.permitted(permission).map(Some),
+            },
+            Needs::Account(permission) => {
+                let sent = sent(headers).ok_or(Fault::Unauthorized)?;
+                self.recognize(sent, ip, now_s, remembered)?.permitted(permission).map(Some)
+            }
+            Needs::JwtOnly(denied) => {
+                let sent = sent(headers).ok_or(Fault::Unauthorized)?;
+                let recognized = self.recognize(sent, ip, now_s, remembered)?;
+                match recognized.key {
+                    None => Ok(Some(recognized.identity)),
+                    Some(_) => Err(Fault::Forbidden(denied)),
+                }
+            }
+        }
+    }
+
+    /// Who sent this credential: remembered from the request before, or looked up.
+    fn recognize<'a>(
+        &self,
+        sent: Sent<'_>,
+        ip: IpAddr,
+        now_s: i64,
+        remembered: &'a mut Option<Recognized>,
+    ) -> Result<&'a Recognized, Fault> {
+        let generation = self.keys.generation();
+        let is_same = remembered.as_ref().is_some_and(|last| last.is_same(sent, ip, generation));
+        if !is_same {
+            // Forgotten first: a credential that is refused must not leave the one before it in force.
+            *remembered = None;
+        }
+        let recognized = match remembered.take() {
+            Some(last) => last,
+            None => self.look_up(sent, ip, now_s, generation)?,
+        };
+        // Time passes also for what is remembered.
+        match (&recognized.key, recognized.identity.means) {
+            (None, Means::Jwt { expires_at_s }) if now_s >= expires_at_s => return Err(Fault::TokenExpired),
+            (Some(key), _) if !key.is_usable(ip, now_s) => return Err(Fault::Unauthorized),
+            (Some(key), _) => key.used(now_s),
+            (None, _) => {}
+        }
+        Ok(remembered.insert(recognized))
+    }
+
+    fn look_up(&self, sent: Sent<'_>, ip: IpAddr, now_s: i64, generation: u64) -> Result<Recognized, Fault> {
+        let (text, identity, key) = match sent {
+            Sent::Token(token) => {
+                let bearer = self.tokens.read(token, now_s)?;
+                let means = Means::Jwt { expires_at_s: bearer.expires_at_s };
+                (token, Identity { account: bearer.account, address: bearer.address, means }, None)
+            }
+            Sent::Key(text) => {
+                let key = self.keys.find(text).ok_or(Fault::Unauthorized)?;
+                let means = Means::ApiKey { id: key.id() };
+                (text, Identity { account: key.account(), address: *key.address(), means }, Some(key))
+            }
+        };
+        Ok(Recognized { sent: Zeroizing::new(text.to_vec()), ip, generation, identity, key })
+    }
+}
+
+/// A credential of a request.
+#[derive(Clone, Copy)]
+enum Sent<'a> {
+    Token(&'a [u8]),
+    Key(&'a [u8]),
+}
+
+/// The credential of a request: the token counts where both are sent.
+fn sent(headers: &HeaderMap) -> Option<Sent<'_>> {
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let value = value.as_bytes();
+        if let Some((scheme, token)) = value.split_at_checked(7)
+            && scheme.eq_ignore_ascii_case(b"bearer ")
+        {
+            return Some(Sent::Token(token.trim_ascii()));
+        }
+    }
+    headers.get(API_KEY).map(|value| Sent::Key(value.as_bytes()))
+}
+
+/// A credential that was good on this connection, so that its next request need not be looked up.
+pub struct Recognized {
+    sent: Zeroizing<Vec<u8>>,
+    ip: IpAddr,
+    /// Changes of keys before the look-up: after a further one the key is looked up again.
+    generation: u64,
+    identity: Identity,
+    key: Option<Arc<ApiKey>>,
+}
+
+impl Recognized {
+    fn is_same(&self, sent: Sent<'_>, ip: IpAddr, generation: u64) -> bool {
+        let (text, is_current) = match sent {
+            Sent::Token(text) => (text, self.key.is_none()),
+            Sent::Key(text) => (text, self.key.is_some() && self.generation == generation),
+        };
+        // In constant time: behind a proxy several clients may share this connection.
+        is_current && self.ip == ip && self.sent.ct_eq(text).into()
+    }
+
+    fn permitted(&self, permission: Permission) -> Result<Identity, Fault> {
+        match &self.key {
+            Some(key) if !key.permits(permission) => Err(Fault::Forbidden(match permission {
+                Permission::Read => Denied::Read,
+                Permission::Trade => Denied::Trade,
+            })),
+            _ => Ok(self.identity),
+        }
+    }
+}
+
+/// The key that seals API credentials.
+fn key_encryption_key(config: &Config, folder: &Path) -> Result<Zeroizing<[u8; 32]>, SecretError> {
+    let is_hex = |line: &str| line.len() == 64 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let make = || {
+        let mut key = Zeroizing::new([0; 32]);
+        secret::fill(&mut *key)?;
+        Ok(Zeroizing::new(const_hex::encode(*key)))
+    };
+    let text = match &config.key_encryption_key {
+        Some(secret) => Zeroizing::new(secret.text().to_owned()),
+        None => secret::load_or_create(folder, "key_encryption_key", make, is_hex, "64 hex digits")?.0,
+    };
+    let mut key = Zeroizing::new([0; 32]);
+    const_hex::decode_to_slice(text.as_str(), &mut *key).map_err(|_| SecretError::Form {
+        path: folder.join("key_encryption_key"),
+        wanted: "64 hex digits",
+    })?;
+    Ok(key)
+}
+
+/// Reads `0x` and 40 hex digits of either case.
+pub fn parse_address(text: &str) -> Option<Address> {
+    let digits = text.strip_prefix("0x")?;
+    // The decoder would take a second prefix.
+    if digits.len() != 40 {
+        return None;
+    }
+    let mut address = Address::default();
+    const_hex::decode_to_slice(digits, &mut address).ok()?;
+    Some(address)
+}
+
+/// `0x` and 40 lower-case hex digits.
+pub fn address_text(address: &Address) -> String {
+    const_hex::encode_prefixed(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_in_text() {
+        let address = parse_address("0x2B5AD5c4795c026514f8317c7a215E218DcCD6cF").unwrap();
+        assert_eq!(address_text(&address), "0x2b5ad5c4795c026514f8317c7a215e218dccd6cf");
+        for wrong in [
+            "",
+            "0x",
+            "2B5AD5c4795c026514f8317c7a215E218DcCD6cF",
+            "0x2B5AD5c4795c026514f8317c7a215E218DcCD6c",
+            "0x2B5AD5c4795c026514f8317c7a215E218DcCD6cF0",
+            "0x0x5AD5c4795c026514f8317c7a215E218DcCD6cF",
+            "0X2B5AD5c4795c026514f8317c7a215E218DcCD6cF",
+            "0x2B5AD5c4795c026514f8317c7a215E218DcCD6cg",
+        ] {
+            assert_eq!(parse_address(wrong), None, "{wrong}");
+        }
+    }
+}

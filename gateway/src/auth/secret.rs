@@ -1,0 +1,178 @@
+//! Secrets of the deployment: random text, and the files that hold the ones made at first start.
+//!
+//! Files lie in a folder of mode 0700 and have mode 0600; one that others can read is refused, because whoever copied it
+//! that way may have shown it already.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Bits of the mode that let anyone but the owner in.
+const OTHERS: u32 = 0o077;
+
+/// The system gave no random bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("the system's random source failed: {0}")]
+pub struct RandomError(getrandom::Error);
+
+/// Why a secret could not be had. Names the file, never its content.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// Reading, writing or making the folder failed.
+    #[error("secret file {path}: {cause}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Others than the owner can read it.
+    #[error(
+        "secret file {path} has mode {mode:04o}, so others may have read it; replace it, or `chmod 600` it if nobody has"
+    )]
+    Exposed {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It holds something else than was written.
+    #[error("secret file {path} must hold one line of {wanted}")]
+    Form {
+        /// Which.
+        path: PathBuf,
+        /// What it should hold.
+        wanted: &'static str,
+    },
+    /// No randomness.
+    #[error(transparent)]
+    Random(#[from] RandomError),
+}
+
+/// Fills `bytes` from the system's cryptographic random source.
+pub fn fill(bytes: &mut [u8]) -> Result<(), RandomError> {
+    getrandom::fill(bytes).map_err(RandomError)
+}
+
+/// `len` characters of `[A-Za-z0-9]`, each equally likely: 64 of them hold 381 bits.
+pub fn random_text(len: usize) -> Result<Zeroizing<String>, RandomError> {
+    const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    // The largest multiple of 62 in a byte: what lies above would make the first letters likelier.
+    const FAIR: u8 = 248;
+    let mut text = Zeroizing::new(String::with_capacity(len));
+    let mut bytes = Zeroizing::new([0_u8; 64]);
+    while text.len() < len {
+        fill(&mut *bytes)?;
+        let letters = bytes
+            .iter()
+            .filter(|byte| **byte < FAIR)
+            .map(|byte| char::from(ALPHABET[usize::from(byte % 62)]));
+        for letter in letters.take(len - text.len()) {
+            text.push(letter);
+        }
+    }
+    Ok(text)
+}
+
+/// The secret in a file of `folder`, and whether it was made just now. `make` gives the first one; `is_good` says whether a
+/// line has the form described by `wanted`.
+pub fn load_or_create(
+    folder: &Path,
+    name: &str,
+    make: impl FnOnce() -> Result<Zeroizing<String>, RandomError>,
+    is_good: impl Fn(&str) -> bool,
+    wanted: &'static str,
+) -> Result<(Zeroizing<String>, bool), SecretError> {
+    let path = folder.join(name);
+    let io_error = |cause| SecretError::Io { path: path.clone(), cause };
+    match File::open(&path) {
+        Ok(file) => {
+            let mode = file.metadata().map_err(io_error)?.permissions().mode() & 0o7777;
+            if mode & OTHERS != 0 {
+                return Err(SecretError::Exposed { path, mode });
+            }
+            let text = Zeroizing::new(io::read_to_string(file).map_err(io_error)?);
+            let line = text.strip_suffix('\n').unwrap_or(&text);
+            if !is_good(line) {
+                return Err(SecretError::Form { path, wanted });
+            }
+            Ok((Zeroizing::new(line.to_owned()), false))
+        }
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            let secret = make()?;
+            write_new(folder, &path, &secret).map_err(io_error)?;
+            Ok((secret, true))
+        }
+        Err(cause) => Err(io_error(cause)),
+    }
+}
+
+/// Writes aside and renames, so that a crash leaves a whole file or none.
+fn write_new(folder: &Path, path: &Path, secret: &str) -> io::Result<()> {
+    create_folder(folder)?;
+    let aside = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    // The file may be a leftover with another mode.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(format!("{secret}\n").as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&aside, path)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Makes a folder that only the owner can enter; one that exists is left as it is.
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ringside-secret-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    }
+
+    fn load(folder: &Path) -> Result<(Zeroizing<String>, bool), SecretError> {
+        load_or_create(folder, "key", || random_text(64), |line| line.len() == 64, "64 characters")
+    }
+
+    #[test]
+    fn the_first_start_makes_it_and_the_second_reads_it() {
+        let folder = folder("first");
+        let (made, is_new) = load(&folder).unwrap();
+        assert!(is_new && made.len() == 64 && made.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        assert_eq!(std::fs::metadata(folder.join("key")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        let (read, is_new) = load(&folder).unwrap();
+        assert!(!is_new && read == made);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_or_that_was_cut_is_refused() {
+        let folder = folder("refused");
+        let secret = load(&folder).unwrap().0;
+        std::fs::set_permissions(folder.join("key"), Permissions::from_mode(0o640)).unwrap();
+        let error = load(&folder).unwrap_err().to_string();
+        assert!(error.contains("0640") && !error.contains(secret.as_str()), "{error}");
+        std::fs::set_permissions(folder.join("key"), Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(folder.join("key"), &secret[..10]).unwrap();
+        let error = load(&folder).unwrap_err().to_string();
+        assert!(error.contains("64 characters") && !error.contains(&secret[..10]), "{error}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn random_text_uses_the_whole_alphabet_and_does_not_repeat() {
+        let text = random_text(10_000).unwrap();
+        let letters: std::collections::BTreeSet<char> = text.chars().collect();
+        assert_eq!(letters.len(), 62);
+        assert_ne!(random_text(64).unwrap(), random_text(64).unwrap());
+        assert_eq!(random_text(0).unwrap().as_str(), "");
+    }
+}

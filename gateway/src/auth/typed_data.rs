@@ -1,0 +1,225 @@
+//! EIP-712 login: the typed data a wallet signs, and who signed it (`spot.md` 2.1).
+//!
+//! The only file that names the chain library's hash, recovery and wallet. Nonces and tokens are not its business.
+
+use ethers_core::types::{H256, Signature, U256};
+use ethers_core::utils::keccak256;
+use ethers_signers::{LocalWallet, Signer};
+use ringside_core::ids::Address;
+
+const DOMAIN_NAME: &str = "Exchange Login";
+const DOMAIN_VERSION: &str = "1";
+const DOMAIN_TYPE: &str = "EIP712Domain(string name,string version,uint256 chainId)";
+const LOGIN_TYPE: &str = "Login(address account,string nonce,uint256 expiresAt)";
+/// Half the order of secp256k1: a signature with a larger s has a twin with a smaller one, and only that one counts.
+const HALF_ORDER: [u64; 4] =
+    [0xDFE9_2F46_681B_20A0, 0x5D57_6E73_57A4_501D, 0xFFFF_FFFF_FFFF_FFFF, 0x7FFF_FFFF_FFFF_FFFF];
+
+/// A signature as a client sends it: r, s, v.
+pub type SignatureBytes = [u8; 65];
+
+/// What a wallet signs to log in.
+#[derive(Clone, Copy, Debug)]
+pub struct Login<'a> {
+    /// Chain named in the domain.
+    pub chain_id: u64,
+    /// Who logs in.
+    pub account: &'a Address,
+    /// The nonce's text.
+    pub nonce: &'a str,
+    /// UNIX seconds.
+    pub expires_at_s: i64,
+}
+
+impl Login<'_> {
+    /// Hash of the domain.
+    pub fn domain_separator(&self) -> [u8; 32] {
+        keccak256(words(&[
+            keccak256(DOMAIN_TYPE),
+            keccak256(DOMAIN_NAME),
+            keccak256(DOMAIN_VERSION),
+            word(&self.chain_id.to_be_bytes()),
+        ]))
+    }
+
+    /// Hash of the message.
+    pub fn struct_hash(&self) -> [u8; 32] {
+        keccak256(words(&[
+            keccak256(LOGIN_TYPE),
+            word(self.account),
+            keccak256(self.nonce),
+            word(&self.expires_at_s.to_be_bytes()),
+        ]))
+    }
+
+    /// What is signed.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut bytes = [0; 66];
+        bytes[..2].copy_from_slice(&[0x19, 0x01]);
+        bytes[2..34].copy_from_slice(&self.domain_separator());
+        bytes[34..].copy_from_slice(&self.struct_hash());
+        keccak256(bytes)
+    }
+
+    /// The typed data in the form that wallets take (`eth_signTypedData_v4`).
+    pub fn typed_data(&self) -> serde_json::Value {
+        serde_json::json!({
+            "types": {
+                "EIP712Domain": [
+                    { "name": "name", "type": "string" },
+                    { "name": "version", "type": "string" },
+                    { "name": "chainId", "type": "uint256" },
+                ],
+                "Login": [
+                    { "name": "account", "type": "address" },
+                    { "name": "nonce", "type": "string" },
+                    { "name": "expiresAt", "type": "uint256" },
+                ],
+            },
+            "primaryType": "Login",
+            "domain": { "name": DOMAIN_NAME, "version": DOMAIN_VERSION, "chainId": self.chain_id },
+            "message": {
+                "account": super::address_text(self.account),
+                "nonce": self.nonce,
+                "expiresAt": self.expires_at_s,
+            },
+        })
+    }
+
+    /// Whether `signature` is this login signed by its own account: v 27, 28, 0 or 1, s in the lower half.
+    pub fn is_signed_by_account(&self, signature: &SignatureBytes) -> bool {
+        let v = match signature[64] {
+            v @ (27 | 28) => v,
+            v @ (0 | 1) => v + 27,
+            _ => return false,
+        };
+        let signature = Signature {
+            r: U256::from_big_endian(&signature[..32]),
+            s: U256::from_big_endian(&signature[32..64]),
+            v: u64::from(v),
+        };
+        if signature.s > U256(HALF_ORDER) {
+            return false;
+        }
+        signature.recover(H256(self.digest())).is_ok_and(|signer| signer.0 == *self.account)
+    }
+
+    /// The client's half, for load clients and tests: signs with a raw secp256k1 key. `None` for a key that is no scalar.
+    pub fn sign(&self, key: &[u8; 32]) -> Option<SignatureBytes> {
+        let signature = LocalWallet::from_bytes(key).ok()?.sign_hash(H256(self.digest())).ok()?;
+        Some(signature.into())
+    }
+}
+
+/// The address of a raw secp256k1 key, for load clients and tests. `None` for a key that is no scalar.
+pub fn address_of_key(key: &[u8; 32]) -> Option<Address> {
+    Some(LocalWallet::from_bytes(key).ok()?.address().0)
+}
+
+/// Left-padded to 32 bytes.
+fn word(bytes: &[u8]) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[32 - bytes.len()..].copy_from_slice(bytes);
+    word
+}
+
+fn words(words: &[[u8; 32]]) -> Vec<u8> {
+    words.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::parse_address;
+
+    /// The vector of `spot.md` 2.1.
+    const NONCE: &str = "9f86d081884c7d659a2feaa0c55ad015";
+
+    fn key(last: u8) -> [u8; 32] {
+        word(&[last])
+    }
+
+    fn account() -> Address {
+        parse_address("0x2B5AD5c4795c026514f8317c7a215E218DcCD6cF").unwrap()
+    }
+
+    fn login(account: &Address) -> Login<'_> {
+        Login { chain_id: 31_337, account, nonce: NONCE, expires_at_s: 1_767_225_600 }
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        const_hex::encode_prefixed(bytes)
+    }
+
+    #[test]
+    fn the_vector_of_the_specification() {
+        let account = account();
+        let login = login(&account);
+        assert_eq!(address_of_key(&key(2)), Some(account));
+        let expected = [
+            (keccak256(LOGIN_TYPE), "0x18f74da20b3be512504b89a007151d6763a6538b492727ce264957c284a52fbc"),
+            (login.domain_separator(), "0xba950942bb4c1acc581fbaf069ff273a5c5e8c54c52af4d83d8db36824660d5e"),
+            (login.struct_hash(), "0x1f165622e195812dd41ac7892215d4081a99176c891762b143bcf0e75cc17d19"),
+            (login.digest(), "0xa546ed3caa888f0c1137a5a49c1bf0e45743014508c154b77f3f5b2568ab5bba"),
+        ];
+        for (hash, text) in expected {
+            assert_eq!(hex(&hash), text);
+        }
+        let signature = login.sign(&key(2)).unwrap();
+        assert_eq!(
+            hex(&signature),
+            "0x137b807a58702ef8bcdf02a36fbadad71fc1aa7cdf6f7bfadcdabcaf3ee86a362aa64c9bec8a4d5b49de711e874ebd187a2a165379bd747bf0cd7e48340aa1701b"
+        );
+        assert!(login.is_signed_by_account(&signature));
+    }
+
+    #[test]
+    fn the_typed_data_hashes_to_the_same_digest() {
+        use ethers_core::types::transaction::eip712::{Eip712, TypedData};
+        let account = account();
+        let typed: TypedData = serde_json::from_value(login(&account).typed_data()).unwrap();
+        assert_eq!(typed.encode_eip712().unwrap(), login(&account).digest());
+    }
+
+    #[test]
+    fn recovery_ids_are_27_28_0_and_1_and_s_must_be_low() {
+        let account = account();
+        let login = login(&account);
+        let good = login.sign(&key(2)).unwrap();
+        let with = |change: &dyn Fn(&mut SignatureBytes)| {
+            let mut signature = good;
+            change(&mut signature);
+            login.is_signed_by_account(&signature)
+        };
+        assert!(with(&|signature| signature[64] = 0), "v 27 is v 0");
+        for v in [1, 2, 26, 28, 29, 35, 255] {
+            assert!(!with(&|signature| signature[64] = v), "{v}");
+        }
+        // The high twin: n - s and the other v recover the same address.
+        let order = U256(HALF_ORDER) * 2 + 1;
+        let high: U256 = order - U256::from_big_endian(&good[32..64]);
+        assert!(!with(&|signature| {
+            high.to_big_endian(&mut signature[32..64]);
+            signature[64] = 28;
+        }));
+        for at in [0, 31, 32, 63] {
+            assert!(!with(&|signature| signature[at] ^= 1), "{at}");
+        }
+        assert!(!with(&|signature| signature[..64].fill(0)));
+        assert!(!with(&|signature| signature[..64].fill(0xff)));
+    }
+
+    #[test]
+    fn a_signature_holds_for_its_own_account_nonce_time_and_chain_only() {
+        let account = account();
+        let signature = login(&account).sign(&key(2)).unwrap();
+        let other = address_of_key(&key(3)).unwrap();
+        assert!(!login(&other).is_signed_by_account(&signature));
+        assert!(
+            !Login { nonce: "9f86d081884c7d659a2feaa0c55ad016", ..login(&account) }
+                .is_signed_by_account(&signature)
+        );
+        assert!(!Login { expires_at_s: 1_767_225_601, ..login(&account) }.is_signed_by_account(&signature));
+        assert!(!Login { chain_id: 1, ..login(&account) }.is_signed_by_account(&signature));
+    }
+}
