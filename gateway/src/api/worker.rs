@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::http::Edge;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port};
 use crate::view::{MarketReader, SharedViews};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct Shared {
     pub config: Arc<Config>,
     /// The wall clock.
     pub clock: Clock,
+    /// What judges requests before a handler sees them.
+    pub edge: Edge,
     /// Whether commands are taken.
     pub phase: Arc<EnginePhase>,
     /// Everything that can be read.
@@ -26,11 +29,11 @@ pub struct Shared {
 
 impl Shared {
     /// For `workers` threads, before recovery: views are empty and every port waits for its lane.
-    pub fn new(config: Arc<Config>, clock: Clock, workers: usize) -> Shared {
+    pub fn new(config: Arc<Config>, clock: Clock, edge: Edge, workers: usize) -> Shared {
         let phase = Arc::new(EnginePhase::new(Phase::Restarting));
         let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
         let (views, replays) = (Arc::default(), Replays::default());
-        Shared { config, clock, phase, views, ports, replays }
+        Shared { config, clock, edge, phase, views, ports, replays }
     }
 }
 

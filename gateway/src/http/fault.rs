@@ -130,7 +130,7 @@ impl Fault {
             Fault::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, -1003, ""),
             Fault::TooManyOrders { .. } => (StatusCode::TOO_MANY_REQUESTS, -1015, ""),
             Fault::NotFound | Fault::MethodNotAllowed => {
-                (StatusCode::NOT_FOUND, -5000, "Path or method not found.")
+                (StatusCode::NOT_FOUND, -5000, "Path %s, Method %s is invalid")
             }
             Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, -1020, "This operation is not supported."),
             Fault::BodyTimeout | Fault::Timeout => (
@@ -158,6 +158,7 @@ impl Fault {
             Fault::TooManyOrders { limit, window_s, retry_after_s } => error.with_retry_after(retry_after_s).with_text(
                 format!("Too many new orders; current limit is {limit} orders per {window_s} SECOND."),
             ),
+            // The text of NotFound and MethodNotAllowed is filled in where path and method are known.
             _ => error,
         }
     }

@@ -5,3 +5,35 @@ pub mod limits;
 pub mod order_rate;
 pub mod response;
 pub mod router;
+pub mod server;
+pub mod service;
+pub mod stream;
+pub mod watch;
+
+use crate::auth::Auth;
+use crate::config::Config;
+use limits::Limits;
+use order_rate::OrderRates;
+use router::Router;
+use tokio_util::sync::CancellationToken;
+
+/// What all workers share to judge requests before a handler sees them.
+pub struct Edge {
+    /// Who callers are.
+    pub auth: Auth,
+    /// Weight per address, bans.
+    pub limits: Limits,
+    /// Orders per account.
+    pub order_rates: OrderRates,
+    /// Path and method to row.
+    pub router: Router,
+    /// Cancelled when the process is to stop: long-lived connections then end on their own.
+    pub shutdown: CancellationToken,
+}
+
+impl Edge {
+    /// The edge of a deployment.
+    pub fn new(config: &Config, auth: Auth, router: Router, shutdown: CancellationToken) -> Edge {
+        Edge { auth, limits: Limits::new(config), order_rates: OrderRates::new(config), router, shutdown }
+    }
+}

@@ -1,0 +1,269 @@
+//! Sockets: one thread accepts and deals connections out in turn; each worker thread serves its own on a single-threaded
+//! runtime, so nothing of a request ever changes threads.
+//!
+//! Shutdown: the listener closes, connections finish the request they are in and close, what is left after a while is cut.
+//! A panic in a request ends its connection only. What a request means is `service.rs`.
+
+use super::service::{Connection, respond};
+use super::stream::{Place, Stream};
+use super::watch::{Asked, Watchdog};
+use crate::api::worker::{Shared, Worker};
+use crate::config::Config;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::task::Poll;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::LocalSet;
+use tokio_util::sync::CancellationToken;
+
+/// Connections that may wait in the listener for the acceptor.
+const BACKLOG: i32 = 1_024;
+/// How long the acceptor rests after the system refused it a connection, such as for want of file descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// Most headers of a request.
+const HEADERS_MAX: usize = 64;
+
+/// Makes the context of one worker. Runs on the worker's own thread, inside its runtime, so it may spawn local tasks.
+pub type MakeWorker = Box<dyn FnOnce() -> Worker + Send>;
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shutdown: CancellationToken,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A connection on its way from the acceptor to a worker.
+struct Accepted {
+    stream: std::net::TcpStream,
+    peer: SocketAddr,
+    place: Place,
+}
+
+impl Server {
+    /// Listens, and starts a thread for each worker and one that accepts. Ends when `shared.edge.shutdown` is cancelled.
+    pub fn start(shared: Arc<Shared>, workers: Vec<MakeWorker>) -> io::Result<Server> {
+        let listener = listen(shared.config.listen)?;
+        let address = listener.local_addr()?;
+        let shutdown = shared.edge.shutdown.clone();
+        let mut threads = Vec::with_capacity(workers.len() + 1);
+        let mut senders = Vec::with_capacity(workers.len());
+        for (index, make) in workers.into_iter().enumerate() {
+            let (sender, receiver) = unbounded_channel();
+            senders.push(sender);
+            let shutdown = shutdown.clone();
+            let main = move || serve_all(make, receiver, shutdown);
+            threads.push(spawn(format!("http-{index}"), main)?);
+        }
+        let accepting = shutdown.clone();
+        let main = move || async move {
+            let accept = accept_all(listener, &shared, &senders);
+            if let Some(Err(error)) = accepting.run_until_cancelled(accept).await {
+                tracing::error!(%error, "the listener failed; no connection is accepted any more");
+            }
+        };
+        threads.push(spawn("http-accept".to_owned(), main)?);
+        Ok(Server { address, shutdown, threads })
+    }
+
+    /// Where it listens; the port that was chosen where the configuration says 0.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Asks it to stop; [`Server::join`] waits for that.
+    pub fn stop(&self) {
+        self.shutdown.cancel();
+    }
+
+    /// Waits until all threads have ended. A thread that panicked is an error.
+    pub fn join(self) -> Result<(), String> {
+        let mut failed = Vec::new();
+        for thread in self.threads {
+            let name = thread.thread().name().unwrap_or("?").to_owned();
+            if thread.join().is_err() {
+                failed.push(name);
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(format!("threads panicked: {}", failed.join(", "))) }
+    }
+}
+
+/// Cancels `shutdown` at SIGTERM or SIGINT; a second one ends the process at once.
+pub fn shutdown_on_signals(shutdown: CancellationToken) -> io::Result<()> {
+    spawn("signals".to_owned(), move || async move {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut terminate), Ok(mut interrupt)) =
+            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        else {
+            tracing::error!("signals cannot be watched; only kill -9 ends this process");
+            return;
+        };
+        for is_first in [true, false] {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if !is_first {
+                // 128 + SIGINT, as a shell shows an interrupted program.
+                std::process::exit(130);
+            }
+            tracing::info!("stopping; a second signal ends the process at once");
+            shutdown.cancel();
+        }
+    })
+    .map(drop)
+}
+
+/// A thread with a single-threaded runtime.
+fn spawn<F: Future<Output = ()>>(
+    name: String,
+    main: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name(name).spawn(move || LocalSet::new().block_on(&runtime, main()))
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
+    // A restart need not wait for the connections of the process before to be forgotten.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Accepts for ever; an error means that the listener is gone.
+async fn accept_all(
+    listener: TcpListener,
+    shared: &Shared,
+    workers: &[UnboundedSender<Accepted>],
+) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let config = &shared.config;
+    let open = Arc::new(AtomicUsize::new(0));
+    let mut turn = workers.iter().cycle();
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // The connection died in the queue, or the process is short of descriptors or memory: both pass.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_REST).await;
+                continue;
+            }
+        };
+        let client = shared.edge.limits.client(peer.ip(), shared.clock.now_ms());
+        let Some(place) = Place::take(client, config.max_connections_per_ip, &open, config.max_connections)
+        else {
+            tracing::debug!(%peer, "too many connections");
+            continue;
+        };
+        // A socket that fails here has been closed by its client.
+        let Ok(stream) = stream.set_nodelay(true).and_then(|()| stream.into_std()) else { continue };
+        if let Some(worker) = turn.next() {
+            // The receiver goes only at shutdown, and then the connection may go too.
+            let _ = worker.send(Accepted { stream, peer, place });
+        }
+    }
+}
+
+/// One worker thread.
+async fn serve_all(make: MakeWorker, mut accepted: UnboundedReceiver<Accepted>, shutdown: CancellationToken) {
+    let worker = Rc::new(make());
+    let config = worker.config.clone();
+    let watchdog = Watchdog::new(&config);
+    let mut sweeps = tokio::time::interval(watchdog.period());
+    sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let http = builder(&config);
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => break,
+            Some(connection) = accepted.recv() => serve(connection, &http, worker.clone(), &watchdog),
+            _ = sweeps.tick() => watchdog.sweep(),
+        }
+    }
+    drop(accepted);
+    watchdog.ask_all(Asked::Drain);
+    let drained = async {
+        while !watchdog.is_empty() {
+            sweeps.tick().await;
+            watchdog.sweep();
+        }
+    };
+    if tokio::time::timeout(config.shutdown_timeout, drained).await.is_err() {
+        tracing::warn!(connections = watchdog.len(), "cut at shutdown");
+    }
+}
+
+fn builder(config: &Config) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    // Heads that take too long are cut by the watchdog (`watch.rs` says why), so the library's own clock is off.
+    http.header_read_timeout(None);
+    http.max_buf_size(config.header_len_max.len());
+    http.max_headers(HEADERS_MAX);
+    http.pipeline_flush(true);
+    http
+}
+
+/// Starts to serve a connection.
+fn serve(accepted: Accepted, http: &http1::Builder, worker: Rc<Worker>, watchdog: &Rc<Watchdog>) {
+    let Accepted { stream, peer, place } = accepted;
+    let tcp = match TcpStream::from_std(stream) {
+        Ok(tcp) => tcp,
+        Err(error) => return tracing::warn!(%error, "a connection could not be registered"),
+    };
+    let watched = watchdog.watch();
+    let watch = watched.entry.watch.clone();
+    let peer = peer.ip();
+    let is_proxy = worker.config.trusted_proxies.iter().any(|proxy| proxy.contains(peer));
+    let client = place.client().clone();
+    let connection = Rc::new(Connection {
+        worker,
+        peer,
+        client,
+        watch: watch.clone(),
+        is_proxy,
+        remembered: RefCell::default(),
+    });
+    let service = service_fn(move |request| {
+        let connection = connection.clone();
+        async move { Ok::<_, Infallible>(respond(connection, request).await) }
+    });
+    let http = http.serve_connection(Stream::new(tcp, watch, place), service).with_upgrades();
+    tokio::task::spawn_local(async move {
+        let mut http = pin!(http);
+        let mut is_draining = false;
+        let served = poll_fn(|context| match watched.entry.asked(context.waker()) {
+            Asked::Close => Poll::Ready(None),
+            Asked::Drain if !is_draining => {
+                is_draining = true;
+                http.as_mut().graceful_shutdown();
+                http.as_mut().poll(context).map(Some)
+            }
+            Asked::Drain | Asked::Nothing => http.as_mut().poll(context).map(Some),
+        });
+        match served.await {
+            Some(Ok(())) => {}
+            // Broken heads, resets, half requests: the client's affair.
+            Some(Err(error)) => tracing::debug!(%peer, %error, "connection ended"),
+            None => tracing::debug!(%peer, "connection timed out"),
+        }
+    });
+}

@@ -1,0 +1,319 @@
+//! One request from its head to its answer: limits, router, body, credential, order rate, handler, headers, in this order.
+//!
+//! Sockets and time limits belong to `server.rs` and `watch.rs`; what a refusal says to `fault.rs`.
+
+use super::fault::Fault;
+use super::limits::Client;
+use super::order_rate::Counted;
+use super::response::Response;
+use super::router::Match;
+use super::watch::Watch;
+use crate::api::{Answer, Call, Dialect, Error, Handler, OrderCount, Route, Weight, Worker};
+use crate::auth::Recognized;
+use bytes::{Bytes, BytesMut};
+use http_body_util::Full;
+use hyper::body::{Body, Incoming};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue, UPGRADE};
+use hyper::http::request::Parts;
+use hyper::{Request, StatusCode};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+const USED_WEIGHT: [HeaderName; 2] =
+    [HeaderName::from_static("x-ex-used-weight-1m"), HeaderName::from_static("x-mbx-used-weight-1m")];
+const ORDER_COUNT_10S: [HeaderName; 2] =
+    [HeaderName::from_static("x-ex-order-count-10s"), HeaderName::from_static("x-mbx-order-count-10s")];
+const ORDER_COUNT_1M: [HeaderName; 2] =
+    [HeaderName::from_static("x-ex-order-count-1m"), HeaderName::from_static("x-mbx-order-count-1m")];
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Most bytes of a body too large that are read and thrown away, so that the client gets to read the refusal.
+const DRAIN_LEN_MAX: usize = 1 << 20;
+
+/// What the requests of one connection share.
+pub struct Connection {
+    /// The worker's context.
+    pub worker: Rc<Worker>,
+    /// Address of the peer.
+    pub peer: IpAddr,
+    /// Its limits.
+    pub client: Arc<Client>,
+    /// Its time limits.
+    pub watch: Arc<Watch>,
+    /// Whether the peer is a proxy whose word on the client's address counts.
+    pub is_proxy: bool,
+    /// The credential it last showed.
+    pub remembered: RefCell<Option<Recognized>>,
+}
+
+/// What was charged, to be shown or given back.
+struct Charged {
+    weight: u32,
+    used: u32,
+    orders: Option<(u32, OrderCount, Counted)>,
+    client: Arc<Client>,
+    dialect: Dialect,
+    now_ms: i64,
+}
+
+/// Answers a request. Never fails: every refusal is an answer.
+pub async fn respond(
+    connection: Rc<Connection>,
+    mut request: Request<Incoming>,
+) -> hyper::Response<Full<Bytes>> {
+    connection.watch.begin_request();
+    let upgrade = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
+    let (head, body) = request.into_parts();
+    let is_counted = {
+        let path = head.uri.path();
+        path.starts_with("/api/") || path.starts_with("/fapi/")
+    };
+    let worker = &connection.worker;
+    let now_ms = worker.clock.now_ms();
+    let (ip, client) = connection.client_of(&head.headers, now_ms);
+    let found = worker.shared.edge.router.find(&head.method, head.uri.path());
+    let (weight, dialect) = match &found {
+        Match::Route(route, _) => (weight_of(route, head.uri.query()), route.dialect),
+        Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => (1, *dialect),
+    };
+    let charge = worker.shared.edge.limits.charge(&client, weight, now_ms);
+    let mut charged = Charged { weight, used: charge.used, orders: None, client, dialect, now_ms };
+    let answer = match (charge.refusal, found) {
+        (Some(fault), _) => {
+            if let Fault::Banned { .. } = fault {
+                tracing::debug!(%ip, "refused: banned");
+            }
+            Err(fault.error(dialect))
+        }
+        (None, Match::NotFound(_)) => Err(no_route(Fault::NotFound, dialect, &head)),
+        (None, Match::MethodNotAllowed(allow, _)) => {
+            let refusal: Response = no_route(Fault::MethodNotAllowed, dialect, &head).into();
+            let allow = HeaderValue::from_str(allow).unwrap_or(HeaderValue::from_static(""));
+            Ok(refusal.with_header(ALLOW, allow))
+        }
+        (None, Match::Route(route, path_params)) => {
+            let call = Call {
+                route,
+                worker: worker.clone(),
+                head,
+                body: Bytes::new(),
+                identity: None,
+                ip,
+                now_ms,
+                path_params,
+                upgrade: Cell::new(upgrade),
+            };
+            connection.call(call, body, &mut charged).await
+        }
+    };
+    let answer = finish(worker, answer, charged, is_counted);
+    connection.watch.end_request();
+    answer
+}
+
+impl Connection {
+    /// Body, credential, order rate, handler.
+    async fn call(&self, mut call: Call, body: Incoming, charged: &mut Charged) -> Answer {
+        let route = call.route;
+        let refused = |fault: Fault| fault.error(route.dialect);
+        let body_len_max = self.worker.config.body_len_max.len();
+        call.body = read_body(body, body_len_max, &call.head.headers, &self.watch).await.map_err(refused)?;
+        if let Some(precondition) = route.precondition {
+            precondition(&self.worker.config)?;
+        }
+        // The time that a body took does not count against the handler; signatures are judged by when all was read.
+        self.watch.begin_request();
+        call.now_ms = self.worker.clock.now_ms();
+        let edge = &self.worker.shared.edge;
+        call.identity = edge
+            .auth
+            .check(
+                route.auth,
+                &call.head.headers,
+                call.ip,
+                call.now_ms / 1_000,
+                &mut self.remembered.borrow_mut(),
+            )
+            .map_err(refused)?;
+        if route.orders != OrderCount::NONE
+            && let Some(identity) = &call.identity
+        {
+            let counted = edge
+                .order_rates
+                .count(identity.account, route.dialect, route.orders, call.now_ms)
+                .map_err(refused)?;
+            charged.orders = Some((identity.account, route.orders, counted));
+            charged.now_ms = call.now_ms;
+        }
+        match route.handler {
+            Handler::Now(handle) => handle(&call),
+            Handler::Later(handle) => {
+                let mut answer = handle(call);
+                poll_fn(|context| match answer.as_mut().poll(context) {
+                    Poll::Pending if self.watch.is_expired() => Poll::Ready(Err(refused(Fault::Timeout))),
+                    polled => polled,
+                })
+                .await
+            }
+        }
+    }
+
+    /// The address that is charged, and its limits: the peer's, or what a trusted proxy says.
+    fn client_of(&self, headers: &HeaderMap, now_ms: i64) -> (IpAddr, Arc<Client>) {
+        if self.is_proxy {
+            let trusted = &self.worker.config.trusted_proxies;
+            let mut hops = headers
+                .get_all(FORWARDED_FOR)
+                .iter()
+                .rev()
+                .filter_map(|value| value.to_str().ok())
+                .flat_map(|value| value.rsplit(',').map(str::trim));
+            // From the nearest hop outwards: the first that is no proxy of ours. Whatever stands before it, anyone may have
+            // written. A hop that is no address ends the chain: the proxy before it is charged.
+            let client = hops
+                .by_ref()
+                .map_while(|hop| hop.parse::<IpAddr>().ok())
+                .find(|ip| !trusted.iter().any(|proxy| proxy.contains(*ip)));
+            if let Some(ip) = client {
+                return (ip, self.worker.shared.edge.limits.client(ip, now_ms));
+            }
+        }
+        (self.peer, self.client.clone())
+    }
+}
+
+/// 404 and 405; the `/fapi` dialect names path and method.
+fn no_route(fault: Fault, dialect: Dialect, head: &Parts) -> Error {
+    let error = fault.error(dialect);
+    match dialect {
+        Dialect::Spot => error,
+        Dialect::Fapi => {
+            error.with_text(format!("Path {}, Method {} is invalid", head.uri.path(), head.method))
+        }
+    }
+}
+
+fn weight_of(route: &Route, query: Option<&str>) -> u32 {
+    match route.weight {
+        Weight::Fixed(weight) => weight,
+        Weight::ByQuery(weight) => weight(crate::api::Query(query.unwrap_or(""))),
+    }
+}
+
+/// The whole body; [`Fault::BodyTooLarge`] above `len_max`, [`Fault::BodyTimeout`] if it does not come.
+async fn read_body(
+    mut body: Incoming,
+    len_max: usize,
+    headers: &HeaderMap,
+    watch: &Watch,
+) -> Result<Bytes, Fault> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > len_max && (announced > DRAIN_LEN_MAX || headers.contains_key(EXPECT)) {
+        return Err(Fault::BodyTooLarge);
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    let mut len = 0;
+    loop {
+        let frame = poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
+            Poll::Pending if watch.is_expired() => Poll::Ready(Some(Err(None))),
+            polled => polled.map(|frame| frame.map(|frame| frame.map_err(Some))),
+        });
+        let data = match frame.await {
+            None => break,
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+            // Late, or the client broke off and nobody reads this.
+            Some(Err(_)) => return Err(Fault::BodyTimeout),
+        };
+        len += data.len();
+        if len > DRAIN_LEN_MAX.max(len_max) {
+            return Err(Fault::BodyTooLarge);
+        }
+        if len > len_max {
+            rest.clear();
+        } else if first.is_empty() {
+            // Most bodies come in one piece, which is passed on as it is.
+            first = data;
+        } else {
+            rest.extend_from_slice(&data);
+        }
+        if body.is_end_stream() {
+            break;
+        }
+    }
+    match len {
+        _ if len > len_max => Err(Fault::BodyTooLarge),
+        _ if rest.is_empty() => Ok(first),
+        _ => Ok([first, rest.freeze()].concat().into()),
+    }
+}
+
+/// The answer on the wire.
+fn finish(
+    worker: &Worker,
+    answer: Answer,
+    charged: Charged,
+    is_counted: bool,
+) -> hyper::Response<Full<Bytes>> {
+    let mut used = charged.used;
+    let answer = answer.unwrap_or_else(|error| {
+        if error.status == StatusCode::SERVICE_UNAVAILABLE && !is_outcome_unknown(&error) {
+            used = used.saturating_sub(charged.weight);
+            give_back(worker, &charged);
+        }
+        if error.status.is_server_error() {
+            tracing::debug!(status = error.status.as_u16(), error = %error.text, "answered");
+        }
+        error.into()
+    });
+    let mut response = hyper::Response::new(Full::new(answer.body));
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    headers.reserve(4 + answer.headers.len());
+    headers.insert(CONTENT_TYPE, answer.content_type);
+    if is_counted {
+        put_both(headers, USED_WEIGHT, used);
+        if let Some((_, _, counted)) = charged.orders
+            && charged.dialect == Dialect::Fapi
+            && answer.status == StatusCode::OK
+        {
+            put_both(headers, ORDER_COUNT_10S, counted.ten_seconds);
+            put_both(headers, ORDER_COUNT_1M, counted.minute);
+        }
+    }
+    for (name, value) in answer.headers {
+        headers.append(name, value);
+    }
+    if matches!(answer.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+        // What remains of the body must not be taken for the next request.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// A 503 of kind A says that the outcome is unknown; the request counts then (`perpetual.md` 3 and 4).
+fn is_outcome_unknown(error: &Error) -> bool {
+    error.code == -1000
+}
+
+fn give_back(worker: &Worker, charged: &Charged) {
+    worker.shared.edge.limits.give_back(&charged.client, charged.weight, charged.now_ms);
+    if let Some((account, orders, _)) = charged.orders {
+        worker.shared.edge.order_rates.give_back(account, charged.dialect, orders, charged.now_ms);
+    }
+}
+
+fn put_both(headers: &mut HeaderMap, names: [HeaderName; 2], number: u32) {
+    let value = HeaderValue::from(number);
+    let [name, alias] = names;
+    headers.insert(name, value.clone());
+    headers.insert(alias, value);
+}

@@ -1,0 +1,128 @@
+//! The bytes of one connection: a TCP stream that tells its watch when something arrives, and holds its place under the caps.
+
+use super::limits::Client;
+use super::watch::Watch;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use tokio::net::TcpStream;
+
+/// A connection's stream. It goes with the connection also through an upgrade, and so does its place.
+#[derive(Debug)]
+pub struct Stream {
+    tcp: TokioIo<TcpStream>,
+    watch: Arc<Watch>,
+    _place: Place,
+}
+
+impl Stream {
+    /// A stream of an accepted connection.
+    pub fn new(tcp: TcpStream, watch: Arc<Watch>, place: Place) -> Stream {
+        Stream { tcp: TokioIo::new(tcp), watch, _place: place }
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.tcp).poll_read(context, buffer);
+        if matches!(read, Poll::Ready(Ok(()))) {
+            self.watch.received();
+        }
+        read
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write_vectored(context, slices)
+    }
+}
+
+/// A connection's place under the caps of its address and of the process; dropping it makes room.
+#[derive(Debug)]
+pub struct Place {
+    client: Arc<Client>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Place {
+    /// A place, if both caps allow one.
+    pub fn take(
+        client: Arc<Client>,
+        max_of_client: usize,
+        open: &Arc<AtomicUsize>,
+        max: usize,
+    ) -> Option<Place> {
+        // Only the acceptor adds, so the look and the addition cannot be split by another addition.
+        if open.load(Ordering::Relaxed) >= max || !client.connect(max_of_client) {
+            return None;
+        }
+        open.fetch_add(1, Ordering::Relaxed);
+        Some(Place { client, open: open.clone() })
+    }
+
+    /// Whose.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.client.disconnect();
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_bounded_twice_and_given_back() {
+        let open = Arc::new(AtomicUsize::new(0));
+        let clients: Vec<Arc<Client>> = (0..3).map(|_| Arc::default()).collect();
+        let take = |n: usize| Place::take(clients[n].clone(), 2, &open, 3);
+        let first = take(0);
+        let _second = take(0);
+        assert!(first.is_some() && take(0).is_none(), "two of one address");
+        let _third = take(1);
+        assert!(take(2).is_none(), "three in all");
+        assert!(take(0).is_none());
+        drop(first);
+        assert!(take(2).is_some());
+        assert_eq!(open.load(Ordering::Relaxed), 2);
+    }
+}
