@@ -295,7 +295,7 @@ body! {
         pub maker_fee: FeeRate,
         /// Fee of the arriving side.
         pub taker_fee: FeeRate,
-        /// Most open orders of one account.
+        /// Most open orders of one account, > 0.
         pub max_open_orders: u32,
         /// A [`MarketKind`].
         pub kind: u8,

@@ -7,8 +7,8 @@
 //!    the order of the command. Cancel-all and delisting give one per order ended, in ascending order id.
 //! 3. [`Depth`] of each level touched, in the order of the mutations.
 //! 4. [`Balances`] of each account of which a value differs from before the command: the acting account, then the
-//!    others in the order they were first touched, then the fee account. Each comes once (for cancel-all: once per
-//!    market, in the order of the orders ended).
+//!    others in the order they were first touched, then the fee account. Each comes once. Cancel-all tells the account
+//!    once per market, in the order of the orders ended, each judged against before its first order there ended.
 //! 5. Facts: [`AssetCreated`] (base, then quote), [`Market`], [`AccountCreated`], [`Credited`], [`StateHash`].
 //! 6. [`Done`].
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic [8] "ringside" | format u32 | engine version u32 | length of the state u64 | hash of the state [16]
-//! checkpoint: 1 and its sequence u64 and hash [16], or 0 and as many zeros | state
+//! checkpoint: 1 and its sequence u64 and hash [16], or 0 and as many zeros | hash of all that [16] | state
 //! ```
 
 use crate::account::{Accounts, Asset, Balance, Balances};
@@ -21,7 +21,9 @@ use crate::time::EngineTime;
 
 const MAGIC: [u8; 8] = *b"ringside";
 const FORMAT: u32 = 1;
-const HEADER_LEN: usize = 8 + 4 + 4 + 8 + 16 + 1 + 8 + 16;
+/// Bytes of the header before its own hash.
+const JUDGED_LEN: usize = 8 + 4 + 4 + 8 + 16 + 1 + 8 + 16;
+const HEADER_LEN: usize = JUDGED_LEN + 16;
 
 /// Why bytes are no snapshot that this version can use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +68,7 @@ impl Engine {
         header.push(u8::from(self.checkpoint.is_some()));
         header.extend_from_slice(&sequence.to_le_bytes());
         header.extend_from_slice(&checkpoint);
+        header.extend_from_slice(&hash(&header));
         out[start..start + HEADER_LEN].copy_from_slice(&header);
     }
 
@@ -88,6 +91,9 @@ impl Engine {
         let digest: [u8; 16] = header.array()?;
         let has_checkpoint = header.u8()?;
         let checkpoint = (header.u64()?, header.array()?);
+        if header.array()? != hash(&bytes[..JUDGED_LEN]) {
+            return Err(SnapshotError::Damaged);
+        }
         let state = &bytes[HEADER_LEN..];
         if state.len() as u64 != expected {
             return Err(SnapshotError::WrongLength { expected, found: state.len() as u64 });

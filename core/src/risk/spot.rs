@@ -44,6 +44,8 @@ pub(crate) struct Traded {
     taker_fees: Amount,
     /// Fees of the resting orders, in what they receive.
     maker_fees: Amount,
+    /// What of `base` or `quote` was paid at the fill already.
+    paid_ahead: Amount,
 }
 
 /// What a resting order of `quantity` freezes.
@@ -64,6 +66,18 @@ fn base_fee(quantity: Quantity, rate: FeeRate) -> Amount {
 }
 
 impl<S: Sink> Spot<'_, '_, S> {
+    /// An account that trades with itself pays before it receives: for a moment it would otherwise own more than there
+    /// is of an asset, which may leave the range of an amount.
+    #[cold]
+    fn pay_ahead(&mut self, taker: &Taker, base: Amount, quote: Amount) {
+        let (asset, amount) = match taker.side {
+            Side::Buy => (self.rules.quote, quote),
+            Side::Sell => (self.rules.base, base),
+        };
+        self.balances.get_mut(taker.account, asset).pay(amount);
+        self.traded.paid_ahead += amount;
+    }
+
     /// Notes what an account holds before the command changes it.
     #[inline]
     fn note(&mut self, account: AccountId) {
@@ -97,6 +111,9 @@ impl<S: Sink> Settlement for Spot<'_, '_, S> {
         let maker_rate = maker.traits.maker_fee();
         let taker_rate = self.rules.taker_fee;
         self.note(maker.account);
+        if maker.account == taker.account {
+            self.pay_ahead(taker, base, quote);
+        }
         let (maker_fee, taker_fee) = match taker.side {
             Side::Buy => {
                 let fees = (fee(quote, maker_rate), base_fee(fill.quantity, taker_rate));
@@ -204,7 +221,7 @@ impl<S: Sink> Risk for Spot<'_, '_, S> {
             self.balances.get_mut(order.account, receives).receive(received - traded.taker_fees);
         }
         let payer = self.balances.get_mut(order.account, pays);
-        payer.pay(paid);
+        payer.pay(paid - traded.paid_ahead);
         payer.freeze(reserve(order.side, order.price, resting));
         if traded.taker_fees != 0 || traded.maker_fees != 0 {
             self.note(FEE_ACCOUNT);
