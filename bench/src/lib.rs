@@ -8,6 +8,7 @@ pub mod data;
 pub mod floor;
 pub mod load;
 pub mod op;
+pub mod replay;
 pub mod report;
 pub mod variant;
 pub mod workload;

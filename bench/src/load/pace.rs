@@ -1,8 +1,12 @@
 //! When requests are due, so that a slow answer delays no later request's clock: latency is counted from when a
 //! request was due, not from when the client got round to sending it (coordinated omission).
 
+use std::io;
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// A rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +50,59 @@ impl Rate {
     }
 }
 
+/// Wakes at a moment, to some microseconds: the runtime's own timer knows only milliseconds. A thread sleeps until
+/// shortly before, the rest is spent yielding to other tasks.
+pub struct Alarm {
+    sleeper: Sender<Instant>,
+    rung: Arc<Notify>,
+}
+
+/// Sleeping threads wake up to this much late.
+const SLACK: Duration = Duration::from_micros(120);
+
+impl Alarm {
+    /// Starts the sleeping thread; it ends with the alarm.
+    pub fn new() -> io::Result<Alarm> {
+        let (sleeper, moments) = channel::<Instant>();
+        let rung = Arc::new(Notify::new());
+        let bell = Arc::clone(&rung);
+        std::thread::Builder::new().name("alarm".to_string()).spawn(move || {
+            // A later request takes the place of an earlier one.
+            let mut next: Option<Instant> = None;
+            loop {
+                let asked = match next {
+                    None => moments.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                    Some(moment) => moments.recv_timeout(moment.saturating_duration_since(Instant::now())),
+                };
+                match asked {
+                    Ok(moment) => next = Some(moment),
+                    Err(RecvTimeoutError::Timeout) => {
+                        next = None;
+                        bell.notify_one();
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        })?;
+        Ok(Alarm { sleeper, rung })
+    }
+
+    /// Waits until `moment`. Dropped before, it may ring once for nothing, which costs the next wait a turn.
+    pub async fn at(&self, moment: Instant) {
+        while let Some(rest) = moment.checked_duration_since(Instant::now()) {
+            if rest > 2 * SLACK {
+                // The thread lives as long as the sender.
+                let _ = self.sleeper.send(moment - SLACK);
+                self.rung.notified().await;
+            } else if rest.is_zero() {
+                return;
+            } else {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +116,26 @@ mod tests {
         for text in ["", "x", "-1", "0", "nanx", "fast"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn alarms_ring_on_time() {
+        let alarm = Alarm::new().expect("a thread");
+        for wait in [Duration::ZERO, Duration::from_micros(90), Duration::from_millis(3)] {
+            let moment = Instant::now() + wait;
+            alarm.at(moment).await;
+            assert!(Instant::now() >= moment);
+        }
+        // A wait that is given up must not make the next one return early.
+        let late = Instant::now() + Duration::from_millis(4);
+        tokio::select! {
+            biased;
+            () = alarm.at(late) => {}
+            () = tokio::task::yield_now() => {}
+        }
+        let later = late + Duration::from_millis(2);
+        alarm.at(later).await;
+        assert!(Instant::now() >= later);
     }
 
     #[test]

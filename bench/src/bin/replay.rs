@@ -1,0 +1,281 @@
+//! Starts the exchange, replays a recorded session through its public API, kills it on the way, and compares every
+//! fill, order, balance and book with the recorded ones. Ends with an error, and prints no figure, if anything differs.
+#![allow(clippy::print_stdout)]
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, ValueEnum};
+use ringside_bench::data::script::Script;
+use ringside_bench::data::{aapl, flow, sse};
+use ringside_bench::load::pace::Rate;
+use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::replay::audit::Audited;
+use ringside_bench::replay::cast::Cast;
+use ringside_bench::replay::run::{Options, Outcome, Run};
+use ringside_bench::replay::stage::Stage;
+use ringside_bench::report::{self, ForeignLoad, Unit};
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Which session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Session {
+    /// Shanghai Stock Exchange, 600519, one morning.
+    Sse,
+    /// NASDAQ, AAPL, one hour.
+    Aapl,
+    /// The public engine benchmark's flow.
+    Flow,
+}
+
+/// Replays a recorded session through the exchange and checks everything that comes back.
+#[derive(Parser)]
+struct Arguments {
+    /// Which session.
+    #[arg(value_enum, default_value_t = Session::Sse)]
+    session: Session,
+    /// Scenario of the flow benchmark: normal, static or flash-crash.
+    #[arg(long, default_value = "normal")]
+    scenario: String,
+    /// max, recorded, 60x (sixty times the recorded speed), or requests per second.
+    #[arg(long, default_value = "max")]
+    rate: Rate,
+    /// Only so many requests from the start.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// Connections that carry orders.
+    #[arg(long, default_value_t = 32)]
+    connections: usize,
+    /// Connections that carry reads.
+    #[arg(long, default_value_t = 2)]
+    readers: usize,
+    /// Accounts at least; more are made where open orders need them.
+    #[arg(long, default_value_t = 100)]
+    accounts: u32,
+    /// Requests considered at once.
+    #[arg(long, default_value_t = 256)]
+    window: usize,
+    /// Books compared on the way, the exchange's own where the session has them.
+    #[arg(long, default_value_t = 200)]
+    checkpoints: usize,
+    /// Do not kill the exchange in the middle.
+    #[arg(long)]
+    no_kill: bool,
+    /// What a reply waits for: durable or written.
+    #[arg(long, default_value = "durable")]
+    acknowledge: String,
+    /// Seed of the wallets.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The server program, if not `ringside` beside this one.
+    #[arg(long)]
+    server: Option<PathBuf>,
+    /// A further setting of the server, key=value; may be given again.
+    #[arg(long = "set")]
+    settings: Vec<String>,
+    /// Folder for the server's data, if not the temporary one.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Folder for the latency report.
+    #[arg(long, default_value = "target/replay")]
+    report: PathBuf,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    tokio::task::LocalSet::new().block_on(&runtime, replay(&arguments))
+}
+
+async fn replay(arguments: &Arguments) -> Result<()> {
+    let mut script = match arguments.session {
+        Session::Sse => sse::load()?,
+        Session::Aapl => aapl::load()?,
+        Session::Flow => flow::load_script(&arguments.scenario)?,
+    };
+    if let Some(limit) = arguments.limit {
+        script.truncate(limit);
+    }
+    let cast = Cast::new(&script, arguments.accounts);
+    let mut settings = vec![("acknowledge".to_string(), arguments.acknowledge.clone())];
+    for setting in &arguments.settings {
+        let (key, value) =
+            setting.split_once('=').with_context(|| format!("`{setting}` is not key=value"))?;
+        settings.push((key.to_string(), value.to_string()));
+    }
+    let options =
+        ServerOptions { program: arguments.server.clone(), folder: arguments.folder.clone(), settings };
+    let mut server = Server::start(&options).await?;
+    let stage = Stage::set(&server, &script, &cast, arguments.seed).await?;
+    println!(
+        "{}: {} requests, {} fills, {} recorded books; {} accounts, {} connections",
+        script.name,
+        script.steps.len(),
+        script.fills.len(),
+        script.checkpoints.len(),
+        cast.count,
+        arguments.connections
+    );
+    let options = Options {
+        rate: arguments.rate,
+        connections: arguments.connections,
+        readers: arguments.readers,
+        window: arguments.window,
+        checkpoints: arguments.checkpoints,
+        kill_after: (!arguments.no_kill).then_some(script.steps.len() / 2),
+    };
+    let load = ForeignLoad::start();
+    let mut run = Run::new(&mut server, &script, &cast, &stage, options).await?;
+    let mut bar = Bar::new(script.steps.len());
+    let replayed = run.steps(|answered| bar.show(answered)).await;
+    bar.end();
+    replayed?;
+    let (outcome, end, again) = run.finish().await?;
+    // Ended, so that its processor time counts as ours.
+    drop(server);
+    let foreign = load.percent();
+    let text = summary(arguments, &script, &stage, &outcome, (end, again), foreign)?;
+    print!("{text}");
+    write_report(arguments, &script, &outcome, &text)
+}
+
+fn summary(
+    arguments: &Arguments,
+    script: &Script,
+    stage: &Stage,
+    outcome: &Outcome,
+    (end, again): (Audited, Audited),
+    foreign: f64,
+) -> Result<String> {
+    let mut text = String::new();
+    let steps = script.steps.len();
+    writeln!(text, "{}", report::machine_facts())?;
+    writeln!(
+        text,
+        "{}: every answer to {steps} requests as expected; {} books on the way equal, {} of them the venue's own",
+        script.name,
+        outcome.books,
+        if script.checkpoints.is_empty() { 0 } else { outcome.books }
+    )?;
+    if let (Some((recovery, unknown)), Some(state)) = (outcome.restart, outcome.after_restart) {
+        writeln!(
+            text,
+            "killed with -9 after {} answers, {unknown} requests on the way; running again after {recovery:.0?}: {}",
+            steps / 2,
+            state_text(state)
+        )?;
+    } else if !arguments.no_kill {
+        bail!("the session ended before the kill");
+    }
+    writeln!(text, "at the end: {}", state_text(end))?;
+    writeln!(text, "after another kill -9 and restart: {}", state_text(again))?;
+    writeln!(
+        text,
+        "acknowledged {}, {} requests/s, {:.1} on the way on average, {} at most; a login took {:.0?}",
+        arguments.acknowledge,
+        (steps as f64 / outcome.elapsed.as_secs_f64()) as u64,
+        outcome.at_once_sum as f64 / steps.max(1) as f64,
+        outcome.most_at_once,
+        stage.login
+    )?;
+    let mut rows = vec![
+        ("place, sent to answered", &outcome.places),
+        ("cancel, sent to answered", &outcome.cancels),
+        ("own trades, sent to answered", &outcome.reads),
+    ];
+    if arguments.rate != Rate::Max {
+        rows.push(("order, due to answered", &outcome.due));
+    }
+    text.push_str(&report::percentile_table(&rows, Unit::Microseconds));
+    if arguments.rate == Rate::Max {
+        text.push_str(
+            "sent as fast as order allows: these are service times, not latencies under a given load\n",
+        );
+    }
+    writeln!(text, "other processes used {foreign:.1} % of the machine")?;
+    Ok(text)
+}
+
+fn state_text(state: Audited) -> String {
+    format!(
+        "{} levels, {} open orders, {} balances, makers and takers of {} fills equal",
+        state.levels, state.orders, state.balances, state.fills
+    )
+}
+
+fn write_report(arguments: &Arguments, script: &Script, outcome: &Outcome, text: &str) -> Result<()> {
+    let folder = arguments.report.join(script.symbol.to_ascii_lowercase());
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("report.txt"), text)?;
+    let mut rows =
+        vec![("place", &outcome.places), ("cancel", &outcome.cancels), ("own trades", &outcome.reads)];
+    if arguments.rate != Rate::Max {
+        rows.push(("order, from when it was due", &outcome.due));
+    }
+    for (name, histogram) in &rows {
+        let file = name.split(',').next().unwrap_or(name).replace(' ', "-");
+        report::write_hgrm(histogram, &folder.join(format!("{file}.hgrm")))?;
+    }
+    report::write_svg(&script.name, &rows, &folder.join("latency.svg"))?;
+    println!("report: {}", folder.display());
+    Ok(())
+}
+
+/// A progress bar on the error stream: redrawn on a terminal, otherwise a line for each tenth.
+struct Bar {
+    total: usize,
+    start: Instant,
+    shown: Instant,
+    tenths: usize,
+    is_terminal: bool,
+}
+
+impl Bar {
+    fn new(total: usize) -> Bar {
+        let now = Instant::now();
+        Bar {
+            total: total.max(1),
+            start: now,
+            shown: now,
+            tenths: 0,
+            is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, done: usize) {
+        const WIDTH: usize = 40;
+        let now = Instant::now();
+        let due = if self.is_terminal {
+            now.duration_since(self.shown) >= Duration::from_millis(100) || done == self.total
+        } else {
+            done * 10 / self.total > self.tenths
+        };
+        if !due {
+            return;
+        }
+        self.shown = now;
+        self.tenths = done * 10 / self.total;
+        let filled = done * WIDTH / self.total;
+        let rate = done as f64 / now.duration_since(self.start).as_secs_f64().max(1e-9);
+        let line = format!(
+            "[{}{}] {:3}% {done}/{} {rate:.0}/s",
+            "#".repeat(filled),
+            ".".repeat(WIDTH - filled),
+            done * 100 / self.total,
+            self.total
+        );
+        // A progress line that cannot be written is no reason to stop.
+        let mut stderr = std::io::stderr();
+        let _ = if self.is_terminal { write!(stderr, "\r{line} ") } else { writeln!(stderr, "{line}") };
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            eprintln!();
+        }
+    }
+}
