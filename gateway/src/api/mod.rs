@@ -3,8 +3,11 @@
 //! To add an endpoint: write its handler and its row in one of the files below; nothing else changes. Handlers run on
 //! a single-threaded worker, so their futures need not be `Send`; they must not block.
 
+pub mod api_keys;
+pub mod auth;
 pub mod call;
 pub mod docs;
+pub mod openapi;
 pub mod spot;
 pub mod worker;
 
@@ -25,6 +28,9 @@ pub static ROUTES: &[&[Route]] = &[
     spot::market_data::ROUTES,
     spot::health::ROUTES,
     spot::admin::ROUTES,
+    auth::ROUTES,
+    api_keys::ROUTES,
+    openapi::ROUTES,
 ];
 
 /// Every route, one after the other.

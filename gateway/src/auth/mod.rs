@@ -6,6 +6,7 @@
 pub mod jwt;
 pub mod key;
 pub mod key_log;
+pub mod login;
 pub mod nonce;
 pub mod seal;
 pub mod secret;

@@ -1,0 +1,252 @@
+//! API keys of an account (`spot.md` 2.2). Changes wait for the disk on a thread of their own, never on the worker's.
+
+use super::docs::{Field, Param, Shape};
+use super::{Answer, Auth, Call, Dialect, Error, Handler, Method, Permission, Response, Route, StatusCode};
+use crate::auth::key::{
+    ApiKey, Credentials, KeyChange, KeyError, KeyStore, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
+};
+use crate::config::Cidr;
+use crate::http::fault::{Denied, Fault};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+const INVALID_LABEL: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid label");
+const INVALID_PERMISSION: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid permission");
+const INVALID_IP_WHITELIST: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid ip_whitelist");
+const INVALID_EXPIRES_AT: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid expires_at");
+const INVALID_ENABLED: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid enabled");
+const TOO_MANY: Error = Error::spot(StatusCode::BAD_REQUEST, "too many api keys");
+const DB_ERROR: Error = Error::spot(StatusCode::INTERNAL_SERVER_ERROR, "DB_ERROR");
+
+const PERMISSIONS: Shape = Shape::List(&Shape::OneOf(&["read", "trade"]));
+const WHITELIST: Shape = Shape::List(&Shape::Text);
+const ID: Param = Param::path("id", Shape::Integer, "Number of the key");
+
+macro_rules! key_fields {
+    ($($more:expr),*) => {
+        &[
+            Field::new("id", Shape::Integer, "Number of the key, never given twice"),
+            Field::new("api_key", Shape::Text, "64 characters"),
+            $($more,)*
+            Field::new("label", Shape::Text, "1 to 64 characters"),
+            Field::new("permissions", PERMISSIONS, "What it may be used for"),
+            Field::new("ip_whitelist", WHITELIST, "IP addresses and networks; empty: any"),
+            Field::new("expires_at", Shape::Nullable(&Shape::Integer), "UNIX seconds"),
+            Field::new("enabled", Shape::Boolean, "Whether it may be used"),
+            Field::new("created_at", Shape::Integer, "UNIX seconds"),
+            Field::new("last_used_at", Shape::Nullable(&Shape::Integer), "UNIX seconds"),
+        ]
+    };
+}
+
+const KEY: Shape = Shape::Named("ApiKey", key_fields!());
+const NEW_KEY: Shape = Shape::Named(
+    "NewApiKey",
+    key_fields!(Field::new("api_secret", Shape::Text, "64 characters; shown only in this answer")),
+);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        auth: Auth::JwtOnly(Denied::LoginOnly),
+        tag: "api keys",
+        summary: "Make an API key",
+        body: Shape::Object(&[
+            Field::new("label", Shape::Text, "1 to 64 characters"),
+            Field::optional("permissions", PERMISSIONS, "Default both"),
+            Field::optional("ip_whitelist", WHITELIST, "IP addresses and networks; default empty: any"),
+            Field::optional("expires_at", Shape::Integer, "UNIX seconds"),
+        ]),
+        response: NEW_KEY,
+        ..Route::new(Method::Post, "/api/v1/account/api-keys", Handler::Later(|call| Box::pin(create(call))))
+    },
+    Route {
+        auth: Auth::JwtOnly(Denied::LoginOnly),
+        tag: "api keys",
+        summary: "All own API keys, oldest first",
+        response: Shape::List(&KEY),
+        ..Route::new(Method::Get, "/api/v1/account/api-keys", Handler::Now(list))
+    },
+    Route {
+        auth: Auth::JwtOnly(Denied::LoginOnly),
+        tag: "api keys",
+        summary: "Change an API key",
+        params: &[ID],
+        body: Shape::Object(&[
+            Field::optional("label", Shape::Text, "1 to 64 characters"),
+            Field::optional("permissions", PERMISSIONS, ""),
+            Field::optional("ip_whitelist", WHITELIST, ""),
+            Field::optional("enabled", Shape::Boolean, ""),
+        ]),
+        response: KEY,
+        ..Route::new(
+            Method::Patch,
+            "/api/v1/account/api-keys/{id}",
+            Handler::Later(|call| Box::pin(change(call))),
+        )
+    },
+    Route {
+        auth: Auth::JwtOnly(Denied::LoginOnly),
+        tag: "api keys",
+        summary: "Delete an API key; its use ends at once",
+        params: &[ID],
+        response: Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]),
+        ..Route::new(
+            Method::Delete,
+            "/api/v1/account/api-keys/{id}",
+            Handler::Later(|call| Box::pin(delete(call))),
+        )
+    },
+];
+
+/// Members that are sent; `null` counts as not sent.
+#[derive(Deserialize)]
+struct Body {
+    label: Option<Value>,
+    permissions: Option<Value>,
+    ip_whitelist: Option<Value>,
+    expires_at: Option<Value>,
+    enabled: Option<Value>,
+}
+
+async fn create(call: Call) -> Answer {
+    let body: Body = call.json()?;
+    let now_s = call.now_ms / 1_000;
+    let new = NewKey {
+        label: label(&body.label.unwrap_or_default())?,
+        permissions: body.permissions.as_ref().map_or(Ok((true, true)), permissions)?,
+        ip_whitelist: body.ip_whitelist.as_ref().map_or(Ok(Vec::new()), whitelist)?,
+        expires_at_s: body.expires_at.as_ref().map(|value| expires_at(value, now_s)).transpose()?,
+    };
+    let identity = call.identity.ok_or_else(|| Fault::Unauthorized.error(Dialect::Spot))?;
+    let created = on_disk(&call, move |keys| keys.create(identity.account, identity.address, new, now_s));
+    let (key, credentials) = created.await?;
+    tracing::info!(account = identity.account, key = key.id(), "API key made");
+    Ok(Response::of(&Shown::new(&key, &credentials, true)))
+}
+
+fn list(call: &Call) -> Answer {
+    let store = &call.worker.shared.edge.auth.keys;
+    let keys = store.list(call.account());
+    let credentials: Vec<Credentials> =
+        keys.iter().map(|key| store.credentials(key)).collect::<Result<_, _>>().map_err(refused)?;
+    let shown = keys.iter().zip(&credentials).map(|(key, credentials)| Shown::new(key, credentials, false));
+    Ok(Response::of(&shown.collect::<Vec<_>>()))
+}
+
+async fn change(call: Call) -> Answer {
+    let body: Body = call.json()?;
+    let change = KeyChange {
+        label: body.label.as_ref().map(label).transpose()?,
+        permissions: body.permissions.as_ref().map(permissions).transpose()?,
+        ip_whitelist: body.ip_whitelist.as_ref().map(whitelist).transpose()?,
+        enabled: body.enabled.map(|value| value.as_bool().ok_or(INVALID_ENABLED)).transpose()?,
+    };
+    let (account, id) = (call.account(), id(&call)?);
+    let key = on_disk(&call, move |keys| keys.change(account, id, change)).await?;
+    tracing::info!(account, key = id, "API key changed");
+    let credentials = call.worker.shared.edge.auth.keys.credentials(&key).map_err(refused)?;
+    Ok(Response::of(&Shown::new(&key, &credentials, false)))
+}
+
+async fn delete(call: Call) -> Answer {
+    let (account, id) = (call.account(), id(&call)?);
+    on_disk(&call, move |keys| keys.delete(account, id)).await?;
+    tracing::info!(account, key = id, "API key deleted");
+    Ok(Response::json("{\"ok\":true}"))
+}
+
+/// Runs a change where waiting for the disk delays nobody else. Once begun it ends, whether or not the client waits.
+async fn on_disk<T: Send + 'static>(
+    call: &Call,
+    change: impl FnOnce(&KeyStore) -> Result<T, KeyError> + Send + 'static,
+) -> Result<T, Error> {
+    let shared = call.worker.shared.clone();
+    let changed = tokio::task::spawn_blocking(move || change(&shared.edge.auth.keys)).await;
+    match changed {
+        Ok(changed) => changed.map_err(refused),
+        Err(_) => Err(Fault::Internal.error(Dialect::Spot)),
+    }
+}
+
+fn refused(error: KeyError) -> Error {
+    match error {
+        KeyError::TooMany => TOO_MANY,
+        KeyError::NotFound => Fault::NotFound.error(Dialect::Spot),
+        KeyError::Log(_) | KeyError::Seal(_) | KeyError::Random(_) => {
+            tracing::error!(%error, "an API key could not be read or kept");
+            DB_ERROR
+        }
+    }
+}
+
+/// A key as its owner sees it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: u64,
+    api_key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_secret: Option<&'a str>,
+    label: &'a str,
+    permissions: Vec<&'static str>,
+    ip_whitelist: &'a [String],
+    expires_at: Option<i64>,
+    enabled: bool,
+    created_at: i64,
+    last_used_at: Option<i64>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(key: &'a ApiKey, credentials: &'a Credentials, with_secret: bool) -> Shown<'a> {
+        let permissions = [(Permission::Read, "read"), (Permission::Trade, "trade")];
+        Shown {
+            id: key.id(),
+            api_key: &credentials.key,
+            api_secret: with_secret.then_some(credentials.secret.as_str()),
+            label: key.label(),
+            permissions: permissions
+                .into_iter()
+                .filter_map(|(permission, word)| key.permits(permission).then_some(word))
+                .collect(),
+            ip_whitelist: key.ip_whitelist(),
+            expires_at: key.expires_at_s(),
+            enabled: key.is_enabled(),
+            created_at: key.created_at_s(),
+            last_used_at: key.last_used_at_s(),
+        }
+    }
+}
+
+fn id(call: &Call) -> Result<u64, Error> {
+    call.path_param(0).parse().map_err(|_| Fault::NotFound.error(Dialect::Spot))
+}
+
+fn label(value: &Value) -> Result<String, Error> {
+    let text = value.as_str().ok_or(INVALID_LABEL)?;
+    let fits = (1..=LABEL_LEN_MAX).contains(&text.chars().count()) && !text.contains(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err(INVALID_LABEL) }
+}
+
+/// Read and trade. A key without any permission is refused like one that asks for more than there is.
+fn permissions(value: &Value) -> Result<(bool, bool), Error> {
+    let (mut read, mut trade) = (false, false);
+    for word in value.as_array().ok_or(INVALID_PERMISSION)? {
+        match word.as_str() {
+            Some("read") => read = true,
+            Some("trade") => trade = true,
+            _ => return Err(INVALID_PERMISSION),
+        }
+    }
+    if read || trade { Ok((read, trade)) } else { Err(INVALID_PERMISSION) }
+}
+
+fn whitelist(value: &Value) -> Result<Vec<Cidr>, Error> {
+    let items =
+        value.as_array().filter(|items| items.len() <= WHITELIST_LEN_MAX).ok_or(INVALID_IP_WHITELIST)?;
+    let networks = items.iter().map(|item| item.as_str().and_then(Cidr::parse));
+    networks.collect::<Option<_>>().ok_or(INVALID_IP_WHITELIST)
+}
+
+fn expires_at(value: &Value, now_s: i64) -> Result<i64, Error> {
+    value.as_i64().filter(|at| *at > now_s).ok_or(INVALID_EXPIRES_AT)
+}

@@ -1,0 +1,158 @@
+//! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account.
+
+use super::docs::{Field, Param, Shape};
+use super::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
+use crate::auth::login::{LoginRefusal, nonce_text};
+use crate::auth::nonce::NONCE_LIFE_S;
+use crate::auth::typed_data::Login;
+use crate::auth::{address_text, parse_address, secret};
+use crate::http::fault::Fault;
+use crate::ingress::Priority;
+use ringside_core::command::{Command, CreateAccount};
+use ringside_core::ids::{AccountId, Address};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+const INVALID_ADDRESS: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid address");
+const INVALID_SIGNATURE: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid signature");
+const NONCE_INVALID: Error = Error::spot(StatusCode::UNAUTHORIZED, "NONCE_INVALID");
+const SIGNATURE_INVALID: Error = Error::spot(StatusCode::UNAUTHORIZED, "SIGNATURE_INVALID");
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        tag: "login",
+        summary: "A nonce to sign, with the typed data (EIP-712) to hand to the wallet",
+        params: &[Param::query("address", Shape::Text, "0x and 40 hex digits")],
+        response: Shape::Named(
+            "LoginNonce",
+            &[
+                Field::new("address", Shape::Text, "Lower case"),
+                Field::new("nonce", Shape::Text, "32 hex digits, good once"),
+                Field::new("issued_at", Shape::Integer, "UNIX seconds"),
+                Field::new("expires_at", Shape::Integer, "UNIX seconds; part of what is signed"),
+                Field::new("typed_data", Shape::Any, "What eth_signTypedData_v4 takes"),
+            ],
+        ),
+        ..Route::new(Method::Get, "/api/v1/auth/nonce", Handler::Now(nonce))
+    },
+    Route {
+        tag: "login",
+        summary: "A login token for a signed nonce; makes the account at the first login",
+        body: Shape::Object(&[
+            Field::new("address", Shape::Text, "0x and 40 hex digits"),
+            Field::new("nonce", Shape::Text, "As issued"),
+            Field::new("signature", Shape::Text, "0x and 130 hex digits: r, s, v"),
+        ]),
+        response: Shape::Named(
+            "LoginToken",
+            &[
+                Field::new("token", Shape::Text, "JWT; send it as Authorization: Bearer"),
+                Field::new("token_type", Shape::OneOf(&["Bearer"]), ""),
+                Field::new("address", Shape::Text, "Lower case"),
+                Field::new("expires_at", Shape::Integer, "UNIX seconds"),
+            ],
+        ),
+        ..Route::new(Method::Post, "/api/v1/auth/login", Handler::Later(|call| Box::pin(login(call))))
+    },
+];
+
+impl From<LoginRefusal> for Error {
+    fn from(refusal: LoginRefusal) -> Error {
+        match refusal {
+            LoginRefusal::InvalidAddress => INVALID_ADDRESS,
+            LoginRefusal::InvalidSignature => INVALID_SIGNATURE,
+            LoginRefusal::NonceInvalid => NONCE_INVALID,
+            LoginRefusal::SignatureInvalid => SIGNATURE_INVALID,
+        }
+    }
+}
+
+fn nonce(call: &Call) -> Answer {
+    #[derive(Serialize)]
+    struct Issued {
+        address: String,
+        nonce: String,
+        issued_at: i64,
+        expires_at: i64,
+        typed_data: Value,
+    }
+    let address = call.query().get("address").and_then(|text| parse_address(&text)).ok_or(INVALID_ADDRESS)?;
+    let now_s = call.now_ms / 1_000;
+    let live = call.worker.shared.edge.auth.nonces.lock().issue(address, now_s).map_err(internal)?;
+    let nonce = nonce_text(&live.nonce);
+    let login = Login {
+        chain_id: call.worker.config.chain_id,
+        account: &address,
+        nonce: &nonce,
+        expires_at_s: live.expires_at_s,
+    };
+    let typed_data = login.typed_data();
+    Ok(Response::of(&Issued {
+        address: address_text(&address),
+        issued_at: live.expires_at_s - NONCE_LIFE_S,
+        expires_at: live.expires_at_s,
+        typed_data,
+        nonce,
+    }))
+}
+
+async fn login(call: Call) -> Answer {
+    /// Members of the wrong type are judged like wrong text.
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(default)]
+        address: Value,
+        #[serde(default)]
+        nonce: Value,
+        #[serde(default)]
+        signature: Value,
+    }
+    #[derive(Serialize)]
+    struct Minted {
+        token: String,
+        token_type: &'static str,
+        address: String,
+        expires_at: i64,
+    }
+    let body: Body = call.json()?;
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let auth = &call.worker.shared.edge.auth;
+    let now_s = call.now_ms / 1_000;
+    let signed = auth.check_login(
+        call.worker.config.chain_id,
+        &text(&body.address),
+        &text(&body.nonce),
+        &text(&body.signature),
+        now_s,
+    )?;
+    let account = account(&call, signed.address).await?;
+    auth.finish_login(&signed, now_s)?;
+    let mut jti = [0; 16];
+    secret::fill(&mut jti).map_err(internal)?;
+    let minted = auth.tokens.mint(account, &signed.address, const_hex::encode(jti), now_s);
+    let (token, expires_at) = minted.map_err(internal)?;
+    let address = address_text(&signed.address);
+    tracing::info!(account, address, "logged in");
+    Ok(Response::of(&Minted { token, token_type: "Bearer", address, expires_at }))
+}
+
+/// The account of a wallet, made by the engine where there is none.
+async fn account(call: &Call, address: Address) -> Result<AccountId, Error> {
+    let known = call.worker.shared.views.read().accounts().of_address(&address);
+    if let Some(account) = known {
+        return Ok(account);
+    }
+    let create = Command::new(CreateAccount { address, reserved: 0 });
+    let reply = call.worker.ingress.submit(create, Priority::Internal).await?;
+    match reply.done.rejected() {
+        None => Ok(reply.done.account),
+        Some(reject) => Err(internal(format!("an account was refused: {reject:?}"))),
+    }
+}
+
+/// 500 `internal`; the cause goes to the log alone.
+fn internal(cause: impl std::fmt::Display) -> Error {
+    tracing::error!(%cause, "login failed");
+    Fault::Internal.error(super::Dialect::Spot)
+}

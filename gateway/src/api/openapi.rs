@@ -1,0 +1,286 @@
+//! The OpenAPI 3.1 document, made of the rows, served at `/openapi.json`.
+
+use super::docs::{Field, Param, Place, Shape};
+use super::{Answer, Auth, Call, Dialect, Handler, Method, Permission, Response, Route, Weight};
+use crate::http::fault::Denied;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
+
+/// Rows.
+pub static ROUTES: &[Route] = &[Route {
+    tag: "reference",
+    summary: "This document",
+    response: Shape::Any,
+    ..Route::new(Method::Get, "/openapi.json", Handler::Now(serve))
+}];
+
+fn serve(_: &Call) -> Answer {
+    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
+    let document = DOCUMENT.get_or_init(|| Response::of(&document(super::routes())).body);
+    Ok(Response::json(document.clone()))
+}
+
+/// The document of these rows.
+pub fn document<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
+    let mut paths = Map::new();
+    let mut schemas = Map::new();
+    for error in [SPOT_ERROR, FAPI_ERROR] {
+        schema(&error, &mut schemas);
+    }
+    for route in routes {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.name().to_ascii_lowercase()] = operation(route, &mut schemas);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Ringside",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "An exchange. Amounts are decimal strings; times are UNIX seconds unless a field says otherwise.",
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+                "apiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
+                "adminKey": {
+                    "type": "apiKey", "in": "header", "name": "X-API-Key",
+                    "description": "The administrator's key",
+                },
+            },
+        },
+    })
+}
+
+const SPOT_ERROR: Shape = Shape::Named(
+    "Error",
+    &[
+        Field::new("error", Shape::Text, "What programs compare"),
+        Field::optional("message", Shape::Text, "What people read"),
+        Field::optional("order_id", Shape::Text, "The order stored as rejected"),
+    ],
+);
+const FAPI_ERROR: Shape = Shape::Named(
+    "CodedError",
+    &[Field::new("code", Shape::Integer, "Below zero"), Field::new("msg", Shape::Text, "")],
+);
+
+fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
+    let error = match route.dialect {
+        Dialect::Spot => SPOT_ERROR,
+        Dialect::Fapi => FAPI_ERROR,
+    };
+    let mut operation = json!({
+        "tags": [route.tag],
+        "summary": route.summary,
+        "responses": {
+            "200": answer("Done", &route.response, schemas),
+            "default": answer("Refused", &error, schemas),
+        },
+        "security": security(route.auth),
+        "x-weight": match route.weight {
+            Weight::Fixed(weight) => json!(weight),
+            Weight::ByQuery(_) => json!("depends on the query"),
+        },
+    });
+    if let Some(needs) = permission(route.auth) {
+        operation["x-api-key-permission"] = json!(needs);
+    }
+    if !route.params.is_empty() {
+        operation["parameters"] = route.params.iter().map(|param| parameter(param, schemas)).collect();
+    }
+    if !matches!(route.body, Shape::Nothing) {
+        operation["requestBody"] = json!({ "required": true, "content": content(&route.body, schemas) });
+    }
+    operation
+}
+
+fn answer(description: &str, shape: &Shape, schemas: &mut Map<String, Value>) -> Value {
+    match shape {
+        Shape::Nothing => json!({ "description": description }),
+        shape => json!({ "description": description, "content": content(shape, schemas) }),
+    }
+}
+
+fn content(shape: &Shape, schemas: &mut Map<String, Value>) -> Value {
+    json!({ "application/json": { "schema": schema(shape, schemas) } })
+}
+
+fn parameter(param: &Param, schemas: &mut Map<String, Value>) -> Value {
+    json!({
+        "in": match param.place {
+            Place::Path => "path",
+            Place::Query => "query",
+            Place::Header => "header",
+        },
+        "name": param.field.name,
+        "required": param.field.required,
+        "description": param.field.doc,
+        "schema": schema(&param.field.shape, schemas),
+    })
+}
+
+/// Alternatives, any of which will do; none for public routes.
+fn security(auth: Auth) -> Value {
+    match auth {
+        Auth::None => json!([]),
+        Auth::Optional(_) => json!([{}, { "token": [] }, { "apiKey": [] }]),
+        Auth::Account(_) => json!([{ "token": [] }, { "apiKey": [] }]),
+        Auth::JwtOnly(Denied::Read | Denied::Trade | Denied::Withdraw | Denied::LoginOnly) => {
+            json!([{ "token": [] }])
+        }
+        Auth::Admin => json!([{ "adminKey": [] }]),
+    }
+}
+
+fn permission(auth: Auth) -> Option<&'static str> {
+    match auth {
+        Auth::Account(permission) | Auth::Optional(permission) => Some(match permission {
+            Permission::Read => "read",
+            Permission::Trade => "trade",
+        }),
+        Auth::None | Auth::JwtOnly(_) | Auth::Admin => None,
+    }
+}
+
+/// The schema of a shape; named ones are put into the components and referred to.
+fn schema(shape: &Shape, schemas: &mut Map<String, Value>) -> Value {
+    const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
+    match shape {
+        Shape::Nothing | Shape::Any => json!({}),
+        Shape::Text => json!({ "type": "string" }),
+        Shape::Decimal => json!({ "type": "string", "pattern": DECIMAL }),
+        Shape::DecimalInput => {
+            json!({ "anyOf": [{ "type": "string", "pattern": DECIMAL }, { "type": "number" }] })
+        }
+        Shape::Integer => json!({ "type": "integer" }),
+        Shape::Number => json!({ "type": "number" }),
+        Shape::Boolean => json!({ "type": "boolean" }),
+        Shape::OneOf(words) => json!({ "type": "string", "enum": words }),
+        Shape::Nullable(shape) => json!({ "anyOf": [schema(shape, schemas), { "type": "null" }] }),
+        Shape::List(shape) => json!({ "type": "array", "items": schema(shape, schemas) }),
+        Shape::Tuple(shapes) => {
+            let items: Vec<Value> = shapes.iter().map(|shape| schema(shape, schemas)).collect();
+            json!({ "type": "array", "prefixItems": items, "minItems": items.len(), "maxItems": items.len() })
+        }
+        Shape::Either(shapes) => {
+            json!({ "anyOf": shapes.iter().map(|shape| schema(shape, schemas)).collect::<Vec<_>>() })
+        }
+        Shape::Object(fields) => object(fields, schemas),
+        Shape::Named(name, fields) => {
+            if !schemas.contains_key(*name) {
+                // Entered before its members, so that a shape that holds itself comes to an end.
+                schemas.insert((*name).to_owned(), json!({}));
+                let object = object(fields, schemas);
+                schemas.insert((*name).to_owned(), object);
+            }
+            json!({ "$ref": format!("#/components/schemas/{name}") })
+        }
+    }
+}
+
+fn object(fields: &[Field], schemas: &mut Map<String, Value>) -> Value {
+    let mut properties = Map::new();
+    for field in fields {
+        let mut value = schema(&field.shape, schemas);
+        if !field.doc.is_empty() {
+            value["description"] = json!(field.doc);
+        }
+        properties.insert(field.name.to_owned(), value);
+    }
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::routes;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[test]
+    fn every_row_is_in_the_document_and_nothing_else() {
+        let document = document(routes());
+        let rows: BTreeSet<(String, String)> =
+            routes().map(|route| (route.path.to_owned(), route.method.name().to_ascii_lowercase())).collect();
+        let mut documented = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys() {
+                documented.insert((path.clone(), method.clone()));
+            }
+        }
+        assert_eq!(documented, rows);
+        assert_eq!(rows.len(), routes().count(), "no row stands twice");
+    }
+
+    #[test]
+    fn every_row_says_what_it_is() {
+        for route in routes() {
+            let name = format!("{} {}", route.method.name(), route.path);
+            assert!(!route.tag.is_empty() && !route.summary.is_empty(), "{name}");
+            assert!(!matches!(route.response, Shape::Nothing), "{name}");
+            let in_path: Vec<&str> =
+                route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+            let documented: Vec<&str> = route
+                .params
+                .iter()
+                .filter(|param| param.place == Place::Path)
+                .map(|param| param.field.name)
+                .collect();
+            assert_eq!(in_path, documented, "{name}");
+            let has_body = !matches!(route.body, Shape::Nothing);
+            assert!(!has_body || route.method != Method::Get, "{name}");
+        }
+    }
+
+    #[test]
+    fn one_name_is_one_shape_and_every_reference_leads_somewhere() {
+        fn walk(shape: &Shape, seen: &mut BTreeMap<&'static str, String>) {
+            match shape {
+                Shape::Nullable(shape) | Shape::List(shape) => walk(shape, seen),
+                Shape::Tuple(shapes) | Shape::Either(shapes) => {
+                    shapes.iter().for_each(|shape| walk(shape, seen))
+                }
+                Shape::Object(fields) => fields.iter().for_each(|field| walk(&field.shape, seen)),
+                Shape::Named(name, fields) => {
+                    let text = format!("{fields:?}");
+                    assert_eq!(seen.entry(name).or_insert_with(|| text.clone()), &text, "{name}");
+                    fields.iter().for_each(|field| walk(&field.shape, seen));
+                }
+                _ => {}
+            }
+        }
+        let mut seen = BTreeMap::new();
+        for route in routes() {
+            walk(&route.body, &mut seen);
+            walk(&route.response, &mut seen);
+        }
+        let document = document(routes());
+        let text = document.to_string();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        for part in text.split("#/components/schemas/").skip(1) {
+            let name = part.split('"').next().unwrap();
+            assert!(schemas.contains_key(name), "{name}");
+        }
+        assert!(seen.keys().all(|name| schemas.contains_key(*name)));
+    }
+
+    #[test]
+    fn a_row_shows_credential_weight_and_parameters() {
+        let document = document(routes());
+        let place = &document["paths"]["/api/v1/spot/orders"]["post"];
+        assert_eq!(place["security"], json!([{ "token": [] }, { "apiKey": [] }]));
+        assert_eq!(place["x-api-key-permission"], "trade");
+        assert_eq!(place["x-weight"], 1);
+        assert_eq!(document["paths"]["/api/v1/spot/depth"]["get"]["x-weight"], "depends on the query");
+        let nonce = &document["paths"]["/api/v1/auth/nonce"]["get"];
+        assert_eq!(nonce["security"], json!([]));
+        assert_eq!(nonce["parameters"][0]["name"], "address");
+        let keys = &document["paths"]["/api/v1/account/api-keys/{id}"]["patch"];
+        assert_eq!(keys["security"], json!([{ "token": [] }]));
+        assert_eq!(document["openapi"], "3.1.0");
+    }
+}

@@ -1,0 +1,106 @@
+//! Login by signature: which nonce, signed by whom (`spot.md` 2.1). REST and WebSocket share it.
+//!
+//! Accounts and tokens are not made here: a login may have to wait for the engine, and its nonce is used up only after that.
+
+use super::Auth;
+use super::nonce::Nonce;
+use super::typed_data::{Login, SignatureBytes};
+use ringside_core::ids::Address;
+
+/// Why a login is refused, in the order of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginRefusal {
+    /// The address is not `0x` and 40 hex digits.
+    InvalidAddress,
+    /// The signature is not 65 bytes of hex.
+    InvalidSignature,
+    /// The nonce is unknown, used, expired, or of another address.
+    NonceInvalid,
+    /// Another account signed, or something else was signed.
+    SignatureInvalid,
+}
+
+/// A login whose signature is good. Its nonce still lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedLogin {
+    /// Who.
+    pub address: Address,
+    nonce: Nonce,
+}
+
+impl Auth {
+    /// Judges address, nonce and signature as a client sent them.
+    pub fn check_login(
+        &self,
+        chain_id: u64,
+        address: &str,
+        nonce: &str,
+        signature: &str,
+        now_s: i64,
+    ) -> Result<SignedLogin, LoginRefusal> {
+        let address = super::parse_address(address).ok_or(LoginRefusal::InvalidAddress)?;
+        let signature = parse_signature(signature).ok_or(LoginRefusal::InvalidSignature)?;
+        let found = parse_nonce(nonce).and_then(|nonce| self.nonces.lock().find(&address, &nonce, now_s));
+        let live = found.ok_or(LoginRefusal::NonceInvalid)?;
+        let login = Login { chain_id, account: &address, nonce, expires_at_s: live.expires_at_s };
+        if !login.is_signed_by_account(&signature) {
+            return Err(LoginRefusal::SignatureInvalid);
+        }
+        Ok(SignedLogin { address, nonce: live.nonce })
+    }
+
+    /// Uses the nonce of a login up; refuses the second of two that carry the same one.
+    pub fn finish_login(&self, login: &SignedLogin, now_s: i64) -> Result<(), LoginRefusal> {
+        let was_good = self.nonces.lock().consume(&login.address, &login.nonce, now_s);
+        if was_good { Ok(()) } else { Err(LoginRefusal::NonceInvalid) }
+    }
+}
+
+/// The nonce's one spelling, 32 lower-case hex digits: the text is part of what is signed.
+pub fn nonce_text(nonce: &Nonce) -> String {
+    const_hex::encode(nonce)
+}
+
+fn parse_nonce(text: &str) -> Option<Nonce> {
+    let is_spelled_so =
+        text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let mut nonce = Nonce::default();
+    (is_spelled_so && const_hex::decode_to_slice(text, &mut nonce).is_ok()).then_some(nonce)
+}
+
+fn parse_signature(text: &str) -> Option<SignatureBytes> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let mut signature = [0; 65];
+    (digits.len() == 130 && const_hex::decode_to_slice(digits, &mut signature).is_ok()).then_some(signature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_nonce_and_signature() {
+        let nonce = parse_nonce("9f86d081884c7d659a2feaa0c55ad015").unwrap();
+        assert_eq!(nonce_text(&nonce), "9f86d081884c7d659a2feaa0c55ad015");
+        for wrong in [
+            "",
+            "9F86d081884c7d659a2feaa0c55ad015",
+            "9f86d081884c7d659a2feaa0c55ad01",
+            "0x86d081884c7d659a2feaa0c55ad015",
+        ] {
+            assert_eq!(parse_nonce(wrong), None, "{wrong}");
+        }
+        let digits = "ab".repeat(65);
+        assert_eq!(parse_signature(&format!("0x{digits}")), Some([0xab; 65]));
+        assert_eq!(parse_signature(&digits), Some([0xab; 65]));
+        for wrong in [
+            String::new(),
+            "ab".repeat(64),
+            "ab".repeat(66),
+            format!("0x0x{}", "ab".repeat(64)),
+            "zz".repeat(65),
+        ] {
+            assert_eq!(parse_signature(&wrong), None, "{wrong}");
+        }
+    }
+}
