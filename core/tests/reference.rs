@@ -52,7 +52,8 @@ impl Pair {
         if command.time_ns % 307 == 7 {
             let mut saved = Vec::new();
             self.real.save(&mut saved);
-            self.real = Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
+            self.real =
+                Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
         }
         let expected = self.reference.apply(command);
         for index in 0..self.events.len().max(expected.len()) {

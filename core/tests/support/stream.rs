@@ -435,7 +435,7 @@ impl Stream {
         Command::new(UpdateMarket {
             market: grid.market,
             mask: self.random.below(32) as u32,
-            tick: grid.step.0 * self.random.pick(&[1, 1, 2, 5]),
+            tick: self.tick(grid),
             lot: (grid.step.1 * self.random.pick(&[1, 1, 2, 3])).min(MAX_ENTRY),
             min_notional: (*self.random.pick(&[1, 1, least])).into(),
             maker_fee: *self.random.pick(self.profile.fees),
@@ -461,6 +461,23 @@ impl Stream {
 
     // ---- values ----
 
+    /// A new tick: near the first one, finer, coarser, or with nothing in common with it.
+    fn tick(&mut self, grid: &Grid) -> i64 {
+        let step = grid.step.0;
+        let tick = match self.random.below(12) {
+            0..=3 => step,
+            4 => step.saturating_mul(2),
+            5 => step.saturating_mul(5),
+            6 => step.saturating_mul(3) / 2,
+            7 => step / 2,
+            8 => step / 10,
+            9 => step / 64,
+            10 => 1,
+            _ => *self.random.pick(&[3, 7, 97, 1_000_003]),
+        };
+        tick.clamp(1, MAX_ENTRY)
+    }
+
     fn account(&mut self) -> AccountId {
         // Account 0 is the fee account; it may trade like any other.
         if self.random.permille(10) { 0 } else { 1 + self.random.below(self.profile.accounts) as AccountId }
@@ -478,6 +495,11 @@ impl Stream {
     }
 
     fn price(&mut self, grid: &Grid, side: Side, marketable: bool) -> i64 {
+        if self.random.permille(15) {
+            // Anywhere: levels far apart.
+            let far = grid.tick.saturating_mul(1 + self.random.between(0, 9) * (1 << self.random.below(44)));
+            return far.min(MAX_ENTRY / grid.tick * grid.tick);
+        }
         let band = self.profile.band;
         let reach = if marketable { band } else { band / 3 };
         let offset = self.random.between(-band, reach);
