@@ -109,6 +109,8 @@ pub struct Stream {
     live: Vec<Live>,
     orders_seen: OrderId,
     checkpoint: Option<(u64, [u8; 16])>,
+    /// An order with an idempotency key and its time, to be sent again when the key is a day old.
+    keyed: Option<(PlaceOrder, i64)>,
     opening: Vec<Command>,
 }
 
@@ -131,6 +133,7 @@ impl Stream {
             live: Vec::new(),
             orders_seen: 0,
             checkpoint: None,
+            keyed: None,
             opening: Vec::new(),
         };
         for account in 0..stream.profile.accounts {
@@ -155,8 +158,26 @@ impl Stream {
             _ => *self.random.pick(&[86_399_999_999_999, 86_400_000_000_000, 86_400_000_000_001]),
         };
         command.time_ns = self.time_ns + passed;
+        if self.keyed.is_some() && self.random.permille(100) {
+            self.send_again(&mut command);
+        }
         self.time_ns = self.time_ns.max(command.time_ns);
+        let place = command.body::<PlaceOrder>();
+        if command.kind == Kind::PlaceOrder as u16 && place.idempotency_key != 0 && self.random.permille(60) {
+            self.keyed = Some((*place, self.time_ns));
+        }
         command
+    }
+
+    /// Puts the keyed order in the place of `command`, at the nanosecond that its key is forgotten or the one before.
+    fn send_again(&mut self, command: &mut Command) {
+        let Some((place, time_ns)) = self.keyed.take() else { return };
+        let forgotten_ns = time_ns + 86_400_000_000_000;
+        if forgotten_ns > self.time_ns {
+            let Command { sequence, source, source_seq, .. } = *command;
+            let time_ns = forgotten_ns - self.random.between(0, 1);
+            *command = Command { sequence, source, source_seq, time_ns, ..Command::new(place) };
+        }
     }
 
     /// Fills in source and its number: mostly new, sometimes seen before, sometimes none.
