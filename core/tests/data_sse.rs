@@ -198,8 +198,8 @@ impl Morning {
         assert_eq!(order.quantity - order.filled, input.quantity * UNIT, "row {}: the remainder", input.n);
     }
 
-    /// How many of the next snapshots the book now equals. A snapshot is taken at some moment of its second or the
-    /// two before it is stamped, so the book may be as shown from three seconds before to one after.
+    /// How many of the next snapshots the book now equals, near enough to their stamps: the book stands as it is from
+    /// `from_cs` until `until_cs`. Stamps are whole seconds, and a state may be shown in the next one.
     fn meet(&self, snapshots: &[Snapshot], traded: &Traded, from_cs: i64, until_cs: i64) -> usize {
         let met = |snapshot: &&Snapshot| {
             snapshot.traded == *traded
@@ -225,7 +225,7 @@ impl Morning {
 }
 
 /// Seconds that a snapshot's stamp may be off the moment it shows.
-const TOLERANCE_S: i64 = 3;
+const TOLERANCE_S: i64 = 1;
 
 /// A snapshot of the exchange.
 #[derive(Debug, PartialEq, Eq)]
