@@ -2,12 +2,15 @@
 //! microsecond of the client is taken from the server.
 //!
 //! - [`connection`]: one keep-alive connection. [`wallet`]: keys and the login signature. [`api`]: requests and answers.
-//! - [`server`]: the exchange as a child process. [`pace`]: when requests are due.
+//! - [`server`]: the exchange as a child process. [`bare`]: the least that a server can do. [`pace`], [`drive`]: when
+//!   requests are sent, and many connections sending them.
 //!
 //! It knows the exchange only through its public API and its configuration.
 
 pub mod api;
+pub mod bare;
 pub mod connection;
+pub mod drive;
 pub mod pace;
 pub mod server;
 pub mod wallet;

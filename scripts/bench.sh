@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds and runs the benchmarks, one measured path each; all but the first compare within one run, so what counts are
+# ratios. Close other programs first: each report says how much of the machine they used.
+#
+#   scripts/bench.sh                     all of them
+#   scripts/bench.sh engine --only A     one of them, with its own arguments
+#   RESULTS=bench/results scripts/bench.sh   keeps each report as a file
+set -euo pipefail
+cd "$(dirname "$0")/.."
+benchmarks=(engine ring journal http)
+if [ $# -gt 0 ]; then
+  benchmarks=("$1")
+  shift
+fi
+cargo build --quiet --release -p ringside-gateway -p ringside-bench --bins
+target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+for benchmark in "${benchmarks[@]}"; do
+  echo "== $benchmark"
+  "$target/release/$benchmark" ${RESULTS:+--results "$RESULTS"} "$@"
+done

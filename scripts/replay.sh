@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds and starts the exchange on a temporary folder, replays a recorded session through its public API, kills it
+# on the way, and checks every fill, order, balance and book. Exit code 0: everything was equal.
+#
+#   scripts/replay.sh                          Shanghai, 600519, one morning
+#   scripts/replay.sh aapl                     NASDAQ, AAPL, one hour
+#   scripts/replay.sh flow [--scenario static] the public engine benchmark's flow
+#   scripts/replay.sh journal FOLDER           a copy of an exchange's data folder or journal
+#   ... --rate max|recorded|60x|20000          --help shows the rest
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --quiet --release -p ringside-gateway -p ringside-bench --bin ringside --bin replay
+target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+exec "$target/release/replay" --report "$target/replay" "$@"
