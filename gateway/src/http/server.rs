@@ -32,9 +32,6 @@ use tokio_util::sync::CancellationToken;
 const BACKLOG: i32 = 1_024;
 /// How long the acceptor rests after the system refused it a connection, such as for want of file descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
-/// Most headers of a request.
-const HEADERS_MAX: usize = 64;
-
 /// Makes the context of one worker. Runs on the worker's own thread, inside its runtime, so it may spawn local tasks.
 pub type MakeWorker = Box<dyn FnOnce() -> Worker + Send>;
 
@@ -217,8 +214,6 @@ fn builder(config: &Config) -> http1::Builder {
     // Heads that take too long are cut by the watchdog (`watch.rs` says why), so the library's own clock is off.
     http.header_read_timeout(None);
     http.max_buf_size(config.header_len_max.len());
-    http.max_headers(HEADERS_MAX);
-    http.pipeline_flush(true);
     http
 }
 

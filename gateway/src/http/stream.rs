@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 
+/// Most bytes thrown away when a connection closes.
+const DISCARD_LEN_MAX: usize = 256 * 1024;
+
 /// A connection's stream. It goes with the connection also through an upgrade, and so does its place.
 #[derive(Debug)]
 pub struct Stream {
@@ -23,6 +26,19 @@ impl Stream {
     /// A stream of an accepted connection.
     pub fn new(tcp: TcpStream, watch: Arc<Watch>, place: Place) -> Stream {
         Stream { tcp: TokioIo::new(tcp), watch, _place: place }
+    }
+}
+
+impl Drop for Stream {
+    /// Throws away what the client has sent and nobody will read: closing with bytes unread would reset the connection, and
+    /// the last answer with it. Waits for nothing, and reads no more than a refused head or body may have left.
+    fn drop(&mut self) {
+        let mut scratch = [0; 4_096];
+        for _ in 0..DISCARD_LEN_MAX / scratch.len() {
+            if !matches!(self.tcp.inner().try_read(&mut scratch), Ok(1..)) {
+                break;
+            }
+        }
     }
 }
 
