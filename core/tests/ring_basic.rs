@@ -137,7 +137,8 @@ fn waiting_ends_by_publication_room_halt_or_time() {
         let started = Instant::now();
         assert!(!consumer.wait(Duration::from_millis(5)));
         assert!(started.elapsed() >= Duration::from_millis(5));
-        let items = if cfg!(miri) { 20 } else { 1_000 };
+        // On a busy machine a spinning side burns a time slice for every two payloads.
+        let items = if cfg!(miri) || wait == Wait::Spin { 20 } else { 500 };
         let thread = std::thread::spawn(move || {
             let mut next = 5;
             while consumer.wait(Duration::from_secs(600)) {

@@ -12,12 +12,11 @@
 #![allow(unsafe_code)]
 
 use crate::ring::mapping::{Kind, Mapped, Mapping};
-use crate::ring::sequence::{Gate, Header, Line, Sequence};
+use crate::ring::sequence::{Gate, Header, Line, SEQUENCE_MAX, Sequence, Stamp};
 use crate::ring::sync::{AtomicU64, Barrier, Ordering, UnsafeCell, Word};
 use crate::ring::wait::Doorbell;
 use crate::ring::{Options, RingError, Slot};
-use std::any::Any;
-use std::marker::PhantomData;
+use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -32,8 +31,6 @@ const VERSION: u64 = 1;
 pub const CONSUMERS_MAX: usize = 64;
 /// Most slots of one ring.
 pub const CAPACITY_MAX: usize = 1 << 32;
-/// Sequences stay below this, so that sums of sequence and capacity never overflow.
-pub const SEQUENCE_MAX: Sequence = 1 << 62;
 
 /// A payload as it lies in its slot: aligned to its words.
 #[repr(C, align(8))]
@@ -42,8 +39,7 @@ pub(super) struct Payload<T>(pub(super) T);
 /// One cell of the ring.
 #[repr(C, align(64))]
 pub(super) struct Cell<T> {
-    /// Sequence of the payload plus one; zero before the first.
-    pub(super) stamp: AtomicU64,
+    stamp: AtomicU64,
     payload: UnsafeCell<Payload<T>>,
 }
 
@@ -99,22 +95,24 @@ impl Shape {
     }
 }
 
-/// Memory of one ring and the way to its parts.
+/// The way to the parts of one ring; clones share the memory. Each side keeps one by value, so that a slot is one
+/// step away.
 pub(super) struct Buffer<T: Slot> {
     header: NonNull<Header>,
     lines: NonNull<Line>,
     cells: NonNull<Cell<T>>,
-    pub(super) shape: Shape,
+    mask: u64,
     /// Another process may write this memory at any moment.
     pub(super) foreign: bool,
     pub(super) barrier: Barrier,
-    memory: Memory<T>,
+    pub(super) shape: Shape,
+    memory: Arc<Memory<T>>,
 }
 
-enum Memory<T> {
-    /// The three parts are boxes of their own.
-    Heap(PhantomData<T>),
-    /// The three parts lie in this mapping.
+enum Memory<T: Slot> {
+    /// Boxes of their own, leaked to be freed by `drop`.
+    Heap { header: NonNull<Header>, lines: NonNull<[Line]>, cells: NonNull<[Cell<T>]> },
+    /// One mapping with everything inside.
     Mapped(Mapped),
 }
 
@@ -122,6 +120,16 @@ enum Memory<T> {
 unsafe impl<T: Slot> Send for Buffer<T> {}
 // SAFETY: as above; cells are reached through `Producer` and `Consumer` only, which keep to the protocol.
 unsafe impl<T: Slot> Sync for Buffer<T> {}
+// SAFETY: nothing is done with the memory but to free it, by whoever drops the last handle.
+unsafe impl<T: Slot> Send for Memory<T> {}
+// SAFETY: as above.
+unsafe impl<T: Slot> Sync for Memory<T> {}
+
+impl<T: Slot> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Buffer { memory: self.memory.clone(), ..*self }
+    }
+}
 
 impl<T: Slot> Buffer<T> {
     /// A new ring, its facts written.
@@ -159,7 +167,7 @@ impl<T: Slot> Buffer<T> {
         Buffer::join(Mapped::open_file(path)?)
     }
 
-    fn join(file: std::fs::File) -> Result<Buffer<T>, RingError> {
+    fn join(file: File) -> Result<Buffer<T>, RingError> {
         let found = file.metadata()?.len();
         let mut bytes = [0u8; 64];
         if found < bytes.len() as u64 {
@@ -198,9 +206,9 @@ impl<T: Slot> Buffer<T> {
             !cfg!(loom) && shape.len::<T>() == Some(mapped.map.len()),
             "the mapping has the shape's size"
         );
-        // SAFETY: the mapping starts at a page, is `shape.len()` bytes long and lives as long as `self.memory`, so
-        // the header, the lines and the slots at these offsets are inside it and aligned (128 and 4096 divide
-        // them). Zeros, and any other bytes, are values of all three: atomics, and payloads that are `FromBytes`.
+        // SAFETY: the mapping starts at a page, is `shape.len()` bytes long and lives as long as `memory`, so the
+        // header, the lines and the slots at these offsets are inside it and aligned (128 and 4096 divide them).
+        // Zeros, and any other bytes, are values of all three: atomics, and payloads that are `FromBytes`.
         let (header, lines, cells) = unsafe {
             (
                 NonNull::new_unchecked(base.cast::<Header>()),
@@ -208,39 +216,35 @@ impl<T: Slot> Buffer<T> {
                 NonNull::new_unchecked(base.add(shape.slots_offset()).cast::<Cell<T>>()),
             )
         };
-        Buffer {
-            header,
-            lines,
-            cells,
-            shape,
-            foreign,
-            barrier: Barrier::prepare(foreign),
-            memory: Memory::Mapped(mapped),
-        }
+        Buffer::new(header, lines, cells, shape, foreign, Memory::Mapped(mapped))
     }
 
     fn on_heap(shape: Shape, foreign: bool) -> Buffer<T> {
-        fn leak<U>(items: impl Iterator<Item = U>) -> NonNull<U> {
-            NonNull::from(Box::leak(items.collect::<Box<[U]>>())).cast()
-        }
-        Buffer {
-            header: NonNull::from(Box::leak(Box::new(Header::new()))),
-            lines: leak((0..shape.consumers).map(|_| Gate::new_line())),
-            cells: leak((0..shape.capacity).map(|_| Cell {
-                stamp: AtomicU64::new(0),
-                payload: UnsafeCell::new(Payload(T::new_zeroed())),
-            })),
-            shape,
-            foreign,
-            barrier: Barrier::prepare(foreign),
-            memory: Memory::Heap(PhantomData),
-        }
+        let leaked_lines: Box<[Line]> = (0..shape.consumers).map(|_| Gate::new_line()).collect();
+        let leaked_cells: Box<[Cell<T>]> = (0..shape.capacity).map(|_| Cell::new()).collect();
+        let header = NonNull::from(Box::leak(Box::new(Header::new())));
+        let lines = NonNull::from(Box::leak(leaked_lines));
+        let cells = NonNull::from(Box::leak(leaked_cells));
+        let memory = Memory::Heap { header, lines, cells };
+        Buffer::new(header, lines.cast(), cells.cast(), shape, foreign, memory)
+    }
+
+    fn new(
+        header: NonNull<Header>,
+        lines: NonNull<Line>,
+        cells: NonNull<Cell<T>>,
+        shape: Shape,
+        foreign: bool,
+        memory: Memory<T>,
+    ) -> Buffer<T> {
+        let (mask, barrier) = (shape.capacity - 1, Barrier::prepare(foreign));
+        Buffer { header, lines, cells, mask, foreign, barrier, shape, memory: Arc::new(memory) }
     }
 
     /// The head.
     #[inline(always)]
     pub(super) fn header(&self) -> &Header {
-        // SAFETY: valid as long as `self` (see `on_mapping`, `on_heap`), and made of atomics only.
+        // SAFETY: valid as long as `self.memory` (see `on_mapping`, `on_heap`), and made of atomics only.
         unsafe { self.header.as_ref() }
     }
 
@@ -255,9 +259,8 @@ impl<T: Slot> Buffer<T> {
     /// The slot of a sequence. Any sequence has one.
     #[inline(always)]
     pub(super) fn cell(&self, sequence: Sequence) -> &Cell<T> {
-        let index = sequence & (self.shape.capacity - 1);
-        // SAFETY: `index` is below the capacity, the number of slots; a slot's payload is behind a cell.
-        unsafe { self.cells.add(index as usize).as_ref() }
+        // SAFETY: the masked sequence is below the capacity, the number of slots; payloads are behind cells.
+        unsafe { self.cells.add((sequence & self.mask) as usize).as_ref() }
     }
 
     /// Whether the ring is over.
@@ -276,34 +279,31 @@ impl<T: Slot> Buffer<T> {
 
     /// The descriptor to hand over, for rings that have one.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.memory {
-            Memory::Heap(_) => None,
+        match &*self.memory {
+            Memory::Heap { .. } => None,
             Memory::Mapped(mapped) => mapped.fd(),
         }
     }
 
     /// A handle on the bell that consumers listen to.
-    pub(super) fn filled(self: &Arc<Self>) -> Doorbell {
-        let memory: Arc<dyn Any + Send + Sync> = self.clone();
-        Doorbell::inside(NonNull::from(&self.header().signals.filled), self.foreign, self.barrier, memory)
+    pub(super) fn filled(&self) -> Doorbell {
+        let bell = NonNull::from(&self.header().signals.filled);
+        Doorbell::inside(bell, self.foreign, self.barrier, self.memory.clone())
     }
 
     /// A handle on the bell that a producer without room listens to.
-    pub(super) fn freed(self: &Arc<Self>) -> Doorbell {
-        let memory: Arc<dyn Any + Send + Sync> = self.clone();
-        Doorbell::inside(NonNull::from(&*self.header().freed), self.foreign, self.barrier, memory)
+    pub(super) fn freed(&self) -> Doorbell {
+        let bell = NonNull::from(&*self.header().freed);
+        Doorbell::inside(bell, self.foreign, self.barrier, self.memory.clone())
     }
 }
 
-impl<T: Slot> Drop for Buffer<T> {
+impl<T: Slot> Drop for Memory<T> {
     fn drop(&mut self) {
-        if let Memory::Heap(_) = self.memory {
-            let lines = NonNull::slice_from_raw_parts(self.lines, self.shape.consumers);
-            let cells = NonNull::slice_from_raw_parts(self.cells, self.shape.capacity as usize);
-            // SAFETY: the three pointers come from `Box::leak` in `on_heap`, with these lengths, and nobody else
-            // frees them; every handle holds an `Arc` of this buffer.
+        if let Memory::Heap { header, lines, cells } = *self {
+            // SAFETY: the pointers come from `Box::leak` in `on_heap`, and this is the last handle on them.
             unsafe {
-                drop(Box::from_raw(self.header.as_ptr()));
+                drop(Box::from_raw(header.as_ptr()));
                 drop(Box::from_raw(lines.as_ptr()));
                 drop(Box::from_raw(cells.as_ptr()));
             }
@@ -312,14 +312,47 @@ impl<T: Slot> Drop for Buffer<T> {
 }
 
 impl<T: Slot> Cell<T> {
+    /// As a mapping of zeros would read.
+    fn new() -> Cell<T> {
+        Cell { stamp: AtomicU64::new(0), payload: UnsafeCell::new(Payload(T::new_zeroed())) }
+    }
+
+    /// Declares the payload to be that of the stamp.
+    #[inline(always)]
+    pub(super) fn stamp(&self, stamp: Stamp) {
+        // Release: partner of the Acquire in `stamped`; whoever finds the stamp finds the payload, and those of the step.
+        self.stamp.store(stamp.0, Ordering::Release);
+    }
+
+    /// What the slot was stamped last.
+    #[inline(always)]
+    pub(super) fn stamped(&self) -> Stamp {
+        // Acquire: partner of the Release in `stamp`.
+        Stamp(self.stamp.load(Ordering::Acquire))
+    }
+
+    /// Asks for the slot's lines to be brought near for writing. A hint.
+    #[inline(always)]
+    pub(super) fn prefetch_for_write(&self) {
+        #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+        for offset in (0..size_of::<Self>()).step_by(64) {
+            let line = std::ptr::from_ref(self).cast::<u8>().wrapping_add(offset);
+            // SAFETY: a prefetch faults on no address and changes nothing but caches; a processor without this
+            // one takes it for a no-operation.
+            unsafe {
+                std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly))
+            };
+        }
+    }
+
     /// Stores a payload.
     ///
     /// # Safety
-    /// The caller is the ring's producer and every consumer has given the slot back. `foreign` is the buffer's.
+    /// The caller is the ring's producer and every consumer has given the slot back. `FOREIGN` is the buffer's.
     #[inline(always)]
-    pub(super) unsafe fn write(&self, payload: &T, foreign: bool) {
+    pub(super) unsafe fn write<const FOREIGN: bool>(&self, payload: &T) {
         self.payload.with_mut(|cell| {
-            if foreign {
+            if FOREIGN {
                 let (from, to) = (payload.as_bytes().as_chunks::<8>().0, cell.cast::<Word>());
                 for (index, bytes) in from.iter().enumerate() {
                     // SAFETY: the payload is `from.len()` words long and aligned to them. Other processes may
@@ -337,12 +370,12 @@ impl<T: Slot> Cell<T> {
     /// while `f` looks at it.
     ///
     /// # Safety
-    /// The caller is a consumer that has seen the payload's stamp and has not given the slot back. `foreign` is the
+    /// The caller is a consumer that has seen the payload's stamp and has not given the slot back. `FOREIGN` is the
     /// buffer's.
     #[inline(always)]
-    pub(super) unsafe fn read<R>(&self, foreign: bool, f: impl FnOnce(&T) -> R) -> R {
+    pub(super) unsafe fn read<const FOREIGN: bool, R>(&self, f: impl FnOnce(&T) -> R) -> R {
         self.payload.with(|cell| {
-            if foreign {
+            if FOREIGN {
                 let mut copy = Payload(T::new_zeroed());
                 let from = cell.cast::<Word>();
                 for (index, bytes) in copy.0.as_mut_bytes().as_chunks_mut::<8>().0.iter_mut().enumerate() {

@@ -4,30 +4,44 @@
 #![allow(unsafe_code)]
 
 use crate::ring::buffer::Buffer;
-use crate::ring::sequence::Sequence;
+use crate::ring::sequence::{Line, Sequence, Stamp};
 use crate::ring::sync::Ordering;
 use crate::ring::wait::{Doorbell, Idle, Wait, wait_any};
 use crate::ring::{Poison, Slot};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+/// A look at the clock costs as much as several polls.
+const POLLS_PER_LOOK_AT_THE_CLOCK: u32 = 64;
+
 /// Reads the payloads of a ring in order, each once.
+///
+/// Aligned so that neither its neighbours in memory nor the other side share a cache line with it.
+#[repr(align(128))]
 pub struct Consumer<T: Slot> {
-    buffer: Arc<Buffer<T>>,
-    wait: Wait,
-    index: usize,
+    buffer: Buffer<T>,
     /// Sequence of the next payload to read.
     next: Sequence,
+    /// Everything before this is known to be published.
+    known: Sequence,
+    /// This consumer's line in the mapping.
+    line: NonNull<Line>,
+    index: usize,
+    wait: Wait,
     poison: Option<Poison>,
     /// Where a payload of foreign memory is looked at ahead of its turn.
     ahead: T,
 }
 
+// SAFETY: the line is an atomic in memory that the buffer keeps alive, and the buffer is itself Send.
+unsafe impl<T: Slot> Send for Consumer<T> {}
+
 impl<T: Slot> Consumer<T> {
-    pub(super) fn new(buffer: Arc<Buffer<T>>, wait: Wait, index: usize) -> Consumer<T> {
+    pub(super) fn new(buffer: Buffer<T>, wait: Wait, index: usize) -> Consumer<T> {
         let next = buffer.shape.start;
-        Consumer { buffer, wait, index, next, poison: None, ahead: T::new_zeroed() }
+        let line = NonNull::from(buffer.line(index));
+        Consumer { buffer, next, known: next, line, index, wait, poison: None, ahead: T::new_zeroed() }
     }
 
     /// Calls `f` for each published payload in order, `limit` at most, then gives all their slots back in one step.
@@ -43,18 +57,15 @@ impl<T: Slot> Consumer<T> {
     /// As [`Consumer::poll`], and stops after a payload for which `f` breaks.
     #[inline]
     pub fn poll_until(&mut self, limit: usize, mut f: impl FnMut(Sequence, &T) -> ControlFlow<()>) -> usize {
-        let first = self.next;
-        let end = first + (limit as u64).min(self.buffer.shape.capacity);
-        while self.next < end && self.has_next() {
-            if self.read_next(&mut f).is_break() {
-                break;
-            }
+        if self.buffer.foreign {
+            self.run::<true>(limit, |_, _| {}, &mut f)
+        } else {
+            self.run::<false>(limit, |_, _| {}, &mut f)
         }
-        self.give_back(first)
     }
 
     /// As [`Consumer::poll_until`], and before each `f` calls `hint` with the payload `distance` further on, where
-    /// one is published already: time to fetch what that payload will need. Hints may repeat and may be missing.
+    /// one is published already: time to fetch what that payload will need. Hints may be missing.
     #[inline]
     pub fn poll_ahead(
         &mut self,
@@ -63,17 +74,54 @@ impl<T: Slot> Consumer<T> {
         mut hint: impl FnMut(&T),
         mut f: impl FnMut(Sequence, &T) -> ControlFlow<()>,
     ) -> usize {
-        let first = self.next;
-        let end = first + (limit as u64).min(self.buffer.shape.capacity);
-        while self.next < end && self.has_next() {
-            if let Some(payload) = self.peek(distance) {
+        let distance = distance as u64;
+        if distance >= self.buffer.shape.capacity {
+            return self.poll_until(limit, f);
+        }
+        let look_ahead = |consumer: &mut Self, sequence: Sequence| {
+            if let Some(payload) = consumer.glance(sequence.wrapping_add(distance)) {
                 hint(payload);
             }
-            if self.read_next(&mut f).is_break() {
-                break;
+        };
+        if self.buffer.foreign {
+            self.run::<true>(limit, look_ahead, &mut f)
+        } else {
+            self.run::<false>(limit, look_ahead, &mut f)
+        }
+    }
+
+    /// Reads what is published, in the stretches in which it became visible. A payload whose `f` panics is read
+    /// again, with those before it, by the next call.
+    #[inline(always)]
+    fn run<const FOREIGN: bool>(
+        &mut self,
+        limit: usize,
+        mut before: impl FnMut(&mut Self, Sequence),
+        f: &mut impl FnMut(Sequence, &T) -> ControlFlow<()>,
+    ) -> usize {
+        let first = self.next;
+        let end = first.wrapping_add((limit as u64).min(self.buffer.shape.capacity));
+        let mut sequence = first;
+        'batch: while sequence < end && (sequence < self.known || self.look(sequence)) {
+            let stop = self.known.min(end);
+            while sequence < stop {
+                before(self, sequence);
+                let cell = self.buffer.cell(sequence);
+                // SAFETY: a stamp said that this slot is published, and it is given back only below.
+                let flow = unsafe { cell.read::<FOREIGN, _>(|payload| f(sequence, payload)) };
+                sequence = sequence.wrapping_add(1);
+                if flow.is_break() {
+                    break 'batch;
+                }
             }
         }
-        self.give_back(first)
+        if sequence != first {
+            self.next = sequence;
+            // Release: partner of the producer's Acquire in `look_at_consumers`; our reads come before its writes.
+            self.line().gating.store(sequence, Ordering::Release);
+            self.buffer.header().freed.ring(self.buffer.barrier);
+        }
+        sequence.wrapping_sub(first) as usize
     }
 
     /// The payload `ahead` places after the next one to be read (0 is that one), if it is published. A hint: it
@@ -83,35 +131,38 @@ impl<T: Slot> Consumer<T> {
         if ahead as u64 >= self.buffer.shape.capacity || self.poison.is_some() {
             return None;
         }
-        let sequence = self.next + ahead as u64;
+        self.glance(self.next.wrapping_add(ahead as u64))
+    }
+
+    /// The payload of a sequence less than a lap ahead, if it is published.
+    #[inline(always)]
+    fn glance(&mut self, sequence: Sequence) -> Option<&T> {
         let cell = self.buffer.cell(sequence);
-        // Acquire: as in `has_next`.
-        if cell.stamp.load(Ordering::Acquire) != sequence + 1 {
+        if sequence >= self.known && !cell.stamped().is_of(sequence) {
             return None;
         }
         if self.buffer.foreign {
-            // SAFETY: this consumer saw the stamp just now and has not given the slot back.
-            self.ahead = unsafe { cell.read(true, |payload| *payload) };
+            // SAFETY: the slot is published, and this consumer has not given it back.
+            self.ahead = unsafe { cell.read::<true, _>(|payload| *payload) };
             return Some(&self.ahead);
         }
-        // SAFETY: as above, and the borrow of `self` keeps it from giving the slot back while the payload is used.
+        // SAFETY: as above, and the borrow of `self` keeps it from being given back while the payload is used.
         Some(unsafe { cell.in_place() })
     }
 
     /// Whether a payload can be read now.
     #[inline]
     pub fn is_ready(&mut self) -> bool {
-        self.has_next()
+        self.next < self.known || self.look(self.next)
     }
 
     /// Payloads that can be read now; looks at each of them.
     pub fn available(&mut self) -> usize {
-        if !self.has_next() {
+        if !self.is_ready() {
             return 0;
         }
         let published = |&sequence: &Sequence| {
-            // Acquire: as in `has_next`.
-            self.buffer.cell(sequence).stamp.load(Ordering::Acquire) == sequence + 1
+            sequence < self.known || self.buffer.cell(sequence).stamped().is_of(sequence)
         };
         (self.next..self.next + self.buffer.shape.capacity).take_while(published).count()
     }
@@ -122,26 +173,27 @@ impl<T: Slot> Consumer<T> {
         let mut idle = Idle::new(self.wait);
         let mut deadline = None;
         loop {
-            if self.has_next() {
-                return true;
-            }
-            if self.is_halted() {
-                // What was published before the halt counts.
-                return self.has_next();
-            }
-            let sleep = idle.pause();
-            if !sleep && self.wait == Wait::Park {
-                continue;
+            for _ in 0..POLLS_PER_LOOK_AT_THE_CLOCK {
+                if self.is_ready() {
+                    return true;
+                }
+                if self.is_halted() {
+                    // What was published before the halt counts.
+                    return self.is_ready();
+                }
+                if idle.pause() {
+                    break;
+                }
             }
             let now = Instant::now();
             let deadline = *deadline.get_or_insert(now + timeout);
             if now >= deadline {
-                return self.has_next();
+                return self.is_ready();
             }
-            if sleep {
+            if idle.is_time_to_sleep() {
                 let bell = self.doorbell();
                 let span = deadline - now;
-                wait_any([&bell].into_iter(), Some(span), || self.has_next() || self.is_halted());
+                wait_any([&bell].into_iter(), Some(span), || self.is_ready() || self.is_halted());
             }
         }
     }
@@ -176,55 +228,43 @@ impl<T: Slot> Consumer<T> {
         self.buffer.shape.capacity as usize
     }
 
-    /// Whether the next slot is published. Besides the right stamp an honest slot can only hold what the lap before
-    /// left there, so anything else poisons the ring.
+    /// Looks at the stamp of `sequence`, the first that is not known to be published. Besides the right stamp an
+    /// honest slot can only hold that of the lap before, so anything else poisons the ring.
     #[inline(always)]
-    fn has_next(&mut self) -> bool {
-        // Acquire: partner of the producer's Release in `stamp`.
-        let found = self.buffer.cell(self.next).stamp.load(Ordering::Acquire);
-        if found == self.next + 1 {
-            return self.poison.is_none();
+    fn look(&mut self, sequence: Sequence) -> bool {
+        let found = self.buffer.cell(sequence).stamped();
+        if found.is_of(sequence) && found.count() <= self.buffer.shape.capacity && self.poison.is_none() {
+            self.known = sequence.wrapping_add(found.count());
+            return true;
         }
-        if found != self.stamp_before() {
-            self.fail(found);
+        if !self.is_of_lap_before(sequence, found) {
+            self.fail(sequence, found);
         }
         false
     }
 
-    /// What the next slot holds until it is published.
     #[inline(always)]
-    fn stamp_before(&self) -> u64 {
+    fn is_of_lap_before(&self, sequence: Sequence, found: Stamp) -> bool {
         let shape = &self.buffer.shape;
-        if self.next - shape.start < shape.capacity { 0 } else { self.next + 1 - shape.capacity }
+        if sequence.wrapping_sub(shape.start) < shape.capacity {
+            found == Stamp::NONE
+        } else {
+            found.is_of(sequence.wrapping_sub(shape.capacity))
+        }
     }
 
     #[cold]
-    fn fail(&mut self, found: u64) {
+    fn fail(&mut self, sequence: Sequence, found: Stamp) {
         if self.poison.is_none() {
-            self.poison = Some(Poison::Stamp { sequence: self.next, found });
+            self.poison = Some(Poison::Stamp { sequence, found: found.0 });
             self.buffer.halt();
         }
     }
 
     #[inline(always)]
-    fn read_next<R>(&mut self, f: &mut impl FnMut(Sequence, &T) -> R) -> R {
-        let sequence = self.next;
-        // SAFETY: `has_next` saw the stamp, and the slot is given back only in `give_back`, after the batch.
-        let result =
-            unsafe { self.buffer.cell(sequence).read(self.buffer.foreign, |payload| f(sequence, payload)) };
-        self.next = sequence + 1;
-        result
-    }
-
-    /// Gives back the slots from `first` to the one before next; gives their number.
-    #[inline(always)]
-    fn give_back(&mut self, first: Sequence) -> usize {
-        if self.next != first {
-            // Release: partner of the producer's Acquire in `look_at_consumers`; our reads come before its writes.
-            self.buffer.line(self.index).gating.store(self.next, Ordering::Release);
-            self.buffer.header().freed.ring(self.buffer.barrier);
-        }
-        (self.next - first) as usize
+    fn line(&self) -> &Line {
+        // SAFETY: taken from the buffer, which lives as long as this consumer; a line is made of atomics only.
+        unsafe { self.line.as_ref() }
     }
 }
 

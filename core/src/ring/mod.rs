@@ -10,17 +10,20 @@
 //!
 //! - *Publish.* The producer writes the payload of `s`, then stores `s + 1` to the stamp with Release. A consumer
 //!   loads the stamp with Acquire and reads the payload only if it found `s + 1`: so it reads the payload of `s`.
-//!   It waits for exactly that value, and until then the slot holds the stamp of the lap before, or 0 in the first lap:
+//!   It waits for exactly that number, and until then the slot holds the stamp of the lap before, or 0 in the first lap:
 //!   sequences start at [`Options::start`] and stamps are never 0.
 //! - *Gate.* A consumer stores `s + 1` or more to its line with Release after its last read of the payload of `s`. The
 //!   producer writes to the slot of `s` again only for `s + capacity`, after loads with Acquire found every line beyond
 //!   `s`. So no read races with the next lap's write. The producer remembers the slowest line it saw; an old value
 //!   only makes it look again.
-//! - *Steps.* A batch's stamps after the first are stored while the first is withheld, the first last. Consumers take
-//!   slots in order, so none sees a part of the step, also when the producer dies in the middle. Each stamp is a
-//!   Release store, so that looking ahead at any stamped payload is no race either.
+//! - *Steps.* Payloads that are published together are a step. The stamps after its first are stored while the first
+//!   is withheld; the first comes last and says how many they are, so that a consumer that found it reads the rest
+//!   without looking at lines which the producer may still be writing. Consumers take slots in order, so none sees a
+//!   part of the step, also when the producer dies in the middle. Each stamp is a Release store, so that looking
+//!   ahead at any stamped payload is no race either.
 //! - *Wrap.* Between two looks at the same slot the producer cannot pass `capacity` sequences, because the consumer's own
-//!   line holds it back: the stamp is the expected one or the one before, never a later one. Sequences stay below 2^62.
+//!   line holds it back: the stamp is the expected one or the one before, never a later one. Sequences stay below
+//!   [`SEQUENCE_MAX`].
 //!
 //! # Sleeping
 //!
@@ -53,17 +56,16 @@ mod sequence;
 mod sync;
 mod wait;
 
-pub use buffer::{CAPACITY_MAX, CONSUMERS_MAX, SEQUENCE_MAX};
+pub use buffer::{CAPACITY_MAX, CONSUMERS_MAX};
 pub use consumer::Consumer;
 pub use mapping::Mapping;
 pub use producer::Producer;
-pub use sequence::Sequence;
+pub use sequence::{SEQUENCE_MAX, Sequence};
 pub use wait::{Doorbell, Idle, Wait, wait_any};
 
 use buffer::Buffer;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
 use sync::Ordering;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -163,7 +165,7 @@ pub enum RingError {
 
 /// A ring whose parts are yet to be taken: to keep one and hand the ring to another process for the other.
 pub struct Ring<T: Slot> {
-    buffer: Arc<Buffer<T>>,
+    buffer: Buffer<T>,
     wait: Wait,
 }
 
@@ -180,17 +182,17 @@ pub fn create<T: Slot>(
 impl<T: Slot> Ring<T> {
     /// Makes a ring.
     pub fn create(mapping: Mapping, options: Options) -> Result<Ring<T>, RingError> {
-        Ok(Ring { buffer: Arc::new(Buffer::create(&mapping, &options)?), wait: options.wait })
+        Ok(Ring { buffer: Buffer::create(&mapping, &options)?, wait: options.wait })
     }
 
     /// Joins a ring of another process, made with [`Mapping::memfd`], by its descriptor. How to wait is this side's choice.
     pub fn join_fd(fd: OwnedFd, wait: Wait) -> Result<Ring<T>, RingError> {
-        Ok(Ring { buffer: Arc::new(Buffer::join_fd(fd)?), wait })
+        Ok(Ring { buffer: Buffer::join_fd(fd)?, wait })
     }
 
     /// Joins a ring of another process, made with [`Mapping::file`], by its path.
     pub fn join_file(path: &Path, wait: Wait) -> Result<Ring<T>, RingError> {
-        Ok(Ring { buffer: Arc::new(Buffer::join_file(path)?), wait })
+        Ok(Ring { buffer: Buffer::join_file(path)?, wait })
     }
 
     /// Takes the producer's part. [`RingError::Taken`] when somebody has or had it: a ring serves one incarnation.

@@ -3,100 +3,162 @@
 #![allow(unsafe_code)]
 
 use crate::ring::buffer::Buffer;
-use crate::ring::sequence::Sequence;
+use crate::ring::sequence::{SEQUENCE_MAX, STEP_MAX, Sequence, Stamp};
 use crate::ring::sync::Ordering;
 use crate::ring::wait::{Doorbell, Idle, Wait, wait_any};
 use crate::ring::{Full, Halted, Poison, Slot};
-use std::sync::Arc;
 
-/// Most slots that become visible in one step; longer batches reach the consumer in such pieces, so that it works
+/// Slots of a batch that become visible together; longer batches reach the consumer in such pieces, so that it works
 /// on one while the next is written.
 const STEP: u64 = 32;
 
 /// Publishes payloads to a ring. Methods never wait unless they say so.
+///
+/// Aligned so that neither its neighbours in memory nor the other side share a cache line with it.
+#[repr(align(128))]
 pub struct Producer<T: Slot> {
-    buffer: Arc<Buffer<T>>,
-    wait: Wait,
+    buffer: Buffer<T>,
     /// Sequence of the next payload.
     next: Sequence,
     /// First staged sequence that is not visible yet; `next` when there is none.
     held: Sequence,
-    /// The gating sequence when last looked at.
-    gating: Sequence,
+    /// First sequence that may not be claimed before the consumers have been looked at again.
+    limit: Sequence,
+    wait: Wait,
     poison: Option<Poison>,
 }
 
 impl<T: Slot> Producer<T> {
-    pub(super) fn new(buffer: Arc<Buffer<T>>, wait: Wait) -> Producer<T> {
+    pub(super) fn new(buffer: Buffer<T>, wait: Wait) -> Producer<T> {
         let start = buffer.shape.start;
-        Producer { buffer, wait, next: start, held: start, gating: start, poison: None }
+        Producer { next: start, held: start, limit: start, buffer, wait, poison: None }
     }
 
     /// Publishes one payload, after any that were staged. [`Full`] when there is no room, and for a halted ring.
     #[inline]
     pub fn try_publish(&mut self, payload: &T) -> Result<Sequence, Full> {
-        let sequence = self.claim()?;
-        self.write(sequence, payload);
-        self.next = sequence + 1;
+        self.try_publish_with(|_| *payload)
+    }
+
+    /// As [`Producer::try_publish`], with the payload made where it is to lie; `make` is called only when there is
+    /// room, with its sequence.
+    #[inline]
+    pub fn try_publish_with(&mut self, make: impl FnOnce(Sequence) -> T) -> Result<Sequence, Full> {
+        if self.room(1) == 0 {
+            return Err(Full);
+        }
+        let sequence = self.next;
+        self.write(sequence, make);
+        self.next = sequence.wrapping_add(1);
+        self.buffer.cell(sequence).stamp(Stamp::new(sequence, 1));
         if self.held == sequence {
-            self.stamp(sequence);
             self.held = self.next;
             self.buffer.header().signals.filled.ring(self.buffer.barrier);
         } else {
-            self.stamp(sequence);
-            self.flush();
+            self.show();
         }
         Ok(sequence)
     }
 
     /// Publishes as many of the payloads as there is room for; gives their number. Each piece of up to 32 of them
     /// becomes visible in one step.
+    #[inline]
     pub fn try_publish_batch(&mut self, payloads: &[T]) -> usize {
+        let mut rest = payloads.iter();
+        // `try_publish_each` asks for no more payloads than there are.
+        self.try_publish_each(payloads.len(), |_| rest.next().copied().unwrap_or_else(T::new_zeroed))
+    }
+
+    /// As [`Producer::try_publish_batch`], with the payloads made where they are to lie: `make` is called in order
+    /// with the sequence of each.
+    #[inline]
+    pub fn try_publish_each(&mut self, count: usize, mut make: impl FnMut(Sequence) -> T) -> usize {
         self.flush();
-        let mut rest = payloads;
-        while !rest.is_empty() {
-            let room = self.room(rest.len() as u64);
+        let mut done = 0;
+        while done < count {
+            let room = self.room((count - done) as u64).min((count - done) as u64).min(STEP);
             if room == 0 {
                 break;
             }
-            let (piece, after) = rest.split_at(room.min(STEP).min(rest.len() as u64) as usize);
-            let first = self.next;
-            // The consumer polls the first stamp only, so its line stays here until the piece is complete.
-            for (sequence, payload) in (first + 1..).zip(&piece[1..]) {
-                self.write(sequence, payload);
-                self.stamp(sequence);
+            if self.buffer.foreign {
+                self.publish_step::<true>(room, &mut make);
+            } else {
+                self.publish_step::<false>(room, &mut make);
             }
-            self.write(first, &piece[0]);
-            self.stamp(first);
-            self.next = first + piece.len() as u64;
-            self.held = self.next;
-            self.buffer.header().signals.filled.ring(self.buffer.barrier);
-            rest = after;
+            done += room as usize;
         }
-        payloads.len() - rest.len()
+        done
+    }
+
+    /// Publishes `count` payloads, for which there is room, in one step.
+    #[inline(always)]
+    fn publish_step<const FOREIGN: bool>(&mut self, count: u64, make: &mut impl FnMut(Sequence) -> T) {
+        let first = self.next;
+        let after = first.wrapping_add(count);
+        // The consumer still has these lines; asked for together they come in the time of one.
+        for sequence in first.wrapping_add(1)..after {
+            self.buffer.cell(sequence).prefetch_for_write();
+        }
+        // The consumer polls the first stamp only, so its line stays here until the step is complete.
+        let head = make(first);
+        for sequence in first.wrapping_add(1)..after {
+            let cell = self.buffer.cell(sequence);
+            // SAFETY: this is the producer, and `room` found the slots of this step free: its Acquire saw every
+            // consumer past their last use.
+            unsafe { cell.write::<FOREIGN>(&make(sequence)) };
+            cell.stamp(Stamp::new(sequence, 1));
+        }
+        // SAFETY: as above.
+        unsafe { self.buffer.cell(first).write::<FOREIGN>(&head) };
+        self.next = after;
+        self.show();
     }
 
     /// Takes the next slot for a payload without making it visible; [`Producer::flush`], or the next publication,
     /// shows all that is staged in one step.
     #[inline]
     pub fn stage(&mut self, payload: &T) -> Result<Sequence, Full> {
-        let sequence = self.claim()?;
-        self.write(sequence, payload);
-        if sequence != self.held {
-            self.stamp(sequence);
+        if self.room(1) == 0 {
+            return Err(Full);
         }
-        self.next = sequence + 1;
+        let sequence = self.next;
+        self.write(sequence, |_| *payload);
+        if sequence != self.held {
+            self.buffer.cell(sequence).stamp(Stamp::new(sequence, 1));
+        }
+        self.next = sequence.wrapping_add(1);
         Ok(sequence)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, sequence: Sequence, make: impl FnOnce(Sequence) -> T) {
+        let cell = self.buffer.cell(sequence);
+        // SAFETY: as in `publish_step`.
+        unsafe {
+            if self.buffer.foreign {
+                cell.write::<true>(&make(sequence));
+            } else {
+                cell.write::<false>(&make(sequence));
+            }
+        }
     }
 
     /// Makes what is staged visible.
     #[inline]
     pub fn flush(&mut self) {
         if self.held != self.next {
-            self.stamp(self.held);
-            self.held = self.next;
-            self.buffer.header().signals.filled.ring(self.buffer.barrier);
+            self.show();
         }
+    }
+
+    /// Stamps the first slot that is held back, which shows the rest as well.
+    #[inline(always)]
+    fn show(&mut self) {
+        // Slots beyond the most that a stamp can name show by their own stamps.
+        let count = self.next.wrapping_sub(self.held).min(STEP_MAX);
+        self.buffer.cell(self.held).stamp(Stamp::new(self.held, count));
+        self.held = self.next;
+        self.buffer.header().signals.filled.ring(self.buffer.barrier);
     }
 
     /// Publishes one payload, waiting for room by the ring's wait strategy. [`Halted`] when the ring is over.
@@ -165,15 +227,6 @@ impl<T: Slot> Producer<T> {
         self.buffer.freed()
     }
 
-    /// The next sequence, once its slot is free.
-    #[inline(always)]
-    fn claim(&mut self) -> Result<Sequence, Full> {
-        if self.room(1) == 0 {
-            return Err(Full);
-        }
-        Ok(self.next)
-    }
-
     /// Free slots; looks at the consumers only when fewer than `wanted` are known to be.
     #[inline(always)]
     fn room(&mut self, wanted: u64) -> u64 {
@@ -181,39 +234,28 @@ impl<T: Slot> Producer<T> {
         if self.buffer.header().signals.halted.load(Ordering::Relaxed) != 0 {
             return 0;
         }
-        let room = self.gating + self.buffer.shape.capacity - self.next;
+        let room = self.limit.wrapping_sub(self.next);
         if room >= wanted { room } else { self.look_at_consumers() }
     }
 
     #[cold]
     #[inline(never)]
     fn look_at_consumers(&mut self) -> u64 {
-        let mut slowest = self.next;
+        let capacity = self.buffer.shape.capacity;
+        let (mut slowest, start) = (self.next, self.buffer.shape.start);
         for index in 0..self.buffer.shape.consumers {
             // Acquire: partner of the consumer's Release in `give_back`; its reads are done before our writes.
             let gating = self.buffer.line(index).gating.load(Ordering::Acquire);
-            if gating < self.gating || gating > self.next {
+            // No line can have been behind what an earlier look found, or be ahead of what was published.
+            if gating.saturating_add(capacity) < self.limit || gating > self.next || gating < start {
                 self.poison = Some(Poison::Gating { consumer: index, found: gating });
                 self.buffer.halt();
                 return 0;
             }
             slowest = slowest.min(gating);
         }
-        self.gating = slowest;
-        slowest + self.buffer.shape.capacity - self.next
-    }
-
-    #[inline(always)]
-    fn write(&self, sequence: Sequence, payload: &T) {
-        // SAFETY: only the producer calls this, for sequences that `room` found free: the Acquire there saw every
-        // consumer past the slot's last use.
-        unsafe { self.buffer.cell(sequence).write(payload, self.buffer.foreign) };
-    }
-
-    #[inline(always)]
-    fn stamp(&self, sequence: Sequence) {
-        // Release: partner of the consumers' Acquire in `stamp_of`; they see the payload, and the whole piece.
-        self.buffer.cell(sequence).stamp.store(sequence + 1, Ordering::Release);
+        self.limit = (slowest + capacity).min(SEQUENCE_MAX);
+        self.limit - self.next
     }
 }
 
@@ -221,7 +263,7 @@ impl<T: Slot> std::fmt::Debug for Producer<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Producer")
             .field("next", &self.next)
-            .field("gating", &self.gating)
+            .field("limit", &self.limit)
             .finish_non_exhaustive()
     }
 }

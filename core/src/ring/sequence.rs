@@ -6,6 +6,9 @@ use crossbeam::utils::CachePadded;
 
 pub use crate::ids::Sequence;
 
+/// Sequences stay below this, so that a stamp can hold them and no sum overflows.
+pub const SEQUENCE_MAX: Sequence = 1 << 55;
+
 /// Facts of the ring, written once before anybody joins. A joiner copies and checks them and never looks again.
 #[repr(C)]
 pub(super) struct Facts {
@@ -83,5 +86,39 @@ impl Gate {
     /// As a mapping of zeros would read.
     pub(super) fn new_line() -> Line {
         CachePadded::new(Gate { gating: AtomicU64::new(0), taken: AtomicU32::new(0) })
+    }
+}
+
+/// What a slot says of itself: the sequence of its payload plus one, so that zeros say nothing, and how many further
+/// slots became visible in the same step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp(pub(super) u64);
+
+/// Most slots of one step, and of what a stamp can say.
+pub(super) const STEP_MAX: u64 = 1 << 8;
+const SEQUENCE_BITS: u32 = 56;
+
+impl Stamp {
+    /// Of a slot that never held a payload.
+    pub(super) const NONE: Stamp = Stamp(0);
+
+    /// For the slot of `sequence`, when it and the `count - 1` slots after it become visible; `count` from 1 to
+    /// [`STEP_MAX`].
+    #[inline(always)]
+    pub(super) fn new(sequence: Sequence, count: u64) -> Stamp {
+        debug_assert!(sequence < SEQUENCE_MAX && (1..=STEP_MAX).contains(&count));
+        Stamp(sequence.wrapping_add(1) | count.wrapping_sub(1) << SEQUENCE_BITS)
+    }
+
+    /// Whether it is a stamp of this sequence.
+    #[inline(always)]
+    pub(super) fn is_of(self, sequence: Sequence) -> bool {
+        self.0 & ((1 << SEQUENCE_BITS) - 1) == sequence.wrapping_add(1)
+    }
+
+    /// Slots that became visible with it, itself included.
+    #[inline(always)]
+    pub(super) fn count(self) -> u64 {
+        (self.0 >> SEQUENCE_BITS) + 1
     }
 }

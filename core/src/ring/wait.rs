@@ -54,20 +54,26 @@ impl Idle {
         self.steps = 0;
     }
 
-    /// Passes a moment. True when it is time to sleep instead, which is the caller's to do.
+    /// Passes a moment, or passes none when it is time to sleep, which is the caller's to do. Says which, as
+    /// [`Idle::is_time_to_sleep`] does.
     #[inline]
     pub fn pause(&mut self) -> bool {
+        if self.is_time_to_sleep() {
+            return true;
+        }
         if self.wait == Wait::Spin || self.steps < SPINS {
-            self.steps = self.steps.saturating_add(1);
             spin_loop();
-            return false;
-        }
-        if self.wait == Wait::Yield || self.steps < SPINS + YIELDS {
-            self.steps = self.steps.saturating_add(1);
+        } else {
             yield_now();
-            return false;
         }
-        true
+        self.steps = self.steps.saturating_add(1);
+        false
+    }
+
+    /// Whether polling and yielding have gone on for long enough.
+    #[inline]
+    pub fn is_time_to_sleep(&self) -> bool {
+        self.wait == Wait::Park && self.steps >= SPINS + YIELDS
     }
 }
 
