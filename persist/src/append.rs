@@ -6,7 +6,7 @@ use crate::config::{PersistConfig, mode_code};
 use crate::encoder::{Batch, Encoder, Tail};
 use crate::error::PersistError;
 use crate::flusher::Current;
-use crate::record::{HEADER_LEN, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp};
+use crate::record::{self, HEADER_LEN, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp, is_zero};
 use crate::replay::Place;
 use crate::segment::{self, DATA_START, MAGIC, SegmentHeader};
 use crate::status::Position;
@@ -77,7 +77,7 @@ impl Appender {
             tail.header.engine_version == engine_version && tail.header.mode == mode_code(config.mode);
         while !is_ours && !appender.encoder.begins_segment() {
             let batch = appender.encoder.fill(Encoder::room(config.batch_len));
-            appender.put(&batch)?;
+            appender.put(batch)?;
         }
         Ok(appender)
     }
@@ -86,10 +86,11 @@ impl Appender {
     pub(crate) fn append(&mut self, command: &Command) -> Result<(), PersistError> {
         self.encoder.push(command);
         let batch = self.encoder.close(Encoder::room(self.batch_len));
-        self.put(&batch)
+        self.put(batch)
     }
 
-    fn put(&mut self, batch: &Batch) -> Result<(), PersistError> {
+    fn put(&mut self, mut batch: Batch) -> Result<(), PersistError> {
+        batch.finish();
         if let Some(header) = batch.begins {
             let spare = take(self.storage.as_ref(), self.segment_len, &mut self.stock)?;
             self.current = Current::begin(self.storage.as_ref(), &spare, header)?;
@@ -205,7 +206,7 @@ fn repair(
     while offset < header.segment_len {
         let len = (header.segment_len - offset).min(CHUNK_LEN as u64) as usize;
         reader.read_at(offset, &mut chunk[..len]).map_err(PersistError::io("read", &name))?;
-        if offset < tail.offset + WIPED_ALWAYS || chunk[..len].iter().any(|&byte| byte != 0) {
+        if offset < tail.offset + WIPED_ALWAYS || !is_zero(&chunk[..len]) {
             segment::zero(file.as_ref(), &name, offset, offset + len as u64)?;
         }
         offset += len as u64;
@@ -240,12 +241,11 @@ fn seal(storage: &dyn Storage, tail: &mut Tail, place: &Place, epoch: u32) -> Re
         digest.update(&room[..used]);
     }
     let at = place.offset + used as u64;
-    let seal = Seal {
-        digest: checksum::truncated(digest.finalize()),
-        batch_len: at - place.batch_start,
-        command_count: place.batch_commands,
-    };
-    used += stamp.seal(&mut room[used..], &seal, place.last, at - place.batch_start);
+    let seal =
+        Seal { digest: [0; 16], batch_len: at - place.batch_start, command_count: place.batch_commands };
+    let seal_len = stamp.seal(&mut room[used..], &seal, place.last, at - place.batch_start);
+    record::finish_seal(&mut room[used..], stamp.salt, checksum::truncated(digest.finalize()));
+    used += seal_len;
     file.write_at(place.offset, &room[..used]).map_err(PersistError::io("write", &name))?;
     (tail.offset, tail.chain) = (end, stamp.chain);
     Ok(())

@@ -7,9 +7,9 @@
 //!
 //! This file knows no files and no clock; the same commands and calls give the same bytes.
 
-use crate::checksum;
+use crate::checksum::{self, Salt};
 use crate::config::{PersistConfig, mode_code};
-use crate::record::{COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SEAL_LEN, Seal, Stamp};
+use crate::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SEAL_LEN, Seal, Stamp};
 use crate::segment::{DATA_START, SegmentHeader};
 use crate::storage::{BLOCK_LEN, Buffer};
 use ringside_core::command::Command;
@@ -42,6 +42,23 @@ pub struct Batch {
     pub begins: Option<SegmentHeader>,
     /// The last command up to their end.
     pub last: Sequence,
+    salt: Salt,
+    /// What of the batch was taken as parts.
+    digest: blake3::Hasher,
+    is_finished: bool,
+}
+
+impl Batch {
+    /// Completes the seal. Nothing is written before; it is a step of its own so that another thread can take it.
+    pub fn finish(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        let (batch, seal) = self.buffer[..self.len].split_at_mut(self.len - SEAL_LEN);
+        self.digest.update(batch);
+        record::finish_seal(seal, self.salt, checksum::truncated(self.digest.finalize()));
+        self.is_finished = true;
+    }
 }
 
 /// Encodes commands into the batch under way.
@@ -168,15 +185,14 @@ impl Encoder {
         Some(result)
     }
 
-    /// Ends the batch with pad and seal and gives it out; `next` is the buffer for the one after. A batch without
+    /// Ends the batch with pad and seal and gives it out, the seal not finished yet; `next` is the buffer for the one after. A batch without
     /// commands only vouches for what was before.
     pub fn close(&mut self, next: Buffer) -> Batch {
         let at = self.start + self.used as u64;
         let end = (at + SEAL_LEN as u64).next_multiple_of(BLOCK_LEN as u64);
         self.pad(end - SEAL_LEN as u64);
-        self.digest.update(&self.buffer[..self.used]);
         let seal = Seal {
-            digest: checksum::truncated(self.digest.finalize()),
+            digest: [0; 16],
             batch_len: self.start + self.used as u64 - self.batch_start,
             command_count: self.command_count,
         };
@@ -188,13 +204,15 @@ impl Encoder {
             offset: self.start,
             begins: self.is_fresh.then_some(self.header),
             last: self.last.sequence,
+            salt: self.stamp.salt,
+            digest: std::mem::take(&mut self.digest),
+            is_finished: false,
         };
         self.start += self.used as u64;
         self.used = 0;
         self.batch_start = self.start;
         self.batch_seq = self.last.sequence;
         self.command_count = 0;
-        self.digest.reset();
         self.is_fresh = false;
         if self.is_mark_prompt {
             self.confirm();

@@ -1,5 +1,5 @@
-//! Writes batches and syncs them, one after the other: on the journaller's own thread, or on one of its own while
-//! the journaller encodes the next.
+//! Writes batches and syncs them, one after the other: on the journaller's own thread, or on threads of its own while
+//! the journaller encodes the next. A batch is written only after the one before it is durable.
 //!
 //! The first error is the last thing it does: the gate is halted, nothing is tried again.
 
@@ -11,7 +11,8 @@ use crate::storage::{Access, Buffer, File, Storage};
 use ringside_core::agent::abort_on_panic;
 use ringside_core::gate::Gate;
 use ringside_core::ring::Doorbell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -62,14 +63,19 @@ pub(crate) struct Flusher {
     pub(crate) current: Current,
     pub(crate) gate: Arc<Gate>,
     pub(crate) status: Arc<JournalStatus>,
+    pub(crate) is_failed: bool,
 }
 
 impl Flusher {
-    /// Makes the batch durable and tells the gate. On an error the gate is halted.
-    pub(crate) fn flush(&mut self, job: &Job) -> Result<(), PersistError> {
+    /// Makes the batch durable and tells the gate. On an error the gate is halted, and nothing is written again.
+    fn flush(&mut self, job: &Job) -> Result<(), PersistError> {
+        if self.is_failed {
+            return Err(PersistError::Stopped);
+        }
         self.status.flush_begins();
         let result = self.try_flush(job);
         if result.is_err() {
+            self.is_failed = true;
             self.gate.halt();
         }
         result
@@ -96,27 +102,33 @@ impl Flusher {
     }
 }
 
-/// Runs a [`Flusher`] here or on a thread of its own; at most one job is under way.
+/// Threads that flush: while one writes, the other works out the digest of the next batch.
+const THREADS: usize = 2;
+
+/// Runs a [`Flusher`] on the caller's thread or on two of its own, one batch after the other in the order given.
 pub(crate) struct Flushing {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    is_busy: bool,
+    threads: Vec<JoinHandle<()>>,
+    given: u64,
+    returned: u64,
 }
 
 struct Shared {
     flusher: Mutex<Flusher>,
-    handover: Mutex<Handover>,
-    given: Condvar,
-    taken: Condvar,
-    is_done: AtomicBool,
-    /// Rings when the thread has finished a job.
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// Jobs finished.
+    finished: AtomicU64,
+    /// Rings when a job is finished.
     bell: Doorbell,
 }
 
 #[derive(Default)]
-struct Handover {
-    job: Option<Job>,
-    done: Option<(Buffer, Result<(), PersistError>)>,
+struct Queue {
+    jobs: VecDeque<(u64, Job)>,
+    /// Number of the job whose turn to be written it is.
+    turn: u64,
+    done: VecDeque<Done>,
     is_stopped: bool,
 }
 
@@ -127,23 +139,24 @@ impl Flushing {
     pub(crate) fn new(flusher: Flusher) -> Flushing {
         let shared = Arc::new(Shared {
             flusher: Mutex::new(flusher),
-            handover: Mutex::new(Handover::default()),
-            given: Condvar::new(),
-            taken: Condvar::new(),
-            is_done: AtomicBool::new(false),
+            queue: Mutex::new(Queue::default()),
+            changed: Condvar::new(),
+            finished: AtomicU64::new(0),
             bell: Doorbell::new(),
         });
-        Flushing { shared, thread: None, is_busy: false }
+        Flushing { shared, threads: Vec::new(), given: 0, returned: 0 }
     }
 
-    /// Starts the thread. Without it every flush happens on the caller's.
+    /// Starts the threads. Without them every flush happens on the caller's.
     pub(crate) fn start(&mut self) -> std::io::Result<()> {
-        let shared = self.shared.clone();
-        let run = move || {
-            abort_on_panic("journal-flush");
-            shared.run();
-        };
-        self.thread = Some(std::thread::Builder::new().name("journal-flush".to_string()).spawn(run)?);
+        for _ in 0..THREADS {
+            let shared = self.shared.clone();
+            let run = move || {
+                abort_on_panic("journal-flush");
+                shared.run();
+            };
+            self.threads.push(std::thread::Builder::new().name("journal-flush".to_string()).spawn(run)?);
+        }
         Ok(())
     }
 
@@ -151,66 +164,67 @@ impl Flushing {
         self.shared.bell.clone()
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        self.is_busy
+    pub(crate) fn has_threads(&self) -> bool {
+        !self.threads.is_empty()
+    }
+
+    /// Jobs handed over that [`Flushing::poll`] has not given back.
+    pub(crate) fn in_flight(&self) -> usize {
+        (self.given - self.returned) as usize
     }
 
     /// The segment being written. Only while nothing is under way.
     pub(crate) fn current(&self) -> Current {
-        debug_assert!(!self.is_busy);
+        debug_assert_eq!(self.in_flight(), 0);
         lock(&self.shared.flusher).current.clone()
     }
 
-    /// Flushes on this thread.
-    pub(crate) fn flush_here(&mut self, job: Job) -> Done {
-        debug_assert!(!self.is_busy);
+    /// Flushes on this thread. Only while nothing is under way.
+    pub(crate) fn flush_here(&mut self, mut job: Job) -> Done {
+        debug_assert_eq!(self.in_flight(), 0);
+        job.batch.finish();
         let result = lock(&self.shared.flusher).flush(&job);
         (job.batch.buffer, result)
     }
 
-    /// Hands the job to the thread.
+    /// Hands the job to the threads.
     pub(crate) fn hand_over(&mut self, job: Job) {
-        debug_assert!(!self.is_busy && self.thread.is_some());
-        lock(&self.shared.handover).job = Some(job);
-        self.shared.given.notify_one();
-        self.is_busy = true;
+        debug_assert!(self.has_threads());
+        lock(&self.shared.queue).jobs.push_back((self.given, job));
+        self.shared.changed.notify_all();
+        self.given += 1;
     }
 
-    pub(crate) fn has_thread(&self) -> bool {
-        self.thread.is_some()
-    }
-
-    /// What came of the job handed over, once it is finished.
+    /// What came of the oldest job handed over, once it is finished.
     #[inline]
     pub(crate) fn poll(&mut self) -> Option<Done> {
-        // Acquire: partner of the Release in `run`.
-        if !self.is_busy || !self.shared.is_done.load(Ordering::Acquire) {
+        // Acquire: partner of the Release in `finish`.
+        if self.shared.finished.load(Ordering::Acquire) == self.returned {
             return None;
         }
-        self.is_busy = false;
-        // Relaxed: the next job is handed over under the mutex.
-        self.shared.is_done.store(false, Ordering::Relaxed);
-        lock(&self.shared.handover).done.take()
+        self.returned += 1;
+        lock(&self.shared.queue).done.pop_front()
     }
 
-    /// Waits for the job under way.
+    /// Waits for the oldest job under way; `None` when there is none.
     pub(crate) fn wait(&mut self) -> Option<Done> {
-        if self.is_busy {
-            let mut handover = lock(&self.shared.handover);
-            while handover.done.is_none() {
-                handover = self.shared.taken.wait(handover).unwrap_or_else(PoisonError::into_inner);
-            }
+        if self.in_flight() == 0 {
+            return None;
         }
-        // `is_done` is stored before the mutex is released.
-        self.poll()
+        let mut queue = lock(&self.shared.queue);
+        while queue.done.is_empty() {
+            queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.returned += 1;
+        queue.done.pop_front()
     }
 }
 
 impl Drop for Flushing {
     fn drop(&mut self) {
-        lock(&self.shared.handover).is_stopped = true;
-        self.shared.given.notify_all();
-        if let Some(thread) = self.thread.take() {
+        lock(&self.shared.queue).is_stopped = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
             // It has not panicked: that would have ended the process.
             let _ = thread.join();
         }
@@ -219,22 +233,29 @@ impl Drop for Flushing {
 
 impl Shared {
     fn run(&self) {
-        let mut handover = lock(&self.handover);
+        let mut queue = lock(&self.queue);
         loop {
-            let Some(job) = handover.job.take() else {
-                if handover.is_stopped {
+            let Some((number, mut job)) = queue.jobs.pop_front() else {
+                if queue.is_stopped {
                     return;
                 }
-                handover = self.given.wait(handover).unwrap_or_else(PoisonError::into_inner);
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            drop(handover);
+            drop(queue);
+            job.batch.finish();
+            queue = lock(&self.queue);
+            while queue.turn != number {
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(queue);
             let result = lock(&self.flusher).flush(&job);
-            handover = lock(&self.handover);
-            handover.done = Some((job.batch.buffer, result));
+            queue = lock(&self.queue);
+            queue.turn += 1;
+            queue.done.push_back((job.batch.buffer, result));
             // Release: partner of the Acquire in `poll`.
-            self.is_done.store(true, Ordering::Release);
-            self.taken.notify_all();
+            self.finished.store(queue.turn, Ordering::Release);
+            self.changed.notify_all();
             self.bell.ring();
         }
     }

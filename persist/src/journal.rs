@@ -36,8 +36,12 @@ pub struct Journal {
     pub(crate) stock: Stock,
 }
 
-/// Most commands taken in one work step.
-const STEP: usize = 1 << 14;
+/// Commands whose slots are given back together.
+const STEP: usize = 256;
+/// Batches under way at most: one being written, one whose digest is being worked out.
+const BATCHES: usize = 2;
+/// Longest time that commands wait to be encoded while a batch is being flushed.
+const GATHER: Duration = Duration::from_micros(100);
 /// Longest wait for room when the journaller is closed on a full disk.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
@@ -52,8 +56,8 @@ pub struct Journaller {
     config: PersistConfig,
     /// The segment that parts are stored into, in mode `written`.
     current: Current,
-    /// The buffer that the encoder does not use, while no flush uses it.
-    free: Option<Buffer>,
+    /// Buffers that neither the encoder nor a flush uses.
+    free: Vec<Buffer>,
     /// The last batch had commands, and nothing after it vouches for it.
     is_unvouched: bool,
     /// Since when there has been nothing to do.
@@ -108,15 +112,21 @@ impl Journaller {
             gate.clone(),
         );
         let supply = supply.map_err(threads)?;
-        let flusher =
-            Flusher { storage, current: current.clone(), gate: gate.clone(), status: status.clone() };
+        let flusher = Flusher {
+            storage,
+            current: current.clone(),
+            gate: gate.clone(),
+            status: status.clone(),
+            is_failed: false,
+        };
         let mut flushing = Flushing::new(flusher);
         if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
+        // The ring's is the first: see `doorbells`.
         let bells = vec![consumer.doorbell(), flushing.bell(), supply.bell()];
         Ok(Journaller {
-            free: Some(Encoder::room(config.batch_len)),
+            free: (0..BATCHES).map(|_| Encoder::room(config.batch_len)).collect(),
             consumer,
             encoder,
             flushing,
@@ -151,7 +161,7 @@ impl Journaller {
         };
         if work > 0 {
             self.idle_since = None;
-        } else if self.is_unvouched && self.encoder.is_empty() && !self.flushing.is_busy() {
+        } else if self.is_unvouched && self.encoder.is_empty() && self.flushing.in_flight() == 0 {
             let since = *self.idle_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= self.config.idle_seal {
                 work += self.submit()?;
@@ -163,7 +173,9 @@ impl Journaller {
     /// Everything is written and synced batch by batch.
     fn step_durable(&mut self) -> Result<usize, PersistError> {
         let mut work = self.take();
-        if !self.encoder.is_empty() && !self.flushing.is_busy() {
+        // With nothing under way whatever came is a batch. With one under way a full batch may queue behind it.
+        let under_way = self.flushing.in_flight();
+        if !self.encoder.is_empty() && (under_way == 0 || under_way < BATCHES && !self.encoder.has_room()) {
             work += self.submit()?;
         }
         Ok(work)
@@ -177,7 +189,7 @@ impl Journaller {
             work += taken;
             // The first batch of a segment goes out whole, after everything before it is durable.
             if self.encoder.begins_segment() {
-                if !self.encoder.is_empty() && !self.flushing.is_busy() {
+                if !self.encoder.is_empty() && self.flushing.in_flight() == 0 {
                     work += self.submit()?;
                 }
                 return Ok(work);
@@ -190,22 +202,28 @@ impl Journaller {
         }
         let is_due = !self.encoder.has_room()
             || self.batch_since.is_some_and(|since| since.elapsed() >= self.config.sync_interval);
-        if is_due && !self.encoder.is_empty() && !self.flushing.is_busy() {
+        if is_due && !self.encoder.is_empty() && self.flushing.in_flight() == 0 {
             work += self.submit()?;
         }
         Ok(work)
     }
 
-    /// Encodes what is in the ring, as far as the buffer has room.
+    /// Encodes what is in the ring, as far as the buffer has room. Gives slots back in small steps, so that the
+    /// matcher fills them meanwhile.
     fn take(&mut self) -> usize {
         let encoder = &mut self.encoder;
-        if !encoder.has_room() {
-            return 0;
+        let mut taken = 0;
+        while encoder.has_room() {
+            let step = self.consumer.poll_until(STEP, |_, command| {
+                encoder.push(command);
+                if encoder.has_room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            taken += step;
+            if step < STEP {
+                break;
+            }
         }
-        self.consumer.poll_until(STEP, |_, command| {
-            encoder.push(command);
-            if encoder.has_room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
+        taken
     }
 
     fn store_part(&mut self) -> Result<(), PersistError> {
@@ -229,15 +247,19 @@ impl Journaller {
         } else {
             None
         };
-        let Some(next) = self.free.take() else { unreachable!("nothing is under way, so a buffer is free") };
+        let Some(next) = self.free.pop() else {
+            unreachable!("there are more buffers than batches under way")
+        };
         self.is_unvouched = !self.encoder.is_empty();
         self.batch_since = None;
-        let batch = self.encoder.close(next);
+        let mut batch = self.encoder.close(next);
         let is_stored = self.config.mode == GateMode::Written && batch.begins.is_none();
         if is_stored {
+            batch.finish();
             self.store(&batch)?;
         }
-        let is_handed_over = self.flushing.has_thread() && (is_stored || batch.len > self.config.inline_len);
+        let is_long = is_stored || batch.len > self.config.inline_len || self.flushing.in_flight() > 0;
+        let is_handed_over = is_long && self.flushing.has_threads();
         let job = Job { batch, spare, is_stored };
         if is_handed_over {
             self.flushing.hand_over(job);
@@ -260,12 +282,17 @@ impl Journaller {
 
     fn finish(&mut self, (buffer, result): Done) -> Result<(), PersistError> {
         result?;
-        self.free = Some(buffer);
+        self.free.push(buffer);
         if self.config.mode == GateMode::Written {
             self.encoder.confirm();
             self.current = self.flushing.current();
         }
         Ok(())
+    }
+
+    /// Whether commands may wait a moment before they are encoded: a flush is under way anyway.
+    fn is_gathering(&self) -> bool {
+        self.config.mode == GateMode::Durable && self.flushing.in_flight() > 0
     }
 
     fn fail(&mut self, error: PersistError) {
@@ -290,7 +317,7 @@ impl Journaller {
                 if self.is_unvouched {
                     self.submit()?;
                 }
-                if !self.is_unvouched && !self.flushing.is_busy() {
+                if !self.is_unvouched && self.flushing.in_flight() == 0 {
                     return Ok(());
                 }
             }
@@ -327,12 +354,16 @@ impl Agent for Journaller {
     }
 
     fn doorbells(&self) -> &[Doorbell] {
-        &self.bells
+        // While a batch is on its way to the disk nothing can be acknowledged sooner by encoding the next at once:
+        // the matcher is spared a wake-up for every command, and what has gathered is taken at the next nap.
+        if self.is_gathering() { &self.bells[1..] } else { &self.bells }
     }
 
     fn nap(&self) -> Duration {
         if self.status.is_failed() {
             Duration::from_millis(100)
+        } else if self.is_gathering() {
+            GATHER
         } else if self.batch_since.is_some() {
             self.config.sync_interval.min(self.config.idle_seal)
         } else if self.is_unvouched {

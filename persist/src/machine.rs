@@ -100,8 +100,10 @@ pub trait Fold {
     fn event(&mut self, event: &Event);
     /// Appends the whole of it.
     fn save(&self, bytes: &mut Vec<u8>);
-    /// Becomes what [`Fold::save`] saved, whatever it was before; after an error it is as new.
+    /// Becomes what [`Fold::save`] saved, whatever it was before.
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError>;
+    /// Becomes as new, whatever it was before.
+    fn reset(&mut self);
 }
 
 /// Keeps nothing.
@@ -111,6 +113,7 @@ impl Fold for () {
     fn load(&mut self, _bytes: &[u8]) -> Result<(), FoldError> {
         Ok(())
     }
+    fn reset(&mut self) {}
 }
 
 /// Lets events of the machine go to a fold.

@@ -18,7 +18,7 @@
 //! | len | bytes of the body, padding excluded |
 //! | crc32c | of bytes 0..4 and 8..end, padding included, starting at the segment's [`Salt`] |
 //! | seq | sequence of the command, dense; of pads and seals: of the last command before them |
-//! | chain | [`checksum::chain`] of the record before; of the first record of a journal: [`checksum::chain_start`] |
+//! | chain | [`checksum::chain`] of the record before, of a seal's header only; of the first record of a journal: [`checksum::chain_start`] |
 //! | durable_seq | last sequence known to be durable before this record was written |
 //! | ts_ns | time of the command; of pads and seals: of the last command before them |
 //! | epoch | incarnation of the process that wrote it |
@@ -128,7 +128,7 @@ impl Stamp {
         };
         let known = command::Kind::from_code(command.kind).map(command::Kind::body_len);
         match known {
-            Some(len) if command.reserved == 0 && command.body[len..].iter().all(|&byte| byte == 0) => {
+            Some(len) if command.reserved == 0 && is_zero(&command.body[len..]) => {
                 self.put(room, &mut header, &command.body[..len])
             }
             _ => {
@@ -150,7 +150,9 @@ impl Stamp {
         self.finish(room, &mut header, len)
     }
 
-    /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes.
+    /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes, which [`finish_seal`] must complete with the
+    /// digest before they are written. The chain goes on without waiting for it: what a seal says about its batch is
+    /// compared with the batch.
     pub fn seal(&mut self, room: &mut [u8], seal: &Seal, last: Last, distance: u64) -> usize {
         let mut header = self.internal(SEAL, last, distance);
         self.put(room, &mut header, seal.as_bytes())
@@ -185,12 +187,27 @@ impl Stamp {
     #[inline]
     fn finish(&mut self, room: &mut [u8], header: &mut Header, total: usize) -> usize {
         let record = &mut room[..total];
+        // The chain does not look at the CRC's field, the CRC is computed with the length in it.
+        header.crc32c = header.len;
         record[..HEADER_LEN].copy_from_slice(header.as_bytes());
-        let crc = self.salt.crc(record);
+        self.chain = checksum::chain(self.chain, chained(header.kind, record));
+        let crc = self.salt.crc_of_new(record);
         record[4..8].copy_from_slice(&crc.to_le_bytes());
-        self.chain = checksum::chain(self.chain, record);
         total
     }
+}
+
+/// Completes a seal that [`Stamp::seal`] wrote with the digest of its batch.
+pub fn finish_seal(record: &mut [u8], salt: Salt, digest: [u8; 16]) {
+    record[HEADER_LEN..HEADER_LEN + 16].copy_from_slice(&digest);
+    let crc = salt.crc(&record[..SEAL_LEN]);
+    record[4..8].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The part of a record of type `kind` that the chain covers.
+#[inline]
+fn chained(kind: u16, record: &[u8]) -> &[u8] {
+    if kind == SEAL { &record[..HEADER_LEN] } else { record }
 }
 
 /// The last command before a pad or a seal.
@@ -207,6 +224,14 @@ fn units(distance: u64) -> u32 {
     let units = distance / HEADER_LEN as u64;
     assert!(units <= u64::from(DISTANCE_MASK), "a segment is shorter than the distance field reaches");
     units as u32
+}
+
+/// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
+#[inline]
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().fold(0, |any, word| any | u64::from_le_bytes(*word));
+    rest.iter().fold(words, |any, byte| any | u64::from(*byte)) == 0
 }
 
 /// A record whose own bytes agree with each other; whether it belongs where it was found is for the reader to say.
@@ -267,7 +292,7 @@ pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
     if salt.crc(record) != header.crc32c {
         return Err(Flaw::Crc);
     }
-    if header.flags & !DISTANCE_MASK != 0 || record[HEADER_LEN + len..].iter().any(|&byte| byte != 0) {
+    if header.flags & !DISTANCE_MASK != 0 || !is_zero(&record[HEADER_LEN + len..]) {
         return Err(Flaw::Padding);
     }
     Ok(Record { header, bytes: record })
@@ -303,6 +328,12 @@ impl<'a> Record<'a> {
                 _ => Class::Unknown,
             },
         }
+    }
+
+    /// Chain that the record after it must carry.
+    #[inline]
+    pub fn chain_after(&self) -> u64 {
+        checksum::chain(self.header.chain, chained(self.header.kind, self.bytes))
     }
 
     /// Its body without padding.
@@ -392,6 +423,11 @@ mod tests {
         assert_eq!(parse(&room.0, stamp.salt).expect("pad").class(), Class::Pad);
         let record = parse(&room.0[192..], stamp.salt).expect("seal");
         assert_eq!((record.class(), record.seal(), record.header.seq), (Class::Seal, seal, 10));
+        assert_eq!(record.chain_after(), stamp.chain);
+        let salt = stamp.salt;
+        finish_seal(&mut room.0[192..], salt, [9; 16]);
+        let record = parse(&room.0[192..], salt).expect("seal");
+        assert_eq!((record.seal().digest, record.chain_after()), ([9; 16], stamp.chain));
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! From a directory to a running engine: newest sound snapshot, the commands after it, a new epoch.
+//! Origin a directory to a running engine: newest sound snapshot, the commands after it, a new epoch.
 //!
 //! 1. lock, look at every file;
 //! 2. the newest snapshot that reads back whole and loads; a damaged one is announced and the next older taken;
-//! 3. the chain from there to the end is checked ([`crate::tail`]), and decisions to pass over commands collected;
-//! 4. the commands after the snapshot are replayed, recorded state hashes compared;
+//! 3. everything from there to the end is read and checked ([`crate::tail`]) on one thread while another replays the
+//!    commands after the snapshot and compares recorded state hashes;
+//! 4. decisions to pass over a command stand after it, so the first pass that meets one is given up and the replay
+//!    starts again, knowing them all;
 //! 5. what was torn is cut and wiped, and the command that opens the new epoch is made durable.
 //!
 //! Only then is anything accepted. Nothing is written before step 5, so a refusal leaves the directory as it was.
@@ -13,12 +15,12 @@ use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::journal::Journal;
 use crate::machine::{Fold, FoldSink, Machine};
-use crate::replay::{Place, Reader, Step};
+use crate::record::Record;
 use crate::snapshot_store;
+use crate::storage::Storage;
 use crate::storage::disk::{Disk, Lock};
-use crate::storage::{Access, Storage};
 use crate::survey::{EpochMark, Survey, survey};
-use crate::tail::{Checked, Cut, check};
+use crate::tail::{Cut, Walked, walk};
 use ringside_core::command::{Command, Kind, OpenEpoch};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::ids::Sequence;
@@ -66,9 +68,7 @@ pub struct Report {
     pub last: Sequence,
     /// Reading and loading the snapshot.
     pub load: Duration,
-    /// Checking the chain.
-    pub check: Duration,
-    /// Replaying.
+    /// Reading, checking and replaying.
     pub replay: Duration,
     /// Everything.
     pub total: Duration,
@@ -98,10 +98,9 @@ impl std::fmt::Display for Report {
         }
         writeln!(
             f,
-            "recovery: {} segments, {:.1} MiB of records checked in {:.1} ms",
+            "recovery: {} segments, {:.1} MiB of records read and checked",
             self.segments,
-            self.bytes as f64 / (1 << 20) as f64,
-            ms(self.check)
+            self.bytes as f64 / (1 << 20) as f64
         )?;
         if let Some(cut) = &self.cut {
             writeln!(
@@ -202,52 +201,56 @@ pub(crate) fn rebuild<M: Machine>(
     machine: &M::Config,
     fold: &mut dyn Fold,
 ) -> Result<Rebuilt<M>, PersistError> {
-    let mut report = Report::default();
-    let begun = Instant::now();
-    let start = start::<M>(storage, survey, machine, fold, &mut report)?;
-    report.load = begun.elapsed();
-    report.degraded = survey.segments.iter().filter(|s| s.is_degraded).map(|s| s.header.name()).collect();
-    let mut engine = start.engine;
-    if survey.segments.is_empty() {
-        return Ok(Rebuilt { engine, end: None, epoch: 0, report });
-    }
+    let mut skips = BTreeSet::new();
+    loop {
+        let mut report = Report::default();
+        let begun = Instant::now();
+        let Start { mut engine, origin } = start::<M>(storage, survey, machine, fold, &mut report)?;
+        report.load = begun.elapsed();
+        report.degraded = survey.segments.iter().filter(|s| s.is_degraded).map(|s| s.header.name()).collect();
+        if survey.segments.is_empty() {
+            return Ok(Rebuilt { engine, end: None, epoch: 0, report });
+        }
 
-    let begun = Instant::now();
-    let after = (start.sequence > 0).then_some(start.sequence);
-    let checked = check(storage, survey, start.segment, after, config.witness)?;
-    report.check = begun.elapsed();
-    report.segments = checked.commands.len();
-    report.bytes = checked.bytes;
-    report.last = checked.end.last.sequence;
-    if let Some((name, chain)) = start.chain
-        && checked.chain_after != Some(chain)
-    {
-        let reason = format!("the journal holds another command at {}", start.sequence);
-        return Err(PersistError::Snapshot { file: name, reason });
+        let begun = Instant::now();
+        let after = origin.after;
+        let replayed = replay::<M>(storage, survey, config.witness, &origin, &skips, &mut engine, fold);
+        report.replay = begun.elapsed();
+        let Replayed { walked, applied } = replayed?;
+        let decided =
+            walked.skips.iter().map(|skip| skip.decision.skipped).filter(|&skipped| skipped > after);
+        let decided: BTreeSet<Sequence> = decided.collect();
+        if decided != skips {
+            skips = decided;
+            continue;
+        }
+        report.commands = applied?;
+        let sequence = engine.sequence();
+        engine.check_invariants().map_err(|reason| PersistError::Invariant { sequence, reason })?;
+        report.segments = walked.segments;
+        report.bytes = walked.bytes;
+        report.last = walked.end.last.sequence;
+        report.skipped = skips.into_iter().collect();
+        report.cut = walked.cut;
+        let header = *survey.header(survey.segments.len() - 1);
+        return Ok(Rebuilt { engine, end: Some((header, walked.end)), epoch: walked.epoch, report });
     }
-    refuse_other_versions::<M>(survey, start.segment, start.sequence, &checked)?;
-
-    let begun = Instant::now();
-    let skips: BTreeSet<Sequence> = checked.skips.iter().map(|skip| skip.decision.skipped).collect();
-    let range = Range { segment: start.segment, after: start.sequence, end: checked.end };
-    report.commands = replay(storage, survey, range, &skips, &mut engine, fold)?;
-    report.replay = begun.elapsed();
-    let sequence = engine.sequence();
-    engine.check_invariants().map_err(|reason| PersistError::Invariant { sequence, reason })?;
-    report.skipped = skips.into_iter().filter(|&sequence| sequence > start.sequence).collect();
-    report.cut = checked.cut;
-    let header = *survey.header(survey.segments.len() - 1);
-    Ok(Rebuilt { engine, end: Some((header, checked.end)), epoch: checked.epoch, report })
 }
 
-/// Where replay starts.
+/// The state that replay starts from.
 struct Start<M> {
     engine: M,
-    /// The last command in it; 0 at genesis.
-    sequence: Sequence,
-    /// First segment to check.
+    origin: Origin,
+}
+
+/// Where in the journal that is.
+#[derive(Default)]
+struct Origin {
+    /// First segment to read.
     segment: usize,
-    /// Name of the snapshot, and the chain that it expects after its last command.
+    /// The last command in the state; 0 at genesis.
+    after: Sequence,
+    /// Name of the snapshot, and the chain that it expects after that command.
     chain: Option<(String, u64)>,
 }
 
@@ -260,7 +263,8 @@ fn start<M: Machine>(
 ) -> Result<Start<M>, PersistError> {
     if survey.segments.is_empty() {
         if survey.snapshots.is_empty() && survey.epoch == EpochMark::Absent {
-            return Ok(Start { engine: M::genesis(machine), sequence: 0, segment: 0, chain: None });
+            fold.reset();
+            return Ok(Start { engine: M::genesis(machine), origin: Origin::default() });
         }
         let reason =
             "there is no segment, yet a snapshot or the epoch file says that there was; restore them";
@@ -283,7 +287,8 @@ fn start<M: Machine>(
                 }
                 report.snapshot = Some(moment.sequence);
                 let chain = Some((name.clone(), moment.chain));
-                return Ok(Start { engine, sequence: moment.sequence, segment: before - 1, chain });
+                let origin = Origin { segment: before - 1, after: moment.sequence, chain };
+                return Ok(Start { engine, origin });
             }
             // The disk, not the snapshot.
             Err(error @ PersistError::Io { .. }) => return Err(error),
@@ -302,7 +307,8 @@ fn start<M: Machine>(
             ),
         });
     }
-    Ok(Start { engine: M::genesis(machine), sequence: 0, segment: 0, chain: None })
+    fold.reset();
+    Ok(Start { engine: M::genesis(machine), origin: Origin::default() })
 }
 
 pub(crate) fn load<M: Machine>(
@@ -330,107 +336,89 @@ pub(crate) fn load<M: Machine>(
     Ok((engine, moment))
 }
 
-/// Commands that another version decided are not replayed: this one may decide differently.
-fn refuse_other_versions<M: Machine>(
-    survey: &Survey,
-    from: usize,
-    after: Sequence,
-    checked: &Checked,
-) -> Result<(), PersistError> {
-    for (index, &commands) in checked.commands.iter().enumerate() {
-        let header = survey.header(from + index);
-        let last = header.first_seq + commands - 1;
-        if header.engine_version != M::version() && commands > 0 && last > after {
-            return Err(PersistError::EngineVersion {
-                sequence: header.first_seq.max(after + 1),
-                found: header.engine_version,
-                own: M::version(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// A stretch of the journal that was found good.
-#[derive(Clone, Copy)]
-struct Range {
-    segment: usize,
-    /// Commands up to this one are passed over.
-    after: Sequence,
-    end: Place,
-}
-
 /// Commands handed from the reading to the applying thread at a time; fits the second-level cache.
 const CHUNK: usize = 1024;
+/// How many such chunks may wait.
+const CHUNKS: usize = 8;
 /// How far ahead of its turn a command is announced to the machine.
 const AHEAD: usize = 8;
 
-/// Applies the commands of `range`; gives their number. One thread reads and checks again, this one applies.
+/// What came of reading, which counts first, and of applying.
+struct Replayed {
+    walked: Walked,
+    applied: Result<u64, PersistError>,
+}
+
+/// Reads and checks the journal from `origin` on, on a thread of its own, and applies its commands on this one.
 fn replay<M: Machine>(
     storage: &dyn Storage,
     survey: &Survey,
-    range: Range,
+    witness: Option<Sequence>,
+    origin: &Origin,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
     fold: &mut dyn Fold,
-) -> Result<u64, PersistError> {
-    let (full, chunks) = sync_channel::<Vec<Command>>(4);
-    let (empty, spent) = sync_channel::<Vec<Command>>(8);
+) -> Result<Replayed, PersistError> {
+    let (full, chunks) = sync_channel::<Vec<Command>>(CHUNKS);
+    let (empty, spent) = sync_channel::<Vec<Command>>(CHUNKS + 2);
     std::thread::scope(|scope| {
-        let reading = scope.spawn(move || read_commands(storage, survey, range, &full, &spent));
+        let read = move || read::<M>(storage, survey, witness, origin, full, &spent);
+        let thread = std::thread::Builder::new().name("replay-read".to_string());
+        let reading =
+            thread.spawn_scoped(scope, read).map_err(PersistError::io("start", "a thread of replay"))?;
         let applied = apply_all(chunks, &empty, skips, engine, fold);
-        let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let count = applied?;
-        read?;
-        Ok(count)
+        let walked = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(Replayed { walked, applied })
     })
 }
 
-fn read_commands(
+/// Reads to the end whatever the other side does, since what stands there may excuse it.
+fn read<M: Machine>(
     storage: &dyn Storage,
     survey: &Survey,
-    range: Range,
-    full: &SyncSender<Vec<Command>>,
+    witness: Option<Sequence>,
+    origin: &Origin,
+    full: SyncSender<Vec<Command>>,
     spent: &Receiver<Vec<Command>>,
-) -> Result<(), PersistError> {
+) -> Result<Walked, PersistError> {
+    let mut full = Some(full);
     let mut chunk = Vec::with_capacity(CHUNK);
-    let count = survey.segments.len();
-    for index in range.segment..count {
-        let header = survey.header(index);
-        let name = header.name();
-        let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-        let mut reader = Reader::new(file, *header, header.segment_len).trusting_seals();
-        loop {
-            let command = match reader.step()? {
-                Step::End => break,
-                Step::Bad(bad) if index + 1 == count && bad.offset == range.end.offset => break,
-                Step::Bad(bad) => {
-                    return Err(PersistError::Rot {
-                        segment: name,
-                        offset: bad.offset,
-                        sequence: bad.sequence,
-                        flaw: bad.flaw,
-                        witness: "its reading a moment ago".to_string(),
-                    });
-                }
-                Step::Record(record) if record.class() == crate::record::Class::Command => record.command(),
-                Step::Record(_) => continue,
-            };
-            if command.sequence <= range.after {
-                continue;
-            }
-            chunk.push(command);
-            if chunk.len() == CHUNK {
-                let next = spent.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
-                // The other side is gone when a command stopped it; it has the error.
-                if full.send(std::mem::replace(&mut chunk, next)).is_err() {
-                    return Ok(());
-                }
+    let walked = walk(storage, survey, origin.segment, witness, |header, record| {
+        let sequence = record.header.seq;
+        if sequence <= origin.after {
+            return if sequence == origin.after { same_history(origin, record) } else { Ok(()) };
+        }
+        if header.engine_version != M::version() {
+            let (found, own) = (header.engine_version, M::version());
+            return Err(PersistError::EngineVersion { sequence, found, own });
+        }
+        chunk.push(record.command());
+        if chunk.len() == CHUNK {
+            let next = spent.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+            let chunk = std::mem::replace(&mut chunk, next);
+            // The other side is gone when a command stopped it.
+            if full.as_ref().is_some_and(|full| full.send(chunk).is_err()) {
+                full = None;
             }
         }
+        Ok(())
+    })?;
+    if let Some(full) = full {
+        // As above.
+        let _ = full.send(chunk);
     }
-    let _ = full.send(chunk);
-    Ok(())
+    Ok(walked)
+}
+
+/// Whether the snapshot's last command is the one the journal holds at its sequence.
+fn same_history(origin: &Origin, record: &Record<'_>) -> Result<(), PersistError> {
+    match &origin.chain {
+        Some((name, chain)) if *chain != record.chain_after() => Err(PersistError::Snapshot {
+            file: name.clone(),
+            reason: format!("the journal holds another history up to {}", origin.after),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn apply_all<M: Machine>(

@@ -70,7 +70,6 @@ pub struct Reader {
     /// Of the batch under way, what is no longer needed from the window.
     digest: blake3::Hasher,
     digested: u64,
-    trusts_seals: bool,
 }
 
 impl Reader {
@@ -97,14 +96,7 @@ impl Reader {
             window_len: 0,
             digest: blake3::Hasher::new(),
             digested: DATA_START,
-            trusts_seals: false,
         }
-    }
-
-    /// The same for a segment whose seals were compared with their batches before: sums and chain only.
-    pub fn trusting_seals(mut self) -> Reader {
-        self.trusts_seals = true;
-        self
     }
 
     /// Where it stands.
@@ -147,7 +139,7 @@ impl Reader {
         let record = match record::parse(bytes, self.salt) {
             Ok(record) => record,
             Err(flaw) => {
-                let is_blank = bytes[..record::HEADER_LEN].iter().all(|&byte| byte == 0);
+                let is_blank = record::is_zero(&bytes[..record::HEADER_LEN]);
                 return Ok(Step::Bad(self.bad(flaw, is_blank)));
             }
         };
@@ -178,9 +170,7 @@ impl Reader {
             Class::Seal => {
                 let seal = record.seal();
                 let from = (self.digested - self.window_start) as usize;
-                let digest = if self.trusts_seals {
-                    seal.digest
-                } else if self.digested == self.place.batch_start {
+                let digest = if self.digested == self.place.batch_start {
                     checksum::digest(&self.window[from..at])
                 } else {
                     self.digest.update(&self.window[from..at]);
@@ -206,7 +196,7 @@ impl Reader {
         }
         self.place.offset = end;
         self.place.epoch = header.epoch;
-        self.place.chain = checksum::chain(header.chain, record.bytes);
+        self.place.chain = record.chain_after();
         Ok(Step::Record(record))
     }
 
@@ -221,7 +211,7 @@ impl Reader {
         if end == self.limit || end >= offset + RECORD_LEN_MAX as u64 {
             return Ok(());
         }
-        if self.digested < offset && !self.trusts_seals {
+        if self.digested < offset {
             let range = (self.digested - self.window_start) as usize..(offset - self.window_start) as usize;
             self.digest.update(&self.window[range]);
         }

@@ -21,7 +21,7 @@
 use crate::checksum::{self, Salt};
 use crate::error::PersistError;
 use crate::record::{Last, SCHEMA};
-use crate::storage::{BLOCK_LEN, Buffer, File, Storage};
+use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
 use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -168,7 +168,8 @@ pub fn spare_number_of(name: &str) -> Option<u64> {
 /// Makes the file `name` with all of its `len` bytes allocated, written as zeros and synced, and its directory
 /// entry synced. On an error the file is taken away again.
 pub fn allocate(storage: &dyn Storage, name: &str, len: u64) -> Result<(), PersistError> {
-    let result = storage.create(name).map_err(PersistError::io("create", name)).and_then(|file| {
+    let result = storage.create(name).map_err(PersistError::io("create", name)).and_then(|_| {
+        let file = storage.open(name, Access::Fill).map_err(PersistError::io("open", name))?;
         zero(file.as_ref(), name, 0, len)?;
         file.sync().map_err(PersistError::io("sync", name))?;
         storage.sync_directory().map_err(PersistError::io("sync", "the directory"))

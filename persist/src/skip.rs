@@ -12,7 +12,7 @@ use crate::recovery::rebuild;
 use crate::storage::Storage;
 use crate::storage::disk::{Disk, Lock};
 use crate::survey::{EpochMark, survey};
-use crate::tail::check;
+use crate::tail::walk;
 use ringside_core::command::{Command, SkipCommand};
 use ringside_core::ids::{Sequence, padded};
 use std::sync::Arc;
@@ -66,18 +66,18 @@ pub fn skip_in<M: Machine>(
         Ok(_) => return Err(refused(format!("command {} does not stop the engine", decision.sequence))),
     }
     let last = survey.segments.len() - 1;
-    let checked = check(storage.as_ref(), &survey, last, None, config.witness)?;
+    let walked = walk(storage.as_ref(), &survey, last, config.witness, |_, _| Ok(()))?;
     let marked = match survey.epoch {
         EpochMark::Known { epoch, .. } => epoch,
         EpochMark::Absent | EpochMark::Damaged => 0,
     };
-    let epoch = marked.max(checked.epoch) + 1;
-    let end = Some((*survey.header(last), checked.end));
+    let epoch = marked.max(walked.epoch) + 1;
+    let end = Some((*survey.header(last), walked.end));
     // The record stands in a segment of this version only if the poisoned command does; replay asks for no more.
     let mut appender = Appender::open(storage, config, &survey, end, M::version(), epoch)?;
     let mut command = Command::new(body);
-    command.sequence = checked.end.last.sequence + 1;
-    command.time_ns = checked.end.last.time_ns.max(config.opened_at_ns);
+    command.sequence = walked.end.last.sequence + 1;
+    command.time_ns = walked.end.last.time_ns.max(config.opened_at_ns);
     appender.append(&command)?;
     Ok(command.sequence)
 }

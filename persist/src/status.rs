@@ -38,6 +38,7 @@ pub struct JournalStatus {
     margin: u64,
     flush_since_ns: AtomicU64,
     flush_ns_last: AtomicU64,
+    flush_ns_sum: AtomicU64,
     batches: AtomicU64,
     bytes: AtomicU64,
     is_failed: AtomicBool,
@@ -57,6 +58,7 @@ impl JournalStatus {
             margin: segment_len / 4,
             flush_since_ns: AtomicU64::new(0),
             flush_ns_last: AtomicU64::new(0),
+            flush_ns_sum: AtomicU64::new(0),
             batches: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             is_failed: AtomicBool::new(false),
@@ -97,6 +99,11 @@ impl JournalStatus {
         Duration::from_nanos(self.flush_ns_last.load(Ordering::Relaxed))
     }
 
+    /// How long all flushes since the start took together.
+    pub fn flush_sum(&self) -> Duration {
+        Duration::from_nanos(self.flush_ns_sum.load(Ordering::Relaxed))
+    }
+
     /// Batches made durable since the start.
     pub fn batches(&self) -> u64 {
         self.batches.load(Ordering::Relaxed)
@@ -130,7 +137,9 @@ impl JournalStatus {
 
     pub(crate) fn flush_ends(&self, durable: Position, len: usize, segment_len: u64) {
         let since = self.flush_since_ns.swap(0, Ordering::Relaxed);
-        self.flush_ns_last.store(self.now_ns().saturating_sub(since), Ordering::Relaxed);
+        let took = self.now_ns().saturating_sub(since);
+        self.flush_ns_last.store(took, Ordering::Relaxed);
+        self.flush_ns_sum.fetch_add(took, Ordering::Relaxed);
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(len as u64, Ordering::Relaxed);
         self.segment_room.store(segment_len - durable.offset, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 //!
 //! - [`disk`]: real files; three ways to write a segment ([`Method`](crate::config::Method)).
 //! - [`mapped`]: the third of them, and the only code that touches mapped memory.
+//! - [`ahead`]: reading from front to back.
 //! - [`faulty`]: a double that keeps what is live apart from what is durable, and breaks on request.
 //!
 //! Which way is the default was measured (ext4 on a virtio disk, Linux 6.18, zero-written file, bytes per second of
@@ -14,6 +15,7 @@
 //! Nothing here retries. A failed sync is final: the kernel reports it once, marks the pages clean and would answer
 //! the next sync with success, while the disk holds none of it.
 
+pub mod ahead;
 pub mod disk;
 pub mod faulty;
 pub mod mapped;
@@ -33,6 +35,9 @@ pub enum Access {
     Read,
     /// Reading and rewriting parts of it, by way of the page cache. Recovery only.
     Repair,
+    /// Writing a new file full of zeros, past the page cache where its records will be: pages left there would have
+    /// to be dropped one by one in front of every batch.
+    Fill,
     /// Appending records to a segment by the configured method.
     Append,
 }

@@ -1,4 +1,4 @@
-//! Checks the chain from a segment to the end of the journal, and decides what the end is: torn, or rotten.
+//! Walks the chain from a segment to the end of the journal, and decides what the end is: torn, or rotten.
 //!
 //! The rule. Everything is read from the first segment asked for. At the first record that does not count, the
 //! rest of that segment is searched for records that are valid by themselves. Each of them says up to where the
@@ -8,30 +8,29 @@
 //! trusted more than other bytes.
 
 use crate::error::PersistError;
-use crate::record::{self, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, SCHEMA};
+use crate::record::{self, Class, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
 use crate::replay::{Bad, Place, Reader, Step};
 use crate::segment::{DATA_START, SegmentHeader};
 use crate::snapshot_store;
+use crate::storage::ahead::read_ahead;
 use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
 use crate::survey::Survey;
 use ringside_core::command::{Kind, SkipCommand};
 use ringside_core::ids::Sequence;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// What a check found.
+/// What a walk over the journal found.
 #[derive(Clone, Debug)]
-pub struct Checked {
-    /// Commands in each segment checked.
-    pub commands: Vec<u64>,
+pub struct Walked {
+    /// Segments.
+    pub segments: usize,
+    /// Commands.
+    pub commands: u64,
     /// Bytes of records.
     pub bytes: u64,
     /// Commands to pass over, and where that was decided.
     pub skips: Vec<Skip>,
     /// Highest epoch.
     pub epoch: u32,
-    /// Chain after the command asked for.
-    pub chain_after: Option<u64>,
     /// Where the journal ends, in the last segment.
     pub end: Place,
     /// The torn write that was found there, if any.
@@ -60,142 +59,86 @@ pub struct Cut {
     pub flaw: Flaw,
 }
 
-/// Checks everything from segment `from` of the survey to the end. `after` is a command whose chain is wanted (that of
-/// a snapshot); `witness` a sequence known from outside to be durable.
+/// Reads and checks everything from segment `from` of the survey to the end, and shows every command's record on the
+/// way; whether the end is in order is known only when this returns. `witness` is a sequence known from outside to be
+/// durable.
 ///
-/// Errors: I/O; rot; an unknown record; segments or commands missing.
-pub fn check(
+/// Errors: I/O; rot; an unknown record; segments or commands missing; whatever `visit` fails with.
+pub fn walk(
     storage: &dyn Storage,
     survey: &Survey,
     from: usize,
-    after: Option<Sequence>,
     witness: Option<Sequence>,
-) -> Result<Checked, PersistError> {
-    let count = survey.segments.len() - from;
-    let parts = check_segments(storage, survey, from, after)?;
-    let mut checked = Checked {
-        commands: Vec::with_capacity(count),
-        bytes: 0,
-        skips: Vec::new(),
-        epoch: 0,
-        chain_after: None,
-        end: parts[count - 1].end,
-        cut: None,
-    };
-    for (index, part) in parts.into_iter().enumerate() {
-        checked.commands.push(part.commands);
-        checked.bytes += part.end.offset - DATA_START;
-        checked.skips.extend(part.skips);
-        checked.chain_after = checked.chain_after.or(part.chain_after);
-        let header = survey.header(from + index);
-        let next = (index + 1 < count).then(|| survey.header(from + index + 1));
-        if part.end.epoch < checked.epoch {
-            return Err(rot(
-                header,
-                &Bad { flaw: Flaw::Epoch, ..start_of(header) },
-                "the segment before it".into(),
-            ));
+    mut visit: impl FnMut(&SegmentHeader, &Record<'_>) -> Result<(), PersistError>,
+) -> Result<Walked, PersistError> {
+    let count = survey.segments.len();
+    let mut walked: Option<Walked> = None;
+    for index in from..count {
+        let header = survey.header(index);
+        if let Some(walked) = &walked {
+            follows(&walked.end, header)?;
         }
-        checked.epoch = part.end.epoch;
-        match (part.bad, next) {
-            (Some(bad), Some(next)) => {
-                return Err(rot(header, &bad, format!("the next segment, {}", next.name())));
+        let name = header.name();
+        let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+        let file = read_ahead(file, header.segment_len).map_err(PersistError::io("read", &name))?;
+        let mut reader = Reader::new(file, *header, header.segment_len);
+        let walked = walked.get_or_insert(Walked {
+            segments: 0,
+            commands: 0,
+            bytes: 0,
+            skips: Vec::new(),
+            epoch: 0,
+            end: reader.place(),
+            cut: None,
+        });
+        let bad = read_segment(&mut reader, walked, |record| visit(header, record))?;
+        walked.segments += 1;
+        walked.end = reader.place();
+        walked.epoch = walked.end.epoch;
+        walked.bytes += walked.end.offset - DATA_START;
+        match bad {
+            Some(bad) if index + 1 < count => {
+                let witness = format!("the next segment, {}", survey.header(index + 1).name());
+                return Err(rot(header, &bad, witness));
             }
-            (None, Some(next)) => follows(&part.end, next)?,
-            (Some(bad), None) => checked.cut = judge(storage, survey, header, &bad, witness)?,
-            (None, None) => {}
+            Some(bad) => walked.cut = judge(storage, survey, header, &bad, witness)?,
+            None => {}
         }
     }
-    let vouched = snapshots_max(survey).max(witness);
-    match vouched {
-        Some(sequence) if sequence > checked.end.last.sequence => Err(PersistError::Missing {
+    let Some(walked) = walked else { unreachable!("there is a segment to start from") };
+    match snapshots_max(survey).max(witness) {
+        Some(sequence) if sequence > walked.end.last.sequence => Err(PersistError::Missing {
             reason: format!(
                 "the last segment is missing: the journal ends at {}, yet {sequence} is known to have been durable",
-                checked.end.last.sequence
+                walked.end.last.sequence
             ),
         }),
-        _ => Ok(checked),
+        _ => Ok(walked),
     }
 }
 
-/// One segment by itself.
-struct Part {
-    commands: u64,
-    skips: Vec<Skip>,
-    chain_after: Option<u64>,
-    end: Place,
-    bad: Option<Bad>,
-}
-
-/// Segments name the chain they start from, so each can be checked without the others.
-fn check_segments(
-    storage: &dyn Storage,
-    survey: &Survey,
-    from: usize,
-    after: Option<Sequence>,
-) -> Result<Vec<Part>, PersistError> {
-    let count = survey.segments.len() - from;
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Part, PersistError>>>> =
-        Mutex::new((0..count).map(|_| None).collect());
-    let work = || {
-        loop {
-            // Relaxed: hands out numbers; the results travel through the mutex.
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= count {
-                return;
-            }
-            let part = check_segment(storage, survey.header(from + index), after);
-            results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(part);
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(count);
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results
-        .into_iter()
-        .map(|part| part.unwrap_or_else(|| unreachable!("every number was handed out")))
-        .collect()
-}
-
-fn check_segment(
-    storage: &dyn Storage,
-    header: &SegmentHeader,
-    after: Option<Sequence>,
-) -> Result<Part, PersistError> {
-    let name = header.name();
-    let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-    let mut reader = Reader::new(file, *header, header.segment_len);
-    let mut part = Part { commands: 0, skips: Vec::new(), chain_after: None, end: reader.place(), bad: None };
+/// Reads to the end of the segment; gives the record that does not count, if there is one.
+fn read_segment(
+    reader: &mut Reader,
+    walked: &mut Walked,
+    mut visit: impl FnMut(&Record<'_>) -> Result<(), PersistError>,
+) -> Result<Option<Bad>, PersistError> {
     loop {
-        let (sequence, kind) = match reader.step()? {
-            Step::End => break,
-            Step::Bad(bad) => {
-                part.bad = Some(bad);
-                break;
-            }
-            Step::Record(record) => {
-                if record.header.kind == Kind::SkipCommand as u16 {
-                    let decision = *record.command().body::<SkipCommand>();
-                    part.skips.push(Skip { decided_at: record.header.seq, decision });
-                }
-                (record.header.seq, record.class())
-            }
+        let record = match reader.step()? {
+            Step::End => return Ok(None),
+            Step::Bad(bad) => return Ok(Some(bad)),
+            Step::Record(record) => record,
         };
-        if kind == record::Class::Command {
-            part.commands += 1;
-            if after == Some(sequence) {
-                part.chain_after = Some(reader.place().chain);
-            }
+        if record.class() != Class::Command {
+            continue;
         }
+        if record.header.kind == Kind::SkipCommand as u16 {
+            let decision = *record.command().body::<SkipCommand>();
+            walked.skips.push(Skip { decided_at: record.header.seq, decision });
+        }
+        walked.commands += 1;
+        visit(&record)?;
     }
-    part.end = reader.place();
-    Ok(part)
 }
 
 /// Whether `next` goes on where its predecessor ended.
@@ -203,6 +146,7 @@ fn follows(end: &Place, next: &SegmentHeader) -> Result<(), PersistError> {
     if next.first_seq == end.last.sequence + 1
         && next.entering_chain == end.chain
         && next.entering_time_ns == end.last.time_ns
+        && next.epoch >= end.epoch
     {
         return Ok(());
     }
@@ -287,10 +231,6 @@ fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad) -> Result<Rest, Pe
 
 fn snapshots_max(survey: &Survey) -> Option<Sequence> {
     survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max()
-}
-
-fn start_of(header: &SegmentHeader) -> Bad {
-    Bad { flaw: Flaw::End, offset: DATA_START, sequence: header.first_seq, is_blank: false }
 }
 
 fn rot(header: &SegmentHeader, bad: &Bad, witness: String) -> PersistError {

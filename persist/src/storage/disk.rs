@@ -109,6 +109,15 @@ impl Storage for Disk {
                 }
                 file => Ok(Arc::new(DiskFile::new(file?))),
             },
+            (Access::Fill, Method::Direct) => {
+                match options.write(true).custom_flags(libc::O_DIRECT).open(&path) {
+                    Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                        Ok(Arc::new(DiskFile::new(options.custom_flags(0).open(path)?)))
+                    }
+                    file => Ok(Arc::new(DiskFile::new(file?))),
+                }
+            }
+            (Access::Fill, _) => Ok(Arc::new(DiskFile::new(options.write(true).open(path)?))),
             (Access::Repair, _) => Ok(Arc::new(DiskFile::new(options.write(true).open(path)?))),
             (Access::Append, method) => {
                 options.write(true);

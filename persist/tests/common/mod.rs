@@ -165,6 +165,10 @@ impl Fold for Count {
         self.last = u64::from_le_bytes(last.try_into()?);
         Ok(())
     }
+
+    fn reset(&mut self) {
+        *self = Count::default();
+    }
 }
 
 /// A command of one of the usual sizes.

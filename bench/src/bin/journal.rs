@@ -1,0 +1,516 @@
+//! What durability costs: the journal beside the disk under it, in one run, interleaved.
+//!
+//! ```text
+//!  throughput  producer -> journal ring -> journaller -> segment     |  the same disk: 1 MiB write + sync, in sequence
+//!  latency     one command: publish -> gate says durable             |  the same disk: one 4 KiB write + sync
+//!  replay      recover(): read, check, apply                         |  the same commands from memory, applied
+//! ```
+//!
+//! The disk's own figure is the better of `O_DIRECT | O_DSYNC` and `pwrite` + `fdatasync`, into a file that was
+//! written full of zeros before, as segments are. Segments are allocated before the clock starts; the line
+//! "allocating as it goes" shows the journal with the allocation of its segments in the measured time, beside the disk
+//! doing the same double work.
+#![allow(clippy::print_stdout)]
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use ringside_bench::report::{self, ForeignLoad, Unit, bar, median};
+use ringside_bench::workload::{Shape, Stamper, Workload};
+use ringside_core::agent::{Agent, Runner, Running};
+use ringside_core::command::{Command, OpenEpoch};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::gate::{Gate, GateMode};
+use ringside_core::ring::{self, Mapping, Options, Producer, Wait, wait_any};
+use ringside_persist::config::{Method, PersistConfig};
+use ringside_persist::encoder::{Encoder, Tail};
+use ringside_persist::journal::Journaller;
+use ringside_persist::record::Last;
+use ringside_persist::recovery::{Report, recover};
+use ringside_persist::segment::{self, SegmentHeader};
+use ringside_persist::status::JournalStatus;
+use ringside_persist::storage::disk::Disk;
+use ringside_persist::storage::{Access, Buffer, File, Storage};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The journal beside the disk under it.
+#[derive(Parser)]
+struct Arguments {
+    /// Timed repetitions of each measurement.
+    #[arg(long, default_value_t = 7)]
+    repetitions: usize,
+    /// Commands journalled at full speed in each repetition.
+    #[arg(long, default_value_t = 2_000_000)]
+    commands: usize,
+    /// Commands journalled one at a time in each repetition.
+    #[arg(long, default_value_t = 300)]
+    single: usize,
+    /// Seed of the generated flow.
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Where to write; a folder of its own is made there and removed. Must be a real disk.
+    #[arg(long)]
+    directory: Option<PathBuf>,
+    /// Repeat a measurement while other processes used more than this share of the machine in it, in percent.
+    #[arg(long, default_value_t = 100.0)]
+    quiet: f64,
+    /// Most measurements taken for one that counts.
+    #[arg(long, default_value_t = 50)]
+    tries: usize,
+    /// Only these parts: encoding, throughput, latency, replay.
+    #[arg(long)]
+    only: Option<String>,
+    /// Write the report into this folder as well.
+    #[arg(long)]
+    results: Option<PathBuf>,
+    /// End with an error when a bar is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+const MIB: usize = 1 << 20;
+/// Slots of the journal ring: more than a batch holds.
+const RING: usize = 1 << 14;
+/// Commands stamped and published at a time.
+const PIECE: usize = 64;
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let parent = arguments.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let scratch = Scratch::new(&parent)?;
+    let load = ForeignLoad::start();
+    let mut text = format!("{}\n", report::machine_facts());
+    writeln!(text, "journal benchmark, {} repetitions, seed {}\n", arguments.repetitions, arguments.seed)?;
+    let wanted = |part: &str| arguments.only.as_deref().is_none_or(|only| only.contains(part));
+    let mut passed = true;
+    if wanted("encoding") {
+        let commands = commands(arguments.commands, arguments.seed, 1);
+        let runs: Vec<f64> = (0..arguments.repetitions).map(|_| encoding(&commands)).collect();
+        writeln!(text, "encoding alone: {:.0} MB/s\n", median(&runs) / 1e6)?;
+    }
+    if wanted("throughput") {
+        passed &= throughput(&scratch, &arguments, &mut text)?;
+    }
+    if wanted("latency") {
+        passed &= latency(&scratch, &arguments, &mut text)?;
+    }
+    if wanted("replay") {
+        passed &= replay(&scratch, &arguments, &mut text)?;
+    }
+    writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
+    print!("{text}");
+    if let Some(folder) = &arguments.results {
+        println!("written to {}", report::write_result(folder, "journal", &text)?.display());
+    }
+    if arguments.strict && !passed {
+        bail!("a bar was missed");
+    }
+    Ok(())
+}
+
+/// Takes a measurement while the machine is quiet: waits for a quiet moment first, and measures again when it was
+/// not quiet meanwhile, until the tries are spent.
+fn quiet<T>(arguments: &Arguments, mut measure: impl FnMut() -> Result<T>) -> Result<T> {
+    for left in (0..arguments.tries).rev() {
+        let load = ForeignLoad::start();
+        std::thread::sleep(Duration::from_millis(300));
+        if left > 0 && load.percent() > arguments.quiet {
+            continue;
+        }
+        let load = ForeignLoad::start();
+        let measured = measure()?;
+        if left == 0 || load.percent() <= arguments.quiet {
+            return Ok(measured);
+        }
+    }
+    bail!("--tries must not be 0")
+}
+
+/// A folder that is removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(parent: &Path) -> Result<Scratch> {
+        let path = parent.join(format!("ringside-journal-{}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("{}", path.display()))?;
+        Ok(Scratch(path))
+    }
+
+    /// An empty folder in it.
+    fn folder(&self, name: &str) -> Result<PathBuf> {
+        let path = self.0.join(name);
+        if path.exists() {
+            std::fs::remove_dir_all(&path)?;
+        }
+        std::fs::create_dir_all(&path)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A file of zeros on the disk, written with a method of the journal's own.
+struct Bare {
+    file: Arc<dyn File>,
+    len: usize,
+}
+
+impl Bare {
+    fn new(folder: &Path, method: Method, len: usize) -> Result<Bare> {
+        let disk = Disk::open(folder, method, false)?;
+        segment::allocate(&disk, "bare", len as u64)?;
+        Ok(Bare { file: disk.open("bare", Access::Append)?, len })
+    }
+
+    /// Writes and syncs the whole file in pieces; gives bytes per second.
+    fn sweep(&self, piece: usize) -> Result<f64> {
+        let mut bytes = Buffer::zeroed(piece);
+        bytes.fill(0x5a);
+        let start = Instant::now();
+        for offset in (0..self.len).step_by(piece) {
+            self.file.write_at(offset as u64, &bytes[..piece])?;
+            self.file.sync()?;
+        }
+        Ok(self.len as f64 / start.elapsed().as_secs_f64())
+    }
+
+    /// Writes and syncs one block; gives the time.
+    fn one(&self, block: usize) -> Result<Duration> {
+        let mut bytes = Buffer::zeroed(4096);
+        bytes.fill(block as u8 | 1);
+        let start = Instant::now();
+        self.file.write_at((block * 4096 % self.len) as u64, &bytes)?;
+        self.file.sync()?;
+        Ok(start.elapsed())
+    }
+}
+
+/// A journal with its journaller on a thread.
+struct Journalled {
+    producer: Producer<Command>,
+    gate: Arc<Gate>,
+    status: Arc<JournalStatus>,
+    running: Running,
+}
+
+impl Journalled {
+    fn new(config: &PersistConfig, wait: Wait) -> Result<Journalled> {
+        let recovered = recover(config, &EngineConfig::default(), &mut ())?;
+        let start = recovered.next_sequence;
+        let (producer, mut consumers) =
+            ring::create(Mapping::anonymous(), Options { capacity: RING, consumers: 1, start, wait })?;
+        let gate = Arc::new(Gate::new(start - 1));
+        let consumer = consumers.pop().context("one consumer was asked for")?;
+        let journaller = Journaller::new(recovered.journal, consumer, gate.clone())?;
+        let status = journaller.status();
+        let runner = Runner { name: "journaller".to_string(), core: None, wait, critical: true };
+        let running = runner.spawn(vec![Box::new(journaller) as Box<dyn Agent>])?;
+        while status.spares() < config.spares as u64 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Journalled { producer, gate, status, running })
+    }
+
+    /// Waits until `sequence` is released.
+    fn wait(&self, sequence: u64, mode: GateMode) -> Result<()> {
+        while self.gate.released(mode) < sequence {
+            if self.gate.is_halted() {
+                bail!("the journal stopped: {:?}", self.status.take_failure());
+            }
+            let bell = [self.gate.doorbell()];
+            let timeout = Some(Duration::from_millis(100));
+            wait_any(bell.into_iter(), timeout, || self.gate.released(mode) >= sequence);
+        }
+        Ok(())
+    }
+
+    /// Publishes `count` commands, those given over and over, and waits until they are durable; gives the time.
+    /// Stamps them as the matcher would, in pieces that stay in the cache.
+    fn push(&mut self, commands: &[Command], count: usize) -> Result<Duration> {
+        let start = Instant::now();
+        let mut stamper = Stamper::after(self.producer.next_sequence() - 1);
+        let mut source = commands.iter().cycle();
+        let mut piece = Vec::with_capacity(PIECE);
+        let mut left = count;
+        while left > 0 {
+            piece.clear();
+            piece.extend(source.by_ref().take(PIECE.min(left)).map(|command| stamper.stamp(*command)));
+            left -= piece.len();
+            let mut rest = &piece[..];
+            while !rest.is_empty() {
+                let taken = self.producer.try_publish_batch(rest);
+                rest = &rest[taken..];
+                if taken == 0 {
+                    if self.producer.is_halted() {
+                        bail!("the journal stopped: {:?}", self.status.take_failure());
+                    }
+                    let bell = [self.producer.room_doorbell()];
+                    let timeout = Some(Duration::from_millis(100));
+                    wait_any(bell.iter(), timeout, || self.producer.free() > RING / 2);
+                }
+            }
+        }
+        self.wait(self.producer.next_sequence() - 1, GateMode::Durable)?;
+        Ok(start.elapsed())
+    }
+}
+
+/// Commands of flow A as the matcher would stamp them after `sequence`.
+fn commands(count: usize, seed: u64, sequence: u64) -> Vec<Command> {
+    let workload = Workload::generate(&Shape::a(1_000), count.min(1_000_000), seed);
+    let mut stamper = Stamper::after(sequence);
+    let ops = workload.ops.iter().cycle().take(count);
+    ops.map(|op| stamper.stamp(workload.command(op))).collect()
+}
+
+fn config(folder: &Path, method: Option<Method>, spares: usize) -> PersistConfig {
+    PersistConfig { method, spares, opened_at_ns: 1, ..PersistConfig::new(folder) }
+}
+
+const METHODS: [(&str, Method); 3] =
+    [("direct", Method::Direct), ("buffered", Method::Buffered), ("mapped", Method::Mapped)];
+
+fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result<bool> {
+    // The epoch's opening is command 1.
+    let commands = commands(1 << 14, arguments.seed, 1);
+    let spares = arguments.commands * 160 / (64 * MIB) + 2;
+    let mut disk: [Vec<f64>; 3] = Default::default();
+    let mut twice: Vec<f64> = Vec::new();
+    let mut ours: [Vec<f64>; 3] = Default::default();
+    let mut rates: [Vec<f64>; 3] = Default::default();
+    let mut allocating = Vec::new();
+    for _ in 0..arguments.repetitions {
+        for (index, (name, method)) in METHODS.iter().enumerate() {
+            let (alone, both, journal, rate) = quiet(arguments, || {
+                let begun = Instant::now();
+                let bare = Bare::new(&scratch.folder("bare")?, *method, 256 * MIB)?;
+                let allocated = begun.elapsed();
+                let begun = Instant::now();
+                let alone = bare.sweep(MIB)?;
+                let both = bare.len as f64 / (allocated + begun.elapsed()).as_secs_f64();
+                let (bytes, rate) = run(scratch, name, Some(*method), spares, &commands, arguments.commands)?;
+                Ok((alone, both, bytes, rate))
+            })?;
+            disk[index].push(alone);
+            ours[index].push(journal);
+            rates[index].push(rate);
+            if *method == Method::Direct {
+                twice.push(both);
+            }
+        }
+        allocating.push(quiet(arguments, || {
+            Ok(run(scratch, "allocating", None, 2, &commands, arguments.commands)?.0)
+        })?);
+    }
+    writeln!(text, "throughput, {} commands in full batches, medians", arguments.commands)?;
+    writeln!(
+        text,
+        "  {:<10} {:>12} {:>14} {:>16} {:>10}",
+        "method", "disk MB/s", "journal MB/s", "commands/s", "share"
+    )?;
+    let best = median(&disk[0]).max(median(&disk[1]));
+    for (index, (name, _)) in METHODS.iter().enumerate() {
+        writeln!(
+            text,
+            "  {name:<10} {:>12.0} {:>14.0} {:>16.0} {:>9.0}%",
+            median(&disk[index]) / 1e6,
+            median(&ours[index]) / 1e6,
+            median(&rates[index]),
+            100.0 * median(&ours[index]) / best
+        )?;
+    }
+    writeln!(
+        text,
+        "  allocating as it goes: journal {:.0} MB/s, disk zero-writing then writing {:.0} MB/s",
+        median(&allocating) / 1e6,
+        median(&twice) / 1e6
+    )?;
+    // Disk and journal of one repetition ran next to each other, so their ratio is the steadier figure.
+    let ratios: Vec<f64> =
+        (0..arguments.repetitions).map(|run| ours[0][run] / disk[0][run].max(disk[1][run])).collect();
+    let (passed, line) =
+        bar("durable bytes/s, share of the disk's own (median of runs)", median(&ratios), 0.85, false);
+    text.push_str(&line);
+    text.push('\n');
+    Ok(passed)
+}
+
+/// Journals everything at full speed; gives bytes and commands per second.
+fn run(
+    scratch: &Scratch,
+    name: &str,
+    method: Option<Method>,
+    spares: usize,
+    commands: &[Command],
+    count: usize,
+) -> Result<(f64, f64)> {
+    let folder = scratch.folder(name)?;
+    let mut journal = Journalled::new(&config(&folder, method, spares), Wait::Park)?;
+    let before = journal.status.bytes();
+    let took = journal.push(commands, count)?.as_secs_f64();
+    Ok(((journal.status.bytes() - before) as f64 / took, count as f64 / took))
+}
+
+/// Bytes per second of turning commands into sealed batches, nothing written.
+fn encoding(commands: &[Command]) -> f64 {
+    let config = PersistConfig::new("");
+    let header = SegmentHeader {
+        magic: segment::MAGIC,
+        crc32c: 0,
+        schema: 1,
+        mode: 2,
+        journal_id: [1; 16],
+        number: 1,
+        first_seq: 1,
+        entering_chain: 0,
+        segment_len: 1 << 32,
+        epoch: 1,
+        engine_version: 1,
+        entering_time_ns: 0,
+    };
+    let last = Last { sequence: commands[0].sequence - 1, time_ns: 0 };
+    let tail = Tail { header, offset: segment::DATA_START, chain: 0, last };
+    let mut encoder = Encoder::new(&config, 1, 1, &tail);
+    let mut room = Encoder::room(config.batch_len);
+    let mut bytes = 0;
+    let start = Instant::now();
+    for command in commands {
+        if !encoder.has_room() {
+            let batch = encoder.close(room);
+            bytes += batch.len;
+            room = batch.buffer;
+        }
+        encoder.push(command);
+    }
+    bytes as f64 / start.elapsed().as_secs_f64()
+}
+
+fn latency(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result<bool> {
+    let mut rows = Vec::new();
+    let mut overheads = Vec::new();
+    for (name, wait, mode) in [
+        ("durable, parked", Wait::Park, GateMode::Durable),
+        ("durable, spinning", Wait::Spin, GateMode::Durable),
+        ("written, parked", Wait::Park, GateMode::Written),
+    ] {
+        let folder = scratch.folder("latency")?;
+        let config = PersistConfig { mode, ..config(&folder, None, 2) };
+        let mut journal = Journalled::new(&config, wait)?;
+        let bare = Bare::new(&scratch.folder("bare")?, Method::Direct, 64 * MIB)?;
+        let (mut alone, mut acknowledged) = (report::histogram(), report::histogram());
+        let count = arguments.single * arguments.repetitions;
+        let commands = commands(count, arguments.seed, 1);
+        let mut differences = Vec::new();
+        for (index, command) in commands.iter().enumerate() {
+            let sync = bare.one(index)?;
+            let start = Instant::now();
+            journal.producer.try_publish(command).context("the ring has room")?;
+            if wait == Wait::Spin {
+                while journal.gate.released(mode) < command.sequence {
+                    std::hint::spin_loop();
+                }
+            } else {
+                journal.wait(command.sequence, mode)?;
+            }
+            let took = start.elapsed();
+            alone.saturating_record(sync.as_nanos() as u64);
+            acknowledged.saturating_record(took.as_nanos() as u64);
+            differences.push(took.as_secs_f64() * 1e6 - sync.as_secs_f64() * 1e6);
+            // Beyond the idle seal, so that each command finds the journal at rest.
+            std::thread::sleep(Duration::from_millis(if mode == GateMode::Durable { 7 } else { 0 }));
+        }
+        if mode == GateMode::Durable {
+            overheads.push((name, median(&differences)));
+        }
+        rows.push((format!("{name}: bare 4 KiB sync"), alone));
+        rows.push((format!("{name}: acknowledged"), acknowledged));
+    }
+    writeln!(text, "latency of one command, nothing else in flight")?;
+    let rows: Vec<_> = rows.iter().map(|(name, histogram)| (name.as_str(), histogram)).collect();
+    for line in report::percentile_table(&rows, Unit::Microseconds).lines() {
+        writeln!(text, "  {line}")?;
+    }
+    let mut passed = true;
+    for (name, overhead) in overheads {
+        let (reached, line) =
+            bar(&format!("{name}: acknowledgement minus sync, median, us"), overhead, 100.0, true);
+        passed &= reached;
+        text.push_str(&line);
+    }
+    text.push('\n');
+    Ok(passed)
+}
+
+fn replay(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result<bool> {
+    let workload = Workload::generate(&Shape::a(1_000), 1_000_000, arguments.seed);
+    let engine_config = EngineConfig { orders: 1 << 12, accounts: 1 << 11, ..EngineConfig::default() };
+    let folder = scratch.folder("replay")?;
+    let config = config(&folder, None, 8);
+    // What recovery writes first; the rest follows it.
+    let mut stamper = Stamper::after(1);
+    let preload = workload.preload.iter().chain(&workload.ops).map(|op| workload.command(op));
+    let commands: Vec<Command> =
+        workload.setup().chain(preload).map(|command| stamper.stamp(command)).collect();
+    let mut journal = Journalled::new(&config, Wait::Park)?;
+    journal.push(&commands, commands.len())?;
+    journal.running.join().context("the journaller ended well")?;
+
+    let (mut bare, mut replayed, mut recovered) = (Vec::new(), Vec::new(), Vec::new());
+    let mut last = Report::default();
+    for _ in 0..arguments.repetitions {
+        let (alone, whole, replay, report) = quiet(arguments, || {
+            let mut engine = Engine::new(&engine_config);
+            let mut opening = Command::new(OpenEpoch { epoch: 1, reserved: 0 });
+            (opening.sequence, opening.time_ns) = (1, 1);
+            engine.apply(&opening, &mut ());
+            let start = Instant::now();
+            for (index, command) in commands.iter().enumerate() {
+                if let Some(soon) = commands.get(index + 8) {
+                    engine.prefetch(soon);
+                }
+                engine.apply(command, &mut ());
+            }
+            let alone = commands.len() as f64 / start.elapsed().as_secs_f64();
+
+            let start = Instant::now();
+            let result = recover(&config, &engine_config, &mut ())?;
+            let whole = commands.len() as f64 / start.elapsed().as_secs_f64();
+            let report = result.report;
+            for epoch in 2..=report.epoch {
+                let mut opening = Command::new(OpenEpoch { epoch, reserved: 0 });
+                (opening.sequence, opening.time_ns) = (engine.sequence() + 1, 1);
+                engine.apply(&opening, &mut ());
+            }
+            if engine.state_hash() != result.engine.state_hash() {
+                bail!("replay comes to another state than the engine came to");
+            }
+            Ok((alone, whole, report.commands_per_s(), report))
+        })?;
+        bare.push(alone);
+        recovered.push(whole);
+        replayed.push(replay);
+        last = report;
+    }
+    writeln!(text, "replay of {} commands of flow A, commands/s, medians", commands.len())?;
+    writeln!(text, "  the engine alone, from memory  {:>12.0}", median(&bare))?;
+    writeln!(text, "  replay of the journal          {:>12.0}", median(&replayed))?;
+    writeln!(
+        text,
+        "  recovery as a whole            {:>12.0}  (look around, replay, repair, new epoch)",
+        median(&recovered)
+    )?;
+    writeln!(text, "  the last one: replay {:?}, total {:?}", last.replay, last.total)?;
+    let ratios: Vec<f64> = replayed.iter().zip(&bare).map(|(replayed, bare)| replayed / bare).collect();
+    let (passed, line) =
+        bar("replay rate, share of the engine's (median of runs)", median(&ratios), 0.7, false);
+    text.push_str(&line);
+    let whole: Vec<f64> = recovered.iter().zip(&bare).map(|(recovered, bare)| recovered / bare).collect();
+    writeln!(text, "      recovery as a whole, share of the engine's: {:.2}\n", median(&whole))?;
+    Ok(passed)
+}
