@@ -17,8 +17,11 @@ impl<T: Default, const CHUNK: usize> Default for Sparse<T, CHUNK> {
 
 impl<T: Copy + Default, const CHUNK: usize> Sparse<T, CHUNK> {
     #[inline(always)]
-    pub(crate) fn get(&self, account: AccountId) -> T {
-        *self.hint(account).unwrap_or(&self.default)
+    pub(crate) fn get_ref(&self, account: AccountId) -> &T {
+        match self.hint(account) {
+            Some(value) => value,
+            None => &self.default,
+        }
     }
 
     #[inline(always)]
@@ -34,16 +37,16 @@ impl<T: Copy + Default, const CHUNK: usize> Sparse<T, CHUNK> {
     pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut T {
         let place = account as usize / CHUNK;
         if !matches!(self.chunks.get(place), Some(Some(_))) {
-            self.make(place);
+            return self.make(place, account);
         }
         match &mut self.chunks[place] {
             Some(chunk) => &mut chunk[account as usize % CHUNK],
-            None => unreachable!("just made"),
+            None => unreachable!("asked above"),
         }
     }
 
-    #[cold]
-    fn make(&mut self, place: usize) {
+    #[inline(never)]
+    fn make(&mut self, place: usize, account: AccountId) -> &mut T {
         if self.chunks.len() <= place {
             self.chunks.resize_with(place + 1, || None);
         }
@@ -51,7 +54,7 @@ impl<T: Copy + Default, const CHUNK: usize> Sparse<T, CHUNK> {
             Ok(chunk) => chunk,
             Err(_) => unreachable!("the vector has CHUNK elements"),
         };
-        self.chunks[place] = Some(chunk);
+        &mut self.chunks[place].insert(chunk)[account as usize % CHUNK]
     }
 
     /// All values of the chunks that exist, by account.
@@ -76,39 +79,46 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
+    // Balances and amounts are never negative, so a difference cannot overflow and a sum that does is negative: the
+    // sign of the result says whether all went well.
+
     /// Takes from what is free. The caller has checked that it is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pay(&mut self, amount: Amount) {
-        assert!(0 <= amount && amount <= self.available, "paid more than was available");
-        self.available -= amount;
+        debug_assert!(amount >= 0);
+        self.available = self.available.wrapping_sub(amount);
+        assert!(self.available >= 0, "paid more than was available");
     }
 
     /// Takes from what is reserved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pay_frozen(&mut self, amount: Amount) {
-        assert!(0 <= amount && amount <= self.frozen, "paid more than was frozen");
-        self.frozen -= amount;
+        debug_assert!(amount >= 0);
+        self.frozen = self.frozen.wrapping_sub(amount);
+        assert!(self.frozen >= 0, "paid more than was frozen");
     }
 
     /// Adds to what is free; the sum is bounded by what was credited of the asset.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, amount: Amount) {
-        assert!(amount >= 0, "received less than nothing");
-        self.available += amount;
+        debug_assert!(amount >= 0);
+        self.available = self.available.wrapping_add(amount);
+        assert!(self.available >= 0, "received more than there is");
     }
 
     /// Reserves.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn freeze(&mut self, amount: Amount) {
         self.pay(amount);
-        self.frozen += amount;
+        self.frozen = self.frozen.wrapping_add(amount);
+        assert!(self.frozen >= 0, "froze more than there is");
     }
 
     /// Gives back what was reserved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unfreeze(&mut self, amount: Amount) {
         self.pay_frozen(amount);
-        self.available += amount;
+        self.receive(amount);
     }
 }
 
@@ -134,12 +144,23 @@ impl Balances {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, account: AccountId, asset: AssetId) -> Balance {
-        self.pairs[asset as usize / 2].get(account).0[asset as usize % 2]
+        self.pairs[asset as usize / 2].get_ref(account).0[asset as usize % 2]
     }
 
-    #[inline]
+    /// Both balances of a market's two assets.
+    #[inline(always)]
+    pub(crate) fn both(&self, account: AccountId, base: AssetId, quote: AssetId) -> [Balance; 2] {
+        if base ^ quote == 1 {
+            let pair = self.pairs[base as usize / 2].get_ref(account).0;
+            [pair[base as usize % 2], pair[quote as usize % 2]]
+        } else {
+            [self.get(account, base), self.get(account, quote)]
+        }
+    }
+
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, account: AccountId, asset: AssetId) -> &mut Balance {
         &mut self.pairs[asset as usize / 2].get_mut(account).0[asset as usize % 2]
     }

@@ -61,9 +61,7 @@ impl BareBook {
         let id = self.last_order;
         let remaining = self.sweep(id, side, price, quantity, fill);
         if rests && remaining > 0 {
-            let slot = self.orders.pool.take();
-            *self.orders.pool.get_mut(slot) = incoming(side, price).record(id, quantity, remaining, 0);
-            self.orders.index.insert(id, slot);
+            let slot = self.orders.begin(incoming(side, price).record(id, quantity, remaining, 0));
             self.book.rest(&mut self.orders, slot);
         }
         id
@@ -89,7 +87,7 @@ impl BareBook {
             *self.orders.pool.get_mut(slot) = incoming(side, price).record(order, quantity, remaining, 0);
             self.book.rest(&mut self.orders, slot);
         } else {
-            self.orders.end(slot);
+            self.orders.end(order, slot);
         }
         true
     }
@@ -102,7 +100,7 @@ impl BareBook {
             return false;
         }
         self.book.take_out(&mut self.orders, slot);
-        self.orders.end(slot);
+        self.orders.end(order, slot);
         true
     }
 
@@ -124,27 +122,25 @@ impl BareBook {
     /// Hints that an order of this side and price comes soon.
     #[inline]
     pub fn prefetch_price(&self, side: Side, price: Price) {
-        if let Some(level) = self.book.side(side).hint(self.book.key(side, price)) {
-            prefetch(level);
+        if let Some(level) = self.book.side(side).hint(&self.orders.levels, self.book.key(side, price)) {
+            prefetch(self.orders.levels.get(level));
         }
     }
 
     /// Hints that a command about this order comes soon.
     #[inline]
     pub fn prefetch_order(&self, order: OrderId) {
-        if let Some(&slot) = self.orders.index.hint(order) {
-            prefetch(self.orders.pool.get(slot));
-        }
+        prefetch(self.orders.pool.get(*self.orders.index.cell(order)));
     }
 
     /// Best price of a side.
     pub fn best(&self, side: Side) -> Option<Price> {
-        self.book.best(side)
+        self.book.best(&self.orders, side)
     }
 
     /// Levels of a side with the sum of what is open, best first.
     pub fn depth(&self, side: Side) -> impl Iterator<Item = (Price, i128)> + '_ {
-        self.book.depth(side)
+        self.book.depth(&self.orders, side)
     }
 }
 

@@ -88,6 +88,7 @@ struct Outcome {
     market: Option<MarketId>,
     idempotency_key: u64,
     replayed: Sequence,
+    update: u64,
 }
 
 impl Outcome {
@@ -130,7 +131,6 @@ impl Engine {
         } else {
             Outcome::default().refused(Reject::Duplicate)
         };
-        let named = outcome.market.map(|market| &self.markets[market as usize]);
         emitter.emit(Done {
             source_seq: command.source_seq,
             source: command.source,
@@ -141,7 +141,7 @@ impl Engine {
             market: outcome.market.unwrap_or(0),
             idempotency_key: outcome.idempotency_key,
             replayed: outcome.replayed,
-            update: named.map_or(0, |market| market.book.update),
+            update: outcome.update,
         });
     }
 

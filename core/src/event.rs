@@ -49,6 +49,29 @@ pub trait Payload: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
 }
 
 impl Event {
+    /// All zeros: no event, but a place for one.
+    pub const EMPTY: Event =
+        Event { sequence: 0, time_ns: 0, index: 0, kind: 0, reserved: 0, payload: [0; PAYLOAD_LEN] };
+
+    /// Becomes the event of a payload.
+    #[inline(always)]
+    pub fn write<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
+        const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>() % 8 == 0) };
+        self.sequence = sequence;
+        self.time_ns = time_ns;
+        self.index = index;
+        self.kind = P::KIND as u16;
+        self.reserved = 0;
+        match P::mut_from_prefix(&mut self.payload) {
+            Ok((place, rest)) => {
+                *place = payload;
+                rest.fill(0);
+            }
+            // 24 bytes of header keep the payload aligned to 8, and it is never shorter than `P`.
+            Err(_) => unreachable!("a payload fits in an event"),
+        }
+    }
+
     /// The event of a payload.
     #[inline]
     pub fn new<P: Payload>(sequence: Sequence, time_ns: i64, index: u32, payload: P) -> Event {
@@ -339,12 +362,71 @@ payload! {
 pub trait Sink {
     /// Takes the next event of the running command.
     fn event(&mut self, event: &Event);
+
+    /// The same by its parts: a sink that keeps events may write them where they stay.
+    #[inline(always)]
+    fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
+        self.event(&Event::new(sequence, time_ns, index, payload));
+    }
 }
 
 impl Sink for Vec<Event> {
     #[inline]
     fn event(&mut self, event: &Event) {
         self.push(*event);
+    }
+}
+
+/// Events in memory that is used again: the quickest sink. It grows past its capacity when a command needs more.
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    events: Vec<Event>,
+    len: usize,
+}
+
+impl Outbox {
+    /// Room for `capacity` events, all of it touched.
+    pub fn new(capacity: usize) -> Outbox {
+        Outbox { events: vec![Event::EMPTY; capacity.max(1)], len: 0 }
+    }
+
+    /// What is in it, oldest first.
+    #[inline]
+    pub fn events(&self) -> &[Event] {
+        &self.events[..self.len]
+    }
+
+    /// Empties it.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> &mut Event {
+        if self.len == self.events.len() {
+            self.grow();
+        }
+        let event = &mut self.events[self.len];
+        self.len += 1;
+        event
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.events.resize(self.events.len() * 2, Event::EMPTY);
+    }
+}
+
+impl Sink for Outbox {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        *self.next() = *event;
+    }
+
+    #[inline(always)]
+    fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
+        self.next().write(sequence, time_ns, index, payload);
     }
 }
 

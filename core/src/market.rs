@@ -88,9 +88,42 @@ pub(crate) struct Seat {
 
 impl Seat {
     /// Open orders of both sides.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open_orders(&self) -> u32 {
-        self.open[0] + self.open[1]
+        // There are fewer than 2^32 resting orders.
+        self.open[0].wrapping_add(self.open[1])
+    }
+
+    /// Open orders of one side.
+    #[inline(always)]
+    pub(crate) fn open(&self, side: Side) -> u32 {
+        self.open[side as usize & 1]
+    }
+
+    #[inline(always)]
+    pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
+        let order = orders.pool.get_mut(slot);
+        let older = self.youngest;
+        order.older = older;
+        order.younger = NONE;
+        let open = &mut self.open[order.traits.side() as usize & 1];
+        *open = open.wrapping_add(1);
+        self.youngest = slot;
+        self.oldest = if older == NONE { slot } else { self.oldest };
+        orders.pool.get_mut(older).younger = slot;
+    }
+
+    #[inline(always)]
+    pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
+        let order = orders.pool.get(slot);
+        let (older, younger) = (order.older, order.younger);
+        let open = &mut self.open[order.traits.side() as usize & 1];
+        debug_assert!(*open > 0);
+        *open = open.wrapping_sub(1);
+        self.youngest = if younger == NONE { older } else { self.youngest };
+        self.oldest = if older == NONE { younger } else { self.oldest };
+        orders.pool.get_mut(older).younger = younger;
+        orders.pool.get_mut(younger).older = older;
     }
 }
 
@@ -101,12 +134,12 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, account: AccountId) -> Seat {
-        self.seats.get(account)
+        *self.seats.get_ref(account)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut Seat {
         self.seats.get_mut(account)
     }
@@ -116,31 +149,17 @@ impl Seats {
     }
 
     /// Enters an order as its account's youngest.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
-        let order = orders.pool.get_mut(slot);
-        let seat = self.seats.get_mut(order.account);
-        let older = seat.youngest;
-        order.older = older;
-        order.younger = NONE;
-        seat.youngest = slot;
-        seat.oldest = if older == NONE { slot } else { seat.oldest };
-        let open = &mut seat.open[order.traits.side() as usize];
-        *open += 1;
-        orders.pool.get_mut(older).younger = slot;
+        let account = orders.pool.get(slot).account;
+        self.seats.get_mut(account).link(orders, slot);
     }
 
     /// Takes an order out of its account's list.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
-        let order = orders.pool.get(slot);
-        let (older, younger) = (order.older, order.younger);
-        let seat = self.seats.get_mut(order.account);
-        seat.open[order.traits.side() as usize] -= 1;
-        seat.youngest = if younger == NONE { older } else { seat.youngest };
-        seat.oldest = if older == NONE { younger } else { seat.oldest };
-        orders.pool.get_mut(older).younger = younger;
-        orders.pool.get_mut(younger).older = older;
+        let account = orders.pool.get(slot).account;
+        self.seats.get_mut(account).unlink(orders, slot);
     }
 
     /// Checks every list; the count of orders on them.

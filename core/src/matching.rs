@@ -82,7 +82,7 @@ pub(crate) fn sweep<S: Settlement>(
     let side = book.side_mut(which);
     while side.best() <= taker.limit && taker.remaining > 0 && taker.ending.is_none() {
         let handle = side.best_level();
-        let level = *side.level(handle);
+        let level = *orders.levels.get(handle);
         let (mut slot, mut total) = (level.head, level.total);
         let before = update;
         while slot != NONE && taker.remaining > 0 && taker.ending.is_none() {
@@ -98,9 +98,9 @@ pub(crate) fn sweep<S: Settlement>(
                     maker.remaining -= quantity;
                     total -= i128::from(quantity);
                     if is_maker_filled {
-                        let next = maker.next;
+                        let (id, next) = (maker.id, maker.next);
                         settlement.leave(orders, slot);
-                        orders.end(slot);
+                        orders.end(id, slot);
                         slot = next;
                     }
                     continue;
@@ -119,20 +119,20 @@ pub(crate) fn sweep<S: Settlement>(
                 settlement.expire(maker);
                 update += 1;
                 total -= i128::from(maker.remaining);
-                let next = maker.next;
+                let (id, next) = (maker.id, maker.next);
                 settlement.leave(orders, slot);
-                orders.end(slot);
+                orders.end(id, slot);
                 slot = next;
             }
         }
         if update != before {
             orders.pool.get_mut(slot).previous = NONE;
-            let level = side.level_mut(handle);
+            let level = orders.levels.get_mut(handle);
             level.head = slot;
             level.total = total;
             settlement.mutated(Mutation { side: which, price: level.price, total, update });
             if slot == NONE {
-                side.leave(handle);
+                side.leave(&mut orders.levels, handle);
             }
         }
     }
@@ -160,7 +160,7 @@ pub(crate) fn walk(
     }
     let mut next = Some(side.best_level());
     while let Some(handle) = next {
-        let level = side.level(handle);
+        let level = orders.levels.get(handle);
         if book.key(taker_side.opposite(), level.price) > limit {
             return;
         }
@@ -172,6 +172,6 @@ pub(crate) fn walk(
             }
             slot = order.next;
         }
-        next = side.after(handle);
+        next = side.after(&orders.levels, handle);
     }
 }

@@ -18,9 +18,9 @@ pub const UNIT: i64 = 100_000_000;
 /// Steps of one whole unit of [`Amount`].
 pub const AMOUNT_UNIT: i128 = 1_000_000_000_000_000_000;
 /// An amount step is this many times finer than a quantity step.
-const AMOUNT_PER_QUANTITY: i128 = 10_000_000_000;
+const AMOUNT_PER_QUANTITY: u64 = 10_000_000_000;
 /// A price step times a quantity step is this many amount steps.
-const AMOUNT_PER_PRODUCT: i128 = 100;
+const AMOUNT_PER_PRODUCT: u128 = 100;
 
 /// Largest price and quantity that can be entered: 92,233,720,368 whole units (`spot.md` 1).
 pub const MAX_ENTRY: i64 = 92_233_720_368 * UNIT;
@@ -30,37 +30,54 @@ pub type FeeRate = u32;
 /// The fee rate that would take everything.
 pub const FEE_RATE_ONE: FeeRate = 1_000_000;
 
-/// The amount of base that a quantity is. Exact, cannot overflow.
+/// The amount of base that a quantity, not negative, is. Exact, cannot overflow: 2^63 x 10^10 < 2^97.
 #[inline]
 pub const fn amount_of(quantity: Quantity) -> Amount {
-    quantity as i128 * AMOUNT_PER_QUANTITY
+    debug_assert!(quantity >= 0);
+    (quantity as u64 as u128 * AMOUNT_PER_QUANTITY as u128) as i128
 }
 
-/// Price x quantity in quote, exact; `None` where it exceeds the range of [`Amount`].
+/// Price x quantity in quote, both not negative, exact; `None` where it exceeds the range of [`Amount`].
 #[inline]
 pub const fn checked_notional(price: Price, quantity: Quantity) -> Option<Amount> {
-    (price as i128 * quantity as i128).checked_mul(AMOUNT_PER_PRODUCT)
+    debug_assert!(price >= 0 && quantity >= 0);
+    let product = price as u64 as u128 * quantity as u64 as u128;
+    if product > i128::MAX as u128 / AMOUNT_PER_PRODUCT {
+        return None;
+    }
+    Some(product.wrapping_mul(AMOUNT_PER_PRODUCT) as i128)
 }
 
 /// Price x quantity in quote of an order whose notional was accepted before, so that it fits.
 #[inline]
-pub fn notional(price: Price, quantity: Quantity) -> Amount {
-    price as i128 * quantity as i128 * AMOUNT_PER_PRODUCT
+pub const fn notional(price: Price, quantity: Quantity) -> Amount {
+    debug_assert!(checked_notional(price, quantity).is_some());
+    (price as u64 as u128 * quantity as u64 as u128).wrapping_mul(AMOUNT_PER_PRODUCT) as i128
 }
 
-/// `amount` x `rate`, rounded up to a step of 10^-18 (`spot.md` 8). `amount` must not be negative.
-/// Cannot overflow: the whole part is divided before it is multiplied.
+/// `amount` x `rate`, rounded up to a step of 10^-18 (`spot.md` 8). `amount` must not be negative. Cannot overflow.
 #[inline]
-pub fn fee(amount: Amount, rate: FeeRate) -> Amount {
+pub const fn fee(amount: Amount, rate: FeeRate) -> Amount {
+    debug_assert!(amount >= 0 && rate <= FEE_RATE_ONE);
     if rate == 0 {
         return 0;
     }
-    debug_assert!(amount >= 0 && rate <= FEE_RATE_ONE);
-    let one = i128::from(FEE_RATE_ONE);
-    let rate = i128::from(rate);
-    if amount <= i128::MAX / one {
-        return (amount * rate + one - 1) / one;
+    // One = 64 x 15,625. Where amount x rate stays below 2^102, both halves of the division have 64 bits.
+    const ODD: u64 = FEE_RATE_ONE as u64 / 64;
+    const { assert!(ODD * 64 == FEE_RATE_ONE as u64) };
+    if amount >> 82 != 0 {
+        return fee_of_much(amount, rate);
     }
+    let product = (amount as u128).wrapping_mul(rate as u128).wrapping_add(FEE_RATE_ONE as u128 - 1) >> 6;
+    let high = (product >> 32) as u64;
+    let low = (high % ODD) << 32 | product as u32 as u64;
+    (((high / ODD) as u128) << 32).wrapping_add((low / ODD) as u128) as i128
+}
+
+/// The same for any amount: the whole part is divided before it is multiplied.
+#[cold]
+const fn fee_of_much(amount: Amount, rate: FeeRate) -> Amount {
+    let (one, rate) = (FEE_RATE_ONE as i128, rate as i128);
     (amount / one) * rate + ((amount % one) * rate + one - 1) / one
 }
 
@@ -118,6 +135,20 @@ mod tests {
         assert_eq!(fee(1_000_000, 1), 1);
         assert_eq!(fee(1_000_001, 1), 2);
         assert_eq!(fee(i128::MAX, FEE_RATE_ONE), i128::MAX);
+        let mut random = 1u128;
+        for bits in 0..127 {
+            for rate in [1, 3, 333_333, 999_999, FEE_RATE_ONE] {
+                random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).wrapping_add(1);
+                let amount = (random >> (127 - bits)) as i128 >> 1;
+                let exact = fee_of_much(amount, rate);
+                assert_eq!(fee(amount, rate), exact, "{amount} x {rate}");
+                // Rounded up: at most one step above the true value, never below.
+                if amount < i128::MAX >> 20 {
+                    let excess = exact * 1_000_000 - amount * i128::from(rate);
+                    assert!((0..1_000_000).contains(&excess));
+                }
+            }
+        }
         // spot.md 8, first example: 50 DF at 10 bps.
         assert_eq!(fee(50 * AMOUNT_UNIT, 1000), AMOUNT_UNIT / 20);
     }

@@ -283,7 +283,7 @@ fn read_book(reader: &mut Reader<'_>, engine: &mut Engine) -> Result<(), Snapsho
     }
     let update = market.book.update;
     market.book = Book::new(grid);
-    for slot in slots {
+    for &slot in &slots {
         market.book.rest(&mut engine.orders, slot);
     }
     market.book.update = update;
@@ -323,7 +323,7 @@ fn read_order(reader: &mut Reader<'_>, market: MarketId, side: Side) -> Result<O
 /// Enters all orders into the index and their accounts' lists, oldest first.
 fn link(engine: &mut Engine) -> Result<(), SnapshotError> {
     let Engine { orders, markets, next_order, .. } = engine;
-    let mut all: Vec<(OrderId, u32)> = Vec::with_capacity(orders.pool.len());
+    let mut all: Vec<(OrderId, u32)> = Vec::new();
     for market in markets.iter() {
         for side in [Side::Buy, Side::Sell] {
             all.extend(market.book.slots(orders, side).map(|slot| (orders.pool.get(slot).id, slot)));
@@ -333,7 +333,7 @@ fn link(engine: &mut Engine) -> Result<(), SnapshotError> {
     ensure(all.windows(2).all(|pair| pair[0].0 != pair[1].0), "an order occurs twice")?;
     ensure(all.last().is_none_or(|last| last.0 < *next_order), "an order from the future")?;
     for (id, slot) in all {
-        orders.index.insert(id, slot);
+        orders.index.insert(&orders.pool, id, slot);
         let market = orders.pool.get(slot).market;
         link_one(orders, &mut markets[market as usize], slot);
     }

@@ -13,38 +13,48 @@ use crate::money::{Price, Quantity};
 use crate::order::Order;
 use grid::{Step, gcd};
 use index::Index;
+use level::Levels;
 use pool::{NONE, Pool};
 use side::Side;
 
 /// Both sides, in order of their codes.
 const SIDES: [WhichSide; 2] = [WhichSide::Buy, WhichSide::Sell];
 
-/// Resting orders allocated together: 256 KiB.
+/// Resting orders allocated together beyond those taken at start: 256 KiB.
 const ORDERS_PER_CHUNK: usize = 4096;
 
-/// Resting orders of all markets, and where each is.
+/// Resting orders of all markets, where each is, and the levels they queue at.
 pub(crate) struct Orders {
     pub(crate) pool: Pool<Order, ORDERS_PER_CHUNK>,
     pub(crate) index: Index,
+    pub(crate) levels: Levels,
 }
 
 impl Orders {
     /// Memory for `capacity` resting orders.
     pub(crate) fn new(capacity: usize) -> Orders {
-        Orders { pool: Pool::new(capacity), index: Index::new(capacity) }
+        Orders { pool: Pool::new(capacity), index: Index::new(capacity), levels: Levels::new(capacity) }
     }
 
     /// The slot of a resting order, or `NONE`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, id: OrderId) -> u32 {
-        self.index.find(id)
+        self.index.find(&self.pool, id)
+    }
+
+    /// A slot that holds `order`, found by its id from now on.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, order: Order) -> u32 {
+        let slot = self.pool.take();
+        *self.pool.get_mut(slot) = order;
+        self.index.insert(&self.pool, order.id, slot);
+        slot
     }
 
     /// Forgets an order that was taken out of its book.
-    #[inline]
-    pub(crate) fn end(&mut self, slot: u32) {
-        let id = self.pool.get(slot).id;
-        self.index.remove(id);
+    #[inline(always)]
+    pub(crate) fn end(&mut self, id: OrderId, slot: u32) {
+        self.index.remove(id, slot);
         self.pool.give(slot);
     }
 }
@@ -83,64 +93,76 @@ impl Book {
         &mut self.sides[side as usize & 1]
     }
 
+    /// How many steps of the grid a price on it is; no more than a number for any other.
+    #[inline(always)]
+    pub(crate) fn steps(&self, price: Price) -> u64 {
+        self.grid.count_exact(price)
+    }
+
     /// The key on `side` of a price on the grid.
     #[inline(always)]
     pub(crate) fn key(&self, side: WhichSide, price: Price) -> u64 {
-        self.side(side).key(self.grid.count_exact(price))
+        self.side(side).key(self.steps(price))
     }
 
     /// Best price of a side.
     #[inline]
-    pub(crate) fn best(&self, side: WhichSide) -> Option<Price> {
-        self.side(side).best_price()
+    pub(crate) fn best(&self, orders: &Orders, side: WhichSide) -> Option<Price> {
+        self.side(side).best_price(&orders.levels)
     }
 
     /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
-        self.update += 1;
-        let update = self.update;
-        let order = *orders.pool.get(slot);
-        let which = order.traits.side();
-        let key = self.key(which, order.price);
-        let side = self.side_mut(which);
-        let handle = side.enter(key, order.price);
-        let level = side.level_mut(handle);
+        let order = orders.pool.get(slot);
+        let (which, price) = (order.traits.side(), order.price);
+        let key = self.key(which, price);
+        self.rest_at(orders, slot, which, key)
+    }
+
+    /// The same where the key is known.
+    #[inline(always)]
+    pub(crate) fn rest_at(&mut self, orders: &mut Orders, slot: u32, which: WhichSide, key: u64) -> Mutation {
+        let update = self.update.wrapping_add(1);
+        self.update = update;
+        let Orders { pool, levels, .. } = orders;
+        let order = pool.get_mut(slot);
+        let (price, remaining) = (order.price, order.remaining);
+        let handle = self.side_mut(which).enter(levels, key, price);
+        let level = levels.get_mut(handle);
         let tail = level.tail;
         level.tail = slot;
-        level.total += i128::from(order.remaining);
-        if tail == NONE {
-            level.head = slot;
-        }
-        let total = level.total;
-        orders.pool.get_mut(tail).next = slot;
-        let order = orders.pool.get_mut(slot);
+        level.head = if tail == NONE { slot } else { level.head };
+        let total = level.total + i128::from(remaining);
+        level.total = total;
         order.previous = tail;
         order.next = NONE;
         order.level = handle;
-        Mutation { side: which, price: order.price, total, update }
+        pool.get_mut(tail).next = slot;
+        Mutation { side: which, price, total, update }
     }
 
     /// Takes an order out of its queue; the record stays with the caller.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_out(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
-        self.update += 1;
-        let update = self.update;
-        let Order { next, previous, level: handle, remaining, price, traits, .. } = *orders.pool.get(slot);
-        let side = self.side_mut(traits.side());
-        let level = side.level_mut(handle);
-        level.total -= i128::from(remaining);
+        let update = self.update.wrapping_add(1);
+        self.update = update;
+        let Orders { pool, levels, .. } = orders;
+        let Order { next, previous, level: handle, remaining, price, traits, .. } = *pool.get(slot);
+        let which = traits.side();
+        let level = levels.get_mut(handle);
+        let total = level.total - i128::from(remaining);
+        level.total = total;
         level.head = if previous == NONE { next } else { level.head };
         level.tail = if next == NONE { previous } else { level.tail };
-        let total = level.total;
         let is_empty = level.head == NONE;
-        orders.pool.get_mut(previous).next = next;
-        orders.pool.get_mut(next).previous = previous;
+        pool.get_mut(previous).next = next;
+        pool.get_mut(next).previous = previous;
         if is_empty {
             debug_assert!(total == 0);
-            side.leave(handle);
+            self.side_mut(which).leave(levels, handle);
         }
-        Mutation { side: traits.side(), price, total, update }
+        Mutation { side: which, price, total, update }
     }
 
     /// Lowers an order's open quantity by `less`, where it stands. `less` is below what is open.
@@ -152,7 +174,7 @@ impl Book {
         order.quantity -= less;
         let which = order.traits.side();
         let (handle, price) = (order.level, order.price);
-        let level = self.side_mut(which).level_mut(handle);
+        let level = orders.levels.get_mut(handle);
         level.total -= i128::from(less);
         Mutation { side: which, price, total: level.total, update: self.update }
     }
@@ -165,20 +187,21 @@ impl Book {
         } else if tick % self.grid.value() != 0 {
             let grid = Step::new(gcd(self.grid.value(), tick));
             let update = self.update;
-            let mut finer = Book { grid, ..Book::new(tick) };
-            for which in SIDES {
-                for slot in self.slots(orders, which).collect::<Vec<u32>>() {
-                    finer.rest(orders, slot);
-                }
+            let slots: Vec<u32> = SIDES.iter().flat_map(|&which| self.slots(orders, which)).collect();
+            for &slot in &slots {
+                self.take_out(orders, slot);
             }
-            *self = finer;
+            self.grid = grid;
+            for slot in slots {
+                self.rest(orders, slot);
+            }
             self.update = update;
         }
     }
 
     /// Slots of a side's orders, best price first, oldest first.
     pub(crate) fn slots<'a>(&'a self, orders: &'a Orders, side: WhichSide) -> impl Iterator<Item = u32> + 'a {
-        self.side(side).iter().flat_map(move |level| {
+        self.side(side).iter(&orders.levels).flat_map(move |level| {
             let mut next = level.head;
             std::iter::from_fn(move || {
                 let slot = next;
@@ -191,22 +214,28 @@ impl Book {
     }
 
     /// Totals of a side, best price first.
-    pub(crate) fn depth(&self, side: WhichSide) -> impl Iterator<Item = (Price, i128)> + '_ {
-        self.side(side).iter().map(|level| (level.price, level.total))
+    pub(crate) fn depth<'a>(
+        &'a self,
+        orders: &'a Orders,
+        side: WhichSide,
+    ) -> impl Iterator<Item = (Price, i128)> + 'a {
+        self.side(side).iter(&orders.levels).map(|level| (level.price, level.total))
     }
 
-    /// Checks every level, link and total; the count of orders.
-    pub(crate) fn check(&self, orders: &Orders) -> Result<usize, String> {
-        if let (Some(bid), Some(ask)) = (self.best(WhichSide::Buy), self.best(WhichSide::Sell))
+    /// Checks every level, link and total; the counts of orders and leaves.
+    pub(crate) fn check(&self, orders: &Orders) -> Result<(usize, usize), String> {
+        if let (Some(bid), Some(ask)) =
+            (self.best(orders, WhichSide::Buy), self.best(orders, WhichSide::Sell))
             && bid >= ask
         {
             return Err(format!("the book is crossed: bid {bid}, ask {ask}"));
         }
-        let mut count = 0;
+        let (mut count, mut leaves) = (0, 0);
         for which in SIDES {
-            let side = self.side(which);
-            for handle in side.check(self.grid.value())? {
-                let level = side.level(handle);
+            let (handles, found) = self.side(which).check(&orders.levels, self.grid.value())?;
+            leaves += found;
+            for handle in handles {
+                let level = orders.levels.get(handle);
                 let (mut total, mut previous, mut slot) = (0i128, NONE, level.head);
                 while slot != NONE {
                     let order = orders.pool.get(slot);
@@ -229,6 +258,6 @@ impl Book {
                 }
             }
         }
-        Ok(count)
+        Ok((count, leaves))
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! A price is a *key*: its count of grid steps for sells, the complement of it for buys, so the best price of
 //! either side is the smallest key, and no code here asks which side it is. Levels stand in leaves of 64
-//! neighbouring keys, a bit each for those in use; leaves are found by a table, and in order through nodes of
-//! 64 bits, each bit a non-empty node or leaf below. Nodes and leaves exist only where orders rest, so the range
-//! of prices is that of the integer and memory is bounded by the count of levels in use. A level is named by a
-//! handle: leaf x 64 + place, valid while the level is not empty.
+//! neighbouring keys, a bit each for those in use. A leaf is found by a directory indexed by its number, which serves
+//! any stretch of prices as wide as itself; leaves that fall on a taken place, as in a book wider than that, are found
+//! by a table. In order they are found through nodes of 64 bits, each bit a non-empty node or leaf below. Leaves and
+//! nodes exist only where orders rest, so the range of prices is that of the integer, and memory is bounded by the
+//! count of levels in use.
 
-use super::level::Level;
+use super::level::{FAN, Leaf, Level, Levels};
 use super::pool::NONE;
 use super::table::Table;
 use crate::command::Side as WhichSide;
@@ -15,22 +16,12 @@ use crate::money::Price;
 
 /// Best key of an empty side, behind every other.
 pub(crate) const EMPTY: u64 = u64::MAX;
-/// Keys per leaf and children per node.
-const FAN: u64 = 64;
-const FAN_BITS: u32 = 6;
+const FAN_BITS: u32 = FAN.trailing_zeros();
 /// Heights of nodes are 1..=TOP; at TOP there is one node. A key has 63 bits, a leaf's number 57.
 const TOP: u32 = 10;
 const _: () = assert!(FAN_BITS * (TOP + 1) >= 63);
-/// Leaves whose levels are allocated together.
-const LEAVES_PER_CHUNK: usize = 16;
-const CHUNK: usize = LEAVES_PER_CHUNK * FAN as usize;
-
-#[derive(Clone, Copy)]
-struct Leaf {
-    bits: u64,
-    /// First key / 64.
-    number: u64,
-}
+/// Leaves in the directory.
+const DIRECTORY: usize = 512;
 
 /// See the module.
 pub(crate) struct Side {
@@ -39,11 +30,10 @@ pub(crate) struct Side {
     best: u64,
     /// Handle of the best level; means nothing when the side is empty.
     best_level: u32,
-    leaves: Vec<Leaf>,
-    levels: Vec<Box<[Level; CHUNK]>>,
-    free: Vec<u32>,
-    /// Number of a leaf -> its place.
-    places: Table<u32>,
+    /// Place of the leaf, by its number modulo the size; the leaf itself says whether it is the one.
+    directory: Box<[u32; DIRECTORY]>,
+    /// Leaves that are not in the directory.
+    elsewhere: Table<u32>,
     /// Height and number of a node -> bits of its children.
     nodes: Table<u64>,
 }
@@ -54,32 +44,14 @@ impl Side {
             WhichSide::Buy => i64::MAX as u64,
             WhichSide::Sell => 0,
         };
-        let mut side = Side {
+        Side {
             mask,
             best: EMPTY,
             best_level: 0,
-            leaves: Vec::new(),
-            levels: Vec::new(),
-            free: Vec::new(),
-            places: Table::new(64),
-            nodes: Table::new(64),
-        };
-        side.grow();
-        side
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let chunk: Box<[Level; CHUNK]> = match vec![Level::empty(0); CHUNK].into_boxed_slice().try_into() {
-            Ok(chunk) => chunk,
-            Err(_) => unreachable!("the vector has CHUNK elements"),
-        };
-        let first = self.leaves.len();
-        assert!(first + LEAVES_PER_CHUNK <= 1 << 26, "handles of levels have 32 bits");
-        self.levels.push(chunk);
-        self.leaves.resize(first + LEAVES_PER_CHUNK, Leaf { bits: 0, number: 0 });
-        self.free.reserve(self.leaves.len());
-        self.free.extend((first as u32..(first + LEAVES_PER_CHUNK) as u32).rev());
+            directory: Box::new([0; DIRECTORY]),
+            elsewhere: Table::new(64),
+            nodes: Table::new(128),
+        }
     }
 
     /// The key of a price that is `steps` grid steps.
@@ -102,39 +74,42 @@ impl Side {
 
     /// Price of the best level.
     #[inline]
-    pub(crate) fn best_price(&self) -> Option<Price> {
-        (self.best != EMPTY).then(|| self.level(self.best_level).price)
+    pub(crate) fn best_price(&self, levels: &Levels) -> Option<Price> {
+        (self.best != EMPTY).then(|| levels.get(self.best_level).price)
     }
 
+    /// The place of a leaf, 0 where there is none.
     #[inline(always)]
-    pub(crate) fn level(&self, handle: u32) -> &Level {
-        &self.levels[handle as usize / CHUNK][handle as usize % CHUNK]
+    fn find(&self, levels: &Levels, number: u64) -> u32 {
+        let place = self.directory[number as usize % DIRECTORY];
+        if levels.leaf(place).number == number { place } else { self.find_elsewhere(number) }
     }
 
-    #[inline(always)]
-    pub(crate) fn level_mut(&mut self, handle: u32) -> &mut Level {
-        &mut self.levels[handle as usize / CHUNK][handle as usize % CHUNK]
+    #[inline(never)]
+    fn find_elsewhere(&self, number: u64) -> u32 {
+        if self.elsewhere.len() == 0 { 0 } else { self.elsewhere.find(number).unwrap_or(0) }
     }
 
-    /// The level of a key, for a prefetch hint.
-    pub(crate) fn hint(&self, key: u64) -> Option<&Level> {
-        let place = self.places.find(key / FAN)?;
-        Some(self.level(place * FAN as u32 + (key % FAN) as u32))
-    }
-
-    /// The level of a key, made empty where there is none. The caller puts an order into it at once.
+    /// Handle of the level that a key has or would have; `None` where not even its leaf exists.
     #[inline]
-    pub(crate) fn enter(&mut self, key: u64, price: Price) -> u32 {
-        let place = match self.places.find(key / FAN) {
-            Some(place) => place,
-            None => self.open_leaf(key / FAN),
-        };
-        let leaf = &mut self.leaves[place as usize];
+    pub(crate) fn hint(&self, levels: &Levels, key: u64) -> Option<u32> {
+        let place = self.directory[(key / FAN) as usize % DIRECTORY];
+        (levels.leaf(place).number == key / FAN).then_some(handle(place, key))
+    }
+
+    /// Handle of the level of a key, made empty where there is none. The caller puts an order into it at once.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, levels: &mut Levels, key: u64, price: Price) -> u32 {
+        let mut place = self.find(levels, key / FAN);
+        if place == 0 {
+            place = self.open_leaf(levels, key / FAN);
+        }
+        let leaf = levels.leaf_mut(place);
         let bit = 1u64 << (key % FAN);
-        let handle = place * FAN as u32 + (key % FAN) as u32;
+        let handle = handle(place, key);
         if leaf.bits & bit == 0 {
             leaf.bits |= bit;
-            *self.level_mut(handle) = Level::empty(price);
+            *levels.get_mut(handle) = Level::empty(price);
             if key < self.best {
                 self.best = key;
                 self.best_level = handle;
@@ -143,20 +118,15 @@ impl Side {
         handle
     }
 
-    #[cold]
-    fn open_leaf(&mut self, number: u64) -> u32 {
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None => {
-                self.grow();
-                match self.free.pop() {
-                    Some(place) => place,
-                    None => unreachable!("growing makes free leaves"),
-                }
-            }
-        };
-        self.leaves[place as usize] = Leaf { bits: 0, number };
-        *self.places.entry(number) = place;
+    #[inline(never)]
+    fn open_leaf(&mut self, levels: &mut Levels, number: u64) -> u32 {
+        let place = levels.take(number);
+        let cell = &mut self.directory[number as usize % DIRECTORY];
+        if *cell == 0 {
+            *cell = place;
+        } else {
+            *self.elsewhere.entry(number) = place;
+        }
         for height in 1..=TOP {
             let bits = self.nodes.entry(node(height, number));
             let was = *bits;
@@ -169,26 +139,30 @@ impl Side {
     }
 
     /// Takes the level out after its last order left; the best price moves on if it was the best.
-    #[inline]
-    pub(crate) fn leave(&mut self, handle: u32) {
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, levels: &mut Levels, handle: u32) {
         let place = handle / FAN as u32;
-        let leaf = &mut self.leaves[place as usize];
+        let leaf = levels.leaf_mut(place);
         leaf.bits &= !(1u64 << (handle % FAN as u32));
         let Leaf { bits, number } = *leaf;
-        let key = number * FAN + u64::from(handle % FAN as u32);
         if bits == 0 {
-            self.close_leaf(place, number, key);
-        } else if key == self.best {
+            self.close_leaf(levels, place, number);
+        } else if handle == self.best_level {
             let bit = bits.trailing_zeros();
-            self.best = number * FAN + u64::from(bit);
-            self.best_level = place * FAN as u32 + bit;
+            self.best = number.wrapping_mul(FAN) | u64::from(bit);
+            self.best_level = place * FAN as u32 | bit;
         }
     }
 
-    #[cold]
-    fn close_leaf(&mut self, place: u32, number: u64, key: u64) {
-        self.places.remove(number);
-        self.free.push(place);
+    #[inline(never)]
+    fn close_leaf(&mut self, levels: &mut Levels, place: u32, number: u64) {
+        let cell = &mut self.directory[number as usize % DIRECTORY];
+        if *cell == place {
+            *cell = 0;
+        } else {
+            self.elsewhere.remove(number);
+        }
+        levels.give(place);
         for height in 1..=TOP {
             let bits = self.nodes.entry(node(height, number));
             *bits &= !child_bit(height, number);
@@ -197,72 +171,74 @@ impl Side {
             }
             self.nodes.remove(node(height, number));
         }
-        if key == self.best {
-            match self.leaf_after(number) {
-                Some((place, bits, number)) => {
-                    self.best = number * FAN + u64::from(bits.trailing_zeros());
-                    self.best_level = place * FAN as u32 + bits.trailing_zeros();
+        if self.best / FAN == number {
+            match self.leaf_after(levels, number) {
+                Some((place, leaf)) => {
+                    self.best = leaf.number * FAN + u64::from(leaf.bits.trailing_zeros());
+                    self.best_level = handle(place, self.best);
                 }
-                None => self.best = EMPTY,
+                None => {
+                    self.best = EMPTY;
+                    self.best_level = 0;
+                }
             }
         }
     }
 
-    /// The first leaf behind `number`: (place, bits, number).
-    fn leaf_after(&self, number: u64) -> Option<(u32, u64, u64)> {
+    /// The first leaf behind `number`, and its place.
+    fn leaf_after(&self, levels: &Levels, number: u64) -> Option<(u32, Leaf)> {
         for height in 1..=TOP {
             let bits = self.nodes.find(node(height, number)).unwrap_or(0);
-            // Shifting in two steps keeps the shift below 64.
-            let behind = bits & !(child_bit(height, number) | (child_bit(height, number) - 1));
+            let child = child_bit(height, number);
+            let behind = bits & !(child | (child - 1));
             if behind == 0 {
                 continue;
             }
             let mut below = parent(height, number) << FAN_BITS | u64::from(behind.trailing_zeros());
             for height in (1..height).rev() {
-                let bits = match self.nodes.find((u64::from(height)) << 58 | below) {
+                let bits = match self.nodes.find(u64::from(height) << 58 | below) {
                     Some(bits) => bits,
                     None => unreachable!("a node whose bit is set exists"),
                 };
                 below = below << FAN_BITS | u64::from(bits.trailing_zeros());
             }
-            let place = match self.places.find(below) {
-                Some(place) => place,
-                None => unreachable!("a leaf whose bit is set exists"),
-            };
-            return Some((place, self.leaves[place as usize].bits, below));
+            let place = self.find(levels, below);
+            assert!(place != 0, "a leaf whose bit is set exists");
+            return Some((place, *levels.leaf(place)));
         }
         None
     }
 
     /// Handle of the level behind that of `handle`.
-    pub(crate) fn after(&self, handle: u32) -> Option<u32> {
-        let Leaf { bits, number } = self.leaves[handle as usize / FAN as usize];
+    pub(crate) fn after(&self, levels: &Levels, handle: u32) -> Option<u32> {
+        let Leaf { bits, number } = *levels.leaf(handle / FAN as u32);
         let bit = 1u64 << (handle % FAN as u32);
         let behind = bits & !(bit | (bit - 1));
         if behind != 0 {
             return Some(handle / FAN as u32 * FAN as u32 + behind.trailing_zeros());
         }
-        let (place, bits, _) = self.leaf_after(number)?;
-        Some(place * FAN as u32 + bits.trailing_zeros())
+        let (place, leaf) = self.leaf_after(levels, number)?;
+        Some(place * FAN as u32 + leaf.bits.trailing_zeros())
     }
 
     /// Levels, best first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Level> + '_ {
+    pub(crate) fn iter<'a>(&'a self, levels: &'a Levels) -> impl Iterator<Item = &'a Level> + 'a {
         let mut next = (self.best != EMPTY).then_some(self.best_level);
         std::iter::from_fn(move || {
             let handle = next?;
-            next = self.after(handle);
-            Some(self.level(handle))
+            next = self.after(levels, handle);
+            Some(levels.get(handle))
         })
     }
 
-    /// Checks that table, nodes, bits, best and levels tell one story; the handles of all levels, best first.
-    pub(crate) fn check(&self, grid: i64) -> Result<Vec<u32>, String> {
+    /// Checks that directory, table, nodes, bits, best and levels tell one story: the handles of all levels, best first,
+    /// and the count of leaves.
+    pub(crate) fn check(&self, levels: &Levels, grid: i64) -> Result<(Vec<u32>, usize), String> {
         let mut handles = Vec::new();
         let mut next = (self.best != EMPTY).then_some(self.best_level);
-        let mut last = None;
+        let (mut last, mut last_leaf, mut leaves) = (None, 0, 0);
         while let Some(handle) = next {
-            let leaf = &self.leaves[handle as usize / FAN as usize];
+            let leaf = levels.leaf(handle / FAN as u32);
             let key = leaf.number * FAN + u64::from(handle % FAN as u32);
             if last.is_some_and(|last| last >= key) {
                 return Err(format!("levels out of order at key {key}"));
@@ -271,38 +247,39 @@ impl Side {
                 return Err(format!("best is {} but the best level's key is {key}", self.best));
             }
             last = Some(key);
-            let level = self.level(handle);
+            let level = levels.get(handle);
             if (key ^ self.mask) as i128 * i128::from(grid) != i128::from(level.price) {
                 return Err(format!("key {key} and price {} of a level differ", level.price));
             }
             if level.head == NONE || level.tail == NONE || level.total <= 0 {
                 return Err(format!("level {} is empty but not taken out", level.price));
             }
-            handles.push(handle);
-            next = self.after(handle);
-        }
-        let mut levels = 0;
-        for (number, place) in self.places.iter() {
-            let leaf = &self.leaves[place as usize];
-            if leaf.number != number || leaf.bits == 0 {
-                return Err(format!("leaf {number} is wrong"));
+            if handle / FAN as u32 != last_leaf {
+                last_leaf = handle / FAN as u32;
+                leaves += 1;
+                if self.find(levels, leaf.number) != last_leaf {
+                    return Err(format!("leaf {} is not found by its number", leaf.number));
+                }
             }
-            levels += leaf.bits.count_ones() as usize;
+            handles.push(handle);
+            next = self.after(levels, handle);
         }
-        if levels != handles.len() {
-            return Err(format!("{levels} bits but {} levels", handles.len()));
-        }
-        if self.places.len() + self.free.len() != self.leaves.len() {
-            return Err("leaves are lost".into());
+        let found = self.directory.iter().filter(|&&place| place != 0).count() + self.elsewhere.len();
+        if found != leaves {
+            return Err(format!("{found} leaves but {leaves} have levels"));
         }
         let children: usize = self.nodes.iter().map(|(_, bits)| bits.count_ones() as usize).sum();
         let roots = usize::from(!handles.is_empty());
-        if children + roots != self.nodes.len() + self.places.len() || self.nodes.iter().any(|(_, b)| b == 0)
-        {
+        if children + roots != self.nodes.len() + leaves || self.nodes.iter().any(|(_, bits)| bits == 0) {
             return Err("summary nodes do not match the leaves".into());
         }
-        Ok(handles)
+        Ok((handles, leaves))
     }
+}
+
+#[inline(always)]
+fn handle(place: u32, key: u64) -> u32 {
+    place.wrapping_mul(FAN as u32) | (key % FAN) as u32
 }
 
 /// Number of the node of `height` above a leaf.
@@ -329,47 +306,47 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn fill(side: &mut Side, key: u64) {
-        let handle = side.enter(key, (key ^ side.mask) as i64);
-        *side.level_mut(handle) = Level { total: 1, price: (key ^ side.mask) as i64, head: 1, tail: 1 };
-    }
-
     #[test]
     fn best_and_order_agree_with_a_set_over_the_whole_range() {
         for which in [WhichSide::Buy, WhichSide::Sell] {
+            let mut levels = Levels::new(0);
             let mut side = Side::new(which);
             let mut model: BTreeSet<u64> = BTreeSet::new();
             let mut random = 3u64;
             for step in 0..60_000u32 {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let width = [6, 9, 14, 62][step as usize / 500 % 4];
+                let width = [6, 9, 18, 62][step as usize / 500 % 4];
                 let steps = 1 + ((random >> 1) >> (63 - width));
                 let key = side.key(steps);
                 if model.contains(&key) {
-                    let handle = side.places.find(key / FAN).unwrap() * 64 + (key % FAN) as u32;
-                    side.leave(handle);
+                    let place = side.find(&levels, key / FAN);
+                    side.leave(&mut levels, handle(place, key));
                     model.remove(&key);
                 } else if step % 3 != 0 || model.is_empty() {
-                    fill(&mut side, key);
+                    let price = (key ^ side.mask) as i64;
+                    let handle = side.enter(&mut levels, key, price);
+                    *levels.get_mut(handle) = Level { total: 1, price, head: 1, tail: 1 };
                     model.insert(key);
                 } else {
                     let first = model.pop_first().unwrap();
                     assert_eq!(first, side.best());
-                    side.leave(side.best_level());
+                    side.leave(&mut levels, side.best_level());
                 }
                 assert_eq!(side.best(), model.first().copied().unwrap_or(EMPTY));
                 if step % 500 == 0 {
-                    assert_eq!(side.check(1).unwrap().len(), model.len());
-                    let keys: Vec<u64> = side.iter().map(|level| side.key(level.price as u64)).collect();
+                    let (handles, leaves) = side.check(&levels, 1).unwrap();
+                    assert_eq!((handles.len(), leaves), (model.len(), levels.used()));
+                    let keys: Vec<u64> =
+                        side.iter(&levels).map(|level| side.key(level.price as u64)).collect();
                     assert_eq!(keys, model.iter().copied().collect::<Vec<_>>());
                 }
             }
             while side.best() != EMPTY {
-                side.leave(side.best_level());
+                side.leave(&mut levels, side.best_level());
             }
-            assert_eq!((side.nodes.len(), side.places.len()), (0, 0));
-            assert_eq!(side.check(1).unwrap().len(), 0);
+            assert_eq!((side.nodes.len(), levels.used()), (0, 0));
+            assert_eq!(side.check(&levels, 1), Ok((Vec::new(), 0)));
         }
     }
 }

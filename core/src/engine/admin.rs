@@ -169,7 +169,7 @@ impl Engine {
             market.rules.taker_fee = update.taker_fee;
         }
         emitter.emit(market.event());
-        Outcome { market: Some(update.market), ..outcome }
+        Outcome { market: Some(update.market), update: market.book.update, ..outcome }
     }
 
     /// See [`SetMarketStatus`].
@@ -196,7 +196,7 @@ impl Engine {
         let market = &mut self.markets[set.market as usize];
         market.rules.status = status;
         emitter.emit(market.event());
-        Outcome { market: Some(set.market), ..outcome }
+        Outcome { market: Some(set.market), update: market.book.update, ..outcome }
     }
 }
 

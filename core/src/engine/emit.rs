@@ -1,11 +1,12 @@
-//! Events of the running command, in the order that `event.rs` fixes: trades go out as they happen, everything else is
-//! noted and goes out at the end.
+//! Events of the running command, in the order that `event.rs` fixes. Commands that touch one account and one level
+//! write theirs at once; of the others, trades go out as they happen, and everything else is noted and goes out at
+//! the end.
 
 use crate::account::{Balance, Balances};
 use crate::book::Mutation;
-use crate::event::{self, Event, Payload, Sink};
+use crate::event::{self, Payload, Sink};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, MarketId, Sequence};
-use crate::market::{Rules, Seats};
+use crate::market::{Rules, Seat};
 
 /// Writes the running command's events.
 pub(crate) struct Emitter<'s, S: Sink> {
@@ -16,15 +17,27 @@ pub(crate) struct Emitter<'s, S: Sink> {
 }
 
 impl<'s, S: Sink> Emitter<'s, S> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(sink: &'s mut S, sequence: Sequence, time_ns: i64) -> Emitter<'s, S> {
         Emitter { sink, sequence, time_ns, index: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn emit<P: Payload>(&mut self, payload: P) {
-        self.sink.event(&Event::new(self.sequence, self.time_ns, self.index, payload));
-        self.index += 1;
+        self.sink.emit(self.sequence, self.time_ns, self.index, payload);
+        self.index = self.index.wrapping_add(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn depth(&mut self, market: MarketId, mutation: Mutation) {
+        self.emit(event::Depth {
+            update: mutation.update,
+            price: mutation.price,
+            total: mutation.total.into(),
+            market,
+            side: mutation.side as u8,
+            reserved: [0; 3],
+        });
     }
 }
 
@@ -35,8 +48,7 @@ struct Note {
     market: MarketId,
     base: AssetId,
     quote: AssetId,
-    base_before: Balance,
-    quote_before: Balance,
+    before: [Balance; 2],
 }
 
 /// What goes out at the end of the running command.
@@ -83,10 +95,10 @@ impl Notes {
         }
     }
 
-    /// Notes what an account holds, the first time that the command is about to change it.
-    #[inline]
-    pub(crate) fn note(&mut self, account: AccountId, rules: &Rules, balances: &Balances, seats: &mut Seats) {
-        let seat = seats.get_mut(account);
+    /// Notes what an account holds, the first time that the command is about to change it. `seat` is the account's
+    /// in the market.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, account: AccountId, rules: &Rules, balances: &Balances, seat: &mut Seat) {
         if let Some(note) = self.balances.get(seat.note as usize)
             && note.account == account
             && note.market == rules.id
@@ -99,8 +111,7 @@ impl Notes {
             market: rules.id,
             base: rules.base,
             quote: rules.quote,
-            base_before: balances.get(account, rules.base),
-            quote_before: balances.get(account, rules.quote),
+            before: balances.both(account, rules.base, rules.quote),
         });
     }
 
@@ -108,14 +119,7 @@ impl Notes {
     #[inline]
     pub(crate) fn flush<S: Sink>(&self, balances: &Balances, emitter: &mut Emitter<'_, S>) {
         for &(market, mutation) in &self.mutations {
-            emitter.emit(event::Depth {
-                update: mutation.update,
-                price: mutation.price,
-                total: mutation.total.into(),
-                market,
-                side: mutation.side as u8,
-                reserved: [0; 3],
-            });
+            emitter.depth(market, mutation);
         }
         let mut fee_account = None;
         for note in &self.balances {
@@ -134,9 +138,9 @@ impl Notes {
 impl Note {
     #[inline]
     fn flush<S: Sink>(&self, balances: &Balances, emitter: &mut Emitter<'_, S>) {
-        let base = balances.get(self.account, self.base);
-        let quote = balances.get(self.account, self.quote);
-        let changed = u64::from(base != self.base_before) | u64::from(quote != self.quote_before) << 1;
+        let [base, quote] = balances.both(self.account, self.base, self.quote);
+        let [base_before, quote_before] = self.before;
+        let changed = u64::from(base != base_before) | u64::from(quote != quote_before) << 1;
         if changed != 0 {
             emitter.emit(event::Balances {
                 account: self.account,

@@ -7,14 +7,13 @@ use crate::command::{AmendOrder, CancelAll, CancelOrder, MarketKind, OrderStatus
 use crate::event::Sink;
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::market::Market;
-use crate::matching::Settlement;
 use crate::reject::Reject;
-use crate::risk::Risk;
-use crate::risk::spot::{Spot, Traded};
+use crate::risk::spot::Spot;
+use crate::risk::{Risk, reservation_of};
 
 impl Engine {
     /// The slot of a resting order that the account owns.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find_own(&self, account: AccountId, order: OrderId) -> Result<u32, Reject> {
         if !self.accounts.exists(account) {
             return Err(Reject::AccountNotFound);
@@ -30,46 +29,47 @@ impl Engine {
     }
 
     /// See [`CancelOrder`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn cancel<S: Sink>(&mut self, cancel: &CancelOrder, emitter: &mut Emitter<'_, S>) -> Outcome {
         let outcome = Outcome { account: cancel.account, ..Outcome::default() };
         let slot = match self.find_own(cancel.account, cancel.order) {
             Ok(slot) => slot,
             Err(reject) => return outcome.refused(reject),
         };
-        let market = self.orders.pool.get(slot).market;
-        self.notes.start(Some(cancel.account));
-        self.end_order(slot, emitter);
-        self.notes.flush(&self.balances, emitter);
-        Outcome { order: cancel.order, market: Some(market), ..outcome }
+        let Engine { orders, balances, markets, .. } = self;
+        let order = orders.pool.get(slot);
+        let market = order.market;
+        emitter.emit(order.event(OrderStatus::Canceled, 0));
+        let (side, price, remaining) = (order.traits.side(), order.price, order.remaining);
+        let Market { rules, book, seats, .. } = &mut markets[market as usize];
+        let mut risk = match rules.kind {
+            MarketKind::Spot => Spot { rules, balances },
+        };
+        seats.get_mut(cancel.account).unlink(orders, slot);
+        let mutation = book.take_out(orders, slot);
+        orders.end(cancel.order, slot);
+        risk.release(cancel.account, side, Spot::reservation(side, price, remaining));
+        emitter.depth(market, mutation);
+        risk.report(cancel.account, side, emitter);
+        Outcome { order: cancel.order, market: Some(market), update: book.update, ..outcome }
     }
 
-    /// Cancels a resting order. Levels and balances are noted.
-    #[inline]
+    /// Cancels one of several resting orders. Levels and balances are noted.
     fn end_order<S: Sink>(&mut self, slot: u32, emitter: &mut Emitter<'_, S>) {
         let order = *self.orders.pool.get(slot);
         let Engine { orders, balances, notes, markets, .. } = self;
-        let Market { rules, book, seats, trades, last_price } = &mut markets[order.market as usize];
+        let Market { rules, book, seats, .. } = &mut markets[order.market as usize];
+        let seat = seats.get_mut(order.account);
+        notes.note(order.account, rules, balances, seat);
+        seat.unlink(orders, slot);
         let mut risk = match rules.kind {
-            MarketKind::Spot => Spot {
-                self_trade: None,
-                budget: None,
-                traded: Traded::default(),
-                rules,
-                balances,
-                seats,
-                notes,
-                emitter,
-                trades,
-                last_price,
-            },
+            MarketKind::Spot => Spot { rules, balances },
         };
-        risk.release(&order, order.remaining);
-        risk.leave(orders, slot);
-        let mutation = book.take_out(orders, slot);
-        risk.notes.mutated(order.market, mutation);
-        risk.emitter.emit(order.event(OrderStatus::Canceled, 0));
-        orders.end(slot);
+        let returned = reservation_of(&risk, &order, order.remaining);
+        risk.release(order.account, order.traits.side(), returned);
+        notes.mutated(order.market, book.take_out(orders, slot));
+        orders.end(order.id, slot);
+        emitter.emit(order.event(OrderStatus::Canceled, 0));
     }
 
     /// See [`CancelAll`].
@@ -101,7 +101,8 @@ impl Engine {
         self.notes.start(Some(cancel.account));
         self.end_doomed(emitter);
         self.notes.flush(&self.balances, emitter);
-        Outcome { market: named, ..outcome }
+        let update = named.map_or(0, |market| self.markets[market as usize].book.update);
+        Outcome { market: named, update, ..outcome }
     }
 
     /// Cancels every order of a market. Levels and balances are noted.
@@ -136,33 +137,22 @@ impl Engine {
         if !(1..old.remaining).contains(&amend.quantity) {
             return outcome.refused(Reject::InvalidAmend);
         }
-        let Engine { orders, balances, notes, markets, .. } = self;
-        let Market { rules, book, seats, trades, last_price } = &mut markets[old.market as usize];
-        notes.start(Some(amend.account));
+        let Engine { orders, balances, markets, .. } = self;
+        let Market { rules, book, .. } = &mut markets[old.market as usize];
         let mut risk = match rules.kind {
-            MarketKind::Spot => Spot {
-                self_trade: None,
-                budget: None,
-                traded: Traded::default(),
-                rules,
-                balances,
-                seats,
-                notes,
-                emitter,
-                trades,
-                last_price,
-            },
+            MarketKind::Spot => Spot { rules, balances },
         };
-        let less = old.remaining - amend.quantity;
-        risk.release(&old, less);
+        let (side, less) = (old.traits.side(), old.remaining - amend.quantity);
+        let returned = reservation_of(&risk, &old, less);
+        risk.release(amend.account, side, returned);
         let mutation = book.shrink(orders, slot, less);
-        risk.notes.mutated(old.market, mutation);
         let order = orders.pool.get(slot);
         let status = if order.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
         let mut event = order.event(status, order.remaining);
         event.is_amended = 1;
         emitter.emit(event);
-        notes.flush(balances, emitter);
-        Outcome { order: amend.order, market: Some(old.market), ..outcome }
+        emitter.depth(old.market, mutation);
+        risk.report(amend.account, side, emitter);
+        Outcome { order: amend.order, market: Some(old.market), update: book.update, ..outcome }
     }
 }

@@ -5,26 +5,36 @@ use crate::book::table::Table;
 /// See the module. Bounded by the count of sources in one epoch.
 pub(crate) struct Sources {
     last: Table<u64>,
+    /// The source that spoke last and its last number, which is not in `last` yet: sources speak in batches.
+    speaker: (u32, u64),
     epoch: u32,
 }
 
 impl Sources {
     pub(crate) fn new() -> Sources {
-        Sources { last: Table::new(64), epoch: 0 }
+        Sources { last: Table::new(64), speaker: (0, 0), epoch: 0 }
     }
 
     /// Takes in a command's number; whether it is new. Number 0 is always new.
     #[inline]
     pub(crate) fn admit(&mut self, source: u32, number: u64) -> bool {
-        if number == 0 {
+        if source != self.speaker.0 && number != 0 {
+            self.turn(source);
+        }
+        if number > self.speaker.1 {
+            self.speaker.1 = number;
             return true;
         }
-        let last = self.last.entry(u64::from(source));
-        if number <= *last {
-            return false;
+        number == 0
+    }
+
+    /// Makes `source` the speaker.
+    #[inline(never)]
+    fn turn(&mut self, source: u32) {
+        if self.speaker.1 != 0 {
+            *self.last.entry(u64::from(self.speaker.0)) = self.speaker.1;
         }
-        *last = number;
-        true
+        self.speaker = (source, self.last.find(u64::from(source)).unwrap_or(0));
     }
 
     /// Starts an epoch: every source so far is forgotten. `false` where it is not above the last.
@@ -33,6 +43,7 @@ impl Sources {
             return false;
         }
         self.epoch = epoch;
+        self.speaker = (0, 0);
         self.last.clear();
         true
     }
@@ -43,13 +54,15 @@ impl Sources {
 
     /// Sources and their last numbers, ascending.
     pub(crate) fn sorted(&self) -> Vec<(u32, u64)> {
-        let mut all: Vec<(u32, u64)> = self.last.iter().map(|(source, last)| (source as u32, last)).collect();
+        let others = self.last.iter().map(|(source, last)| (source as u32, last));
+        let mut all: Vec<(u32, u64)> = others.filter(|other| other.0 != self.speaker.0).collect();
+        all.extend((self.speaker.1 != 0).then_some(self.speaker));
         all.sort_unstable();
         all
     }
 
     pub(crate) fn restore(epoch: u32, last: &[(u32, u64)]) -> Sources {
-        let mut sources = Sources { last: Table::new(last.len().max(64)), epoch };
+        let mut sources = Sources { last: Table::new(last.len().max(64)), speaker: (0, 0), epoch };
         for &(source, number) in last {
             *sources.last.entry(u64::from(source)) = number;
         }

@@ -6,7 +6,8 @@ use crate::command::{PlaceOrder, Side};
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol};
 use crate::money::{Amount, Price, Quantity};
 use crate::prefetch::prefetch;
-use crate::risk::spot::reserve;
+use crate::risk::Risk;
+use crate::risk::spot::Spot;
 use std::collections::BTreeMap;
 
 /// A resting order.
@@ -102,7 +103,7 @@ impl Engine {
     pub fn depth(&self, market: MarketId, side: Side, limit: usize) -> Vec<(Price, i128)> {
         self.markets
             .get(market as usize)
-            .map_or_else(Vec::new, |market| market.book.depth(side).take(limit).collect())
+            .map_or_else(Vec::new, |market| market.book.depth(&self.orders, side).take(limit).collect())
     }
 
     /// Update id of a market's book.
@@ -158,9 +159,9 @@ impl Engine {
 
     /// Walks everything: books, links, totals, counts, reservations, and each asset's sum. Slow; names the first fault.
     pub fn check_invariants(&self) -> Result<(), String> {
-        let mut resting = 0;
+        let (mut resting, mut leaves) = (0, 0);
         for market in &self.markets {
-            let in_book =
+            let (in_book, found) =
                 market.book.check(&self.orders).map_err(|fault| in_market(market.rules.id, fault))?;
             let listed = market
                 .seats
@@ -170,14 +171,14 @@ impl Engine {
                 return Err(in_market(market.rules.id, format!("{in_book} in the book, {listed} on lists")));
             }
             resting += in_book;
+            leaves += found;
         }
-        let indexed = self.orders.index.check()?;
-        self.orders.pool.check()?;
-        if indexed != resting || self.orders.pool.len() != resting {
-            return Err(format!(
-                "{resting} rest, {indexed} are indexed, {} hold slots",
-                self.orders.pool.len()
-            ));
+        let (indexed, slots) = (self.orders.index.len(), self.orders.pool.count()?);
+        if indexed != resting || slots != resting {
+            return Err(format!("{resting} rest, {indexed} are indexed, {slots} hold slots"));
+        }
+        if self.orders.levels.used() != leaves {
+            return Err(format!("{} leaves are used, books have {leaves}", self.orders.levels.used()));
         }
         self.check_money()
     }
@@ -194,7 +195,7 @@ impl Engine {
                 for slot in market.book.slots(&self.orders, side) {
                     let order = self.orders.pool.get(slot);
                     *reserved.entry((asset, order.account)).or_default() +=
-                        reserve(side, order.price, order.remaining);
+                        Spot::reservation(side, order.price, order.remaining);
                 }
             }
         }
@@ -234,19 +235,16 @@ impl Engine {
             prefetch(seat);
         }
         if let Some(side) = Side::from_code(place.side)
-            && let Some(level) = market.book.side(side).hint(market.book.key(side, place.price))
+            && let Some(level) =
+                market.book.side(side).hint(&self.orders.levels, market.book.key(side, place.price))
         {
-            prefetch(level);
+            prefetch(self.orders.levels.get(level));
         }
     }
 
     pub(super) fn prefetch_order(&self, account: AccountId, order: OrderId) {
         let _ = account;
-        if let Some(&slot) = self.orders.index.hint(order)
-            && let Some(order) = self.orders.pool.hint(slot)
-        {
-            prefetch(order);
-        }
+        prefetch(self.orders.pool.get(*self.orders.index.cell(order)));
     }
 }
 
