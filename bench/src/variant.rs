@@ -11,7 +11,8 @@ use hdrhistogram::Histogram;
 use ringside_core::bare::BareBook;
 use ringside_core::command::{Command, Side};
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{Event, Sink, Trade};
+use ringside_core::event::{Event, Kind, Outbox, Payload, Sink, Trade};
+use ringside_core::ids::Sequence;
 use ringside_core::money::{Price, Quantity};
 use std::time::Instant;
 
@@ -231,21 +232,39 @@ impl Variant for OnBook {
 pub struct OnEngine {
     engine: Engine,
     stamper: Stamper,
-    outbox: Outbox,
+    events: Events,
 }
 
-struct Outbox {
-    events: Vec<Event>,
+/// The core's outbox, and the checksum of the trades that go into it.
+struct Events {
+    outbox: Outbox,
     sum: FillSum,
 }
 
-impl Sink for Outbox {
+impl Events {
+    #[inline(always)]
+    fn count(&mut self, trade: &Trade) {
+        let level = level_of(trade.price);
+        self.sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+    }
+}
+
+impl Sink for Events {
     #[inline(always)]
     fn event(&mut self, event: &Event) {
-        self.events.push(*event);
+        self.outbox.event(event);
         if let Some(trade) = event.get::<Trade>() {
-            let level = level_of(trade.price);
-            self.sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+            self.count(trade);
+        }
+    }
+
+    #[inline(always)]
+    fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
+        self.outbox.emit(sequence, time_ns, index, payload);
+        if P::KIND == Kind::Trade
+            && let Some(&trade) = self.outbox.events().last().and_then(Event::get::<Trade>)
+        {
+            self.count(&trade);
         }
     }
 }
@@ -262,7 +281,7 @@ impl Variant for OnEngine {
         let mut variant = OnEngine {
             engine: Engine::new(&config),
             stamper: Stamper::after(0),
-            outbox: Outbox { events: Vec::with_capacity(4_096), sum: FillSum::default() },
+            events: Events { outbox: Outbox::new(4_096), sum: FillSum::default() },
         };
         for command in workload.setup() {
             let command = variant.stamper.stamp(command);
@@ -277,8 +296,8 @@ impl Variant for OnEngine {
 
     #[inline(always)]
     fn apply(&mut self, command: &Command) {
-        self.outbox.events.clear();
-        self.engine.apply(command, &mut self.outbox);
+        self.events.outbox.clear();
+        self.engine.apply(command, &mut self.events);
     }
 
     #[inline(always)]
@@ -287,7 +306,7 @@ impl Variant for OnEngine {
     }
 
     fn sum(&mut self) -> &mut FillSum {
-        &mut self.outbox.sum
+        &mut self.events.sum
     }
 }
 
