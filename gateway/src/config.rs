@@ -21,7 +21,7 @@ pub use value::{
 pub const ENVIRONMENT_PREFIX: &str = "RINGSIDE_";
 
 /// Variables with the prefix that are no settings: they steer tests and tools, whose children inherit them.
-const NOT_SETTINGS: &[&str] = &["RINGSIDE_BLESS", "RINGSIDE_CONFIG", "RINGSIDE_SEED"];
+const NOT_SETTINGS: &[&str] = &["RINGSIDE_BLESS", "RINGSIDE_CONFIG", "RINGSIDE_KEEP", "RINGSIDE_SEED"];
 
 /// Why a configuration was refused. Texts name the key and, where one is meant, the nearest known key; never a secret.
 #[derive(Debug, thiserror::Error)]

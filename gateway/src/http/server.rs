@@ -32,6 +32,9 @@ use tokio_util::sync::CancellationToken;
 const BACKLOG: i32 = 1_024;
 /// How long the acceptor rests after the system refused it a connection, such as for want of file descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// How often it is noted in the key file when keys were last used.
+const NOTE_KEY_USES: Duration = Duration::from_secs(60);
+
 /// Makes the context of one worker. Runs on the worker's own thread, inside its runtime, so it may spawn local tasks.
 pub type MakeWorker = Box<dyn FnOnce() -> Worker + Send>;
 
@@ -67,10 +70,14 @@ impl Server {
         }
         let accepting = shutdown.clone();
         let main = move || async move {
+            let noting = tokio::task::spawn_local(note_key_uses(shared.clone()));
             let accept = accept_all(listener, &shared, &senders);
             if let Some(Err(error)) = accepting.run_until_cancelled(accept).await {
                 tracing::error!(%error, "the listener failed; no connection is accepted any more");
+                accepting.cancelled().await;
             }
+            noting.abort();
+            note_now(&shared);
         };
         threads.push(spawn("http-accept".to_owned(), main)?);
         Ok(Server { address, shutdown, threads })
@@ -177,6 +184,24 @@ async fn accept_all(
             // The receiver goes only at shutdown, and then the connection may go too.
             let _ = worker.send(Accepted { stream, peer, place });
         }
+    }
+}
+
+/// Notes in the key file, now and then, when keys were last used.
+async fn note_key_uses(shared: Arc<Shared>) {
+    let mut times = tokio::time::interval(NOTE_KEY_USES);
+    times.tick().await;
+    loop {
+        times.tick().await;
+        let shared = shared.clone();
+        // A panic there was reported by the thread's own hook.
+        let _ = tokio::task::spawn_blocking(move || note_now(&shared)).await;
+    }
+}
+
+fn note_now(shared: &Shared) {
+    if let Err(error) = shared.edge.auth.keys.note_uses() {
+        tracing::error!(%error, "uses of API keys could not be noted");
     }
 }
 
