@@ -241,14 +241,10 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
         }
     }
 
-    /// Publishers see the end; what they had published is still taken where the rings downstream have room.
+    /// Publishers see the end; what they had published is still taken where the rings downstream have room. Waits
+    /// for none: their consumers may be closed after this stage, on the same thread.
     fn close(&mut self) {
         self.inputs.iter().for_each(|input| input.halt());
-        while self.do_work() > 0 || self.listen == Listen::Room {
-            if self.journal.is_halted() || self.output.is_halted() {
-                return;
-            }
-            std::thread::yield_now();
-        }
+        while self.do_work() > 0 {}
     }
 }

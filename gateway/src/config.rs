@@ -155,8 +155,10 @@ settings! {
 
     /// What a reply waits for: `durable`, synced to the disk, or `written`, which a power cut may undo.
     acknowledge: Acknowledge = Acknowledge::Durable;
-    /// How segments are stored: `mapped` or `direct`.
-    storage: StorageKind = StorageKind::Mapped;
+    /// How segments are stored: `mapped`, `direct`, or `auto` for the faster of the two under `acknowledge`.
+    storage: StorageKind = StorageKind::Auto;
+    /// Whether the journal may lie on a file system that is not known to keep what it synced.
+    any_file_system: bool = false;
     /// Length of one journal segment.
     segment_len: Size = Size::mebibytes(64);
     /// Commands between two snapshots.

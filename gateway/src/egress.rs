@@ -12,6 +12,10 @@ use ringside_core::event::{self, Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ring::{Consumer, Doorbell};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long closing waits for the journal.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// Events of one batch at most: bounds how long readers of the views wait for a fold. A longer command is folded whole.
 const BATCH: usize = 1024;
@@ -131,6 +135,16 @@ impl Agent for Egress {
 
     fn doorbells(&self) -> &[Doorbell] {
         &self.doorbells
+    }
+
+    /// Shows what the journal still passes of the events that are there, for a while: their replies are waited for.
+    fn close(&mut self) {
+        let started = Instant::now();
+        while self.ring.is_ready() && !self.gate.is_halted() && started.elapsed() < CLOSING {
+            if self.do_work() == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
     }
 }
 

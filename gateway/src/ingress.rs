@@ -38,7 +38,7 @@ pub enum Unavailable {
     /// Recovery runs. Nothing was handed over.
     #[error("the engine is restarting")]
     Restarting,
-    /// The ring has no slot for a command of this priority. Nothing was handed over.
+    /// The ring or the journal's disk has no room for a command of this priority. Nothing was handed over.
     #[error("the queue is full")]
     Busy,
     /// The engine or its journal has stopped for good. Nothing was handed over.
@@ -98,14 +98,26 @@ pub enum Phase {
     Halted = 3,
 }
 
-/// The phase as all threads share it.
+/// What the journal's disk has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Room {
+    /// Everything.
+    All = 0,
+    /// Cancels and internal commands only.
+    Cancels = 1,
+    /// Nothing but what the rings hold already.
+    Nothing = 2,
+}
+
+/// The phase as all threads share it, and with it the room on the journal's disk.
 #[derive(Debug)]
-pub struct EnginePhase(AtomicU8);
+pub struct EnginePhase(AtomicU8, AtomicU8);
 
 impl EnginePhase {
     /// Starts in `phase`.
     pub fn new(phase: Phase) -> EnginePhase {
-        EnginePhase(AtomicU8::new(phase as u8))
+        EnginePhase(AtomicU8::new(phase as u8), AtomicU8::new(Room::All as u8))
     }
 
     /// The phase now.
@@ -125,6 +137,18 @@ impl EnginePhase {
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |present| {
             (present != Phase::Halted as u8).then_some(phase as u8)
         });
+    }
+
+    /// Says what the journal's disk has room for.
+    pub fn set_room(&self, room: Room) {
+        // Relaxed: a lone figure that may be seen late; the journal keeps a margin for that.
+        self.1.store(room as u8, Ordering::Relaxed);
+    }
+
+    /// Whether the journal's disk has room for a command of this priority.
+    fn has_room_for(&self, priority: Priority) -> bool {
+        let most = if priority == Priority::Order { Room::All } else { Room::Cancels };
+        self.1.load(Ordering::Relaxed) <= most as u8
     }
 }
 
@@ -297,6 +321,9 @@ impl Inner {
             Phase::Disabled => return Err(Unavailable::Disabled),
             Phase::Restarting => return Err(Unavailable::Restarting),
             Phase::Halted => return Err(Unavailable::Halted),
+        }
+        if !self.port.phase.has_room_for(priority) {
+            return Err(Unavailable::Busy);
         }
         let state = &mut *self.state.borrow_mut();
         if state.lane.is_none() {

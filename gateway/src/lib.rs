@@ -7,7 +7,9 @@
 
 pub mod api;
 pub mod auth;
+pub mod boot;
 pub mod clock;
+pub mod command_line;
 pub mod config;
 pub mod dialect;
 pub mod egress;

@@ -269,7 +269,9 @@ words! {
         Spin = "spin",
     }
     /// How segments of the journal are stored.
-    StorageKind = "mapped, direct" {
+    StorageKind = "auto, mapped, direct" {
+        /// Direct where replies wait for the disk, mapped where they do not: what measured best for each.
+        Auto = "auto",
         /// Mapped memory, synced once a batch.
         Mapped = "mapped",
         /// Past the page cache, synced with each write.

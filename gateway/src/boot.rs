@@ -1,0 +1,225 @@
+//! From a configuration to a running exchange and, in the end, back to nothing.
+//!
+//! The server listens first, so that clients are told of a restart instead of being refused; then recovery, then the
+//! stages. It is the only part of the gateway that knows that a journal exists.
+
+mod genesis;
+mod stages;
+
+use crate::api::{ROUTES, Shared, Worker};
+use crate::auth::{Auth, AuthError};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::http::Edge;
+use crate::http::router::{Router, RouterError};
+use crate::http::server::{MakeWorker, Server, shutdown_on_signals};
+use crate::ingress::{Lane, Phase, Room};
+use ringside_core::command::{Body, Command};
+use ringside_core::pin::pin_current_thread;
+use ringside_core::ring::RingError;
+use ringside_persist::error::PersistError;
+use ringside_persist::status::Pressure;
+use stages::{Rebuilt, Stages};
+pub use stages::{engine_config, persist_config};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often the journal's health is looked at.
+const WATCH: Duration = Duration::from_millis(10);
+
+/// Why the exchange does not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The data folder.
+    #[error("cannot use data folder {path}: {cause}")]
+    Folder {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Keys and secrets.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+    /// Two rows of one path.
+    #[error(transparent)]
+    Router(#[from] RouterError),
+    /// The address.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Journal or recovery.
+    #[error(transparent)]
+    Persist(#[from] PersistError),
+    /// A ring.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// A thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    /// A thread of the server.
+    #[error("{0}")]
+    Server(String),
+    /// The journal failed while running; what was acknowledged is safe, nothing more was.
+    #[error("the journal has failed and nothing more is acknowledged: {0}")]
+    Journal(String),
+}
+
+impl BootError {
+    /// What the process says to whoever started it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            BootError::Journal(_) => ringside_persist::error::EXIT_JOURNAL as u8,
+            _ => 1,
+        }
+    }
+}
+
+/// Runs the exchange until it is told to stop by SIGTERM or SIGINT, or its journal fails. What an operator should know goes
+/// to `out`.
+pub fn run(config: Config, clock: Clock, out: &mut impl Write) -> Result<(), BootError> {
+    let config = Arc::new(config);
+    let say = |out: &mut dyn Write, line: &str| {
+        // Nobody may be listening to standard output; that is no reason to stop.
+        let _ = writeln!(out, "{line}");
+        let _ = out.flush();
+    };
+    make_folder(&config)?;
+    let (auth, found) = Auth::open(&config)?;
+    let shutdown = CancellationToken::new();
+    let edge = Edge::new(&config, auth, Router::new(ROUTES)?, shutdown.clone());
+    let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
+    shutdown_on_signals(shutdown.clone()).map_err(BootError::Thread)?;
+    let server = Server::start(shared.clone(), workers(&shared))
+        .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
+
+    let started = start_stages(&shared, out);
+    let (stages, mut own) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            server.stop();
+            let _ = server.join();
+            return Err(error);
+        }
+    };
+    if shared.views.read().markets().is_empty() {
+        send(&mut own, genesis::shipped_market());
+    }
+    shared.phase.set(Phase::Running);
+    let address = server.address();
+    say(out, &greeting(&config, address, found.is_admin_key_new));
+
+    let failure = watch(&shared, &stages, &shutdown);
+    shutdown.cancel();
+    let served = server.join().map_err(BootError::Server);
+    shared.phase.set(Phase::Halted);
+    let journal = stages.journal.clone();
+    stages.stop();
+    match failure.or_else(|| journal.take_failure().map(|error| error.to_string())) {
+        Some(reason) => Err(BootError::Journal(reason)),
+        None => {
+            say(out, "ringside: stopped; everything acknowledged is in the journal");
+            served
+        }
+    }
+}
+
+/// The data folder, for its owner only.
+fn make_folder(config: &Config) -> Result<(), BootError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let path = &config.data_dir;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path.join("journal"));
+    made.map_err(|cause| BootError::Folder { path: path.clone(), cause })
+}
+
+/// The contexts of the server's threads, each made on its own.
+fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
+    let cores = &shared.config.pin_workers.0;
+    let make = |index: usize| -> MakeWorker {
+        let shared = shared.clone();
+        let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
+        Box::new(move || {
+            if let Some(Err(reason)) = core.map(pin_current_thread) {
+                tracing::warn!(%reason, "a gateway thread is not pinned");
+            }
+            let worker = Worker::new(shared, index);
+            tokio::task::spawn_local(worker.ingress.clone().run());
+            worker
+        })
+    };
+    (0..shared.ports.len()).map(make).collect()
+}
+
+fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane), BootError> {
+    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock)?;
+    let (sequence, hash) = rebuilt.state_hash();
+    let _ = writeln!(out, "{}", rebuilt.report());
+    let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
+    let (stages, own) =
+        Stages::start(rebuilt, &shared.config, &shared.clock, shared.views.clone(), &shared.ports)?;
+    for warning in &stages.warnings {
+        tracing::warn!(%warning, "a stage is not pinned");
+    }
+    Ok((stages, own))
+}
+
+/// Publishes a command of the process itself. Its ring is new, so there is room.
+fn send<B: Body>(own: &mut Lane, body: B) {
+    let command = Command { source: own.source, source_seq: 1, ..Command::new(body) };
+    let published = own.producer.try_publish(&command);
+    debug_assert!(published.is_ok());
+}
+
+/// Waits for the end; gives the reason when it is the journal.
+fn watch(shared: &Shared, stages: &Stages, shutdown: &CancellationToken) -> Option<String> {
+    while !shutdown.is_cancelled() {
+        if stages.journal.is_failed() || stages.gate.is_halted() {
+            shared.phase.set(Phase::Halted);
+            let error = stages.journal.take_failure();
+            return Some(error.map_or_else(|| "it ended".to_owned(), |error| error.to_string()));
+        }
+        shared.phase.set_room(match stages.journal.pressure() {
+            Pressure::None => Room::All,
+            Pressure::CancelsOnly => Room::Cancels,
+            Pressure::Full => Room::Nothing,
+        });
+        if let Some(notice) = stages.follower.take_notice() {
+            tracing::warn!(%notice, "follower");
+        }
+        if let Some(error) = stages.follower.take_failure() {
+            tracing::error!(%error, "the follower has stopped: no snapshots from now on");
+        }
+        std::thread::sleep(WATCH);
+    }
+    None
+}
+
+/// What a newcomer needs to know.
+fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> String {
+    let admin_key = match &config.admin_key {
+        Some(_) => "as configured".to_owned(),
+        None => {
+            let path = Auth::admin_key_path(config);
+            format!("{} {}", if is_admin_key_new { "made just now, in" } else { "in" }, path.display())
+        }
+    };
+    format!(
+        "ringside: running on http://{address}/api/v1 (acknowledges when {acknowledge}; chain {chain})\n\
+         ringside: administrator's key {admin_key}\n\
+         ringside: routes        curl http://{address}/openapi.json\n\
+         ringside: log in        ringside login --url http://{address} --key <wallet key, 64 hex digits>\n\
+         ringside: first trade   see README.md, \"A first trade\"",
+        acknowledge = match config.acknowledge {
+            crate::config::Acknowledge::Durable => "durable",
+            crate::config::Acknowledge::Written => "written",
+        },
+        chain = config.chain_id,
+    )
+}

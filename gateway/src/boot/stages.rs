@@ -1,0 +1,261 @@
+//! The graph of stages: the only place where rings are made and joined.
+//!
+//! ```text
+//! ports -> input rings -> matcher -> journal ring -> journaller -> gate
+//!                            |                                      |
+//!                            +----> output ring -> egress <---------+
+//! ```
+//! The follower reads the files of the journal in the background.
+
+use super::BootError;
+use crate::clock::Clock;
+use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
+use crate::egress::Egress;
+use crate::ingress::{Lane, Port};
+use crate::view::{SharedViews, Views};
+use ringside_core::agent::{Agent, Runner, Running};
+use ringside_core::command::Command;
+use ringside_core::event::Event;
+use ringside_core::gate::{Gate, GateMode};
+use ringside_core::ids::Sequence;
+use ringside_core::matcher::{Matcher, MatcherOptions};
+use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Slot, Wait};
+use ringside_core::{Engine, EngineConfig};
+use ringside_persist::config::{Method, PersistConfig};
+use ringside_persist::error::FoldError;
+use ringside_persist::follower::{Follower, FollowerStatus};
+use ringside_persist::journal::Journaller;
+use ringside_persist::machine::Fold;
+use ringside_persist::recovery::{Recovered, Report, recover};
+use ringside_persist::status::JournalStatus;
+use ringside_persist::storage::disk::Disk;
+use std::sync::Arc;
+
+/// Lanes of one epoch at most; a source number is `epoch x LANES + lane`.
+const LANES: u32 = 256;
+
+/// What the configuration says of the journal.
+pub fn persist_config(config: &Config, clock: &Clock) -> PersistConfig {
+    PersistConfig {
+        mode: mode(config),
+        method: match config.storage {
+            StorageKind::Auto => None,
+            StorageKind::Mapped => Some(Method::Mapped),
+            StorageKind::Direct => Some(Method::Direct),
+        },
+        segment_len: config.segment_len.bytes(),
+        // A journaller that shares its thread must not block in a sync.
+        inline_len: if shares_journaller(config) { 0 } else { PersistConfig::new("").inline_len },
+        snapshot_commands: config.snapshot_commands,
+        snapshot_interval: config.snapshot_interval,
+        snapshots_kept: config.snapshots_kept,
+        any_file_system: config.any_file_system,
+        opened_at_ns: clock.now_ns(),
+        ..PersistConfig::new(config.data_dir.join("journal"))
+    }
+}
+
+/// What the configuration says of the engine's memory.
+pub fn engine_config(config: &Config) -> EngineConfig {
+    EngineConfig { orders: config.engine_orders, accounts: config.engine_accounts, ..EngineConfig::default() }
+}
+
+fn mode(config: &Config) -> GateMode {
+    match config.acknowledge {
+        Acknowledge::Durable => GateMode::Durable,
+        Acknowledge::Written => GateMode::Written,
+    }
+}
+
+fn wait(config: &Config) -> Wait {
+    match config.wait {
+        WaitKind::Park => Wait::Park,
+        WaitKind::Yield => Wait::Yield,
+        WaitKind::Spin => Wait::Spin,
+    }
+}
+
+/// Storing into the map never blocks, so that the journaller can share the matcher's thread then.
+fn shares_journaller(config: &Config) -> bool {
+    config.threading == Threading::Shared && config.acknowledge == Acknowledge::Written
+}
+
+/// The views as a section of the snapshots.
+pub(super) struct ViewFold(pub(super) Views);
+
+impl Fold for ViewFold {
+    fn event(&mut self, event: &Event) {
+        self.0.fold(event);
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.0.save(bytes);
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
+        self.0.load(bytes).map_err(FoldError::from)
+    }
+}
+
+/// Everything that recovery gave back, ready to be started.
+pub(super) struct Rebuilt {
+    recovered: Recovered<Engine>,
+    /// The views at the last command found.
+    pub(super) views: Views,
+}
+
+impl Rebuilt {
+    /// Recovers from the data folder, or founds a new journal in it. Takes as long as it takes.
+    pub(super) fn from_disk(config: &Config, clock: &Clock) -> Result<Rebuilt, BootError> {
+        let mut fold = ViewFold(Views::default());
+        let recovered = recover(&persist_config(config, clock), &engine_config(config), &mut fold)?;
+        Ok(Rebuilt { recovered, views: fold.0 })
+    }
+
+    /// What recovery found.
+    pub(super) fn report(&self) -> &Report {
+        &self.recovered.report
+    }
+
+    /// Hash of the recovered state, with the sequence it belongs to.
+    pub(super) fn state_hash(&self) -> (Sequence, [u8; 16]) {
+        (self.recovered.engine.sequence(), self.recovered.engine.state_hash())
+    }
+}
+
+/// The running stages.
+pub(super) struct Stages {
+    matching: Running,
+    journalling: Option<Running>,
+    showing: Option<Running>,
+    following: Running,
+    /// How far the journal has come.
+    pub(super) gate: Arc<Gate>,
+    /// How the journal fares.
+    pub(super) journal: Arc<JournalStatus>,
+    /// How the second engine fares.
+    pub(super) follower: Arc<FollowerStatus>,
+    /// Cores that were asked for and could not be had, in words.
+    pub(super) warnings: Vec<String>,
+}
+
+fn make_ring<T: Slot>(
+    slots: usize,
+    start: Sequence,
+    wait: Wait,
+) -> Result<(Producer<T>, Consumer<T>), BootError> {
+    let options = Options { capacity: slots, consumers: 1, start, wait };
+    let (producer, consumers) = ring::create(Mapping::anonymous(), options)?;
+    match <[Consumer<T>; 1]>::try_from(consumers) {
+        Ok([consumer]) => Ok((producer, consumer)),
+        Err(_) => unreachable!("one consumer was asked for"),
+    }
+}
+
+impl Stages {
+    /// Joins and starts everything behind the ports. `views` show what was recovered; replies go to `ports`, which get
+    /// their lanes here; the lane that is given back is for commands of the process itself.
+    pub(super) fn start(
+        rebuilt: Rebuilt,
+        config: &Config,
+        clock: &Clock,
+        views: Arc<SharedViews>,
+        ports: &[Arc<Port>],
+    ) -> Result<(Stages, Lane), BootError> {
+        let recovered = rebuilt.recovered;
+        views.replace(rebuilt.views);
+        let wait = wait(config);
+        let next = recovered.next_sequence;
+        let gate = Arc::new(Gate::new(next - 1));
+        let (journal_in, journal_out) = make_ring::<Command>(config.journal_ring_slots, next, wait)?;
+        let (output_in, output_out) = make_ring::<Event>(config.output_ring_slots, 1, wait)?;
+
+        let mut inputs = Vec::new();
+        let mut lanes = Vec::new();
+        for lane in 0..=ports.len() as u32 {
+            let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
+            let reserved = config.input_ring_slots * config.input_ring_reserve_percent as usize / 100;
+            let source = recovered.report.epoch.wrapping_mul(LANES) + lane + 1;
+            inputs.push(consumer);
+            lanes.push(Lane { producer, source, reserved });
+        }
+        let own = lanes.pop().expect("one lane more than ports");
+        let routes = lanes.iter().zip(ports).map(|(lane, port)| (lane.source, port.clone())).collect();
+
+        let journaller = Journaller::new(recovered.journal, journal_out, gate.clone())?;
+        let journal = journaller.status();
+        let persist = persist_config(config, clock);
+        let follower: Follower<Engine, ViewFold> = Follower::new(
+            Arc::new(Disk::open(&persist.directory, persist.method(), persist.any_file_system)?),
+            &persist,
+            &engine_config(config),
+            ViewFold(Views::default()),
+            journal.clone(),
+            &recovered.report.skipped,
+        )?;
+        let follower_status = follower.status();
+        let now = clock.clone();
+        let matcher = Matcher::new(
+            recovered.engine,
+            inputs,
+            journal_in,
+            output_in,
+            move || now.now_ns(),
+            MatcherOptions::default(),
+        );
+        let egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
+
+        let run = |name: &str, core: Option<usize>, agents: Vec<Box<dyn Agent>>| {
+            let runner = Runner { name: name.to_owned(), core, wait, critical: true };
+            runner.spawn(agents).map_err(BootError::Thread)
+        };
+        let matcher: Box<dyn Agent> = Box::new(matcher);
+        let journaller: Box<dyn Agent> = Box::new(journaller);
+        let egress: Box<dyn Agent> = Box::new(egress);
+        let (matching, journalling, showing) = match config.threading {
+            Threading::Dedicated => (
+                run("matcher", config.pin_matcher, vec![matcher])?,
+                Some(run("journaller", config.pin_journaller, vec![journaller])?),
+                Some(run("egress", config.pin_egress, vec![egress])?),
+            ),
+            Threading::Shared if shares_journaller(config) => {
+                (run("core", config.pin_matcher, vec![matcher, journaller, egress])?, None, None)
+            }
+            Threading::Shared => (
+                run("core", config.pin_matcher, vec![matcher, egress])?,
+                Some(run("journaller", config.pin_journaller, vec![journaller])?),
+                None,
+            ),
+        };
+        let following = Runner { name: "follower".to_owned(), core: None, wait: Wait::Park, critical: false };
+        let following = following.spawn(vec![Box::new(follower)]).map_err(BootError::Thread)?;
+
+        let mut warnings = Vec::new();
+        for running in [Some(&matching), journalling.as_ref(), showing.as_ref()].into_iter().flatten() {
+            warnings.extend(running.not_pinned().map(|reason| reason.to_string()));
+        }
+        for (lane, port) in lanes.into_iter().zip(ports) {
+            port.attach(lane);
+        }
+        let stages = Stages {
+            matching,
+            journalling,
+            showing,
+            following,
+            gate,
+            journal,
+            follower: follower_status,
+            warnings,
+        };
+        Ok((stages, own))
+    }
+
+    /// Ends the stages in the order of the flow: what was taken is journalled, what was journalled is shown.
+    pub(super) fn stop(self) {
+        // On the shared thread the agents are closed in the order of the flow too.
+        self.matching.join();
+        self.journalling.map(Running::join);
+        self.showing.map(Running::join);
+        self.following.join();
+    }
+}
