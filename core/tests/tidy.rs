@@ -1,0 +1,233 @@
+//! Rules of the house that matter, as a test with a message, over the whole workspace: who may name whom, what
+//! core may not use, where `unsafe` may stand, and that README's map of the code knows every file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A source file: path from the root of the workspace with `/`, and its text.
+struct Source {
+    path: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("core has a parent").to_path_buf()
+}
+
+fn collect(folder: &Path, root: &Path, found: &mut Vec<Source>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                collect(&path, root, found);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
+            found.push(Source { path: name, text: fs::read_to_string(&path).expect("source is readable") });
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = root();
+    let mut found = Vec::new();
+    for package in ["core", "persist", "gateway", "bench"] {
+        collect(&root.join(package), &root, &mut found);
+    }
+    assert!(found.len() > 10, "the workspace was not found");
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Lines of code: comments and what follows `#[cfg(test)]` at the foot of a file left out.
+fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    source
+        .text
+        .lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+        .map(|(number, line)| (number + 1, line.split("//").next().unwrap_or("")))
+}
+
+/// Whether `line` holds `word` with no letter, digit or underscore beside it.
+fn names(line: &str, word: &str) -> bool {
+    let part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    line.match_indices(word).any(|(at, _)| {
+        let bytes = line.as_bytes();
+        let before = at == 0 || !part(bytes[at - 1]);
+        let after = at + word.len() >= bytes.len() || !part(bytes[at + word.len()]);
+        before && after
+    })
+}
+
+/// Fails with every line of the chosen files that names one of `words`.
+fn forbid(files: impl Fn(&str) -> bool, words: &[&str], reason: &str) {
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|source| files(&source.path)) {
+        for (number, line) in code(source) {
+            for word in words.iter().filter(|word| names(line, word)) {
+                faults.push(format!("{}:{number}: `{word}`: {reason}", source.path));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// Modules of core that are about threads and memory, not about state.
+fn is_machinery(path: &str) -> bool {
+    path.starts_with("core/src/ring/")
+        || [
+            "core/src/agent.rs",
+            "core/src/pin.rs",
+            "core/src/gate.rs",
+            "core/src/matcher.rs",
+            "core/src/lib.rs",
+        ]
+        .contains(&path)
+}
+
+fn is_state(path: &str) -> bool {
+    path.starts_with("core/src/") && !is_machinery(path)
+}
+
+#[test]
+fn state_is_deterministic() {
+    forbid(
+        is_state,
+        &[
+            "f32",
+            "f64",
+            "HashMap",
+            "HashSet",
+            "Instant",
+            "SystemTime",
+            "thread",
+            "rand",
+            "std::fs",
+            "std::net",
+            "std::env",
+        ],
+        "the engine has no float, default-hashed map, clock, thread, chance or I/O",
+    );
+    forbid(is_state, &["println", "eprintln", "print", "dbg"], "the engine prints nothing");
+}
+
+#[test]
+fn state_names_no_machinery() {
+    forbid(
+        is_state,
+        &["crate::ring", "crate::agent", "crate::pin", "crate::gate", "crate::matcher"],
+        "state modules know no rings, agents or threads",
+    );
+}
+
+#[test]
+fn the_ring_knows_no_domain() {
+    forbid(
+        |path| path.starts_with("core/src/ring/"),
+        &["crate::command", "crate::event", "crate::engine", "crate::money", "crate::book", "crate::reject"],
+        "the ring carries slots, whatever they mean",
+    );
+}
+
+#[test]
+fn dependencies_point_inwards() {
+    forbid(
+        |path| path.starts_with("core/src/"),
+        &["ringside_persist", "ringside_gateway", "ringside_bench", "serde"],
+        "core depends on nothing of ours and is not serializable",
+    );
+    forbid(
+        |path| path.starts_with("persist/src/"),
+        &["ringside_gateway", "ringside_bench"],
+        "persist knows core only",
+    );
+    forbid(|path| path.starts_with("gateway/src/"), &["ringside_bench"], "nothing points at bench");
+    forbid(
+        |path| path.starts_with("gateway/src/view/"),
+        &["crate::http", "crate::api", "crate::dialect", "crate::ingress", "tokio", "hyper", "serde_json"],
+        "views fold events of core and name nothing else",
+    );
+    forbid(
+        |path| path.starts_with("gateway/src/dialect/"),
+        &["crate::http", "crate::api", "crate::ingress", "tokio", "hyper"],
+        "a dialect spells core and views, and does no I/O",
+    );
+    forbid(
+        |path| {
+            path.starts_with("gateway/src/")
+                && !path.starts_with("gateway/src/boot")
+                && !["gateway/src/main.rs", "gateway/src/lib.rs"].contains(&path)
+                && !path.starts_with("gateway/src/command_line")
+        },
+        &["ringside_persist"],
+        "only boot and the command line know persist",
+    );
+}
+
+#[test]
+fn one_file_names_the_chain_library() {
+    let mut files: Vec<_> = sources()
+        .into_iter()
+        .filter(|source| source.path.starts_with("gateway/src/"))
+        .filter(|source| code(source).any(|(_, line)| line.contains("ethers_")))
+        .map(|source| source.path)
+        .collect();
+    files.dedup();
+    assert!(files.len() <= 1, "the chain library must stay replaceable, but these name it: {files:?}");
+}
+
+#[test]
+fn unsafe_stands_where_it_may() {
+    let allowed = |path: &str| {
+        path.starts_with("core/src/ring/")
+            || path == "core/src/prefetch.rs"
+            || path.starts_with("persist/src/")
+            || path.contains("/tests/")
+            || path.starts_with("bench/")
+    };
+    let mut faults = Vec::new();
+    for source in sources().into_iter().filter(|source| source.path != "core/tests/tidy.rs") {
+        let lines: Vec<_> = source.text.lines().collect();
+        for (number, line) in code(&source) {
+            let is_unsafe =
+                line.contains("unsafe {") || line.contains("unsafe impl") || line.contains("unsafe fn");
+            if !is_unsafe {
+                continue;
+            }
+            if !allowed(&source.path) {
+                faults.push(format!("{}:{number}: unsafe does not belong here", source.path));
+            }
+            let above = &lines[number.saturating_sub(12)..number];
+            if !above.iter().any(|line| line.contains("SAFETY") || line.contains("# Safety")) {
+                faults.push(format!("{}:{number}: no SAFETY note", source.path));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    forbid(|path| path != "core/tests/tidy.rs", &["todo", "unimplemented"], "finish it or leave it out");
+}
+
+#[test]
+fn the_map_knows_every_file() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md exists");
+    let map = readme.split("## The map of the code").nth(1).expect("README.md has the map of the code");
+    let map = map.split("\n## ").next().unwrap_or(map);
+    let mut missing = Vec::new();
+    for source in sources() {
+        let in_src = source.path.contains("/src/");
+        let name = source.path.rsplit('/').next().unwrap_or("");
+        let folder = source.path.rsplit('/').nth(1).unwrap_or("");
+        let stem = name.trim_end_matches(".rs");
+        let known = if name == "mod.rs" { folder } else { stem };
+        if in_src && !names(map, known) && !names(map, name) {
+            missing.push(source.path);
+        }
+    }
+    assert!(missing.is_empty(), "README.md's map does not mention:\n{}", missing.join("\n"));
+}
