@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# All that a change must pass. Installs what the tests need; safe to run again. Wants: Rust by rustup, a C compiler.
+#   scripts/check.sh            everything
+#   scripts/check.sh quick      format, lints and tests in one profile
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mode=${1:-all}
+started=$SECONDS
+
+step() { printf '\n== %s (%d s) ==\n' "$1" $((SECONDS - started)); }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+step "format"
+cargo fmt --all --check
+
+step "lints"
+cargo clippy --workspace --all-targets --locked --release -- -D warnings
+
+if [ "$mode" = all ]; then
+    step "licences and dependencies"
+    have cargo-deny || cargo install --locked cargo-deny
+    cargo deny --all-features check --hide-inclusion-graph bans licenses sources
+    # The advisory database comes over the network; without it this check says so and the rest goes on.
+    if cargo deny --all-features fetch db >/dev/null 2>&1; then
+        cargo deny --all-features check --hide-inclusion-graph advisories
+    else
+        echo "skipped: the advisory database cannot be fetched from here"
+    fi
+fi
+
+step "tests"
+cargo test --workspace --locked --release
+
+if [ "$mode" = all ]; then
+    step "the same decisions in debug"
+    # The golden digests of replay.rs are the same constants in both profiles.
+    cargo test --locked -p ringside-core --lib --test replay --test layout --test scripts
+
+    step "the ring under the model checker"
+    scripts/loom.sh
+
+    step "the ring under Miri"
+    scripts/miri.sh
+
+    step "a real morning through the real server"
+    scripts/replay.sh sse --quiet
+fi
+
+step "passed"
