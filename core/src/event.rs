@@ -56,7 +56,7 @@ impl Event {
     /// Becomes the event of a payload.
     #[inline(always)]
     pub fn write<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
-        const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>() % 8 == 0) };
+        const { assert!(size_of::<P>() <= PAYLOAD_LEN && size_of::<P>().is_multiple_of(8)) };
         self.sequence = sequence;
         self.time_ns = time_ns;
         self.index = index;

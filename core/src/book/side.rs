@@ -150,7 +150,7 @@ impl Side {
         } else if handle == self.best_level {
             let bit = bits.trailing_zeros();
             self.best = number.wrapping_mul(FAN) | u64::from(bit);
-            self.best_level = place * FAN as u32 | bit;
+            self.best_level = (place * FAN as u32) | bit;
         }
     }
 

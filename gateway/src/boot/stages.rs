@@ -92,6 +92,10 @@ impl Fold for ViewFold {
         self.0.save(bytes);
     }
 
+    fn reset(&mut self) {
+        self.0 = Views::default();
+    }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
         self.0.load(bytes).map_err(FoldError::from)
     }
