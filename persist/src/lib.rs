@@ -18,6 +18,10 @@
 //! - [`checksum`], [`record`], [`segment`]: the bytes of a frame and of a file.
 //! - [`storage`]: file operations, real ones and a double that breaks.
 //! - [`encoder`], [`journal`]: commands into batches; the agent that writes them. [`status`]: how it fares.
+//! - [`survey`], [`replay`], [`tail`]: what lies in a directory; one segment read; where the journal ends, and why.
+//! - [`recovery`]: from a directory to a running engine. [`skip`]: passing over a command that stops it.
+//! - [`snapshot_store`], [`follower`], [`retention`]: snapshots, who writes them, what they make superfluous.
+//! - [`verify`]: looks, writes nothing. [`machine`]: what all this needs of engine and views.
 //!
 //! Not here: matching, the order of commands, replies, clocks (times come with the commands).
 
@@ -42,3 +46,4 @@ pub mod storage;
 mod supply;
 pub mod survey;
 pub mod tail;
+pub mod verify;

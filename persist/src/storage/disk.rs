@@ -49,6 +49,32 @@ impl Disk {
         Ok(Disk { directory: directory.to_path_buf(), method, handle })
     }
 
+    /// Opens a directory that exists, to read in it.
+    ///
+    /// Errors: I/O.
+    pub fn open_existing(directory: &Path) -> Result<Disk, PersistError> {
+        let shown = directory.display().to_string();
+        let handle = fs::File::open(directory).map_err(PersistError::io("open", &shown))?;
+        Ok(Disk { directory: directory.to_path_buf(), method: Method::Direct, handle })
+    }
+
+    /// Whether another process holds the lock. Makes nothing.
+    ///
+    /// Errors: I/O.
+    pub fn is_locked(&self) -> Result<bool, PersistError> {
+        let path = self.directory.join(LOCK_NAME);
+        let shown = path.display().to_string();
+        let file = match fs::File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            file => file.map_err(PersistError::io("open", &shown))?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(PersistError::io("lock", &shown)(error)),
+        }
+    }
+
     /// Takes the directory for this process until the lock is dropped.
     ///
     /// Errors: [`PersistError::Locked`], I/O.
