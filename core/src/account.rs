@@ -160,6 +160,27 @@ impl Balances {
         }
     }
 
+    /// Both balances of a market's two assets, which differ, to change.
+    #[inline(always)]
+    pub(crate) fn both_mut(
+        &mut self,
+        account: AccountId,
+        base: AssetId,
+        quote: AssetId,
+    ) -> [&mut Balance; 2] {
+        if base ^ quote == 1 {
+            let [even, odd] = &mut self.pairs[base as usize / 2].get_mut(account).0;
+            return if base < quote { [even, odd] } else { [odd, even] };
+        }
+        match self.pairs.get_disjoint_mut([base as usize / 2, quote as usize / 2]) {
+            Ok([of_base, of_quote]) => [
+                &mut of_base.get_mut(account).0[base as usize % 2],
+                &mut of_quote.get_mut(account).0[quote as usize % 2],
+            ],
+            Err(_) => unreachable!("the assets of a market exist and differ"),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, account: AccountId, asset: AssetId) -> &mut Balance {
         &mut self.pairs[asset as usize / 2].get_mut(account).0[asset as usize % 2]

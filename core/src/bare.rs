@@ -61,8 +61,12 @@ impl BareBook {
         let id = self.last_order;
         let remaining = self.sweep(id, side, price, quantity, fill);
         if rests && remaining > 0 {
-            let slot = self.orders.begin(incoming(side, price).record(id, quantity, remaining, 0));
-            self.book.rest(&mut self.orders, slot);
+            let key = self.book.key(side, price);
+            self.book.rest_new(
+                &mut self.orders,
+                incoming(side, price).record(id, quantity, remaining, 0, NONE),
+                key,
+            );
         }
         id
     }
@@ -84,7 +88,8 @@ impl BareBook {
         self.book.take_out(&mut self.orders, slot);
         let remaining = self.sweep(order, side, price, quantity, fill);
         if remaining > 0 {
-            *self.orders.pool.get_mut(slot) = incoming(side, price).record(order, quantity, remaining, 0);
+            *self.orders.pool.get_mut(slot) =
+                incoming(side, price).record(order, quantity, remaining, 0, NONE);
             self.book.rest(&mut self.orders, slot);
         } else {
             self.orders.end(order, slot);

@@ -16,7 +16,7 @@ use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
     AmendOrder, CancelAll, CancelOrder, Command, CreateAccount, Credit, Kind, ListMarket, OpenEpoch,
-    PlaceOrder, ReplaceOrder, SetMarketStatus, UpdateMarket, VerifyHash,
+    ReplaceOrder, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -92,9 +92,26 @@ struct Outcome {
 }
 
 impl Outcome {
-    #[cold]
+    #[inline]
     fn refused(self, reject: Reject) -> Outcome {
         Outcome { reject: Some(reject), ..self }
+    }
+
+    /// As the last event of `command`.
+    #[inline(always)]
+    fn done(self, command: &Command) -> Done {
+        Done {
+            source_seq: command.source_seq,
+            source: command.source,
+            command: command.kind,
+            reject: self.reject.map_or(0, Reject::code),
+            order: self.order,
+            account: self.account,
+            market: self.market.unwrap_or(0),
+            idempotency_key: self.idempotency_key,
+            replayed: self.replayed,
+            update: self.update,
+        }
     }
 }
 
@@ -126,23 +143,19 @@ impl Engine {
     pub fn apply<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         self.pass(command);
         let mut emitter = Emitter::new(sink, self.sequence, self.time.ns());
-        let outcome = if self.sources.admit(command.source, command.source_seq) {
-            self.execute(command, &mut emitter)
+        if !self.sources.admit(command.source, command.source_seq) {
+            emitter.emit(Outcome::default().refused(Reject::Duplicate).done(command));
+            return;
+        }
+        // The two kinds that nearly all commands are of go straight to their code.
+        if command.kind == Kind::PlaceOrder as u16 {
+            self.place(command, &mut emitter);
+        } else if command.kind == Kind::CancelOrder as u16 {
+            self.cancel(command, &mut emitter);
         } else {
-            Outcome::default().refused(Reject::Duplicate)
-        };
-        emitter.emit(Done {
-            source_seq: command.source_seq,
-            source: command.source,
-            command: command.kind,
-            reject: outcome.reject.map_or(0, Reject::code),
-            order: outcome.order,
-            account: outcome.account,
-            market: outcome.market.unwrap_or(0),
-            idempotency_key: outcome.idempotency_key,
-            replayed: outcome.replayed,
-            update: outcome.update,
-        });
+            let outcome = self.execute(command, &mut emitter);
+            emitter.emit(outcome.done(command));
+        }
     }
 
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.
@@ -160,14 +173,13 @@ impl Engine {
         self.time.advance(command.time_ns);
     }
 
-    #[inline]
+    #[inline(never)]
     fn execute<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Outcome {
         let Some(kind) = Kind::from_code(command.kind) else {
             return Outcome::default().refused(Reject::Malformed);
         };
         match kind {
-            Kind::PlaceOrder => self.place(command.body::<PlaceOrder>(), emitter),
-            Kind::CancelOrder => self.cancel(command.body::<CancelOrder>(), emitter),
+            Kind::PlaceOrder | Kind::CancelOrder => unreachable!("carried out elsewhere"),
             Kind::CancelAll => self.cancel_all(command.body::<CancelAll>(), emitter),
             Kind::AmendOrder => self.amend(command.body::<AmendOrder>(), emitter),
             Kind::ReplaceOrder => self.replace(command.body::<ReplaceOrder>(), emitter),

@@ -368,6 +368,20 @@ pub trait Sink {
     fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
         self.event(&Event::new(sequence, time_ns, index, payload));
     }
+
+    /// Four at once, from index 0: all events of a command that touches one order, one level and one account.
+    #[inline(always)]
+    fn emit_four<A: Payload, B: Payload, C: Payload, D: Payload>(
+        &mut self,
+        sequence: Sequence,
+        time_ns: i64,
+        payloads: (A, B, C, D),
+    ) {
+        self.emit(sequence, time_ns, 0, payloads.0);
+        self.emit(sequence, time_ns, 1, payloads.1);
+        self.emit(sequence, time_ns, 2, payloads.2);
+        self.emit(sequence, time_ns, 3, payloads.3);
+    }
 }
 
 impl Sink for Vec<Event> {
@@ -402,31 +416,50 @@ impl Outbox {
         self.len = 0;
     }
 
+    /// The next `N` places, which count as filled.
     #[inline(always)]
-    fn next(&mut self) -> &mut Event {
-        if self.len == self.events.len() {
-            self.grow();
+    fn next<const N: usize>(&mut self) -> &mut [Event; N] {
+        let start = self.len;
+        if self.events.len().wrapping_sub(start) < N {
+            self.grow(N);
         }
-        let event = &mut self.events[self.len];
-        self.len += 1;
-        event
+        self.len = start.wrapping_add(N);
+        match self.events.get_mut(start..).and_then(|rest| rest.first_chunk_mut()) {
+            Some(places) => places,
+            None => unreachable!("there is room"),
+        }
     }
 
     #[cold]
-    fn grow(&mut self) {
-        self.events.resize(self.events.len() * 2, Event::EMPTY);
+    #[inline(never)]
+    fn grow(&mut self, more: usize) {
+        self.events.resize(self.events.len() * 2 + more, Event::EMPTY);
     }
 }
 
 impl Sink for Outbox {
     #[inline]
     fn event(&mut self, event: &Event) {
-        *self.next() = *event;
+        self.next::<1>()[0] = *event;
     }
 
     #[inline(always)]
     fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
-        self.next().write(sequence, time_ns, index, payload);
+        self.next::<1>()[0].write(sequence, time_ns, index, payload);
+    }
+
+    #[inline(always)]
+    fn emit_four<A: Payload, B: Payload, C: Payload, D: Payload>(
+        &mut self,
+        sequence: Sequence,
+        time_ns: i64,
+        payloads: (A, B, C, D),
+    ) {
+        let places = self.next::<4>();
+        places[0].write(sequence, time_ns, 0, payloads.0);
+        places[1].write(sequence, time_ns, 1, payloads.1);
+        places[2].write(sequence, time_ns, 2, payloads.2);
+        places[3].write(sequence, time_ns, 3, payloads.3);
     }
 }
 

@@ -100,19 +100,18 @@ impl Seat {
         self.open[side as usize & 1]
     }
 
+    /// Makes an order the youngest; its record says so already.
     #[inline(always)]
-    pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
-        let order = orders.pool.get_mut(slot);
+    pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32, side: Side) {
         let older = self.youngest;
-        order.older = older;
-        order.younger = NONE;
-        let open = &mut self.open[order.traits.side() as usize & 1];
+        let open = &mut self.open[side as usize & 1];
         *open = open.wrapping_add(1);
         self.youngest = slot;
         self.oldest = if older == NONE { slot } else { self.oldest };
         orders.pool.get_mut(older).younger = slot;
     }
 
+    /// Takes an order out of the list.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
         let order = orders.pool.get(slot);
@@ -148,11 +147,13 @@ impl Seats {
         self.seats.hint(account)
     }
 
-    /// Enters an order as its account's youngest.
-    #[inline(always)]
+    /// Enters an order as its account's youngest; its record need not say so yet.
     pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
-        let account = orders.pool.get(slot).account;
-        self.seats.get_mut(account).link(orders, slot);
+        let order = orders.pool.get(slot);
+        let (account, side) = (order.account, order.traits.side());
+        let seat = self.seats.get_mut(account);
+        orders.pool.get_mut(slot).older = seat.youngest;
+        seat.link(orders, slot, side);
     }
 
     /// Takes an order out of its account's list.

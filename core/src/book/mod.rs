@@ -42,15 +42,6 @@ impl Orders {
         self.index.find(&self.pool, id)
     }
 
-    /// A slot that holds `order`, found by its id from now on.
-    #[inline(always)]
-    pub(crate) fn begin(&mut self, order: Order) -> u32 {
-        let slot = self.pool.take();
-        *self.pool.get_mut(slot) = order;
-        self.index.insert(&self.pool, order.id, slot);
-        slot
-    }
-
     /// Forgets an order that was taken out of its book.
     #[inline(always)]
     pub(crate) fn end(&mut self, id: OrderId, slot: u32) {
@@ -111,29 +102,48 @@ impl Book {
         self.side(side).best_price(&orders.levels)
     }
 
+    /// Gives a new order a slot, last in the queue of its price. `key` is that of its price on its side.
+    #[inline(always)]
+    pub(crate) fn rest_new(&mut self, orders: &mut Orders, mut order: Order, key: u64) -> (u32, Mutation) {
+        let update = self.update.wrapping_add(1);
+        self.update = update;
+        let Orders { pool, index, levels } = orders;
+        let (side, price, id) = (order.traits.side(), order.price, order.id);
+        let slot = pool.take();
+        let handle = self.side_mut(side).enter(levels, key, price);
+        let level = levels.get_mut(handle);
+        let tail = level.tail;
+        level.tail = slot;
+        level.head = if tail == NONE { slot } else { level.head };
+        let total = level.total.wrapping_add(i128::from(order.remaining));
+        level.total = total;
+        order.next = NONE;
+        order.previous = tail;
+        order.level = handle;
+        *pool.get_mut(slot) = order;
+        pool.get_mut(tail).next = slot;
+        index.insert(pool, id, slot);
+        (slot, Mutation { side, price, total, update })
+    }
+
     /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
     #[inline(always)]
     pub(crate) fn rest(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
         let order = orders.pool.get(slot);
         let (which, price) = (order.traits.side(), order.price);
         let key = self.key(which, price);
-        self.rest_at(orders, slot, which, key)
-    }
-
-    /// The same where the key is known.
-    #[inline(always)]
-    pub(crate) fn rest_at(&mut self, orders: &mut Orders, slot: u32, which: WhichSide, key: u64) -> Mutation {
         let update = self.update.wrapping_add(1);
         self.update = update;
         let Orders { pool, levels, .. } = orders;
         let order = pool.get_mut(slot);
-        let (price, remaining) = (order.price, order.remaining);
+        let remaining = order.remaining;
         let handle = self.side_mut(which).enter(levels, key, price);
         let level = levels.get_mut(handle);
         let tail = level.tail;
         level.tail = slot;
         level.head = if tail == NONE { slot } else { level.head };
-        let total = level.total + i128::from(remaining);
+        // Fewer than 2^32 quantities of 63 bits.
+        let total = level.total.wrapping_add(i128::from(remaining));
         level.total = total;
         order.previous = tail;
         order.next = NONE;
@@ -151,7 +161,7 @@ impl Book {
         let Order { next, previous, level: handle, remaining, price, traits, .. } = *pool.get(slot);
         let which = traits.side();
         let level = levels.get_mut(handle);
-        let total = level.total - i128::from(remaining);
+        let total = level.total.wrapping_sub(i128::from(remaining));
         level.total = total;
         level.head = if previous == NONE { next } else { level.head };
         level.tail = if next == NONE { previous } else { level.tail };

@@ -30,14 +30,33 @@ impl<'s, S: Sink> Emitter<'s, S> {
 
     #[inline(always)]
     pub(crate) fn depth(&mut self, market: MarketId, mutation: Mutation) {
-        self.emit(event::Depth {
-            update: mutation.update,
-            price: mutation.price,
-            total: mutation.total.into(),
-            market,
-            side: mutation.side as u8,
-            reserved: [0; 3],
-        });
+        self.emit(depth_event(market, mutation));
+    }
+
+    /// All events of a command that touches one order, one level and one account.
+    #[inline(always)]
+    pub(crate) fn single<A: Payload>(
+        &mut self,
+        order: event::Order,
+        depth: event::Depth,
+        account: A,
+        done: event::Done,
+    ) {
+        debug_assert!(self.index == 0);
+        self.sink.emit_four(self.sequence, self.time_ns, (order, depth, account, done));
+    }
+}
+
+/// A level's new total as an event.
+#[inline(always)]
+pub(crate) fn depth_event(market: MarketId, mutation: Mutation) -> event::Depth {
+    event::Depth {
+        update: mutation.update,
+        price: mutation.price,
+        total: mutation.total.into(),
+        market,
+        side: mutation.side as u8,
+        reserved: [0; 3],
     }
 }
 

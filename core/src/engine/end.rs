@@ -1,15 +1,15 @@
 //! Orders that end on request or shrink: cancel, cancel-all, amend.
 
-use super::emit::Emitter;
+use super::emit::{Emitter, depth_event};
 use super::{Engine, Outcome};
 use crate::book::pool::NONE;
-use crate::command::{AmendOrder, CancelAll, CancelOrder, MarketKind, OrderStatus, Side};
+use crate::command::{AmendOrder, CancelAll, CancelOrder, Command, MarketKind, OrderStatus, Side};
 use crate::event::Sink;
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::market::Market;
 use crate::reject::Reject;
-use crate::risk::spot::Spot;
-use crate::risk::{Risk, reservation_of};
+use crate::risk::spot::SpotPurse;
+use crate::risk::{Purse, reservation_of};
 
 impl Engine {
     /// The slot of a resting order that the account owns.
@@ -29,29 +29,38 @@ impl Engine {
     }
 
     /// See [`CancelOrder`].
-    #[inline(always)]
-    pub(super) fn cancel<S: Sink>(&mut self, cancel: &CancelOrder, emitter: &mut Emitter<'_, S>) -> Outcome {
-        let outcome = Outcome { account: cancel.account, ..Outcome::default() };
+    #[inline(never)]
+    pub(super) fn cancel<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) {
+        let cancel: &CancelOrder = command.body();
         let slot = match self.find_own(cancel.account, cancel.order) {
             Ok(slot) => slot,
-            Err(reject) => return outcome.refused(reject),
+            Err(reject) => {
+                let outcome = Outcome { account: cancel.account, ..Outcome::default() };
+                return emitter.emit(outcome.refused(reject).done(command));
+            }
         };
         let Engine { orders, balances, markets, .. } = self;
-        let order = orders.pool.get(slot);
-        let market = order.market;
-        emitter.emit(order.event(OrderStatus::Canceled, 0));
-        let (side, price, remaining) = (order.traits.side(), order.price, order.remaining);
-        let Market { rules, book, seats, .. } = &mut markets[market as usize];
-        let mut risk = match rules.kind {
-            MarketKind::Spot => Spot { rules, balances },
+        let order = *orders.pool.get(slot);
+        let Market { rules, book, seats, .. } = &mut markets[order.market as usize];
+        let mut purse = match rules.kind {
+            MarketKind::Spot => SpotPurse::new(rules, balances, cancel.account),
         };
         seats.get_mut(cancel.account).unlink(orders, slot);
         let mutation = book.take_out(orders, slot);
         orders.end(cancel.order, slot);
-        risk.release(cancel.account, side, Spot::reservation(side, price, remaining));
-        emitter.depth(market, mutation);
-        risk.report(cancel.account, side, emitter);
-        Outcome { order: cancel.order, market: Some(market), update: book.update, ..outcome }
+        let side = order.traits.side();
+        let returned = reservation_of(&purse, &order, order.remaining);
+        purse.release(side, returned);
+        let outcome = Outcome {
+            order: cancel.order,
+            account: cancel.account,
+            market: Some(order.market),
+            update: mutation.update,
+            ..Outcome::default()
+        };
+        let event = order.event(OrderStatus::Canceled, 0);
+        let depth = depth_event(order.market, mutation);
+        emitter.single(event, depth, purse.report(side), outcome.done(command));
     }
 
     /// Cancels one of several resting orders. Levels and balances are noted.
@@ -62,11 +71,11 @@ impl Engine {
         let seat = seats.get_mut(order.account);
         notes.note(order.account, rules, balances, seat);
         seat.unlink(orders, slot);
-        let mut risk = match rules.kind {
-            MarketKind::Spot => Spot { rules, balances },
+        let mut purse = match rules.kind {
+            MarketKind::Spot => SpotPurse::new(rules, balances, order.account),
         };
-        let returned = reservation_of(&risk, &order, order.remaining);
-        risk.release(order.account, order.traits.side(), returned);
+        let returned = reservation_of(&purse, &order, order.remaining);
+        purse.release(order.traits.side(), returned);
         notes.mutated(order.market, book.take_out(orders, slot));
         orders.end(order.id, slot);
         emitter.emit(order.event(OrderStatus::Canceled, 0));
@@ -139,12 +148,12 @@ impl Engine {
         }
         let Engine { orders, balances, markets, .. } = self;
         let Market { rules, book, .. } = &mut markets[old.market as usize];
-        let mut risk = match rules.kind {
-            MarketKind::Spot => Spot { rules, balances },
+        let mut purse = match rules.kind {
+            MarketKind::Spot => SpotPurse::new(rules, balances, amend.account),
         };
         let (side, less) = (old.traits.side(), old.remaining - amend.quantity);
-        let returned = reservation_of(&risk, &old, less);
-        risk.release(amend.account, side, returned);
+        let returned = reservation_of(&purse, &old, less);
+        purse.release(side, returned);
         let mutation = book.shrink(orders, slot, less);
         let order = orders.pool.get(slot);
         let status = if order.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
@@ -152,7 +161,7 @@ impl Engine {
         event.is_amended = 1;
         emitter.emit(event);
         emitter.depth(old.market, mutation);
-        risk.report(amend.account, side, emitter);
+        emitter.emit(purse.report(side));
         Outcome { order: amend.order, market: Some(old.market), update: book.update, ..outcome }
     }
 }

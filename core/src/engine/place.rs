@@ -1,13 +1,13 @@
 //! A new order, and one that is replaced: checks in their fixed order, then it rests, or trades first.
 
-use super::emit::Emitter;
+use super::emit::{Emitter, depth_event};
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::book::side::EMPTY;
 use crate::book::{Book, Orders};
 use crate::command::{
-    MarketKind, MarketStatus, OrderStatus, OrderType, PlaceOrder, ReplaceOrder, SelfTradePrevention, Side,
-    TimeInForce,
+    Command, MarketKind, MarketStatus, OrderStatus, OrderType, PlaceOrder, ReplaceOrder, SelfTradePrevention,
+    Side, TimeInForce,
 };
 use crate::event::Sink;
 use crate::market::{Market, Rules, Seat};
@@ -16,46 +16,45 @@ use crate::money::{Amount, MAX_ENTRY, Price, Quantity};
 use crate::order::market::Budget;
 use crate::order::{Incoming, Order, limit, market};
 use crate::reject::Reject;
-use crate::risk::spot::{Spot, SpotMatch};
-use crate::risk::{Risk, reservation_of};
+use crate::risk::spot::{SpotMatch, SpotPurse};
+use crate::risk::{Purse, reservation_of};
 
 impl Engine {
-    /// See [`PlaceOrder`].
-    #[inline(always)]
-    pub(super) fn place<S: Sink>(&mut self, place: &PlaceOrder, emitter: &mut Emitter<'_, S>) -> Outcome {
-        let mut outcome = Outcome { account: place.account, ..Outcome::default() };
-        if place.idempotency_key != 0 {
-            outcome = match self.recall(place) {
-                Ok(outcome) => outcome,
-                Err(known) => return known,
-            };
+    /// See [`PlaceOrder`]. An order that rests whole is carried out here, every other goes on to [`Engine::arrive`].
+    #[inline(never)]
+    pub(super) fn place<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) {
+        let place: &PlaceOrder = command.body();
+        if place.idempotency_key != 0
+            && let Err(known) = self.recall(place)
+        {
+            return emitter.emit(known.done(command));
         }
         let Some(order) = Incoming::parse(place) else {
-            return outcome.refused(Reject::Malformed);
+            return refuse(command, Reject::Malformed, emitter);
         };
         if !self.accounts.exists(order.account) {
-            return outcome.refused(Reject::AccountNotFound);
+            return refuse(command, Reject::AccountNotFound, emitter);
         }
         let Engine { orders, balances, markets, next_order, .. } = self;
         let Some(market) = markets.get_mut(order.market as usize) else {
-            return outcome.refused(Reject::MarketNotFound);
+            return refuse(command, Reject::MarketNotFound, emitter);
         };
         let Market { rules, book, seats, last_price, .. } = market;
         let rules: &Rules = rules;
         if let Err(reject) = check_status(rules.status) {
-            return outcome.refused(reject);
+            return refuse(command, reject, emitter);
         }
-        let mut risk = match rules.kind {
-            MarketKind::Spot => Spot { rules, balances },
+        let mut purse = match rules.kind {
+            MarketKind::Spot => SpotPurse::new(rules, balances, order.account),
         };
         let judged = check_terms(rules, &order, 0, || reference_price(book, orders, *last_price));
-        let worth = match judged.and_then(|worth| risk.check(&order, worth, 0).map(|()| worth)) {
+        let worth = match judged.and_then(|worth| purse.check(&order, worth, 0).map(|()| worth)) {
             Ok(worth) => worth,
-            Err(reject) => return self.refuse(&order, reject, outcome, emitter),
+            Err(reject) => return self.refuse_judged(command, &order, reject, emitter),
         };
         let seat = seats.get_mut(order.account);
         if order.may_rest() && seat.open_orders() >= rules.max_open_orders {
-            return outcome.refused(Reject::TooManyOpenOrders);
+            return refuse(command, Reject::TooManyOpenOrders, emitter);
         }
         let steps = book.steps(order.price);
         let opposite = book.side(order.side.opposite());
@@ -64,32 +63,38 @@ impl Engine {
             OrderType::Market => EMPTY - 1,
         };
         if opposite.best() <= limit || !order.may_rest() {
-            return self.arrive(order, limit, outcome, emitter);
+            return self.arrive(command, order, limit, emitter);
         }
 
         // It rests whole: one account, one level, events in order at once.
         let id = *next_order;
         *next_order = id.wrapping_add(1);
-        let slot = orders.begin(order.record(id, order.quantity, order.quantity, rules.maker_fee));
-        seat.link(orders, slot);
         let key = book.side(order.side).key(steps);
-        let mutation = book.rest_at(orders, slot, order.side, key);
+        let record = order.record(id, order.quantity, order.quantity, rules.maker_fee, seat.youngest);
+        let (slot, mutation) = book.rest_new(orders, record, key);
+        seat.link(orders, slot, order.side);
         let amount = match order.side {
             Side::Buy => worth,
-            Side::Sell => Spot::reservation(Side::Sell, order.price, order.quantity),
+            Side::Sell => SpotPurse::reservation(Side::Sell, order.price, order.quantity),
         };
-        risk.reserve(order.account, order.side, amount);
+        purse.reserve(order.side, amount);
         let mut event = order.event(id, OrderStatus::Open);
         event.open = order.quantity;
-        emitter.emit(event);
-        emitter.depth(rules.id, mutation);
-        risk.report(order.account, order.side, emitter);
-        Outcome { order: id, market: Some(order.market), update: book.update, ..outcome }
+        let outcome = Outcome {
+            order: id,
+            account: order.account,
+            market: Some(order.market),
+            idempotency_key: place.idempotency_key,
+            update: mutation.update,
+            ..Outcome::default()
+        };
+        let depth = depth_event(order.market, mutation);
+        emitter.single(event, depth, purse.report(order.side), outcome.done(command));
     }
 
-    /// What is known of the key of a placement: it is fresh, or the answer to it.
+    /// What is known of the key of a placement; an error is the answer to it.
     #[inline(never)]
-    fn recall(&mut self, place: &PlaceOrder) -> Result<Outcome, Outcome> {
+    fn recall(&mut self, place: &PlaceOrder) -> Result<(), Outcome> {
         let outcome =
             Outcome { account: place.account, idempotency_key: place.idempotency_key, ..Outcome::default() };
         let new = Use {
@@ -100,7 +105,7 @@ impl Engine {
             time_ns: self.time.ns(),
         };
         match self.idempotency.admit(new) {
-            Verdict::Fresh => Ok(outcome),
+            Verdict::Fresh => Ok(()),
             Verdict::Replay(first) => {
                 Err(Outcome { replayed: first, ..outcome.refused(Reject::IdempotencyReplay) })
             }
@@ -110,42 +115,49 @@ impl Engine {
 
     /// Refuses a new order, keeping it where the reason says so.
     #[cold]
-    fn refuse<S: Sink>(
+    #[inline(never)]
+    fn refuse_judged<S: Sink>(
         &mut self,
+        command: &Command,
         order: &Incoming,
         reject: Reject,
-        outcome: Outcome,
         emitter: &mut Emitter<'_, S>,
-    ) -> Outcome {
+    ) {
         if !reject.stores_order() {
-            return outcome.refused(reject);
+            return refuse(command, reject, emitter);
         }
         let id = self.next_order;
         self.next_order += 1;
         let mut event = order.event(id, OrderStatus::Rejected);
         event.reject = reject.code();
         emitter.emit(event);
-        let update = self.markets[order.market as usize].book.update;
-        Outcome { order: id, market: Some(order.market), update, ..outcome.refused(reject) }
+        let outcome = Outcome {
+            order: id,
+            market: Some(order.market),
+            update: self.markets[order.market as usize].book.update,
+            ..outcome_of(command)
+        };
+        emitter.emit(outcome.refused(reject).done(command));
     }
 
     /// A new order that finds prices to trade at, or must not rest. It can be afforded.
     #[inline(never)]
     fn arrive<S: Sink>(
         &mut self,
+        command: &Command,
         order: Incoming,
         limit: u64,
-        outcome: Outcome,
         emitter: &mut Emitter<'_, S>,
-    ) -> Outcome {
+    ) {
         let Market { rules, book, seats, .. } = &self.markets[order.market as usize];
         let seat = seats.get(order.account);
         if let Err(reject) = check_book(rules, &order, limit, &seat, book, &self.orders) {
-            return self.refuse(&order, reject, outcome, emitter);
+            return self.refuse_judged(command, &order, reject, emitter);
         }
         let id = self.next_order;
         self.next_order += 1;
-        self.trade(order, id, limit, None, outcome, emitter)
+        let outcome = self.trade(order, id, limit, None, outcome_of(command), emitter);
+        emitter.emit(outcome.done(command));
     }
 
     /// See [`ReplaceOrder`].
@@ -177,12 +189,12 @@ impl Engine {
             quantity: replace.quantity,
             quote_quantity: 0,
         };
-        let mut risk = match rules.kind {
-            MarketKind::Spot => Spot { rules, balances },
+        let mut purse = match rules.kind {
+            MarketKind::Spot => SpotPurse::new(rules, balances, order.account),
         };
-        let returned = reservation_of(&risk, &old, old.remaining);
+        let returned = reservation_of(&purse, &old, old.remaining);
         let judged = check_terms(rules, &order, old.filled(), || None);
-        if let Err(reject) = judged.and_then(|worth| risk.check(&order, worth, returned)) {
+        if let Err(reject) = judged.and_then(|worth| purse.check(&order, worth, returned)) {
             return outcome.refused(reject);
         }
         let opposite = book.side(order.side.opposite());
@@ -197,13 +209,14 @@ impl Engine {
 
         // It rests again without trading.
         let left = book.take_out(orders, slot);
-        let record = order.record(old.id, old.filled() + order.quantity, order.quantity, rules.maker_fee);
+        let whole = old.filled() + order.quantity;
+        let record = order.record(old.id, whole, order.quantity, rules.maker_fee, old.older);
         // It keeps its place among its account's orders.
-        *orders.pool.get_mut(slot) = Order { younger: old.younger, older: old.older, ..record };
+        *orders.pool.get_mut(slot) = Order { younger: old.younger, ..record };
         let mutation = book.rest(orders, slot);
-        let amount = reservation_of(&risk, &record, record.remaining);
-        risk.release(order.account, order.side, returned);
-        risk.reserve(order.account, order.side, amount);
+        let amount = reservation_of(&purse, &record, record.remaining);
+        purse.release(order.side, returned);
+        purse.reserve(order.side, amount);
         let status = if old.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
         let mut event = record.event(status, record.remaining);
         event.is_amended = 1;
@@ -213,7 +226,7 @@ impl Engine {
         }
         emitter.depth(rules.id, mutation);
         if amount != returned {
-            risk.report(order.account, order.side, emitter);
+            emitter.emit(purse.report(order.side));
         }
         Outcome { order: old.id, market: Some(order.market), update: book.update, ..outcome }
     }
@@ -236,7 +249,8 @@ impl Engine {
         let may_meet_own = seats.get(order.account).open(order.side.opposite()) != 0;
         let mut matching = match rules.kind {
             MarketKind::Spot => SpotMatch {
-                spot: Spot { rules, balances },
+                rules,
+                balances,
                 self_trade: may_meet_own.then_some(order.self_trade),
                 budget: order.is_quote_sized().then(|| Budget::new(order.quote_quantity, rules.lot.value())),
                 seats,
@@ -253,8 +267,9 @@ impl Engine {
         let mut filled = 0;
         if let Some((slot, old)) = &replaced {
             filled = old.filled();
-            let returned = reservation_of(&matching.spot, old, old.remaining);
-            matching.spot.release(order.account, order.side, returned);
+            let mut purse = matching.purse(order.account);
+            let returned = reservation_of(&purse, old, old.remaining);
+            purse.release(order.side, returned);
             let mutation = book.take_out(orders, *slot);
             matching.mutated(mutation);
         }
@@ -288,24 +303,25 @@ impl Engine {
             },
         };
         if rests {
-            let record = order.record(id, whole, resting, rules.maker_fee);
-            let slot = match replaced {
+            let mutation = match replaced {
                 None => {
-                    let slot = orders.begin(record);
-                    matching.seats.link(orders, slot);
-                    slot
+                    let seat = matching.seats.get_mut(order.account);
+                    let record = order.record(id, whole, resting, rules.maker_fee, seat.youngest);
+                    let (slot, mutation) = book.rest_new(orders, record, book.key(order.side, order.price));
+                    seat.link(orders, slot, order.side);
+                    mutation
                 }
                 Some((slot, _)) => {
-                    // It keeps its place among its account's orders.
                     let place = orders.pool.get_mut(slot);
-                    *place = Order { younger: place.younger, older: place.older, ..record };
-                    slot
+                    let record = order.record(id, whole, resting, rules.maker_fee, place.older);
+                    // It keeps its place among its account's orders.
+                    *place = Order { younger: place.younger, ..record };
+                    book.rest(orders, slot)
                 }
             };
-            let mutation = book.rest(orders, slot);
             matching.mutated(mutation);
-            let amount = Spot::reservation(order.side, order.price, resting);
-            matching.spot.reserve(order.account, order.side, amount);
+            let amount = SpotPurse::reservation(order.side, order.price, resting);
+            matching.purse(order.account).reserve(order.side, amount);
         } else if let Some((slot, _)) = replaced {
             matching.leave(orders, slot);
             orders.end(id, slot);
@@ -316,14 +332,27 @@ impl Engine {
         event.quantity = whole;
         event.filled = filled;
         event.open = resting;
-        let SpotMatch { notes, emitter, spot, .. } = matching;
+        let SpotMatch { notes, emitter, balances, .. } = matching;
         for ended in notes.ended.iter() {
             emitter.emit(*ended);
         }
         emitter.emit(event);
-        notes.flush(spot.balances, emitter);
+        notes.flush(balances, emitter);
         Outcome { order: id, market: Some(order.market), update: book.update, ..outcome }
     }
+}
+
+/// What Done says of a placement, whatever its verdict.
+fn outcome_of(command: &Command) -> Outcome {
+    let place: &PlaceOrder = command.body();
+    Outcome { account: place.account, idempotency_key: place.idempotency_key, ..Outcome::default() }
+}
+
+/// Refuses a placement that is not kept.
+#[cold]
+#[inline(never)]
+fn refuse<S: Sink>(command: &Command, reject: Reject, emitter: &mut Emitter<'_, S>) {
+    emitter.emit(outcome_of(command).refused(reject).done(command));
 }
 
 #[inline(always)]

@@ -6,8 +6,8 @@ use crate::command::{PlaceOrder, Side};
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol};
 use crate::money::{Amount, Price, Quantity};
 use crate::prefetch::prefetch;
-use crate::risk::Risk;
-use crate::risk::spot::Spot;
+use crate::risk::Purse;
+use crate::risk::spot::SpotPurse;
 use std::collections::BTreeMap;
 
 /// A resting order.
@@ -195,7 +195,7 @@ impl Engine {
                 for slot in market.book.slots(&self.orders, side) {
                     let order = self.orders.pool.get(slot);
                     *reserved.entry((asset, order.account)).or_default() +=
-                        Spot::reservation(side, order.price, order.remaining);
+                        SpotPurse::reservation(side, order.price, order.remaining);
                 }
             }
         }

@@ -47,11 +47,14 @@ impl Chained for Order {
 
 impl Order {
     /// Traded so far.
+    #[inline(always)]
     pub(crate) fn filled(&self) -> Quantity {
-        self.quantity - self.remaining
+        // At most what was ordered is open.
+        self.quantity.wrapping_sub(self.remaining)
     }
 
     /// Its event, with the given status and open quantity.
+    #[inline(always)]
     pub(crate) fn event(&self, status: crate::command::OrderStatus, open: Quantity) -> event::Order {
         event::Order {
             order: self.id,
@@ -84,6 +87,7 @@ const FEE_MASK: u32 = (1 << SELF_TRADE_SHIFT) - 1;
 const _: () = assert!(crate::money::FEE_RATE_ONE <= FEE_MASK);
 
 impl Traits {
+    #[inline(always)]
     pub(crate) fn new(
         side: Side,
         time_in_force: TimeInForce,
@@ -104,6 +108,7 @@ impl Traits {
         if self.0 >> SIDE_BIT == 0 { Side::Buy } else { Side::Sell }
     }
 
+    #[inline(always)]
     pub(crate) fn time_in_force(self) -> TimeInForce {
         match TimeInForce::from_code((self.0 >> TIME_IN_FORCE_SHIFT & 7) as u8) {
             Some(value) => value,
@@ -111,6 +116,7 @@ impl Traits {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn self_trade(self) -> SelfTradePrevention {
         match SelfTradePrevention::from_code((self.0 >> SELF_TRADE_SHIFT & 15) as u8) {
             Some(value) => value,
@@ -186,6 +192,7 @@ impl Incoming {
     }
 
     /// Its event, with state left for the caller to fill in.
+    #[inline(always)]
     pub(crate) fn event(&self, order: OrderId, status: crate::command::OrderStatus) -> event::Order {
         event::Order {
             order,
@@ -206,14 +213,16 @@ impl Incoming {
         }
     }
 
-    /// The record it rests as; links are the book's and the account's to set.
-    #[inline]
+    /// The record it rests as; `older` is its account's youngest order before it. The queue's links are the book's to
+    /// set.
+    #[inline(always)]
     pub(crate) fn record(
         &self,
         id: OrderId,
         quantity: Quantity,
         remaining: Quantity,
         maker_fee: FeeRate,
+        older: u32,
     ) -> Order {
         Order {
             id,
@@ -225,7 +234,7 @@ impl Incoming {
             level: 0,
             account: self.account,
             younger: NONE,
-            older: NONE,
+            older,
             market: self.market,
             traits: Traits::new(self.side, self.time_in_force, self.self_trade, maker_fee),
         }

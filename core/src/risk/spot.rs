@@ -4,8 +4,8 @@
 //! is checked for all of it, but only what rests after the match is frozen: what it trades is paid at the fill, which
 //! leaves the same balances as freezing first and returning the price improvement at each fill.
 
-use super::Risk;
-use crate::account::Balances;
+use super::Purse;
+use crate::account::{Balance, Balances};
 use crate::book::{Mutation, Orders};
 use crate::command::{OrderStatus, OrderType, SelfTradePrevention, Side};
 use crate::engine::emit::{Emitter, Notes};
@@ -19,30 +19,42 @@ use crate::order::{Incoming, Order};
 use crate::reject::Reject;
 use crate::stp;
 
-/// The accounts of a spot market.
-pub(crate) struct Spot<'a> {
-    pub(crate) rules: &'a Rules,
-    pub(crate) balances: &'a mut Balances,
+/// What an account has of a spot market's two assets.
+pub(crate) struct SpotPurse<'a> {
+    account: AccountId,
+    base_asset: AssetId,
+    quote_asset: AssetId,
+    base: &'a mut Balance,
+    quote: &'a mut Balance,
 }
 
-impl Spot<'_> {
-    /// The asset that orders of a side pay with.
+impl<'a> SpotPurse<'a> {
     #[inline(always)]
-    fn pays(&self, side: Side) -> AssetId {
+    pub(crate) fn new(rules: &Rules, balances: &'a mut Balances, account: AccountId) -> SpotPurse<'a> {
+        let Rules { base: base_asset, quote: quote_asset, .. } = *rules;
+        let [base, quote] = balances.both_mut(account, base_asset, quote_asset);
+        SpotPurse { account, base_asset, quote_asset, base, quote }
+    }
+
+    /// What orders of a side pay with.
+    #[inline(always)]
+    fn pays(&mut self, side: Side) -> &mut Balance {
         match side {
-            Side::Buy => self.rules.quote,
-            Side::Sell => self.rules.base,
+            Side::Buy => self.quote,
+            Side::Sell => self.base,
         }
     }
 
-    /// The asset that orders of a side receive.
+    /// What orders of a side receive.
     #[inline(always)]
-    fn receives(&self, side: Side) -> AssetId {
+    fn receives(&mut self, side: Side) -> &mut Balance {
         self.pays(side.opposite())
     }
 }
 
-impl Risk for Spot<'_> {
+impl Purse for SpotPurse<'_> {
+    type Report = event::Balances;
+
     #[inline(always)]
     fn reservation(side: Side, price: Price, quantity: Quantity) -> Amount {
         match side {
@@ -53,12 +65,13 @@ impl Risk for Spot<'_> {
 
     #[inline(always)]
     fn check(&self, order: &Incoming, worth: Amount, returned: Amount) -> Result<(), Reject> {
-        let needed = match (order.side, order.order_type) {
-            (Side::Buy, OrderType::Limit) => worth,
-            (Side::Buy, OrderType::Market) => order.quote_quantity,
-            (Side::Sell, _) => amount_of(order.quantity),
+        let (needed, available) = match order.side {
+            Side::Buy if order.order_type == OrderType::Market => {
+                (order.quote_quantity, self.quote.available)
+            }
+            Side::Buy => (worth, self.quote.available),
+            Side::Sell => (amount_of(order.quantity), self.base.available),
         };
-        let available = self.balances.get(order.account, self.pays(order.side)).available;
         // No sum of an account's can leave the range, as that of the whole asset does not.
         if available.wrapping_add(returned) < needed {
             return Err(Reject::InsufficientBalance);
@@ -67,40 +80,37 @@ impl Risk for Spot<'_> {
     }
 
     #[inline(always)]
-    fn reserve(&mut self, account: AccountId, side: Side, amount: Amount) {
-        let asset = self.pays(side);
-        self.balances.get_mut(account, asset).freeze(amount);
+    fn reserve(&mut self, side: Side, amount: Amount) {
+        self.pays(side).freeze(amount);
     }
 
     #[inline(always)]
-    fn release(&mut self, account: AccountId, side: Side, amount: Amount) {
-        let asset = self.pays(side);
-        self.balances.get_mut(account, asset).unfreeze(amount);
+    fn release(&mut self, side: Side, amount: Amount) {
+        self.pays(side).unfreeze(amount);
     }
 
     #[inline(always)]
-    fn report<S: Sink>(&self, account: AccountId, side: Side, emitter: &mut Emitter<'_, S>) {
-        let Rules { base, quote, .. } = *self.rules;
-        let [of_base, of_quote] = self.balances.both(account, base, quote);
-        emitter.emit(event::Balances {
-            account,
-            base,
-            quote,
+    fn report(&self, side: Side) -> event::Balances {
+        event::Balances {
+            account: self.account,
+            base: self.base_asset,
+            quote: self.quote_asset,
             changed: match side {
                 Side::Buy => 2,
                 Side::Sell => 1,
             },
-            base_available: of_base.available.into(),
-            base_frozen: of_base.frozen.into(),
-            quote_available: of_quote.available.into(),
-            quote_frozen: of_quote.frozen.into(),
-        });
+            base_available: self.base.available.into(),
+            base_frozen: self.base.frozen.into(),
+            quote_available: self.quote.available.into(),
+            quote_frozen: self.quote.frozen.into(),
+        }
     }
 }
 
 /// An order trading on a spot market.
 pub(crate) struct SpotMatch<'a, 'e, S: Sink> {
-    pub(crate) spot: Spot<'a>,
+    pub(crate) rules: &'a Rules,
+    pub(crate) balances: &'a mut Balances,
     pub(crate) seats: &'a mut Seats,
     pub(crate) notes: &'a mut Notes,
     pub(crate) emitter: &'a mut Emitter<'e, S>,
@@ -131,19 +141,25 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
     #[inline(always)]
     pub(crate) fn note(&mut self, account: AccountId) {
         let seat = self.seats.get_mut(account);
-        self.notes.note(account, self.spot.rules, self.spot.balances, seat);
+        self.notes.note(account, self.rules, self.balances, seat);
+    }
+
+    /// What an account has in this market.
+    #[inline(always)]
+    pub(crate) fn purse(&mut self, account: AccountId) -> SpotPurse<'_> {
+        SpotPurse::new(self.rules, self.balances, account)
     }
 
     /// Closes the account of the arriving order's fills.
     #[inline]
     pub(crate) fn close(&mut self, taker: &Taker) {
-        let receives = self.spot.receives(taker.side);
-        self.spot.balances.get_mut(taker.account, receives).receive(self.received - self.taker_fees);
-        if self.taker_fees != 0 || self.maker_fees != 0 {
+        let (received, taker_fees, maker_fees) = (self.received, self.taker_fees, self.maker_fees);
+        self.purse(taker.account).receives(taker.side).receive(received - taker_fees);
+        if taker_fees != 0 || maker_fees != 0 {
             self.note(FEE_ACCOUNT);
-            let pays = self.spot.pays(taker.side);
-            self.spot.balances.get_mut(FEE_ACCOUNT, receives).receive(self.taker_fees);
-            self.spot.balances.get_mut(FEE_ACCOUNT, pays).receive(self.maker_fees);
+            let mut fees = self.purse(FEE_ACCOUNT);
+            fees.receives(taker.side).receive(taker_fees);
+            fees.pays(taker.side).receive(maker_fees);
         }
     }
 }
@@ -169,32 +185,28 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
 
     #[inline(always)]
     fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill) {
-        let Rules { base: base_asset, quote: quote_asset, taker_fee: taker_rate, .. } = *self.spot.rules;
         let base = amount_of(fill.quantity);
         let quote = notional(fill.price, fill.quantity);
-        let maker_rate = maker.traits.maker_fee();
+        let (maker_rate, taker_rate) = (maker.traits.maker_fee(), self.rules.taker_fee);
         self.note(maker.account);
-        let balances = &mut *self.spot.balances;
+        // What the buyer and the seller receive, and the fees they pay of it.
+        let (buyer_rate, seller_rate) = match taker.side {
+            Side::Buy => (taker_rate, maker_rate),
+            Side::Sell => (maker_rate, taker_rate),
+        };
+        let (base_fee, quote_fee) = (base_fee(fill.quantity, buyer_rate), fee(quote, seller_rate));
+        let (pays, receives, maker_fee, taker_fee) = match taker.side {
+            Side::Buy => (quote, base, quote_fee, base_fee),
+            Side::Sell => (base, quote, base_fee, quote_fee),
+        };
         // The arriving order pays before anyone receives: an account that trades with itself would otherwise own more
         // for a moment than there is of an asset, which may leave the range of an amount.
-        let (maker_fee, taker_fee, received) = match taker.side {
-            Side::Buy => {
-                let fees = (fee(quote, maker_rate), base_fee(fill.quantity, taker_rate));
-                balances.get_mut(taker.account, quote_asset).pay(quote);
-                balances.get_mut(maker.account, base_asset).pay_frozen(base);
-                balances.get_mut(maker.account, quote_asset).receive(quote - fees.0);
-                (fees.0, fees.1, base)
-            }
-            Side::Sell => {
-                let fees = (base_fee(fill.quantity, maker_rate), fee(quote, taker_rate));
-                balances.get_mut(taker.account, base_asset).pay(base);
-                balances.get_mut(maker.account, quote_asset).pay_frozen(quote);
-                balances.get_mut(maker.account, base_asset).receive(base - fees.0);
-                (fees.0, fees.1, quote)
-            }
-        };
+        self.purse(taker.account).pays(taker.side).pay(pays);
+        let mut purse = self.purse(maker.account);
+        purse.receives(taker.side).pay_frozen(receives);
+        purse.pays(taker.side).receive(pays - maker_fee);
         // Sums of parts of what the taker and the makers paid: bounded by what was credited.
-        self.received += received;
+        self.received += receives;
         self.maker_fees += maker_fee;
         self.taker_fees += taker_fee;
         if let Some(budget) = &mut self.budget {
@@ -212,7 +224,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
             taker_fee: taker_fee.into(),
             maker_account: maker.account,
             taker_account: taker.account,
-            market: self.spot.rules.id,
+            market: self.rules.id,
             taker_side: taker.side as u8,
             maker_filled: u8::from(fill.is_maker_filled),
             reserved: 0,
@@ -223,7 +235,8 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
     fn expire(&mut self, maker: &Order) {
         self.note(maker.account);
         let side = maker.traits.side();
-        self.spot.release(maker.account, side, Spot::reservation(side, maker.price, maker.remaining));
+        let returned = SpotPurse::reservation(side, maker.price, maker.remaining);
+        self.purse(maker.account).release(side, returned);
         self.notes.ended.push(maker.event(OrderStatus::Expired, 0));
     }
 
@@ -234,6 +247,6 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
 
     #[inline(always)]
     fn mutated(&mut self, mutation: Mutation) {
-        self.notes.mutated(self.spot.rules.id, mutation);
+        self.notes.mutated(self.rules.id, mutation);
     }
 }
