@@ -2,74 +2,74 @@
 
 use crate::ids::{AccountId, Address, AssetId, AssetName, FEE_ACCOUNT};
 use crate::money::Amount;
+use zerocopy::FromZeros;
 
-/// Values by account, in chunks that are made where they are written. What was never written is the default.
+/// Values by account, all zero until they are written. Memory is taken where they are: address space for the first
+/// accounts lies in one piece that the system fills page by page, later ones are in chunks.
 pub(crate) struct Sparse<T, const CHUNK: usize> {
-    chunks: Vec<Option<Box<[T; CHUNK]>>>,
-    default: T,
+    base: Box<[T]>,
+    more: Vec<Option<Box<[T; CHUNK]>>>,
+    zero: T,
 }
 
-impl<T: Default, const CHUNK: usize> Default for Sparse<T, CHUNK> {
-    fn default() -> Self {
-        Sparse { chunks: Vec::new(), default: T::default() }
-    }
-}
-
-impl<T: Copy + Default, const CHUNK: usize> Sparse<T, CHUNK> {
-    #[inline(always)]
-    pub(crate) fn get_ref(&self, account: AccountId) -> &T {
-        match self.hint(account) {
-            Some(value) => value,
-            None => &self.default,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn hint(&self, account: AccountId) -> Option<&T> {
+impl<T: Copy + FromZeros, const CHUNK: usize> Sparse<T, CHUNK> {
+    /// Address space for `accounts` in one piece.
+    pub(crate) fn new(accounts: usize) -> Self {
         const { assert!(CHUNK.is_power_of_two()) };
-        match self.chunks.get(account as usize / CHUNK) {
-            Some(Some(chunk)) => Some(&chunk[account as usize % CHUNK]),
-            _ => None,
+        let base = <[T]>::new_box_zeroed_with_elems(accounts).unwrap_or_else(|_| Box::new([]));
+        Sparse { base, more: Vec::new(), zero: T::new_zeroed() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, account: AccountId) -> &T {
+        match self.base.get(account as usize) {
+            Some(value) => value,
+            None => self.get_far(account).unwrap_or(&self.zero),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_far(&self, account: AccountId) -> Option<&T> {
+        let place = account as usize - self.base.len();
+        self.more.get(place / CHUNK)?.as_ref().map(|chunk| &chunk[place % CHUNK])
     }
 
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut T {
-        let place = account as usize / CHUNK;
-        if !matches!(self.chunks.get(place), Some(Some(_))) {
-            return self.make(place, account);
+        if account as usize >= self.base.len() {
+            return self.get_mut_far(account);
         }
-        match &mut self.chunks[place] {
-            Some(chunk) => &mut chunk[account as usize % CHUNK],
-            None => unreachable!("asked above"),
-        }
+        &mut self.base[account as usize]
     }
 
+    #[cold]
     #[inline(never)]
-    fn make(&mut self, place: usize, account: AccountId) -> &mut T {
-        if self.chunks.len() <= place {
-            self.chunks.resize_with(place + 1, || None);
+    fn get_mut_far(&mut self, account: AccountId) -> &mut T {
+        let place = account as usize - self.base.len();
+        if self.more.len() <= place / CHUNK {
+            self.more.resize_with(place / CHUNK + 1, || None);
         }
-        let chunk: Box<[T; CHUNK]> = match vec![T::default(); CHUNK].into_boxed_slice().try_into() {
-            Ok(chunk) => chunk,
-            Err(_) => unreachable!("the vector has CHUNK elements"),
-        };
-        &mut self.chunks[place].insert(chunk)[account as usize % CHUNK]
+        let chunk = self.more[place / CHUNK].get_or_insert_with(|| Box::new([T::new_zeroed(); CHUNK]));
+        &mut chunk[place % CHUNK]
     }
 
-    /// All values of the chunks that exist, by account.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (AccountId, &T)> + '_ {
-        self.chunks.iter().enumerate().filter_map(|(place, chunk)| Some((place, chunk.as_ref()?))).flat_map(
-            |(place, chunk)| {
-                let first = place * CHUNK;
-                chunk.iter().enumerate().map(move |(offset, value)| ((first + offset) as AccountId, value))
-            },
-        )
+    /// All values that memory may have been taken for, by account, below `accounts`.
+    pub(crate) fn iter(&self, accounts: u32) -> impl Iterator<Item = (AccountId, &T)> + '_ {
+        let base = self.base.iter().enumerate();
+        let more = self.more.iter().enumerate().filter_map(|(place, chunk)| Some((place, chunk.as_ref()?)));
+        let first = self.base.len();
+        let more = more.flat_map(move |(place, chunk)| {
+            chunk.iter().enumerate().map(move |(offset, value)| (first + place * CHUNK + offset, value))
+        });
+        base.chain(more)
+            .take_while(move |&(account, _)| account < accounts as usize)
+            .map(|(account, value)| (account as AccountId, value))
     }
 }
 
 /// What an account holds of an asset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 #[repr(C)]
 pub(crate) struct Balance {
     /// Free.
@@ -123,37 +123,42 @@ impl Balance {
 }
 
 /// Two neighbouring assets of one account: one cache line, so that the first market's base and quote share it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, FromZeros)]
 #[repr(C, align(64))]
 struct Pair([Balance; 2]);
 
 const _: () = assert!(size_of::<Pair>() == 64);
 
 /// What every account holds.
-#[derive(Default)]
 pub(crate) struct Balances {
     /// By asset / 2.
     pairs: Vec<Sparse<Pair, 1024>>,
+    accounts: usize,
 }
 
 impl Balances {
+    /// No assets; address space for `accounts` of each.
+    pub(crate) fn new(accounts: usize) -> Balances {
+        Balances { pairs: Vec::new(), accounts }
+    }
+
     /// Makes room for assets below `count`.
     pub(crate) fn ensure(&mut self, count: usize) {
         while self.pairs.len() * 2 < count {
-            self.pairs.push(Sparse::default());
+            self.pairs.push(Sparse::new(self.accounts));
         }
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, account: AccountId, asset: AssetId) -> Balance {
-        self.pairs[asset as usize / 2].get_ref(account).0[asset as usize % 2]
+        self.pairs[asset as usize / 2].get(account).0[asset as usize % 2]
     }
 
     /// Both balances of a market's two assets.
     #[inline(always)]
     pub(crate) fn both(&self, account: AccountId, base: AssetId, quote: AssetId) -> [Balance; 2] {
         if base ^ quote == 1 {
-            let pair = self.pairs[base as usize / 2].get_ref(account).0;
+            let pair = self.pairs[base as usize / 2].get(account).0;
             [pair[base as usize % 2], pair[quote as usize % 2]]
         } else {
             [self.get(account, base), self.get(account, quote)]
@@ -186,14 +191,20 @@ impl Balances {
         &mut self.pairs[asset as usize / 2].get_mut(account).0[asset as usize % 2]
     }
 
-    pub(crate) fn hint(&self, account: AccountId, asset: AssetId) -> Option<&Balance> {
-        self.pairs.get(asset as usize / 2)?.hint(account).map(|pair| &pair.0[asset as usize % 2])
+    /// Where a balance is, for a prefetch hint.
+    #[inline(always)]
+    pub(crate) fn place(&self, account: AccountId, asset: AssetId) -> &Balance {
+        &self.pairs[asset as usize / 2].get(account).0[asset as usize % 2]
     }
 
-    /// Balances that are not zero, by account, of one asset.
-    pub(crate) fn iter(&self, asset: AssetId) -> impl Iterator<Item = (AccountId, Balance)> + '_ {
+    /// Balances that are not zero, by account below `accounts`, of one asset.
+    pub(crate) fn iter(
+        &self,
+        asset: AssetId,
+        accounts: u32,
+    ) -> impl Iterator<Item = (AccountId, Balance)> + '_ {
         self.pairs[asset as usize / 2]
-            .iter()
+            .iter(accounts)
             .map(move |(account, pair)| (account, pair.0[asset as usize % 2]))
             .filter(|(_, balance)| *balance != Balance::default())
     }

@@ -60,6 +60,7 @@ pub struct Divergence {
 
 /// See the module.
 pub struct Engine {
+    config: EngineConfig,
     pub(crate) sequence: Sequence,
     pub(crate) time: EngineTime,
     /// Id of the next order.
@@ -119,6 +120,7 @@ impl Engine {
     /// Genesis: the fee account, no assets, no markets.
     pub fn new(config: &EngineConfig) -> Engine {
         Engine {
+            config: *config,
             sequence: 0,
             time: EngineTime::default(),
             next_order: 1,
@@ -126,7 +128,7 @@ impl Engine {
             idempotency: Idempotency::new(config.idempotency_keys),
             assets: Vec::new(),
             accounts: Accounts::new(config.accounts),
-            balances: Balances::default(),
+            balances: Balances::new(config.accounts),
             markets: Vec::new(),
             orders: Orders::new(config.orders),
             checkpoint: None,

@@ -9,6 +9,9 @@ use crate::command::{MarketKind, MarketStatus, Side};
 use crate::event;
 use crate::ids::{AccountId, AssetId, MarketId, Symbol, TradeId};
 use crate::money::{Amount, FeeRate, Price};
+use crate::order::Order;
+use std::hint::select_unpredictable;
+use zerocopy::FromZeros;
 
 /// What an administrator sets. Tick and lot judge what enters; they are never the unit of storage.
 #[derive(Clone, Copy)]
@@ -41,11 +44,12 @@ pub(crate) struct Market {
 
 impl Market {
     /// A market in which nothing has happened yet.
-    pub(crate) fn new(rules: Rules) -> Market {
+    /// `accounts` is for how many memory may be taken at once.
+    pub(crate) fn new(rules: Rules, accounts: usize) -> Market {
         Market {
             rules,
             book: Book::new(rules.tick.value()),
-            seats: Seats::default(),
+            seats: Seats::new(accounts),
             trades: 0,
             last_price: 0,
         }
@@ -73,7 +77,7 @@ impl Market {
 }
 
 /// Where an account stands in a market: its open orders.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, FromZeros)]
 #[repr(C, align(32))]
 pub(crate) struct Seat {
     /// Open orders, by [`Side`].
@@ -84,7 +88,10 @@ pub(crate) struct Seat {
     pub(crate) youngest: u32,
     /// Where the running command noted the account's balances, if that note is this account's and market's.
     pub(crate) note: u32,
+    unused: [u32; 3],
 }
+
+const _: () = assert!(size_of::<Seat>() == 32);
 
 impl Seat {
     /// Open orders of both sides.
@@ -107,35 +114,39 @@ impl Seat {
         let open = &mut self.open[side as usize & 1];
         *open = open.wrapping_add(1);
         self.youngest = slot;
-        self.oldest = if older == NONE { slot } else { self.oldest };
+        self.oldest = select_unpredictable(older == NONE, slot, self.oldest);
         orders.pool.get_mut(older).younger = slot;
     }
 
     /// Takes an order out of the list.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
-        let order = orders.pool.get(slot);
-        let (older, younger) = (order.older, order.younger);
-        let open = &mut self.open[order.traits.side() as usize & 1];
+        let slab = orders.pool.slab();
+        let Order { older, younger, traits, .. } = slab[slot as usize];
+        let open = &mut self.open[traits.side() as usize & 1];
         debug_assert!(*open > 0);
         *open = open.wrapping_sub(1);
-        self.youngest = if younger == NONE { older } else { self.youngest };
-        self.oldest = if older == NONE { younger } else { self.oldest };
-        orders.pool.get_mut(older).younger = younger;
-        orders.pool.get_mut(younger).older = older;
+        self.youngest = select_unpredictable(younger == NONE, older, self.youngest);
+        self.oldest = select_unpredictable(older == NONE, younger, self.oldest);
+        slab[older as usize].younger = younger;
+        slab[younger as usize].older = older;
     }
 }
 
 /// Seats of a market by account. Memory is taken where accounts trade.
-#[derive(Default)]
 pub(crate) struct Seats {
     seats: Sparse<Seat, 1024>,
 }
 
 impl Seats {
+    /// No seat taken; address space for `accounts`.
+    pub(crate) fn new(accounts: usize) -> Seats {
+        Seats { seats: Sparse::new(accounts) }
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, account: AccountId) -> Seat {
-        *self.seats.get_ref(account)
+        *self.seats.get(account)
     }
 
     #[inline(always)]
@@ -143,8 +154,10 @@ impl Seats {
         self.seats.get_mut(account)
     }
 
-    pub(crate) fn hint(&self, account: AccountId) -> Option<&Seat> {
-        self.seats.hint(account)
+    /// Where a seat is, for a prefetch hint.
+    #[inline(always)]
+    pub(crate) fn place(&self, account: AccountId) -> &Seat {
+        self.seats.get(account)
     }
 
     /// Enters an order as its account's youngest; its record need not say so yet.
@@ -164,9 +177,9 @@ impl Seats {
     }
 
     /// Checks every list; the count of orders on them.
-    pub(crate) fn check(&self, orders: &Orders, market: MarketId) -> Result<usize, String> {
+    pub(crate) fn check(&self, orders: &Orders, market: MarketId, accounts: u32) -> Result<usize, String> {
         let mut count = 0;
-        for (account, seat) in self.seats.iter() {
+        for (account, seat) in self.seats.iter(accounts) {
             let (mut open, mut older, mut slot, mut last) = ([0u32; 2], NONE, seat.oldest, 0);
             while slot != NONE {
                 let order = orders.pool.get(slot);

@@ -9,6 +9,7 @@ use crate::command::Side;
 use crate::ids::{AccountId, OrderId};
 use crate::money::{Price, Quantity};
 use crate::order::Order;
+use std::hint::select_unpredictable;
 
 /// What a meeting of the arriving order with a resting one comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,11 +130,10 @@ pub(crate) fn sweep<S: Settlement>(
             orders.pool.get_mut(slot).previous = NONE;
             let level = orders.levels.get_mut(handle);
             level.head = slot;
+            level.tail = select_unpredictable(slot == NONE, NONE, level.tail);
             level.total = total;
             settlement.mutated(Mutation { side: which, price: level.price, total, update });
-            if slot == NONE {
-                side.leave(&mut orders.levels, handle);
-            }
+            side.leave(&mut orders.levels, handle, slot == NONE);
         }
     }
     book.update = update;

@@ -200,9 +200,9 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
         let (found, is_new) = engine.accounts.find_or_make(reader.array()?);
         ensure(found == account && is_new == (account != 0), "an address occurs twice")?;
     }
-    engine.balances = read_balances(reader, &engine)?;
+    engine.balances = read_balances(config, reader, &engine)?;
     for id in 0..reader.count(110)? {
-        let market = read_rules(reader, id as MarketId, assets)?;
+        let market = read_rules(config, reader, id as MarketId, assets)?;
         engine.markets.push(market);
         read_book(reader, &mut engine)?;
     }
@@ -210,8 +210,12 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     Ok(engine)
 }
 
-fn read_balances(reader: &mut Reader<'_>, engine: &Engine) -> Result<Balances, SnapshotError> {
-    let mut balances = Balances::default();
+fn read_balances(
+    config: &EngineConfig,
+    reader: &mut Reader<'_>,
+    engine: &Engine,
+) -> Result<Balances, SnapshotError> {
+    let mut balances = Balances::new(config.accounts);
     balances.ensure(engine.assets.len());
     for asset in 0..engine.assets.len() as u16 {
         let mut sum = 0i128;
@@ -230,7 +234,12 @@ fn read_balances(reader: &mut Reader<'_>, engine: &Engine) -> Result<Balances, S
     Ok(balances)
 }
 
-fn read_rules(reader: &mut Reader<'_>, id: MarketId, assets: usize) -> Result<Market, SnapshotError> {
+fn read_rules(
+    config: &EngineConfig,
+    reader: &mut Reader<'_>,
+    id: MarketId,
+    assets: usize,
+) -> Result<Market, SnapshotError> {
     let symbol = reader.array()?;
     let (base, quote) = (reader.u16()?, reader.u16()?);
     ensure(
@@ -245,7 +254,7 @@ fn read_rules(reader: &mut Reader<'_>, id: MarketId, assets: usize) -> Result<Ma
     let (maker_fee, taker_fee) = (reader.u32()?, reader.u32()?);
     ensure(maker_fee <= FEE_RATE_ONE && taker_fee <= FEE_RATE_ONE, "a fee rate out of range")?;
     let max_open_orders = reader.u32()?;
-    let mut market = Market::new(Rules {
+    let rules = Rules {
         id,
         base,
         quote,
@@ -258,7 +267,8 @@ fn read_rules(reader: &mut Reader<'_>, id: MarketId, assets: usize) -> Result<Ma
         taker_fee,
         max_open_orders,
         symbol,
-    });
+    };
+    let mut market = Market::new(rules, config.accounts);
     market.trades = reader.u64()?;
     market.last_price = reader.i64()?;
     market.book.update = reader.u64()?;

@@ -85,8 +85,9 @@ impl Engine {
             out.put(self.accounts.address(account));
         }
         for asset in 0..self.assets.len() as u16 {
-            count(out, self.balances.iter(asset).count());
-            for (account, balance) in self.balances.iter(asset) {
+            let accounts = self.accounts.count();
+            count(out, self.balances.iter(asset, accounts).count());
+            for (account, balance) in self.balances.iter(asset, accounts) {
                 out.put(&account.to_le_bytes());
                 out.put(&balance.available.to_le_bytes());
                 out.put(&balance.frozen.to_le_bytes());

@@ -41,6 +41,7 @@ impl Index {
         self.find_old(id)
     }
 
+    #[cold]
     #[inline(never)]
     fn find_old(&self, id: OrderId) -> u32 {
         if id == OrderId::MAX { NONE } else { self.old.find(id).unwrap_or(NONE) }
@@ -58,8 +59,14 @@ impl Index {
         let cell = &mut self.window[(id & self.mask) as usize];
         let before = std::mem::replace(cell, slot);
         if before != NONE {
-            *self.old.entry(pool.get(before).id) = before;
+            self.age(pool.get(before).id, before);
         }
+    }
+
+    /// Keeps an order whose cell was taken.
+    #[inline(never)]
+    fn age(&mut self, id: OrderId, slot: u32) {
+        *self.old.entry(id) = slot;
     }
 
     /// Takes an order out that is in.
@@ -85,7 +92,7 @@ mod tests {
 
     #[test]
     fn finds_young_and_old_orders_and_forgets_ended_ones() {
-        let mut pool: Pool<Order, 16> = Pool::new(0);
+        let mut pool: Pool<Order, 16> = Pool::new(0, 0);
         let mut index = Index::new(0);
         let mut slots = std::collections::BTreeMap::new();
         for id in 1..60_000u64 {

@@ -1,15 +1,15 @@
 //! Price levels of all books: the queue of one price, and leaves of 64 neighbouring ones.
 
-use super::pool::{NONE, Space};
+use super::pool::{NONE, reserved};
 use crate::money::Price;
 
 /// Levels per leaf.
 pub(crate) const FAN: u64 = 64;
-/// Leaves allocated together beyond those taken at start.
-const LEAVES_PER_CHUNK: usize = 16;
-const LEVELS_PER_CHUNK: usize = LEAVES_PER_CHUNK * FAN as usize;
+/// Leaves added at a time beyond those taken at start.
+const CHUNK: usize = 16;
 
-/// One price: a queue of orders, oldest first, and the sum of what is open. Half a cache line.
+/// One price: a queue of orders, oldest first, and the sum of what is open. Half a cache line. A level without orders
+/// has neither head nor tail, total 0, and a price that means nothing.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Level {
@@ -25,8 +25,10 @@ pub(crate) struct Level {
 const _: () = assert!(size_of::<Level>() == 32);
 
 impl Level {
-    pub(crate) const fn empty(price: Price) -> Level {
-        Level { total: 0, price, head: NONE, tail: NONE }
+    /// Whether no order is at this price.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == NONE
     }
 }
 
@@ -47,8 +49,8 @@ impl Default for Leaf {
 /// See the module. A level is named by a handle, leaf x 64 + place, valid while the level is not empty. Leaf 0 is never
 /// handed out.
 pub(crate) struct Levels {
-    levels: Space<Level, LEVELS_PER_CHUNK>,
-    leaves: Space<Leaf, LEAVES_PER_CHUNK>,
+    levels: Vec<Level>,
+    leaves: Vec<Leaf>,
     free: Vec<u32>,
 }
 
@@ -56,10 +58,11 @@ impl Levels {
     /// Memory for the levels of about `capacity` resting orders.
     pub(crate) fn new(capacity: usize) -> Levels {
         let leaves = 64 + capacity / 256;
+        let reserve = 4 * leaves + 4096;
         let mut levels = Levels {
-            levels: Space::new(leaves * FAN as usize),
-            leaves: Space::new(leaves),
-            free: Vec::with_capacity(leaves),
+            levels: reserved(leaves * FAN as usize, reserve * FAN as usize),
+            leaves: reserved(leaves, reserve),
+            free: Vec::with_capacity(reserve),
         };
         levels.free.extend((1..leaves as u32).rev());
         levels
@@ -67,22 +70,22 @@ impl Levels {
 
     #[inline(always)]
     pub(crate) fn get(&self, handle: u32) -> &Level {
-        self.levels.get(handle)
+        &self.levels[handle as usize]
     }
 
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Level {
-        self.levels.get_mut(handle)
+        &mut self.levels[handle as usize]
     }
 
     #[inline(always)]
     pub(crate) fn leaf(&self, place: u32) -> &Leaf {
-        self.leaves.get(place)
+        &self.leaves[place as usize]
     }
 
     #[inline(always)]
     pub(crate) fn leaf_mut(&mut self, place: u32) -> &mut Leaf {
-        self.leaves.get_mut(place)
+        &mut self.leaves[place as usize]
     }
 
     /// A leaf for the keys from `number` x 64.
@@ -91,16 +94,17 @@ impl Levels {
             Some(place) => place,
             None => self.grow(),
         };
-        *self.leaves.get_mut(place) = Leaf { bits: 0, number };
+        *self.leaf_mut(place) = Leaf { bits: 0, number };
         place
     }
 
     #[cold]
     fn grow(&mut self) -> u32 {
         let first = self.leaves.len();
-        assert!(first + LEAVES_PER_CHUNK <= 1 << 26, "handles of levels have 32 bits");
-        self.levels.grow();
-        self.leaves.grow();
+        let leaves = first + CHUNK;
+        assert!(leaves <= 1 << 26, "handles of levels have 32 bits");
+        self.levels.resize(leaves * FAN as usize, Level::default());
+        self.leaves.resize(leaves, Leaf::default());
         // Room to give every leaf back, so that giving back never allocates.
         self.free.reserve(self.leaves.len());
         self.free.extend((first as u32 + 1..self.leaves.len() as u32).rev());
@@ -109,7 +113,7 @@ impl Levels {
 
     /// Gives a leaf without levels back.
     pub(crate) fn give(&mut self, place: u32) {
-        *self.leaves.get_mut(place) = Leaf::default();
+        *self.leaf_mut(place) = Leaf::default();
         self.free.push(place);
     }
 

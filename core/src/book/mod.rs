@@ -16,6 +16,7 @@ use index::Index;
 use level::Levels;
 use pool::{NONE, Pool};
 use side::Side;
+use std::hint::select_unpredictable;
 
 /// Both sides, in order of their codes.
 const SIDES: [WhichSide; 2] = [WhichSide::Buy, WhichSide::Sell];
@@ -33,7 +34,11 @@ pub(crate) struct Orders {
 impl Orders {
     /// Memory for `capacity` resting orders.
     pub(crate) fn new(capacity: usize) -> Orders {
-        Orders { pool: Pool::new(capacity), index: Index::new(capacity), levels: Levels::new(capacity) }
+        Orders {
+            pool: Pool::new(capacity, (capacity * 4).max(1 << 20)),
+            index: Index::new(capacity),
+            levels: Levels::new(capacity),
+        }
     }
 
     /// The slot of a resting order, or `NONE`.
@@ -112,9 +117,9 @@ impl Book {
         let slot = pool.take();
         let handle = self.side_mut(side).enter(levels, key, price);
         let level = levels.get_mut(handle);
-        let tail = level.tail;
+        let (head, tail) = (level.head, level.tail);
         level.tail = slot;
-        level.head = if tail == NONE { slot } else { level.head };
+        level.head = select_unpredictable(tail == NONE, slot, head);
         let total = level.total.wrapping_add(i128::from(order.remaining));
         level.total = total;
         order.next = NONE;
@@ -139,9 +144,9 @@ impl Book {
         let remaining = order.remaining;
         let handle = self.side_mut(which).enter(levels, key, price);
         let level = levels.get_mut(handle);
-        let tail = level.tail;
+        let (head, tail) = (level.head, level.tail);
         level.tail = slot;
-        level.head = if tail == NONE { slot } else { level.head };
+        level.head = select_unpredictable(tail == NONE, slot, head);
         // Fewer than 2^32 quantities of 63 bits.
         let total = level.total.wrapping_add(i128::from(remaining));
         level.total = total;
@@ -158,20 +163,18 @@ impl Book {
         let update = self.update.wrapping_add(1);
         self.update = update;
         let Orders { pool, levels, .. } = orders;
-        let Order { next, previous, level: handle, remaining, price, traits, .. } = *pool.get(slot);
+        let slab = pool.slab();
+        let Order { next, previous, level: handle, remaining, price, traits, .. } = slab[slot as usize];
         let which = traits.side();
         let level = levels.get_mut(handle);
         let total = level.total.wrapping_sub(i128::from(remaining));
         level.total = total;
-        level.head = if previous == NONE { next } else { level.head };
-        level.tail = if next == NONE { previous } else { level.tail };
-        let is_empty = level.head == NONE;
-        pool.get_mut(previous).next = next;
-        pool.get_mut(next).previous = previous;
-        if is_empty {
-            debug_assert!(total == 0);
-            self.side_mut(which).leave(levels, handle);
-        }
+        let (head, tail) = (level.head, level.tail);
+        level.head = select_unpredictable(previous == NONE, next, head);
+        level.tail = select_unpredictable(next == NONE, previous, tail);
+        slab[previous as usize].next = next;
+        slab[next as usize].previous = previous;
+        self.side_mut(which).leave(levels, handle, previous | next == NONE);
         Mutation { side: which, price, total, update }
     }
 

@@ -1,7 +1,8 @@
-//! A slab: records never move, a slot is a `u32`, freed slots are reused last in, first out.
+//! A slab: a slot is a `u32`, freed slots are reused last in, first out.
 //!
-//! The records that memory was taken for at start lie in one piece, so that reaching one costs a comparison; what comes
-//! past them grows by chunks, and only what lies there pays for finding its chunk.
+//! All records lie in one piece, so reaching one costs a comparison and an addition. Address space is reserved for many
+//! times more records than memory is taken for at start; the slab grows into it by chunks, moving nothing. Only past the
+//! reservation, or where it was refused, does growing move records.
 //!
 //! Slot 0 is never handed out. It stands for "none" in links, and it exists, so that code may store to the
 //! neighbour of an end without asking whether there is one.
@@ -9,59 +10,13 @@
 /// No slot.
 pub(crate) const NONE: u32 = 0;
 
-/// Values by a dense index: one piece made at start, then chunks.
-pub(crate) struct Space<T, const CHUNK: usize> {
-    base: Box<[T]>,
-    more: Vec<Box<[T; CHUNK]>>,
-}
-
-impl<T: Copy + Default, const CHUNK: usize> Space<T, CHUNK> {
-    /// `capacity` default values.
-    pub(crate) fn new(capacity: usize) -> Self {
-        const { assert!(CHUNK.is_power_of_two()) };
-        Space { base: vec![T::default(); capacity].into_boxed_slice(), more: Vec::new() }
-    }
-
-    /// Count of values.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.base.len() + self.more.len() * CHUNK
-    }
-
-    /// Adds a chunk of default values.
-    #[cold]
-    pub(crate) fn grow(&mut self) {
-        let chunk: Box<[T; CHUNK]> = match vec![T::default(); CHUNK].into_boxed_slice().try_into() {
-            Ok(chunk) => chunk,
-            Err(_) => unreachable!("the vector has CHUNK elements"),
-        };
-        self.more.push(chunk);
-    }
-
-    #[inline(always)]
-    pub(crate) fn get(&self, index: u32) -> &T {
-        match self.base.get(index as usize) {
-            Some(value) => value,
-            None => self.far(index),
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, index: u32) -> &mut T {
-        if (index as usize) < self.base.len() { &mut self.base[index as usize] } else { self.far_mut(index) }
-    }
-
-    #[inline(never)]
-    fn far(&self, index: u32) -> &T {
-        let index = index as usize - self.base.len();
-        &self.more[index / CHUNK][index % CHUNK]
-    }
-
-    #[inline(never)]
-    fn far_mut(&mut self, index: u32) -> &mut T {
-        let index = index as usize - self.base.len();
-        &mut self.more[index / CHUNK][index % CHUNK]
-    }
+/// A vector of `len` default values with address space for `reserve`.
+pub(crate) fn reserved<T: Clone + Default>(len: usize, reserve: usize) -> Vec<T> {
+    let mut values = Vec::new();
+    // Refused, it grows by moving: slower, and no less right.
+    let _ = values.try_reserve_exact(reserve.max(len));
+    values.resize(len, T::default());
+    values
 }
 
 /// A record that can be chained into the free list while it is free.
@@ -70,9 +25,9 @@ pub(crate) trait Chained: Copy + Default {
     fn chain(&mut self) -> &mut u32;
 }
 
-/// See the module.
+/// See the module. `CHUNK` records are added at a time.
 pub(crate) struct Pool<T, const CHUNK: usize> {
-    space: Space<T, CHUNK>,
+    slab: Vec<T>,
     /// Head of the free list.
     free: u32,
     /// First slot that was never handed out.
@@ -80,10 +35,10 @@ pub(crate) struct Pool<T, const CHUNK: usize> {
 }
 
 impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
-    /// A pool with memory for `capacity` records.
-    pub(crate) fn new(capacity: usize) -> Self {
+    /// A pool with memory for `capacity` records and address space for `reserve`.
+    pub(crate) fn new(capacity: usize, reserve: usize) -> Self {
         // One more for slot 0.
-        Pool { space: Space::new(capacity + 1), free: NONE, fresh: 1 }
+        Pool { slab: reserved(capacity + 1, reserve + 1), free: NONE, fresh: 1 }
     }
 
     /// A slot whose content is left over from its last use.
@@ -91,17 +46,18 @@ impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
     pub(crate) fn take(&mut self) -> u32 {
         let slot = self.free;
         if slot != NONE {
-            self.free = *self.get_mut(slot).chain();
+            self.free = *self.slab[slot as usize].chain();
             return slot;
         }
         self.take_fresh()
     }
 
+    #[cold]
     #[inline(never)]
     fn take_fresh(&mut self) -> u32 {
         let slot = self.fresh;
-        if slot as usize == self.space.len() {
-            self.space.grow();
+        if slot as usize == self.slab.len() {
+            self.slab.resize(slot as usize + CHUNK, T::default());
         }
         self.fresh = slot.checked_add(1).expect("a pool holds less than 2^32 records");
         slot
@@ -111,19 +67,24 @@ impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
     #[inline(always)]
     pub(crate) fn give(&mut self, slot: u32) {
         debug_assert!(slot != NONE);
-        let free = self.free;
-        *self.get_mut(slot).chain() = free;
+        *self.slab[slot as usize].chain() = self.free;
         self.free = slot;
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, slot: u32) -> &T {
-        self.space.get(slot)
+        &self.slab[slot as usize]
     }
 
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, slot: u32) -> &mut T {
-        self.space.get_mut(slot)
+        &mut self.slab[slot as usize]
+    }
+
+    /// All records, by slot.
+    #[inline(always)]
+    pub(crate) fn slab(&mut self) -> &mut [T] {
+        &mut self.slab
     }
 
     /// Records in use, counted by walking the free list. `Err` where that is broken.
@@ -153,9 +114,9 @@ mod tests {
     }
 
     #[test]
-    fn slots_come_back_last_in_first_out_and_never_move() {
+    fn slots_come_back_last_in_first_out_and_do_not_move() {
         for capacity in [0, 2, 30] {
-            let mut pool: Pool<u32, 4> = Pool::new(capacity);
+            let mut pool: Pool<u32, 4> = Pool::new(capacity, 40);
             let slots: Vec<u32> = (0..9).map(|_| pool.take()).collect();
             assert_eq!(slots, (1..=9).collect::<Vec<u32>>());
             let address = std::ptr::from_ref(pool.get(3));

@@ -13,6 +13,7 @@ use super::pool::NONE;
 use super::table::Table;
 use crate::command::Side as WhichSide;
 use crate::money::Price;
+use std::hint::select_unpredictable;
 
 /// Best key of an empty side, behind every other.
 pub(crate) const EMPTY: u64 = u64::MAX;
@@ -97,24 +98,20 @@ impl Side {
         (levels.leaf(place).number == key / FAN).then_some(handle(place, key))
     }
 
-    /// Handle of the level of a key, made empty where there is none. The caller puts an order into it at once.
+    /// Handle of the level of a key, which the caller puts an order into at once. Takes the same steps whether the level
+    /// is new or not: nothing tells beforehand.
     #[inline(always)]
     pub(crate) fn enter(&mut self, levels: &mut Levels, key: u64, price: Price) -> u32 {
         let mut place = self.find(levels, key / FAN);
         if place == 0 {
             place = self.open_leaf(levels, key / FAN);
         }
-        let leaf = levels.leaf_mut(place);
-        let bit = 1u64 << (key % FAN);
+        levels.leaf_mut(place).bits |= 1u64 << (key % FAN);
         let handle = handle(place, key);
-        if leaf.bits & bit == 0 {
-            leaf.bits |= bit;
-            *levels.get_mut(handle) = Level::empty(price);
-            if key < self.best {
-                self.best = key;
-                self.best_level = handle;
-            }
-        }
+        levels.get_mut(handle).price = price;
+        let is_best = key < self.best;
+        self.best = select_unpredictable(is_best, key, self.best);
+        self.best_level = select_unpredictable(is_best, handle, self.best_level);
         handle
     }
 
@@ -138,23 +135,29 @@ impl Side {
         place
     }
 
-    /// Takes the level out after its last order left; the best price moves on if it was the best.
+    /// Takes a level out if its last order has left it; the best price moves on if it was the best.
     #[inline(always)]
-    pub(crate) fn leave(&mut self, levels: &mut Levels, handle: u32) {
+    pub(crate) fn leave(&mut self, levels: &mut Levels, handle: u32, is_empty: bool) {
         let place = handle / FAN as u32;
         let leaf = levels.leaf_mut(place);
-        leaf.bits &= !(1u64 << (handle % FAN as u32));
-        let Leaf { bits, number } = *leaf;
-        if bits == 0 {
-            self.close_leaf(levels, place, number);
-        } else if handle == self.best_level {
-            let bit = bits.trailing_zeros();
-            self.best = number.wrapping_mul(FAN) | u64::from(bit);
-            self.best_level = (place * FAN as u32) | bit;
+        leaf.bits &= !(u64::from(is_empty) << (handle % FAN as u32));
+        // Only the best level's end and the last one's of a leaf ask for more.
+        if is_empty & ((handle == self.best_level) | (leaf.bits == 0)) {
+            self.move_on(levels, place);
         }
     }
 
     #[inline(never)]
+    fn move_on(&mut self, levels: &mut Levels, place: u32) {
+        let Leaf { bits, number } = *levels.leaf(place);
+        if bits == 0 {
+            self.close_leaf(levels, place, number);
+        } else {
+            self.best = number * FAN + u64::from(bits.trailing_zeros());
+            self.best_level = handle(place, self.best);
+        }
+    }
+
     fn close_leaf(&mut self, levels: &mut Levels, place: u32, number: u64) {
         let cell = &mut self.directory[number as usize % DIRECTORY];
         if *cell == place {
@@ -251,7 +254,7 @@ impl Side {
             if (key ^ self.mask) as i128 * i128::from(grid) != i128::from(level.price) {
                 return Err(format!("key {key} and price {} of a level differ", level.price));
             }
-            if level.head == NONE || level.tail == NONE || level.total <= 0 {
+            if level.is_empty() || level.tail == NONE || level.total <= 0 {
                 return Err(format!("level {} is empty but not taken out", level.price));
             }
             if handle / FAN as u32 != last_leaf {
@@ -321,7 +324,7 @@ mod tests {
                 let key = side.key(steps);
                 if model.contains(&key) {
                     let place = side.find(&levels, key / FAN);
-                    side.leave(&mut levels, handle(place, key));
+                    side.leave(&mut levels, handle(place, key), true);
                     model.remove(&key);
                 } else if step % 3 != 0 || model.is_empty() {
                     let price = (key ^ side.mask) as i64;
@@ -331,7 +334,7 @@ mod tests {
                 } else {
                     let first = model.pop_first().unwrap();
                     assert_eq!(first, side.best());
-                    side.leave(&mut levels, side.best_level());
+                    side.leave(&mut levels, side.best_level(), true);
                 }
                 assert_eq!(side.best(), model.first().copied().unwrap_or(EMPTY));
                 if step % 500 == 0 {
@@ -343,7 +346,7 @@ mod tests {
                 }
             }
             while side.best() != EMPTY {
-                side.leave(&mut levels, side.best_level());
+                side.leave(&mut levels, side.best_level(), true);
             }
             assert_eq!((side.nodes.len(), levels.used()), (0, 0));
             assert_eq!(side.check(&levels, 1), Ok((Vec::new(), 0)));

@@ -108,7 +108,7 @@ impl Engine {
         let base = self.find_or_make_asset(list.base, emitter);
         let quote = self.find_or_make_asset(list.quote, emitter);
         let id = self.markets.len() as MarketId;
-        let market = Market::new(Rules {
+        let rules = Rules {
             id,
             base,
             quote,
@@ -121,7 +121,8 @@ impl Engine {
             taker_fee: list.taker_fee,
             max_open_orders: list.max_open_orders,
             symbol: list.symbol,
-        });
+        };
+        let market = Market::new(rules, self.config.accounts);
         emitter.emit(market.event());
         self.markets.push(market);
         Outcome { market: Some(id), ..outcome }

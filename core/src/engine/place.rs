@@ -48,8 +48,8 @@ impl Engine {
             MarketKind::Spot => SpotPurse::new(rules, balances, order.account),
         };
         let judged = check_terms(rules, &order, 0, || reference_price(book, orders, *last_price));
-        let worth = match judged.and_then(|worth| purse.check(&order, worth, 0).map(|()| worth)) {
-            Ok(worth) => worth,
+        let needed = match judged.and_then(|worth| purse.check(&order, worth, 0)) {
+            Ok(needed) => needed,
             Err(reject) => return self.refuse_judged(command, &order, reject, emitter),
         };
         let seat = seats.get_mut(order.account);
@@ -73,11 +73,7 @@ impl Engine {
         let record = order.record(id, order.quantity, order.quantity, rules.maker_fee, seat.youngest);
         let (slot, mutation) = book.rest_new(orders, record, key);
         seat.link(orders, slot, order.side);
-        let amount = match order.side {
-            Side::Buy => worth,
-            Side::Sell => SpotPurse::reservation(Side::Sell, order.price, order.quantity),
-        };
-        purse.reserve(order.side, amount);
+        purse.reserve(order.side, needed);
         let mut event = order.event(id, OrderStatus::Open);
         event.open = order.quantity;
         let outcome = Outcome {
@@ -194,9 +190,10 @@ impl Engine {
         };
         let returned = reservation_of(&purse, &old, old.remaining);
         let judged = check_terms(rules, &order, old.filled(), || None);
-        if let Err(reject) = judged.and_then(|worth| purse.check(&order, worth, returned)) {
-            return outcome.refused(reject);
-        }
+        let needed = match judged.and_then(|worth| purse.check(&order, worth, returned)) {
+            Ok(needed) => needed,
+            Err(reject) => return outcome.refused(reject),
+        };
         let opposite = book.side(order.side.opposite());
         let limit = opposite.key(book.steps(order.price));
         if opposite.best() <= limit {
@@ -214,9 +211,8 @@ impl Engine {
         // It keeps its place among its account's orders.
         *orders.pool.get_mut(slot) = Order { younger: old.younger, ..record };
         let mutation = book.rest(orders, slot);
-        let amount = reservation_of(&purse, &record, record.remaining);
         purse.release(order.side, returned);
-        purse.reserve(order.side, amount);
+        purse.reserve(order.side, needed);
         let status = if old.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
         let mut event = record.event(status, record.remaining);
         event.is_amended = 1;
@@ -225,7 +221,7 @@ impl Engine {
             emitter.depth(rules.id, left);
         }
         emitter.depth(rules.id, mutation);
-        if amount != returned {
+        if needed != returned {
             emitter.emit(purse.report(order.side));
         }
         Outcome { order: old.id, market: Some(order.market), update: book.update, ..outcome }

@@ -165,7 +165,7 @@ impl Engine {
                 market.book.check(&self.orders).map_err(|fault| in_market(market.rules.id, fault))?;
             let listed = market
                 .seats
-                .check(&self.orders, market.rules.id)
+                .check(&self.orders, market.rules.id, self.accounts.count())
                 .map_err(|fault| in_market(market.rules.id, fault))?;
             if in_book != listed {
                 return Err(in_market(market.rules.id, format!("{in_book} in the book, {listed} on lists")));
@@ -201,7 +201,7 @@ impl Engine {
         }
         for (number, asset) in self.assets.iter().enumerate() {
             let mut sum = 0;
-            for (account, balance) in self.balances.iter(number as AssetId) {
+            for (account, balance) in self.balances.iter(number as AssetId, self.accounts.count()) {
                 let expected = reserved.remove(&(number as AssetId, account)).unwrap_or(0);
                 if balance.frozen != expected {
                     return Err(format!(
@@ -228,12 +228,8 @@ impl Engine {
 
     pub(super) fn prefetch_place(&self, place: &PlaceOrder) {
         let Some(market) = self.markets.get(place.market as usize) else { return };
-        if let Some(balance) = self.balances.hint(place.account, market.rules.base) {
-            prefetch(balance);
-        }
-        if let Some(seat) = market.seats.hint(place.account) {
-            prefetch(seat);
-        }
+        prefetch(self.balances.place(place.account, market.rules.base));
+        prefetch(market.seats.place(place.account));
         if let Some(side) = Side::from_code(place.side)
             && let Some(level) =
                 market.book.side(side).hint(&self.orders.levels, market.book.key(side, place.price))

@@ -20,9 +20,9 @@ pub(crate) trait Purse {
 
     /// What a resting order of `quantity` reserves.
     fn reservation(side: Side, price: Price, quantity: Quantity) -> Amount;
-    /// Whether it can afford the order, which is worth `worth` of quote if it is a limit order. `returned` is what an
-    /// order that it replaces gives back.
-    fn check(&self, order: &Incoming, worth: Amount, returned: Amount) -> Result<(), Reject>;
+    /// What the order needs, if that is there: a limit order, which is worth `worth` of quote, needs what it reserves if
+    /// it rests whole. `returned` is what an order that it replaces gives back.
+    fn check(&self, order: &Incoming, worth: Amount, returned: Amount) -> Result<Amount, Reject>;
     /// Reserves for a resting order what [`Purse::reservation`] says.
     fn reserve(&mut self, side: Side, amount: Amount);
     /// Gives back what was reserved.

@@ -13,11 +13,12 @@ use crate::event::{self, Sink};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, TradeId};
 use crate::market::{Rules, Seats};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
-use crate::money::{Amount, FEE_RATE_ONE, FeeRate, Price, Quantity, amount_of, fee, notional};
+use crate::money::{Amount, FEE_RATE_ONE, FeeRate, Price, Quantity, UNIT, amount_of, fee, notional};
 use crate::order::market::Budget;
 use crate::order::{Incoming, Order};
 use crate::reject::Reject;
 use crate::stp;
+use std::hint::select_unpredictable;
 
 /// What an account has of a spot market's two assets.
 pub(crate) struct SpotPurse<'a> {
@@ -39,10 +40,7 @@ impl<'a> SpotPurse<'a> {
     /// What orders of a side pay with.
     #[inline(always)]
     fn pays(&mut self, side: Side) -> &mut Balance {
-        match side {
-            Side::Buy => self.quote,
-            Side::Sell => self.base,
-        }
+        select_unpredictable(side == Side::Buy, &mut *self.quote, &mut *self.base)
     }
 
     /// What orders of a side receive.
@@ -57,26 +55,22 @@ impl Purse for SpotPurse<'_> {
 
     #[inline(always)]
     fn reservation(side: Side, price: Price, quantity: Quantity) -> Amount {
-        match side {
-            Side::Buy => notional(price, quantity),
-            Side::Sell => amount_of(quantity),
-        }
+        // The amount of base that a quantity is equals its notional at price 1.
+        const { assert!(notional(UNIT, 1) == amount_of(1)) };
+        notional(select_unpredictable(side == Side::Buy, price, UNIT), quantity)
     }
 
     #[inline(always)]
-    fn check(&self, order: &Incoming, worth: Amount, returned: Amount) -> Result<(), Reject> {
-        let (needed, available) = match order.side {
-            Side::Buy if order.order_type == OrderType::Market => {
-                (order.quote_quantity, self.quote.available)
-            }
-            Side::Buy => (worth, self.quote.available),
-            Side::Sell => (amount_of(order.quantity), self.base.available),
-        };
+    fn check(&self, order: &Incoming, worth: Amount, returned: Amount) -> Result<Amount, Reject> {
+        let buys = order.side == Side::Buy;
+        let spends = if order.order_type == OrderType::Market { order.quote_quantity } else { worth };
+        let needed = select_unpredictable(buys, spends, amount_of(order.quantity));
+        let available = select_unpredictable(buys, &*self.quote, &*self.base).available;
         // No sum of an account's can leave the range, as that of the whole asset does not.
         if available.wrapping_add(returned) < needed {
             return Err(Reject::InsufficientBalance);
         }
-        Ok(())
+        Ok(needed)
     }
 
     #[inline(always)]
@@ -95,10 +89,7 @@ impl Purse for SpotPurse<'_> {
             account: self.account,
             base: self.base_asset,
             quote: self.quote_asset,
-            changed: match side {
-                Side::Buy => 2,
-                Side::Sell => 1,
-            },
+            changed: 2 - side as u64,
             base_available: self.base.available.into(),
             base_frozen: self.base.frozen.into(),
             quote_available: self.quote.available.into(),
