@@ -292,7 +292,8 @@ impl Storage for Faulty {
         let state = self.enter(|_| ())?;
         let index = state.index(name)?;
         let is_write_durable = state.is_write_durable && access == Access::Append;
-        Ok(Arc::new(FaultyFile { storage: self.clone(), index, is_write_durable }))
+        let reads_disk = access == Access::Read;
+        Ok(Arc::new(FaultyFile { storage: self.clone(), index, is_write_durable, reads_disk }))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
@@ -300,7 +301,7 @@ impl Storage for Faulty {
         let index = state.inodes.len();
         state.inodes.push(Inode::default());
         state.change_names(NameChange::Add(name.to_string(), index));
-        Ok(Arc::new(FaultyFile { storage: self.clone(), index, is_write_durable: false }))
+        Ok(Arc::new(FaultyFile { storage: self.clone(), index, is_write_durable: false, reads_disk: false }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -329,6 +330,8 @@ struct FaultyFile {
     storage: Faulty,
     index: usize,
     is_write_durable: bool,
+    /// Reads past the page cache: dirty sectors go to the disk first, all else is as the disk holds it.
+    reads_disk: bool,
 }
 
 impl File for FaultyFile {
@@ -338,10 +341,20 @@ impl File for FaultyFile {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let state = self.storage.enter(|_| ())?;
-        let live = &state.inodes[self.index].live;
-        let start = (offset as usize).min(live.len());
-        let bytes = live.get(start..start + buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let inode = &state.inodes[self.index];
+        let range = offset as usize..offset as usize + buffer.len();
+        let bytes = inode.live.get(range.clone()).ok_or(io::ErrorKind::UnexpectedEof)?;
         buffer.copy_from_slice(bytes);
+        if self.reads_disk {
+            for sector in range.start / SECTOR_LEN..range.end.div_ceil(SECTOR_LEN) {
+                let start = (sector * SECTOR_LEN).max(range.start);
+                let end = ((sector + 1) * SECTOR_LEN).min(range.end);
+                if !inode.dirty.contains(&sector) {
+                    let held = inode.durable.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
+                    buffer[start - range.start..end - range.start].copy_from_slice(held);
+                }
+            }
+        }
         Ok(())
     }
 
