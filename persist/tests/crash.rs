@@ -11,6 +11,8 @@ use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
+use ringside_persist::survey::survey;
+use ringside_persist::tail::walk;
 use std::sync::Arc;
 
 /// What is known of a journal from outside.
@@ -123,4 +125,88 @@ fn finish(disk: &Faulty, config: &PersistConfig, known: &mut Known) {
 #[test]
 fn power_cuts_lose_nothing_acknowledged() {
     for_each_seed("crash::power_cuts_lose_nothing_acknowledged", 20_000, cut_once);
+}
+
+/// Tears the last batch of a journal of shape `seed` at every byte: what is before the tear is new, what is behind it
+/// is as it was, zeros or the remains of something else.
+fn tear(seed: u64) {
+    let mut random = Random::new(seed);
+    let config = PersistConfig { batch_len: 16 << 10, segment_len: 64 << 10, ..small_config(&mut random) };
+    let disk = Faulty::new(seed);
+    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut session = reopen(&disk, &config, &mut known).unwrap();
+    for _ in 0..random.below(4) {
+        for _ in 0..1 + random.below(40) {
+            session.publish(random_command(&mut random), &mut known.truth);
+        }
+        session.settle();
+    }
+    session.settle();
+    known.acknowledged = session.gate.durable();
+    known.durable = known.acknowledged;
+    let name = |disk: &Faulty| last_segment(disk);
+    let segment = name(&disk);
+    let mut before = disk.bytes(&segment).unwrap();
+    let start = session.journaller.status().durable().offset as usize;
+    // Few enough to fit the segment, in one block or in several.
+    for _ in 0..1 + random.below(if seed.is_multiple_of(2) { 24 } else { 90 }) {
+        session.publish(random_command(&mut random), &mut known.truth);
+    }
+    session.journaller.do_work();
+    let after = disk.bytes(&segment).unwrap();
+    if name(&disk) != segment {
+        return;
+    }
+    let end = session.journaller.status().durable().offset as usize;
+    if seed.is_multiple_of(3) {
+        before[start..].iter_mut().for_each(|byte| *byte = random.draw() as u8);
+    }
+    let ends = record_ends(&after, start, end);
+    for torn in start..=end {
+        let mut bytes = after.clone();
+        bytes[torn..].copy_from_slice(&before[torn..]);
+        // Whole records up to the first that differs; bytes behind the tear may be the same by chance (padding).
+        let same = bytes.iter().zip(&after).take_while(|(torn, whole)| torn == whole).count();
+        let kept = ends.iter().take_while(|(end, _)| *end <= same).last();
+        let expected = kept.map_or(known.acknowledged, |(_, sequence)| *sequence);
+        let torn_disk = disk.process_end();
+        torn_disk.tamper(&segment, |live| *live = bytes);
+        let survey = survey(&torn_disk).unwrap();
+        let walked = walk(&torn_disk, &survey, 0, None, |_, _| Ok(()));
+        let walked = walked.unwrap_or_else(|error| panic!("torn at {torn}: {error}"));
+        assert_eq!(walked.end.last.sequence, expected, "torn at {torn} of {start}..{end}");
+        if torn % 97 == 0 {
+            let mut known = Known {
+                truth: known.truth.clone(),
+                acknowledged: known.acknowledged,
+                durable: known.durable,
+            };
+            finish(&torn_disk, &config, &mut known);
+        }
+    }
+}
+
+fn last_segment(disk: &Faulty) -> String {
+    let survey = survey(disk).unwrap();
+    survey.header(survey.segments.len() - 1).name()
+}
+
+/// Where each record between `start` and `end` ends, and the last command up to there.
+fn record_ends(bytes: &[u8], start: usize, end: usize) -> Vec<(usize, Sequence)> {
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let mut ends = Vec::new();
+    let mut at = start;
+    while at < end {
+        let len = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        let sequence = word(at + 8);
+        at += 64 + len.next_multiple_of(64);
+        ends.push((at, sequence));
+    }
+    assert_eq!(at, end);
+    ends
+}
+
+#[test]
+fn a_batch_torn_at_every_byte_is_cut_exactly_there() {
+    for_each_seed("crash::a_batch_torn_at_every_byte_is_cut_exactly_there", 50, tear);
 }
