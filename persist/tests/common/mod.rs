@@ -3,11 +3,13 @@
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use ringside_core::agent::Agent;
-use ringside_core::command::{AdvanceTime, CancelOrder, Command, Credit, Kind, PlaceOrder, Side, VerifyHash};
+use ringside_core::command::{
+    AdvanceTime, CancelOrder, Command, Credit, Kind, ListMarket, PlaceOrder, ReplaceOrder, Side, VerifyHash,
+};
 use ringside_core::event::{Done, Event, Sink};
 use ringside_core::gate::Gate;
-use ringside_core::ids::Sequence;
-use ringside_core::money::RawAmount;
+use ringside_core::ids::{Sequence, padded};
+use ringside_core::money::{AMOUNT_UNIT, RawAmount, UNIT};
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
 use ringside_persist::checksum;
 use ringside_persist::config::PersistConfig;
@@ -321,4 +323,81 @@ pub fn for_each_seed(test: &str, count: u64, check: impl Fn(u64) + Sync) {
             scope.spawn(work);
         }
     });
+}
+
+/// A flow of real commands for the real engine: a market, accounts with money, then orders, cancels and replaces
+/// that trade with each other. Sequences are the caller's to set; time passes.
+pub struct Flow {
+    random: Random,
+    count: u64,
+    orders: u64,
+}
+
+impl Flow {
+    const ACCOUNTS: u64 = 20;
+
+    pub fn new(seed: u64) -> Flow {
+        Flow { random: Random::new(seed), count: 0, orders: 0 }
+    }
+
+    fn body(&mut self) -> Command {
+        let setup = 1 + Flow::ACCOUNTS * 2;
+        if self.count == 0 {
+            return Command::new(ListMarket {
+                symbol: padded("BTCUSD").unwrap(),
+                base: padded("BTC").unwrap(),
+                quote: padded("USD").unwrap(),
+                tick: UNIT / 100,
+                lot: UNIT / 100,
+                min_notional: RawAmount::new(1),
+                maker_fee: 500,
+                taker_fee: 1_000,
+                max_open_orders: 10_000,
+                kind: 0,
+                reserved: [0; 3],
+            });
+        }
+        if self.count < setup {
+            let of = self.count - 1;
+            return Command::new(Credit {
+                address: [of as u8 / 2 + 1; 20],
+                asset: padded(if of.is_multiple_of(2) { "BTC" } else { "USD" }).unwrap(),
+                reserved: 0,
+                amount: RawAmount::new(1_000_000_000 * AMOUNT_UNIT),
+                reason: [0; 64],
+            });
+        }
+        let account = 1 + self.random.below(Flow::ACCOUNTS) as u32;
+        let side = if self.random.below(2) == 0 { Side::Buy } else { Side::Sell };
+        let price = (9_900 + self.random.below(200) as i64) * UNIT / 100;
+        let quantity = (1 + self.random.below(500) as i64) * UNIT / 100;
+        match self.random.below(10) {
+            0..6 => {
+                self.orders += 1;
+                let mut order = PlaceOrder::limit(account, 0, side, price, quantity);
+                order.time_in_force = self.random.below(4) as u8;
+                Command::new(order)
+            }
+            6..9 => {
+                let order = 1 + self.random.below(self.orders.max(1));
+                Command::new(CancelOrder { account, reserved: 0, order })
+            }
+            _ => {
+                let order = 1 + self.random.below(self.orders.max(1));
+                Command::new(ReplaceOrder { account, reserved: 0, order, price, quantity })
+            }
+        }
+    }
+}
+
+impl Iterator for Flow {
+    type Item = Command;
+
+    fn next(&mut self) -> Option<Command> {
+        let mut command = self.body();
+        self.count += 1;
+        command.time_ns = 1_000 + self.count as i64 * 1_000;
+        (command.source, command.source_seq) = (1, self.count);
+        Some(command)
+    }
 }
