@@ -5,8 +5,8 @@
 
 use crate::ids::Sequence;
 use crate::ring::Doorbell;
+use crate::ring::sync::{AtomicU32, AtomicU64, Ordering};
 use crossbeam::utils::CachePadded;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What the journal must have done with a command before anything about it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -23,7 +23,8 @@ pub enum GateMode {
 pub struct Gate {
     written: CachePadded<AtomicU64>,
     durable: CachePadded<AtomicU64>,
-    halted: AtomicBool,
+    /// Not 0: nothing more will pass.
+    halted: AtomicU32,
     doorbell: Doorbell,
 }
 
@@ -33,7 +34,7 @@ impl Gate {
         Gate {
             written: CachePadded::new(AtomicU64::new(sequence)),
             durable: CachePadded::new(AtomicU64::new(sequence)),
-            halted: AtomicBool::new(false),
+            halted: AtomicU32::new(0),
             doorbell: Doorbell::new(),
         }
     }
@@ -80,14 +81,14 @@ impl Gate {
     /// The journal has failed or ended: nothing more will pass, ever.
     pub fn halt(&self) {
         // Release: partner of the Acquire in `is_halted`; what passed before the halt is seen with it.
-        self.halted.store(true, Ordering::Release);
+        self.halted.store(1, Ordering::Release);
         self.doorbell.ring();
     }
 
     /// Whether the journal has failed or ended.
     pub fn is_halted(&self) -> bool {
         // Acquire: partner of the Release in `halt`.
-        self.halted.load(Ordering::Acquire)
+        self.halted.load(Ordering::Acquire) != 0
     }
 
     /// Rings at every change of the above.

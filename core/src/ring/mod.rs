@@ -53,7 +53,7 @@ mod futex;
 mod mapping;
 mod producer;
 mod sequence;
-mod sync;
+pub(crate) mod sync;
 mod wait;
 
 pub use buffer::{CAPACITY_MAX, CONSUMERS_MAX};

@@ -9,13 +9,18 @@ pub(crate) use std::sync::atomic::Ordering;
 /// The machine.
 #[cfg(not(loom))]
 mod imp {
-    pub(crate) use crate::ring::futex::{Barrier, wait_any_raw, wake_all_raw};
+    pub(crate) use crate::ring::futex::{Barrier, WORDS_MAX, wait_any_raw, wake_all_raw};
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
     pub(crate) use std::thread::yield_now;
 
     /// A word of a payload in memory that another process may write at the same moment.
     pub(crate) type Word = AtomicU64;
+
+    /// Polls before the first yield.
+    pub(crate) const SPINS: u32 = 128;
+    /// Yields before the first sleep.
+    pub(crate) const YIELDS: u32 = 16;
 
     /// A cell whose content is reached through raw pointers only; who may do so when is the protocol's business.
     #[repr(transparent)]
@@ -55,11 +60,21 @@ mod imp {
     /// The model has no memory of other processes, so this one is never explored.
     pub(crate) type Word = std::sync::atomic::AtomicU64;
 
+    /// A poll that changes nothing only makes the model larger: it sleeps at once.
+    pub(crate) const SPINS: u32 = 0;
+    /// As above.
+    pub(crate) const YIELDS: u32 = 0;
+    /// Most words that one sleep can watch.
+    pub(crate) const WORDS_MAX: usize = 4;
+
     loom::lazy_static! {
-        /// The kernel's hash bucket: it compares and queues in one step against every wake. One bucket for all words
-        /// wakes sleepers of other words too, which a futex may do at any time.
-        static ref BUCKET: (loom::sync::Mutex<()>, loom::sync::Condvar) =
-            (loom::sync::Mutex::new(()), loom::sync::Condvar::new());
+        /// The kernel's hash bucket, one for all words: it wakes sleepers of other words too, which a futex may do at
+        /// any time. The lock is never held over a step of the model.
+        static ref BUCKET: std::sync::Mutex<Vec<loom::thread::Thread>> = std::sync::Mutex::default();
+    }
+
+    fn bucket() -> std::sync::MutexGuard<'static, Vec<loom::thread::Thread>> {
+        BUCKET.lock().expect("nothing panics under this lock")
     }
 
     /// Sleeps while every word still holds its expected value; the model has no time, so the span never ends.
@@ -67,16 +82,23 @@ mod imp {
         mut words: impl Iterator<Item = (&'a AtomicU32, u32)> + Clone,
         _span: Duration,
     ) {
-        let guard = BUCKET.0.lock().expect("the model does not panic under this lock");
-        if words.all(|(word, expected)| word.load(Ordering::SeqCst) == expected) {
-            drop(BUCKET.1.wait(guard));
+        bucket().push(loom::thread::current());
+        // The kernel queues and compares in one step against every wake: a wake that found the bucket without this
+        // thread has moved its word before, and the comparison sees that.
+        fence(Ordering::SeqCst);
+        if words.all(|(word, expected)| word.load(Ordering::Relaxed) == expected) {
+            loom::thread::park();
         }
+        let this = loom::thread::current().id();
+        bucket().retain(|sleeper| sleeper.id() != this);
     }
 
     /// Wakes every sleeper.
     pub(crate) fn wake_all_raw(_word: &AtomicU32) {
-        drop(BUCKET.0.lock());
-        BUCKET.1.notify_all();
+        // Partner of the fence above.
+        fence(Ordering::SeqCst);
+        let sleepers = std::mem::take(&mut *bucket());
+        sleepers.iter().for_each(|sleeper| sleeper.unpark());
     }
 
     /// The model has no asymmetric fence: both sides pay for a real one.

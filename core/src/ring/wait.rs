@@ -7,8 +7,9 @@
 //! its publishers one system call at most. Why none is missed: `ring/mod.rs`, section "Sleeping".
 #![allow(unsafe_code)]
 
-use crate::ring::futex;
-use crate::ring::sync::{AtomicU32, Barrier, Ordering, spin_loop, wait_any_raw, wake_all_raw, yield_now};
+use crate::ring::sync::{
+    AtomicU32, Barrier, Ordering, SPINS, WORDS_MAX, YIELDS, spin_loop, wait_any_raw, wake_all_raw, yield_now,
+};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -26,10 +27,6 @@ pub enum Wait {
     Park,
 }
 
-/// Polls before the first yield.
-const SPINS: u32 = 128;
-/// Yields before the first sleep.
-const YIELDS: u32 = 16;
 /// Longest sleep that trusts every doorbell; bounds what a peer that never rings can cost its own ring.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Longest sleep where the kernel refused the fence.
@@ -183,7 +180,7 @@ pub fn wait_any<'a>(
     timeout: Option<Duration>,
     ready: impl FnOnce() -> bool,
 ) -> bool {
-    let mut words: [Option<(&AtomicU32, u32)>; futex::WORDS_MAX] = [None; futex::WORDS_MAX];
+    let mut words: [Option<(&AtomicU32, u32)>; WORDS_MAX] = [None; WORDS_MAX];
     let mut count = 0;
     let mut shared = false;
     let mut all_watched = true;
