@@ -50,6 +50,7 @@ mod buffer;
 mod consumer;
 #[cfg(not(loom))]
 mod futex;
+mod handover;
 mod mapping;
 mod producer;
 mod sequence;
@@ -65,6 +66,7 @@ pub use wait::{Doorbell, Idle, Wait, wait_any};
 
 use buffer::Buffer;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use sync::Ordering;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -193,6 +195,19 @@ impl<T: Slot> Ring<T> {
     /// Joins a ring of another process, made with [`Mapping::file`], by its path.
     pub fn join_file(path: &Path, wait: Wait) -> Result<Ring<T>, RingError> {
         Ok(Ring { buffer: Buffer::join_file(path)?, wait })
+    }
+
+    /// Hands the ring, made with [`Mapping::memfd`], to the process at the other end of a socket, which takes it with
+    /// [`Ring::receive`]. Waits while the socket is full.
+    pub fn send(&self, socket: &UnixStream) -> Result<(), RingError> {
+        let no_fd = || std::io::Error::new(std::io::ErrorKind::Unsupported, "the ring has no descriptor");
+        Ok(handover::send_fd(socket, self.fd().ok_or_else(no_fd)?)?)
+    }
+
+    /// Joins a ring that the process at the other end of a socket hands over; waits for it. Errors: what arrives
+    /// instead, and all of [`Ring::join_fd`].
+    pub fn receive(socket: &UnixStream, wait: Wait) -> Result<Ring<T>, RingError> {
+        Ring::join_fd(handover::receive_fd(socket)?, wait)
     }
 
     /// Takes the producer's part. [`RingError::Taken`] when somebody has or had it: a ring serves one incarnation.
