@@ -34,7 +34,8 @@ impl Disk {
         let handle = fs::File::open(directory).map_err(PersistError::io("open", &shown))?;
         if !any_file_system {
             let device = handle.metadata().map_err(PersistError::io("inspect", &shown))?.dev();
-            let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+            // Of this thread: `self` would be the first thread, whose mounts may be others.
+            let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
             let file_system = file_system_of(device, &mounts).unwrap_or("an unknown file system");
             if !FILE_SYSTEMS.contains(&file_system) {
                 return Err(PersistError::FileSystem {
