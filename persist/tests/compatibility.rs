@@ -1,0 +1,378 @@
+//! Bytes that outlive a version (failure model, row 23): what is written today is what `golden/` holds, what `golden/`
+//! holds can be read, a million commands give the same journal and the same state in every build, and commands that
+//! another version of the engine decided are never replayed: only its snapshots are taken.
+//!
+//! After a deliberate change of format (a new schema, a new file beside the old one) or of decisions (a new
+//! `ENGINE_VERSION`): `RINGSIDE_GOLDEN=print cargo test -p ringside-persist --release --test compatibility --
+//! --nocapture` prints what this build writes.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+
+use common::{Count, Flow, Ledger, Session, recover_ledger};
+use ringside_core::agent::Agent;
+use ringside_core::command::{Command, Kind};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::event::Sink;
+use ringside_core::gate::Gate;
+use ringside_core::ids::Sequence;
+use ringside_core::ring::{self, Mapping, Options, Wait};
+use ringside_persist::config::{Method, PersistConfig};
+use ringside_persist::error::{FoldError, PersistError};
+use ringside_persist::follower::Follower;
+use ringside_persist::journal::Journaller;
+use ringside_persist::machine::Machine;
+use ringside_persist::recovery::{recover_in, recover_machine};
+use ringside_persist::storage::disk::Lock;
+use ringside_persist::storage::faulty::{Faulty, Random};
+use ringside_persist::storage::{Storage, disk::Disk};
+use ringside_persist::survey::survey;
+use ringside_persist::tail::walk;
+use ringside_persist::verify::verify;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// BLAKE3 of all segments of [`MILLION`] commands of [`Flow`] from [`SEED`], one after the other.
+const JOURNAL: &str = "9127bc65a8e9c1df22a3092be54d348a6e78b615e1ea02f762e2ae5731ad4335";
+/// Hash of the real engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay test do.
+const STATE: &str = "83736752e13ef90602c18eb797b1234c";
+const SEED: u64 = 20_260;
+const MILLION: usize = 1_000_000;
+
+/// Kinds of format 1, each with a body that fills it. A kind that comes later gets a golden file of its own.
+const KINDS: [u16; 15] = [1, 2, 3, 4, 5, 16, 17, 32, 33, 34, 48, 49, 50, 51, 52];
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format-1.txt");
+
+fn is_printing() -> bool {
+    std::env::var("RINGSIDE_GOLDEN").is_ok_and(|value| value == "print")
+}
+
+fn config() -> PersistConfig {
+    PersistConfig {
+        segment_len: 16 << 10,
+        batch_len: 8 << 10,
+        spares: 1,
+        idle_seal: Duration::from_secs(3600),
+        snapshot_interval: Duration::from_secs(3600),
+        journal_id: Some(*b"golden journal 1"),
+        opened_at_ns: 1_700_000_000_000_000_000,
+        ..PersistConfig::new("")
+    }
+}
+
+/// One command of each kind, one of a kind nobody knows, one with a reserved field in use.
+fn shapes() -> Vec<Command> {
+    let shape = |kind: u16, len: usize| {
+        let mut command = Command::new(ringside_core::command::AdvanceTime {});
+        command.kind = kind;
+        for (index, byte) in command.body[..len].iter_mut().enumerate() {
+            *byte = (index * 7 + usize::from(kind)) as u8 | 1;
+        }
+        (command.source, command.source_seq) = (u32::from(kind) << 8 | 3, u64::from(kind) * 1_000_003);
+        command
+    };
+    let mut commands: Vec<Command> = KINDS
+        .iter()
+        .map(|&kind| shape(kind, Kind::from_code(kind).expect("kinds are never taken away").body_len()))
+        .collect();
+    // A decision to pass over a command that is not there, or replay would look for it.
+    commands[14].body[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+    commands.push(shape(999, 152));
+    let mut reserved = shape(1, 8);
+    reserved.reserved = 7;
+    commands.push(reserved);
+    commands
+}
+
+/// Journals the shapes in batches of five with the ledger and takes a snapshot of the end.
+fn write_shapes(disk: &Faulty) -> Vec<Command> {
+    let config = config();
+    let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
+    let mut truth = vec![0; 2];
+    let mut given = Vec::new();
+    for commands in shapes().chunks(5) {
+        for mut command in commands.iter().copied() {
+            if command.kind == Kind::VerifyHash as u16 {
+                command.body[8..16].copy_from_slice(&session.hash.to_le_bytes());
+            }
+            given.push(Command { sequence: session.next, time_ns: session.time_ns + 1, ..command });
+            assert!(session.publish(command, &mut truth));
+        }
+        session.settle();
+    }
+    session.journaller.close();
+    let (storage, status) = (Arc::new(disk.clone()), session.journaller.status());
+    let mut follower =
+        Follower::<Ledger, Count>::new(storage, &config, &(), Count::default(), status, &[]).unwrap();
+    follower.close();
+    assert!(!follower.status().is_failed(), "{:?}", follower.status().take_failure());
+    given
+}
+
+/// Every file as text: its name and length, then lines of 32 bytes that are not all zero.
+fn dump(disk: &Faulty) -> String {
+    let mut text = String::new();
+    let mut names = disk.list().unwrap();
+    names.sort();
+    for name in names {
+        let bytes = disk.bytes(&name).unwrap();
+        writeln!(text, "{name} {}", bytes.len()).unwrap();
+        for (index, line) in
+            bytes.chunks(32).enumerate().filter(|(_, line)| line.iter().any(|byte| *byte > 0))
+        {
+            write!(text, "  {:06x} ", index * 32).unwrap();
+            line.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The directory that [`dump`] made the text of.
+fn undump(text: &str) -> Faulty {
+    let disk = Faulty::new(1);
+    let mut name = String::new();
+    for line in text.lines() {
+        let (first, second) = line.trim().split_once(' ').unwrap();
+        if line.starts_with(' ') {
+            let at = usize::from_str_radix(first, 16).unwrap();
+            disk.tamper(&name, |bytes| {
+                for index in 0..second.len() / 2 {
+                    bytes[at + index] = u8::from_str_radix(&second[index * 2..index * 2 + 2], 16).unwrap();
+                }
+            });
+        } else {
+            name = first.to_string();
+            disk.create(&name).unwrap();
+            disk.tamper(&name, |bytes| bytes.resize(second.parse().unwrap(), 0));
+        }
+    }
+    disk.sync_directory().unwrap();
+    disk
+}
+
+#[test]
+fn bytes_are_written_as_ever() {
+    let disk = Faulty::new(1);
+    write_shapes(&disk);
+    let text = dump(&disk);
+    if is_printing() {
+        println!("{GOLDEN}:\n{text}");
+        return;
+    }
+    let golden = std::fs::read_to_string(GOLDEN).unwrap();
+    for (number, (line, expected)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(line, expected, "line {} of {GOLDEN}", number + 1);
+    }
+    assert_eq!(text.len(), golden.len());
+    assert!(dump(&undump(&text)) == text, "the test's own reading of its text");
+}
+
+#[test]
+fn bytes_of_format_1_are_read() {
+    let disk = undump(&std::fs::read_to_string(GOLDEN).unwrap());
+    let expected = write_shapes(&Faulty::new(1));
+    let mut found = Vec::new();
+    let survey = survey(&disk).unwrap();
+    assert!(survey.segments.len() > 1, "a segment's end is among the shapes");
+    let walked = walk(&disk, &survey, 0, None, |_, record| {
+        found.push(record.command());
+        Ok(())
+    });
+    assert_eq!(walked.unwrap().cut, None);
+    assert_eq!(found.remove(0).kind, Kind::OpenEpoch as u16);
+    assert!(found == expected, "{found:?}");
+
+    // With the snapshot, and without it from the first command, the same state.
+    let mut count = Count::default();
+    let with = recover_ledger(Arc::new(disk.process_end()), &config(), &mut count).unwrap();
+    assert_eq!(with.report.snapshot, Some(expected.len() as u64 + 1));
+    assert_eq!(count.events, with.next_sequence - 1);
+    disk.remove(survey.snapshots.last().unwrap()).unwrap();
+    let without = recover_ledger(Arc::new(disk), &config(), &mut ()).unwrap();
+    assert_eq!(without.report.snapshot, None);
+    assert_eq!(with.engine.hash(), without.engine.hash());
+}
+
+#[test]
+fn a_million_commands_give_the_same_journal_and_state_in_every_build() {
+    let folder = std::env::temp_dir().join(format!("ringside-golden-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let config = PersistConfig {
+        directory: folder.clone(),
+        method: Some(Method::Buffered),
+        any_file_system: true,
+        ..PersistConfig { segment_len: 64 << 20, batch_len: 1 << 20, ..config() }
+    };
+    let recovered = recover_machine::<Ledger>(&config, &(), &mut ()).unwrap();
+    let mut engine = Engine::new(&EngineConfig::default());
+    engine.apply(&recovered.engine.openings[0], &mut ());
+    let mut hash = recovered.engine.hash();
+    let options = Options { capacity: 1 << 13, consumers: 1, start: 2, wait: Wait::Yield };
+    let (mut producer, mut consumers) = ring::create(Mapping::anonymous(), options).unwrap();
+    let gate = Arc::new(Gate::new(1));
+    let consumer = consumers.pop().unwrap();
+    let mut journaller = Journaller::invoked(recovered.journal, consumer, gate.clone()).unwrap();
+    let last = MILLION as Sequence + 1;
+    for (sequence, command) in (2..=last).zip(Flow::new(SEED)) {
+        let command = Command { sequence, ..command };
+        engine.apply(&command, &mut ());
+        hash = Ledger::next_hash(hash, &command);
+        producer.try_publish(&command).unwrap();
+        if sequence % 4096 == 0 || sequence == last {
+            while journaller.do_work() > 0 {}
+            assert_eq!(gate.durable(), sequence);
+        }
+    }
+    journaller.close();
+    drop(journaller);
+
+    let verdict = verify(&folder).unwrap();
+    assert!(verdict.is_sound() && verdict.last == last, "{verdict}");
+    let mut digest = blake3::Hasher::new();
+    for segment in &verdict.segments {
+        digest.update(&std::fs::read(folder.join(&segment.name)).unwrap());
+    }
+    let journal = digest.finalize().to_hex().to_string();
+
+    // What the disk gives back leads the real engine to the state that it was in.
+    let disk = Disk::open_existing(&folder).unwrap();
+    let mut again = Engine::new(&EngineConfig::default());
+    walk(&disk, &survey(&disk).unwrap(), 0, None, |_, record| {
+        again.apply(&record.command(), &mut ());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(again.state_hash(), engine.state_hash());
+    let state: String = again.state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    let recovered = recover_machine::<Ledger>(&config, &(), &mut ()).unwrap();
+    assert_eq!(recovered.report.commands, last);
+    assert_eq!(recovered.engine.hash(), Ledger::next_hash(hash, recovered.engine.openings.last().unwrap()));
+    std::fs::remove_dir_all(&folder).unwrap();
+    if is_printing() {
+        println!("JOURNAL {journal}\nSTATE {state}");
+        return;
+    }
+    assert_eq!(journal, JOURNAL, "the bytes of the journal have changed");
+    assert_eq!(
+        state, STATE,
+        "the engine decides otherwise than its version says, or the canonical state has changed"
+    );
+}
+
+/// The ledger as another version of the engine.
+struct Of<const VERSION: u32>(Ledger);
+
+impl<const VERSION: u32> Machine for Of<VERSION> {
+    type Config = ();
+    fn version() -> u32 {
+        VERSION
+    }
+    fn genesis(_config: &()) -> Self {
+        Of(Ledger::genesis(&()))
+    }
+    fn load(_config: &(), bytes: &[u8]) -> Result<Self, FoldError> {
+        Ok(Of(Ledger::load(&(), bytes)?))
+    }
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.0.save(bytes);
+    }
+    fn apply(&mut self, command: &Command, sink: &mut impl Sink) {
+        self.0.apply(command, sink);
+    }
+    fn skip(&mut self, command: &Command) {
+        self.0.skip(command);
+    }
+    fn prefetch(&self, _command: &Command) {}
+    fn sequence(&self) -> Sequence {
+        self.0.sequence()
+    }
+    fn time_ns(&self) -> i64 {
+        self.0.time_ns()
+    }
+    fn state_hash(&self) -> [u8; 16] {
+        self.0.state_hash()
+    }
+    fn diverged(&self) -> Option<(Sequence, String)> {
+        self.0.diverged()
+    }
+    fn check_invariants(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Starts version `VERSION`, journals `count` commands and ends, gracefully (with a snapshot) or not. Gives the last
+/// sequence and the state's hash, or why it does not start.
+fn live<const VERSION: u32>(
+    disk: &Faulty,
+    random: &mut Random,
+    count: u64,
+    is_graceful: bool,
+) -> Result<(Sequence, u64), PersistError> {
+    let config = PersistConfig { segment_len: 32 << 10, ..config() };
+    let storage: Arc<Faulty> = Arc::new(disk.clone());
+    let recovered = recover_in::<Of<VERSION>>(storage.clone(), Lock::default(), &config, &(), &mut ())?;
+    let mut hash = recovered.engine.0.hash();
+    let mut next = recovered.next_sequence;
+    let options = Options { capacity: 1 << 10, consumers: 1, start: next, wait: Wait::Yield };
+    let (mut producer, mut consumers) = ring::create(Mapping::anonymous(), options).unwrap();
+    let gate = Arc::new(Gate::new(next - 1));
+    let mut journaller = Journaller::invoked(recovered.journal, consumers.pop().unwrap(), gate).unwrap();
+    for _ in 0..count {
+        let mut command = common::random_command(random);
+        (command.sequence, command.time_ns) = (next, recovered.engine.0.time_ns() + next as i64);
+        hash = Ledger::next_hash(hash, &command);
+        producer.try_publish(&command).unwrap();
+        next += 1;
+    }
+    journaller.close();
+    if is_graceful {
+        let status = journaller.status();
+        let mut follower = Follower::<Of<VERSION>, ()>::new(storage, &config, &(), (), status, &[]).unwrap();
+        follower.close();
+        assert!(!follower.status().is_failed(), "{:?}", follower.status().take_failure());
+    }
+    Ok((next - 1, hash))
+}
+
+#[test]
+fn another_version_starts_from_a_snapshot_only() {
+    common::for_each_seed("compatibility::another_version_starts_from_a_snapshot_only", 200, |seed| {
+        let mut random = Random::new(seed);
+        let disk = Faulty::new(seed);
+        let mut count = || random.below(300);
+        let (first, second, third) = (count(), count(), 1 + count());
+        // Killed: nothing but its commands is left.
+        let (_, _) = live::<1>(&disk, &mut random, first, false).unwrap();
+        let before = disk.process_end();
+        match live::<2>(&disk, &mut random, 0, false).err() {
+            Some(PersistError::EngineVersion { sequence: 1, found: 1, own: 2 }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(dump(&disk), dump(&before), "a refusal writes nothing");
+        // The old version started once more, and shut down.
+        let (last, hash) = live::<1>(&disk, &mut random, second, true).unwrap();
+        let (end, ours) = live::<2>(&disk, &mut random, third, false).unwrap();
+        assert_eq!(end, last + 1 + third);
+        assert_ne!(hash, ours);
+        // Goes on by itself, from the old version's snapshot and its own commands.
+        let config = PersistConfig { segment_len: 32 << 10, ..config() };
+        let storage = Arc::new(disk.process_end());
+        let recovered = recover_in::<Of<2>>(storage, Lock::default(), &config, &(), &mut ()).unwrap();
+        assert_eq!((recovered.report.snapshot, recovered.report.last), (Some(last), end));
+        let opening = recovered.engine.0.openings.last().unwrap();
+        assert_eq!(recovered.engine.0.hash(), Ledger::next_hash(ours, opening));
+        // There is no way back past its commands, nor forward without the snapshot.
+        match live::<1>(&disk.process_end(), &mut random, 0, false).err() {
+            Some(PersistError::EngineVersion { sequence, found: 2, own: 1 }) if sequence == last + 1 => {}
+            other => panic!("{other:?}"),
+        }
+        let names = survey(&disk).unwrap().snapshots;
+        disk.tamper(names.last().unwrap(), |bytes| bytes[4_100] ^= 1);
+        match live::<2>(&disk, &mut random, 0, false).err() {
+            Some(PersistError::EngineVersion { sequence: 1, found: 1, own: 2 }) => {}
+            other => panic!("{other:?}"),
+        }
+    });
+}
