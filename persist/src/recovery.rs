@@ -1,4 +1,4 @@
-//! Origin a directory to a running engine: newest sound snapshot, the commands after it, a new epoch.
+//! From a directory to a running engine: newest sound snapshot, the commands after it, a new epoch.
 //!
 //! 1. lock, look at every file;
 //! 2. the newest snapshot that reads back whole and loads; a damaged one is announced and the next older taken;
