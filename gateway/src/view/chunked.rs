@@ -3,69 +3,85 @@
 /// Rows of one chunk. A power of two, so that an index splits by shift and mask.
 const CHUNK: usize = 1024;
 
-/// Rows in order of arrival. The first chunk grows by doubling, so that a list of few rows stays small.
+/// Rows in order of arrival. The last chunk grows by doubling, so that a list of few rows stays small, and its rows are
+/// one step away, so that appending to one of many lists touches little memory.
 #[derive(Clone, Debug)]
 pub struct Chunked<T> {
-    chunks: Vec<Vec<T>>,
+    last: Vec<T>,
+    full: Vec<Box<[T]>>,
 }
 
 impl<T> Default for Chunked<T> {
     fn default() -> Chunked<T> {
-        Chunked { chunks: Vec::new() }
+        Chunked { last: Vec::new(), full: Vec::new() }
     }
 }
 
 impl<T> Chunked<T> {
     /// Adds a row at the end.
+    #[inline]
     pub fn push(&mut self, row: T) {
-        match self.chunks.last_mut() {
-            Some(last) if last.len() < CHUNK => last.push(row),
-            Some(_) => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(row);
-                self.chunks.push(chunk);
-            }
-            None => self.chunks.push(vec![row]),
+        if self.last.len() == CHUNK {
+            self.close_chunk();
         }
+        self.last.push(row);
+    }
+
+    #[cold]
+    fn close_chunk(&mut self) {
+        // Lists that come here grow on: the next chunk is taken whole.
+        let full = std::mem::replace(&mut self.last, Vec::with_capacity(CHUNK));
+        self.full.push(full.into_boxed_slice());
     }
 
     /// How many rows there are.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+        self.full.len() * CHUNK + self.last.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.len() == 0
     }
 
     /// The row at `index`.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+        match self.full.get(index / CHUNK) {
+            Some(chunk) => chunk.get(index % CHUNK),
+            None => self.last.get(index - self.full.len() * CHUNK),
+        }
     }
 
     /// The row at `index`, to change.
+    #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK)
+        let before = self.full.len() * CHUNK;
+        match self.full.get_mut(index / CHUNK) {
+            Some(chunk) => chunk.get_mut(index % CHUNK),
+            None => self.last.get_mut(index - before),
+        }
     }
 
     /// The last row.
     pub fn last(&self) -> Option<&T> {
-        self.chunks.last()?.last()
+        self.last.last().or_else(|| self.full.last()?.last())
     }
 
     /// The rows, first to last.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        self.chunks.iter().flatten()
+        self.full.iter().flatten().chain(&self.last)
     }
 
     /// Number of leading rows for which `holds` is true, where it holds for a prefix of the list only.
     pub fn partition_point(&self, mut holds: impl FnMut(&T) -> bool) -> usize {
-        let whole = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&mut holds));
-        match self.chunks.get(whole) {
-            Some(chunk) => whole * CHUNK + chunk.partition_point(holds),
-            None => self.len(),
-        }
+        let whole = self.full.partition_point(|chunk| chunk.last().is_some_and(&mut holds));
+        let rest = match self.full.get(whole) {
+            Some(chunk) => chunk.partition_point(holds),
+            None => self.last.partition_point(holds),
+        };
+        whole * CHUNK + rest
     }
 }
 
@@ -80,12 +96,18 @@ mod tests {
         for value in 0..3 * CHUNK + 7 {
             list.push(value);
             assert_eq!((list.len(), list.last()), (value + 1, Some(&value)));
+            if value % 100 == 0 || value.is_multiple_of(CHUNK) {
+                let bound = value / 2;
+                assert_eq!(list.partition_point(|&row| row < bound), bound);
+                assert_eq!(list.partition_point(|_| true), value + 1);
+            }
         }
         assert!(list.iter().copied().eq(0..3 * CHUNK + 7));
         assert_eq!(list.iter().next_back(), Some(&(3 * CHUNK + 6)));
         for bound in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 7, 9 * CHUNK] {
             assert_eq!(list.partition_point(|&value| value < bound), bound.min(3 * CHUNK + 7));
             assert_eq!(list.get(bound).copied(), (bound < 3 * CHUNK + 7).then_some(bound));
+            assert_eq!(list.get_mut(bound).copied(), (bound < 3 * CHUNK + 7).then_some(bound));
         }
     }
 }

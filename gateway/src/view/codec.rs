@@ -3,6 +3,8 @@
 //! What the bytes mean belongs to each view; this file only spells integers. Equal views give equal bytes, because every
 //! view writes its rows in an order of its own (by id, by account), never in the order of a hash map.
 
+use ringside_core::ids::AccountId;
+
 /// Why saved bytes could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
@@ -40,6 +42,11 @@ pub enum LoadError {
 pub struct Writer<'a>(pub &'a mut Vec<u8>);
 
 impl Writer<'_> {
+    /// Makes room for about so many bytes.
+    pub fn reserve(&mut self, len: usize) {
+        self.0.reserve(len);
+    }
+
     /// An unsigned integer, 1 to 10 bytes.
     pub fn u64(&mut self, mut value: u64) {
         while value >= 0x80 {
@@ -79,12 +86,13 @@ impl Writer<'_> {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    accounts: usize,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `bytes` from their start.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0 }
+        Reader { bytes, at: 0, accounts: 0 }
     }
 
     /// The next byte.
@@ -115,6 +123,20 @@ impl<'a> Reader<'a> {
     pub fn uint<T: TryFrom<u64>>(&mut self, what: &'static str) -> Result<T, LoadError> {
         let value = self.u64()?;
         T::try_from(value).map_err(|_| self.bad(what))
+    }
+
+    /// The number of accounts, once it is known.
+    pub fn limit_accounts(&mut self, accounts: usize) {
+        self.accounts = accounts;
+    }
+
+    /// The id of an account that exists.
+    pub fn account(&mut self) -> Result<AccountId, LoadError> {
+        let account: AccountId = self.uint("account")?;
+        if account as usize >= self.accounts {
+            return Err(self.bad("account"));
+        }
+        Ok(account)
     }
 
     /// A count of rows of at least one byte each, so that a false count cannot ask for more memory than there are bytes.

@@ -106,8 +106,8 @@ impl TradeRecord {
             quantity: reader.i64()?,
             maker_order: reader.u64()?,
             taker_order: reader.u64()?,
-            maker_account: reader.uint("account")?,
-            taker_account: reader.uint("account")?,
+            maker_account: reader.account()?,
+            taker_account: reader.account()?,
             maker_fee: reader.i128()?,
             taker_fee: reader.i128()?,
             time_ns: reader.i64()?,
@@ -219,11 +219,13 @@ pub enum Place {
     End,
 }
 
-/// Where ended orders and trades are kept. Rows are given in the order of the events and never change, except that
-/// an order is given once when it is placed and once more when it ends.
+/// Where ended orders and trades are kept. Rows are given in the order of the events and never change.
 pub trait HistoryStore: Send + Sync {
-    /// Takes an order that was just placed (resting or ended at once) or has just ended.
-    fn order(&mut self, order: &OrderRecord);
+    /// Learns of an order that was just placed, resting or not: its id, account and time, which order a list.
+    fn placed(&mut self, order: OrderId, account: AccountId, created_ns: i64);
+
+    /// Takes an order that has just ended; it was [`HistoryStore::placed`] before.
+    fn ended(&mut self, order: &OrderRecord);
 
     /// Takes a trade.
     fn trade(&mut self, trade: &TradeRecord);

@@ -4,12 +4,10 @@
 //! hour longer than the engine remembers the key, so that whatever the engine calls a replay is found here.
 
 use super::codec::{LoadError, Reader, Writer};
-use super::order::IdHasher;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::reject::Reject;
 use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// How long outcomes are kept: the engine's 24 hours and one more.
@@ -33,7 +31,7 @@ pub struct Outcome {
 /// Outcomes by (account, key).
 #[derive(Clone, Debug, Default)]
 pub struct IdempotencyView {
-    outcomes: HashMap<(AccountId, u64), Outcome, BuildHasherDefault<IdHasher>>,
+    outcomes: HashMap<(AccountId, u64), Outcome>,
     /// Every key in order of time; one that was used again after it ran out stands here twice.
     by_time: VecDeque<(i64, AccountId, u64)>,
 }

@@ -15,6 +15,7 @@ pub mod market;
 mod memory;
 pub mod order;
 mod shared;
+pub mod slots;
 
 use account::AccountView;
 use audit::AuditView;
@@ -216,7 +217,7 @@ impl Views {
         self.running.trades.push(*trade);
         self.running.taken += notional(trade.price, trade.quantity);
         if let Some(ended) = self.open.traded(trade, event.time_ns) {
-            self.history.order(&ended);
+            self.history.ended(&ended);
         }
         self.history.trade(&TradeRecord::of_event(trade, event.time_ns));
     }
@@ -226,21 +227,23 @@ impl Views {
             Some(trade) if trade.taker_order == order.order => self.running.taken,
             _ => 0,
         };
-        let before = if order.is_new == 1 { None } else { self.open.get(order.order) };
-        let (traded, created_ns) =
-            before.map_or((0, event.time_ns), |before| (before.traded, before.created_ns));
-        let record = OrderRecord::of_event(order, traded + taken, created_ns, event.time_ns);
+        let (mut traded, mut created_ns) = (taken, event.time_ns);
+        if order.is_new == 1 {
+            self.history.placed(order.order, order.account, created_ns);
+            self.running.order = Some(*order);
+        } else if let Some(before) = self.open.get(order.order) {
+            traded += before.traded;
+            created_ns = before.created_ns;
+        }
+        let record = OrderRecord::of_event(order, traded, created_ns, event.time_ns);
         if record.status.is_resting() {
             self.open.put(record);
-        } else {
+            return;
+        }
+        if order.is_new == 0 {
             self.open.remove(record.order);
         }
-        if order.is_new == 1 || !record.status.is_resting() {
-            self.history.order(&record);
-        }
-        if order.is_new == 1 {
-            self.running.order = Some(*order);
-        }
+        self.history.ended(&record);
     }
 
     fn done(&mut self, event: &Event, done: &event::Done) {
@@ -284,6 +287,7 @@ impl Views {
         let sequence = reader.u64()?;
         let time_ns = reader.i64()?;
         let accounts = AccountView::load(&mut reader)?;
+        reader.limit_accounts(accounts.len());
         let markets = MarketView::load(&mut reader)?;
         let open = OpenOrders::load(&mut reader)?;
         let depth = DepthView::load(&mut reader)?;

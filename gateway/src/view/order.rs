@@ -1,13 +1,13 @@
 //! Orders in the books, each with what the wire shows of it. Ended orders are the history's (see [`super::history`]).
 
+use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
+use super::slots::SlotIndex;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId};
 use ringside_core::money::{Amount, Price, Quantity, notional};
 use ringside_core::reject::Reject;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// An order as its last change left it. 96 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +85,15 @@ impl OrderRecord {
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<OrderRecord, LoadError> {
+        let order = reader.u64()?;
+        OrderRecord::load_rest(order, reader)
+    }
+
+    /// What follows the id.
+    pub(super) fn load_rest(order: OrderId, reader: &mut Reader<'_>) -> Result<OrderRecord, LoadError> {
         let mut record = OrderRecord {
-            order: reader.u64()?,
-            account: reader.uint("account")?,
+            order,
+            account: reader.account()?,
             market: reader.uint("market")?,
             side: reader.code("side", Side::from_code)?,
             order_type: reader.code("order type", OrderType::from_code)?,
@@ -111,24 +117,25 @@ impl OrderRecord {
 /// Every resting order, by id and by account.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOrders {
-    slots: Vec<OrderRecord>,
+    slots: Chunked<OrderRecord>,
     /// Slots that hold no order.
     free: Vec<u32>,
-    index: HashMap<OrderId, u32, BuildHasherDefault<IdHasher>>,
-    /// Per account, ascending by id: (order, slot).
-    by_account: Vec<Vec<(OrderId, u32)>>,
+    index: SlotIndex,
+    /// Slots of each account's orders, oldest order first. Lists are short (a few hundred per market at most), so they are
+    /// searched from end to end.
+    by_account: Vec<Vec<u32>>,
 }
 
 impl OpenOrders {
     /// The resting order of an id.
     pub fn get(&self, order: OrderId) -> Option<&OrderRecord> {
-        self.index.get(&order).map(|slot| &self.slots[*slot as usize])
+        self.index.get(order).map(|slot| self.at(slot))
     }
 
     /// The resting orders of an account, oldest first.
     pub fn of_account(&self, account: AccountId) -> impl DoubleEndedIterator<Item = &OrderRecord> {
         let list = self.by_account.get(account as usize).map_or(&[][..], Vec::as_slice);
-        list.iter().map(|(_, slot)| &self.slots[*slot as usize])
+        list.iter().map(|slot| self.at(*slot))
     }
 
     /// How many orders rest.
@@ -141,15 +148,25 @@ impl OpenOrders {
         self.index.is_empty()
     }
 
+    #[inline]
+    fn at(&self, slot: u32) -> &OrderRecord {
+        self.slots.get(slot as usize).expect("an indexed slot exists")
+    }
+
+    #[inline]
+    fn at_mut(&mut self, slot: u32) -> &mut OrderRecord {
+        self.slots.get_mut(slot as usize).expect("an indexed slot exists")
+    }
+
     /// Puts a resting order in place, new or changed.
     pub(super) fn put(&mut self, record: OrderRecord) {
-        if let Some(slot) = self.index.get(&record.order) {
-            self.slots[*slot as usize] = record;
+        if let Some(slot) = self.index.get(record.order) {
+            *self.at_mut(slot) = record;
             return;
         }
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = record;
+                *self.at_mut(slot) = record;
                 slot
             }
             None => {
@@ -162,23 +179,17 @@ impl OpenOrders {
         if account >= self.by_account.len() {
             self.by_account.resize_with(account + 1, Vec::new);
         }
-        let list = &mut self.by_account[account];
-        match list.last() {
-            Some((newest, _)) if *newest > record.order => {
-                let place = list.partition_point(|(order, _)| *order < record.order);
-                list.insert(place, (record.order, slot));
-            }
-            _ => list.push((record.order, slot)),
-        }
+        // A new order is its account's newest.
+        self.by_account[account].push(slot);
     }
 
     /// Takes an order out.
     pub(super) fn remove(&mut self, order: OrderId) -> Option<OrderRecord> {
-        let slot = self.index.remove(&order)?;
-        let record = self.slots[slot as usize];
+        let slot = self.index.remove(order)?;
+        let record = *self.at(slot);
         self.free.push(slot);
         let list = &mut self.by_account[record.account as usize];
-        if let Ok(place) = list.binary_search_by_key(&order, |(order, _)| *order) {
+        if let Some(place) = list.iter().position(|other| *other == slot) {
             list.remove(place);
         }
         Some(record)
@@ -186,8 +197,8 @@ impl OpenOrders {
 
     /// Applies a trade to the resting order it took from. Returns the order when the trade ended it.
     pub(super) fn traded(&mut self, trade: &event::Trade, time_ns: i64) -> Option<OrderRecord> {
-        let slot = self.index.get(&trade.maker_order).expect("a maker rests before it trades");
-        let maker = &mut self.slots[*slot as usize];
+        let slot = self.index.get(trade.maker_order).expect("a maker rests before it trades");
+        let maker = self.at_mut(slot);
         maker.filled += trade.quantity;
         maker.traded += notional(trade.price, trade.quantity);
         maker.updated_ns = time_ns;
@@ -201,47 +212,30 @@ impl OpenOrders {
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         writer.count(self.index.len());
-        for list in &self.by_account {
-            list.iter().for_each(|(_, slot)| self.slots[*slot as usize].save(writer));
+        for slot in self.by_account.iter().flatten() {
+            self.at(*slot).save(writer);
         }
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<OpenOrders, LoadError> {
         let mut view = OpenOrders::default();
+        // By account, oldest order first: the order in which they were written.
+        let mut last = (0, 0);
         for _ in 0..reader.count()? {
             let record = OrderRecord::load(reader)?;
-            if !record.status.is_resting() || view.index.contains_key(&record.order) {
+            let place = (record.account, record.order);
+            if !record.status.is_resting() || place <= last || record.order > ORDER_MAX {
                 return Err(reader.bad("open order"));
             }
+            last = place;
             view.put(record);
         }
         Ok(view)
     }
 }
 
-/// Order ids are dense and chosen by the engine, so one multiplication spreads them as well as any hash would.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
-    }
-}
+/// Order ids stay below this; a larger one in saved bytes is a fault that must not ask for memory.
+const ORDER_MAX: OrderId = 1 << 40;
 
 #[cfg(test)]
 mod tests {
@@ -277,13 +271,15 @@ mod tests {
         for id in [1, 2, 3, 5] {
             view.put(order(id, 9));
         }
-        view.put(order(4, 8));
+        view.put(order(6, 8));
         assert_eq!(view.remove(2).map(|order| order.order), Some(2));
         assert_eq!(view.remove(2), None);
-        // An order that leaves the book and enters it again (a replace that failed half-way cannot, a load can).
-        view.put(order(2, 9));
-        assert_eq!(ids(&view, 9), [1, 2, 3, 5]);
-        assert_eq!(ids(&view, 8), [4]);
+        // It takes the slot of the one that left, and is the newest all the same.
+        view.put(order(7, 9));
+        view.put(OrderRecord { price: 6, ..order(3, 9) });
+        assert_eq!(ids(&view, 9), [1, 3, 5, 7]);
+        assert_eq!(view.get(3).map(|order| order.price), Some(6));
+        assert_eq!(ids(&view, 8), [6]);
         assert_eq!(ids(&view, 7), [0; 0]);
         assert_eq!(view.len(), 5);
     }
