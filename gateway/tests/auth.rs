@@ -1,5 +1,7 @@
 //! Login, tokens and API keys through real sockets, against the real engine.
 
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
 mod exchange;
 
 use exchange::{Answer, Exchange};
