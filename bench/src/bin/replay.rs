@@ -68,6 +68,9 @@ struct Arguments {
     /// What a reply waits for: durable or written.
     #[arg(long, default_value = "durable")]
     acknowledge: String,
+    /// No progress bar.
+    #[arg(long)]
+    quiet: bool,
     /// Seed of the wallets.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -130,7 +133,7 @@ async fn replay(arguments: &Arguments) -> Result<()> {
     };
     let load = ForeignLoad::start();
     let mut run = Run::new(&mut server, &script, &cast, &stage, options).await?;
-    let mut bar = Bar::new(script.steps.len());
+    let mut bar = Bar::new(script.steps.len(), arguments.quiet);
     let replayed = run.steps(|answered| bar.show(answered)).await;
     bar.end();
     replayed?;
@@ -232,10 +235,11 @@ struct Bar {
     shown: Instant,
     tenths: usize,
     is_terminal: bool,
+    is_quiet: bool,
 }
 
 impl Bar {
-    fn new(total: usize) -> Bar {
+    fn new(total: usize, is_quiet: bool) -> Bar {
         let now = Instant::now();
         Bar {
             total: total.max(1),
@@ -243,6 +247,7 @@ impl Bar {
             shown: now,
             tenths: 0,
             is_terminal: std::io::stderr().is_terminal(),
+            is_quiet,
         }
     }
 
@@ -254,7 +259,7 @@ impl Bar {
         } else {
             done * 10 / self.total > self.tenths
         };
-        if !due {
+        if !due || self.is_quiet {
             return;
         }
         self.shown = now;
@@ -274,7 +279,7 @@ impl Bar {
     }
 
     fn end(&self) {
-        if self.is_terminal {
+        if self.is_terminal && !self.is_quiet {
             eprintln!();
         }
     }

@@ -2,17 +2,24 @@
 //!
 //! It speaks as much of HTTP as the exchange's answers need: a status, headers of which only the length and the wish
 //! to close are read, a body of that length. Requests are prepared bytes. There is no pool, no retry, no TLS.
+//! Servers close connections that rest, so one that has rested for [`REST_MAX`] is opened anew before it is used.
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Longest answer read.
 const ANSWER_LEN_MAX: usize = 64 << 20;
 
+/// Longest rest between two requests of one connection; the exchange closes a new one after five seconds.
+pub const REST_MAX: Duration = Duration::from_secs(2);
+
 /// A connection to the exchange.
 pub struct Connection {
+    address: SocketAddr,
+    used: Instant,
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
@@ -34,11 +41,15 @@ impl Connection {
     pub async fn open(address: SocketAddr) -> io::Result<Connection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, buffer: vec![0; 16 << 10], filled: 0 })
+        let (used, buffer) = (Instant::now(), vec![0; 16 << 10]);
+        Ok(Connection { address, used, stream, buffer, filled: 0 })
     }
 
     /// Sends one request and reads its answer. After an error the connection is of no more use.
     pub async fn call(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
+        if self.used.elapsed() > REST_MAX {
+            *self = Connection::open(self.address).await?;
+        }
         self.stream.write_all(request).await?;
         self.filled = 0;
         loop {
@@ -57,6 +68,7 @@ impl Connection {
                 if body.end != self.filled {
                     return Err(invalid("more than one answer to one request"));
                 }
+                self.used = Instant::now();
                 return Ok(Answer { status, head: &self.buffer[..body.start], body: &self.buffer[body] });
             }
         }

@@ -206,12 +206,14 @@ impl<'a> Run<'a> {
                 }
                 continue;
             }
-            self.wait(due).await?;
-            progress(self.answered);
-            if self.options.kill_after.is_some_and(|after| self.answered >= after) {
+            // Only with requests on the way, which a pause before a comparison has not.
+            if self.options.kill_after.is_some_and(|after| self.answered >= after) && !self.out.is_empty() {
                 self.options.kill_after = None;
                 self.kill_and_resume().await?;
+                continue;
             }
+            self.wait(due).await?;
+            progress(self.answered);
         }
         self.outcome.elapsed = self.start.elapsed();
         Ok(())
@@ -284,8 +286,8 @@ impl<'a> Run<'a> {
         Ok(None)
     }
 
-    /// Whether every account that a step's fills concern can still show them all in one request for its trades; asks
-    /// for the trades of those that are getting close.
+    /// Whether every account that a step's fills concern could still show them all in one request for its trades;
+    /// asks for the trades of those that could not.
     fn trades_have_room(&mut self, index: usize) -> Result<bool> {
         let script = self.audit.script;
         let fills = script.fills_of(&script.steps[index]);
@@ -293,27 +295,36 @@ impl<'a> Run<'a> {
         let mut has_room = true;
         for order in fills.iter().flat_map(|fill| [fill.maker, fill.taker]) {
             let account = self.audit.cast.accounts[order as usize];
-            has_room &= self.verdict.unseen[account as usize] + (fills.len() as u32) < TRADES_MAX;
+            if self.verdict.unseen[account as usize] + fills.len() as u32 >= TRADES_MAX {
+                has_room = false;
+                self.ask_for_trades(account);
+            }
         }
         Ok(has_room)
     }
 
-    fn ask_for_trades(&mut self) {
-        while let Some(&reader) = self.idle_readers.last() {
-            // The fullest account first; a search over some hundred accounts, and only when a reader is free.
-            let fullest = (0..self.audit.cast.count)
-                .filter(|account| !self.asked[*account as usize])
-                .max_by_key(|account| self.verdict.unseen[*account as usize]);
-            let Some(account) =
-                fullest.filter(|account| self.verdict.unseen[*account as usize] >= TRADES_ASK)
-            else {
-                return;
-            };
-            self.idle_readers.pop();
-            self.asked[account as usize] = true;
-            self.reads_out += 1;
-            self.pool.send(reader, Subject::Trades(account), self.audit.own_trades_request(account));
+    /// Asks for the trades of the account that has most to show, if that is worth it.
+    fn ask_for_most_trades(&mut self) {
+        if self.idle_readers.is_empty() {
+            return;
         }
+        let unseen = |account: u32| {
+            if self.asked[account as usize] { 0 } else { self.verdict.unseen[account as usize] }
+        };
+        let most = (0..self.audit.cast.count).max_by_key(|account| unseen(*account));
+        if let Some(account) = most.filter(|account| unseen(*account) >= TRADES_ASK) {
+            self.ask_for_trades(account);
+        }
+    }
+
+    fn ask_for_trades(&mut self, account: u32) {
+        if self.asked[account as usize] {
+            return;
+        }
+        let Some(reader) = self.idle_readers.pop() else { return };
+        self.asked[account as usize] = true;
+        self.reads_out += 1;
+        self.pool.send(reader, Subject::Trades(account), self.audit.own_trades_request(account));
     }
 
     /// Waits for the next answer, or until `due`.
@@ -334,7 +345,7 @@ impl<'a> Run<'a> {
             self.take_in(answered)?;
             next = self.pool.answers.try_recv().ok();
         }
-        self.ask_for_trades();
+        self.ask_for_most_trades();
         Ok(())
     }
 
@@ -395,6 +406,9 @@ impl<'a> Run<'a> {
     async fn kill_and_resume(&mut self) -> Result<()> {
         let script = self.audit.script;
         let paused = Instant::now();
+        // A moment that differs from run to run, while the exchange works on what it got.
+        let strike = Duration::from_nanos(u64::from(paused.elapsed().subsec_nanos()) * 7_919 % 1_500_000);
+        self.alarm.at(Instant::now() + strike).await;
         self.server.kill()?;
         // Every request on the way ends, with an answer that had left before the kill or with an error; those that
         // ended with an error stay in `out`.

@@ -152,6 +152,26 @@ impl<'a> Verdict<'a> {
         self.seen.iter().filter(|seen| **seen == 3).count()
     }
 
+    /// What is not yet proven of the first `fills` fills, for the reader of an error.
+    pub fn unproven(&self, fills: usize) -> String {
+        let missing: Vec<String> = (0..fills)
+            .filter(|at| self.seen[*at] != 3)
+            .map(|at| {
+                let fill = self.script.fills[at];
+                let account = |order: u32| self.cast.accounts[order as usize];
+                format!(
+                    "trade {}: maker's account {} {}, taker's account {} {}",
+                    self.trades[at],
+                    account(fill.maker),
+                    if self.seen[at] & 1 == 0 { "does not show it" } else { "shows it" },
+                    account(fill.taker),
+                    if self.seen[at] & 2 == 0 { "does not show it" } else { "shows it" },
+                )
+            })
+            .collect();
+        format!("{} missing, first {:#?}", missing.len(), &missing[..missing.len().min(8)])
+    }
+
     /// Number of the trade of a fill, 0 before it was answered.
     pub fn trade_of(&self, fill: usize) -> u64 {
         self.trades[fill]
