@@ -14,7 +14,7 @@ step "format"
 cargo fmt --all --check
 
 step "lints"
-cargo clippy --workspace --all-targets --locked --release
+cargo clippy --workspace --all-targets --locked --release -- -D warnings
 
 if [ "$mode" = all ]; then
     step "licences and dependencies"

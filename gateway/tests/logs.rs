@@ -97,7 +97,10 @@ fn canaries_do_not_sing() {
     let guess = canary("guess");
     secrets.push(guess.clone());
     for header in [format!("X-API-Key: {guess}"), format!("Authorization: Bearer {guess}")] {
-        assert_eq!(exchange.request("GET", "/api/v1/spot/balances", std::slice::from_ref(&header), "").status, 401);
+        assert_eq!(
+            exchange.request("GET", "/api/v1/spot/balances", std::slice::from_ref(&header), "").status,
+            401
+        );
         assert_eq!(exchange.request("PATCH", "/api/v1/admin/spot/markets/NONE", &[header], "{}").status, 401);
     }
     // Refusals of every stage: an unknown path that holds a secret, a body that is none, limits, a broken head.
