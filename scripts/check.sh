@@ -14,7 +14,7 @@ step "format"
 cargo fmt --all --check
 
 step "lints"
-cargo clippy --workspace --all-targets --locked --release -- -D warnings
+cargo clippy --workspace --all-targets --locked --profile tested -- -D warnings
 
 if [ "$mode" = all ]; then
     step "licences and dependencies"
@@ -29,7 +29,7 @@ if [ "$mode" = all ]; then
 fi
 
 step "tests"
-cargo test --workspace --locked --release
+cargo test --workspace --locked --profile tested
 
 if [ "$mode" = all ]; then
     step "the same decisions in debug"

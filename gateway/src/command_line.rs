@@ -8,6 +8,7 @@ use crate::config::{Config, LogFormat};
 use clap::{Parser, Subcommand};
 use ringside_core::Engine;
 use ringside_persist::skip::{Decision, skip_machine};
+use ringside_persist::verify::verify;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,6 +31,14 @@ enum Action {
     Start,
     /// Shows every setting with its value and where it differs from the default.
     Settings,
+    /// Checks journal and snapshots without starting anything or writing a byte. Exit code 0: sound; 1: damaged.
+    Verify {
+        /// A data folder, or the folder of a journal.
+        directory: PathBuf,
+        /// One line of JSON instead of sentences.
+        #[arg(long)]
+        json: bool,
+    },
     /// Records that the one command that stops the engine is to be passed over. Two operators decide.
     Skip {
         /// Its sequence, as recovery named it.
@@ -65,6 +74,16 @@ pub fn main() -> ExitCode {
         Action::Settings => {
             show(&config.summary());
             ExitCode::SUCCESS
+        }
+        Action::Verify { directory, json } => {
+            let journal = directory.join("journal");
+            match verify(if journal.is_dir() { &journal } else { &directory }) {
+                Ok(verdict) => {
+                    show(&format!("{}\n", if json { verdict.to_json() } else { verdict.to_string() }));
+                    ExitCode::from(u8::from(!verdict.is_sound()))
+                }
+                Err(error) => fail(&error, 2),
+            }
         }
         Action::Skip { sequence, operators, reason } => {
             let [first, second] = operators.as_slice() else {

@@ -126,6 +126,29 @@ impl Server {
         }
     }
 
+    /// What it said of its last recovery: the last command, and the hash of the state there.
+    ///
+    /// Errors: it has said nothing of the kind.
+    pub fn recovered(&self) -> Result<(u64, String)> {
+        let log = std::fs::read_to_string(self.folder.join("server.log"))?;
+        let said = log.lines().rev().find_map(|line| line.strip_prefix("recovery: state "));
+        let (hash, sequence) =
+            said.and_then(|said| said.split_once(" at sequence ")).context("no recovery was reported")?;
+        Ok((sequence.trim().parse()?, hash.to_owned()))
+    }
+
+    /// Starts it again as [`Server::restart`] does, and kills it `after` that, wherever it is then.
+    pub fn restart_and_kill(&mut self, after: Duration) -> Result<()> {
+        self.child = spawn(&self.program, &self.folder, &self.settings)?;
+        std::thread::sleep(after);
+        self.kill()
+    }
+
+    /// The program that it runs.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The last lines it has printed.
     pub fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.folder.join("server.log")).unwrap_or_default();

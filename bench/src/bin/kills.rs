@@ -1,0 +1,198 @@
+//! Kills the exchange with -9 at random moments under load, and proves after each restart that no acknowledged order,
+//! fill or balance was lost or doubled, and that the recovered state is that of an engine which was never stopped.
+//!
+//! `scripts/kills.sh` builds what it needs and runs it. A failure names the seed and the line that runs it again; what
+//! a seed fixes are the orders and the moments, not what the machine makes of them.
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use futures_util::future::try_join_all;
+use ringside_bench::kills::audit::Audit;
+use ringside_bench::kills::mirror::Mirror;
+use ringside_bench::kills::trader::Trader;
+use ringside_bench::kills::{CREDIT, MAKER_FEE_BPS, SYMBOL, TAKER_FEE_BPS};
+use ringside_bench::load::api::{self, BASE_TOKEN, MarketText, QUOTE_TOKEN};
+use ringside_bench::load::connection::Connection;
+use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::load::wallet::Wallet;
+use ringside_bench::op::Random;
+use ringside_core::ids::FEE_ACCOUNT;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+#[derive(Parser)]
+#[command(about = "Kills the exchange again and again under load and looks for what was lost")]
+struct Arguments {
+    /// Kills.
+    #[arg(long, default_value_t = 300)]
+    cycles: u32,
+    /// Of orders and moments; from the clock when absent.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Accounts, each with a connection of its own.
+    #[arg(long, default_value_t = 8)]
+    traders: u32,
+    /// Longest time under load before a kill, milliseconds.
+    #[arg(long, default_value_t = 150)]
+    load_ms: u32,
+    /// Folder on the disk to be tested.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// What a reply waits for: durable or written.
+    #[arg(long, default_value = "durable")]
+    acknowledge: String,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let seed = arguments.seed.unwrap_or_else(|| now().as_nanos() as u64);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(&arguments, seed)));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("FAILED: {error:#}");
+            eprintln!("seed {seed}; again: scripts/kills.sh --cycles {} --seed {seed}", arguments.cycles);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
+    println!("{} kills, seed {seed}, replies wait for {}", arguments.cycles, arguments.acknowledge);
+    // Small segments and frequent snapshots, so that kills meet every change of file.
+    let settings = [
+        ("segment_len", "1MiB"),
+        ("snapshot_commands", "1500"),
+        ("snapshots_kept", "8"),
+        ("acknowledge", &arguments.acknowledge),
+    ];
+    let settings = settings.map(|(key, value)| (key.to_string(), value.to_string())).into();
+    let folder = arguments.folder.clone();
+    let mut server = Server::start(&ServerOptions { program: None, folder, settings }).await?;
+    let result = cycles(arguments, seed, &mut server).await;
+    result.with_context(|| format!("the server's last words:\n{}", server.log_tail()))
+}
+
+async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result<()> {
+    let mut random = Random::new(seed);
+    let mut traders = traders(server, arguments.traders, seed).await?;
+    let mut audit = Audit::default();
+    let mut mirror = Mirror::new(&server.data_folder().join("journal"));
+    let mut recovered = None;
+    let (started, mut longest) = (Instant::now(), Duration::ZERO);
+    let mut killed_in_recovery = 0;
+    for cycle in 1..=arguments.cycles {
+        let in_cycle = || format!("kill {cycle}");
+        strike(
+            server,
+            &mut traders,
+            Duration::from_micros(u64::from(random.below(arguments.load_ms * 1000))),
+        )
+        .await
+        .with_context(in_cycle)?;
+        follow(server, &mut mirror, recovered.take()).with_context(in_cycle)?;
+        while random.below(8) == 0 {
+            server.restart_and_kill(Duration::from_micros(u64::from(random.below(60_000))))?;
+            killed_in_recovery += 1;
+        }
+        longest = longest.max(server.restart().await.with_context(in_cycle)?);
+        recovered = Some(server.recovered()?);
+        for trader in &mut traders {
+            trader.send_again(server.address).await.with_context(in_cycle)?;
+        }
+        let mut connection = Connection::open(server.address).await?;
+        audit.all(&mut connection, &mut traders, now().as_secs()).await.with_context(in_cycle)?;
+        if cycle % 20 == 0 || cycle == arguments.cycles {
+            report(cycle, started.elapsed(), &traders, &audit, &mirror);
+        }
+    }
+    server.kill()?;
+    follow(server, &mut mirror, recovered)?;
+    mirror.follow(None)?;
+    let fees =
+        [0, 1].map(|asset| mirror.engine().balance(FEE_ACCOUNT, asset).map_or(0, |(available, _)| available));
+    let paid = [audit.fees.0, audit.fees.1];
+    ensure!(
+        fees == paid || fees == [paid[1], paid[0]],
+        "the fee account holds {fees:?}, the trades show {paid:?}"
+    );
+    println!(
+        "nothing lost, nothing doubled: {} kills, {killed_in_recovery} more during recovery; longest restart {longest:.1?}; \
+         every recovered state was that of the engine that never stopped",
+        arguments.cycles
+    );
+    Ok(())
+}
+
+/// Lists the market; logs the traders in and credits them.
+async fn traders(server: &Server, count: u32, seed: u64) -> Result<Vec<Trader>> {
+    let mut connection = Connection::open(server.address).await?;
+    let market = MarketText {
+        symbol: SYMBOL.to_string(),
+        tick_size: "0.0001".to_string(),
+        lot_size: "0.1".to_string(),
+        min_notional: "0.01".to_string(),
+        maker_fee_bps: MAKER_FEE_BPS,
+        taker_fee_bps: TAKER_FEE_BPS,
+    };
+    api::list_market(&mut connection, &server.admin_key, &market).await?;
+    let mut traders = Vec::new();
+    for number in 0..count {
+        let wallet = Wallet::from_seed(seed, number);
+        let token = api::login(&mut connection, &wallet).await?;
+        let key = api::create_api_key(&mut connection, &token).await?;
+        for token in [BASE_TOKEN, QUOTE_TOKEN] {
+            api::credit(&mut connection, &server.admin_key, &wallet, token, &CREDIT.to_string()).await?;
+        }
+        traders.push(Trader::new(number, api::key_header(&key), seed));
+    }
+    Ok(traders)
+}
+
+/// Lets all trade at once and kills the exchange `after` that.
+async fn strike(server: &mut Server, traders: &mut [Trader], after: Duration) -> Result<()> {
+    let address = server.address;
+    let trading = try_join_all(traders.iter_mut().map(|trader| trader.trade(address)));
+    let killing = async {
+        tokio::time::sleep(after).await;
+        server.kill()
+    };
+    tokio::try_join!(trading, killing).map(drop)
+}
+
+/// With the exchange dead: its journal is sound, and the state it had recovered is the mirror's.
+fn follow(server: &Server, mirror: &mut Mirror, recovered: Option<(u64, String)>) -> Result<()> {
+    let Some((sequence, hash)) = recovered else { return Ok(()) };
+    let own = mirror.follow(Some(sequence))?;
+    let own = own.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    ensure!(own == hash, "recovery said state {hash} at {sequence}, the engine that never stopped has {own}");
+    let verdict = Command::new(server.program()).arg("verify").arg(server.data_folder()).output()?;
+    ensure!(
+        verdict.status.success(),
+        "verify: {}{}",
+        String::from_utf8_lossy(&verdict.stdout),
+        String::from_utf8_lossy(&verdict.stderr)
+    );
+    Ok(())
+}
+
+fn report(cycle: u32, elapsed: Duration, traders: &[Trader], audit: &Audit, mirror: &Mirror) {
+    let sum = |of: fn(&Trader) -> u64| traders.iter().map(of).sum::<u64>();
+    println!(
+        "{cycle} kills in {:.0} s: {} answers; {} sent again, of which {} had happened; {} orders compared, {} trades; \
+         {} commands mirrored",
+        elapsed.as_secs_f64(),
+        sum(|trader| trader.answers),
+        sum(|trader| trader.sent_again),
+        sum(|trader| trader.had_happened),
+        audit.orders_compared,
+        audit.trades_proven,
+        mirror.engine().sequence(),
+    );
+}

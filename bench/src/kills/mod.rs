@@ -1,0 +1,32 @@
+//! The exchange killed with -9 again and again under load, and what must be true afterwards (failure model, row 1).
+//!
+//! - [`trader`]: one account that places and cancels through the public API, and remembers every answer.
+//! - [`audit`]: after a restart, whether the exchange still says what it had answered: every order, fill and balance.
+//! - [`mirror`]: an engine that is never stopped; it follows the journal, and its state must be the recovered one.
+//!
+//! Requests that were on the way when the exchange was killed are sent again under the same idempotency key, as a
+//! trader's program would: each must have happened once, before the kill or now.
+
+pub mod audit;
+pub mod mirror;
+pub mod trader;
+
+/// Price step and quantity step have these decimals.
+pub const PRICE_DECIMALS: u32 = 4;
+/// See [`PRICE_DECIMALS`].
+pub const QUANTITY_DECIMALS: u32 = 1;
+/// Amounts of tokens.
+pub const AMOUNT_DECIMALS: u32 = 18;
+
+/// The market.
+pub const SYMBOL: &str = "KILLS";
+/// Basis points of resting orders.
+pub const MAKER_FEE_BPS: u32 = 5;
+/// Basis points of arriving orders.
+pub const TAKER_FEE_BPS: u32 = 10;
+
+/// What every account starts with, whole units of both tokens.
+pub const CREDIT: i128 = 1_000_000_000;
+
+/// One whole unit of a token.
+pub const UNIT: i128 = 10i128.pow(AMOUNT_DECIMALS);

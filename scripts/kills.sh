@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Builds the exchange, kills it with -9 again and again under load, and looks for what was lost or doubled.
+#
+#   scripts/kills.sh                          300 kills
+#   scripts/kills.sh --cycles 20 --seed 7     --help shows the rest
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --quiet --release -p ringside-gateway -p ringside-bench --bin ringside --bin kills
+target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+# Beside the build, because the folder for temporary files may be in memory.
+exec "$target/release/kills" --folder "$target" "$@"
