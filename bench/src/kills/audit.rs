@@ -95,7 +95,7 @@ impl Audit {
     }
 
     async fn trades(&mut self, connection: &mut Connection, trader: &Trader) -> Result<()> {
-        let path = format!("/spot/trades/me?limit={ROWS_MAX}&start={}", self.since_s.saturating_sub(1));
+        let path = format!("/spot/trades/me?limit={ROWS_MAX}&start={}", self.since_s);
         let rows: Vec<OwnTrade> =
             api::ask(connection, &api::request("GET", &path, &trader.key, None)).await?;
         ensure!(rows.len() < ROWS_MAX, "more trades in one cycle than can be seen: strike earlier");
@@ -141,8 +141,9 @@ impl Audit {
 
     async fn account(&mut self, connection: &mut Connection, trader: &mut Trader) -> Result<()> {
         let mut rows: BTreeMap<String, OrderAnswer> = BTreeMap::new();
-        let since = self.since_s.saturating_sub(1);
-        for filter in [format!("start={since}"), "status=open".into(), "status=partially_filled".into()] {
+        for filter in
+            [format!("start={}", self.since_s), "status=open".into(), "status=partially_filled".into()]
+        {
             let path = format!("/spot/orders?symbol={SYMBOL}&limit={ROWS_MAX}&{filter}");
             let list: Vec<OrderAnswer> =
                 api::ask(connection, &api::request("GET", &path, &trader.key, None)).await?;

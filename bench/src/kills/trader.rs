@@ -9,12 +9,15 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Prices lie in this many steps from here.
 const PRICE_FROM: u32 = 10_000;
 const PRICES: u32 = 24;
 /// Beyond this many orders that may still rest, the trader only cancels.
 const RESTING_MAX: usize = 60;
+/// Longest pause between an answer and the next request.
+const PAUSE_MAX_US: u32 = 8_000;
 /// Words of refusals that store an order.
 const STORED_REFUSALS: [&str; 6] = [
     "INVALID_TICK",
@@ -146,6 +149,10 @@ impl Trader {
             if !self.send(&mut connection, &sent).await? {
                 return Ok(());
             }
+            // A pause that differs, so that requests arrive together in ever new ways, and lists stay short enough
+            // to be seen whole.
+            let pause = Duration::from_micros(u64::from(self.random.below(PAUSE_MAX_US)));
+            tokio::time::sleep(pause).await;
         }
     }
 
