@@ -37,4 +37,19 @@ if [ "$mode" = all ]; then
     cargo test --locked -p ringside-core --lib --test replay --test layout --test scripts
 fi
 
+if [ "$mode" = all ]; then
+    step "the ring under the model checker"
+    scripts/loom.sh
+
+    step "300 kills"
+    PROFILE=tested scripts/kills.sh
+
+    step "a recorded morning, killed in the middle"
+    if [ -d ../shared/data ]; then
+        PROFILE=tested scripts/replay.sh --quiet
+    else
+        echo "skipped: no recorded data beside this folder"
+    fi
+fi
+
 step "passed"

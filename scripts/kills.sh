@@ -5,7 +5,8 @@
 #   scripts/kills.sh --cycles 20 --seed 7     --help shows the rest
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --quiet --release -p ringside-gateway -p ringside-bench --bin ringside --bin kills
+profile=${PROFILE:-release}
+cargo build --quiet --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin kills
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 # Beside the build, because the folder for temporary files may be in memory.
-exec "$target/release/kills" --folder "$target" "$@"
+exec "$target/$profile/kills" --folder "$target" "$@"

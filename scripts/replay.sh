@@ -9,6 +9,7 @@
 #   ... --rate max|recorded|60x|20000          --help shows the rest
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --quiet --release -p ringside-gateway -p ringside-bench --bin ringside --bin replay
+profile=${PROFILE:-release}
+cargo build --quiet --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin replay
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-exec "$target/release/replay" --report "$target/replay" "$@"
+exec "$target/$profile/replay" --report "$target/replay" "$@"

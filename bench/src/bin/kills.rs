@@ -4,6 +4,8 @@
 //! `scripts/kills.sh` builds what it needs and runs it. A failure names the seed and the line that runs it again; what
 //! a seed fixes are the orders and the moments, not what the machine makes of them.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use futures_util::future::try_join_all;
