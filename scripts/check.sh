@@ -41,6 +41,9 @@ if [ "$mode" = all ]; then
     step "the ring under the model checker"
     scripts/loom.sh
 
+    step "the ring under Miri"
+    scripts/miri.sh
+
     step "300 kills"
     PROFILE=tested scripts/kills.sh
 
