@@ -218,7 +218,8 @@ impl Engine {
             && checkpoint == verify.checkpoint
             && computed != verify.hash
         {
-            self.divergence = Some(Divergence { checkpoint, expected: verify.hash, computed });
+            // The first stays: all that follow are its consequences.
+            self.divergence.get_or_insert(Divergence { checkpoint, expected: verify.hash, computed });
         }
         Outcome::default()
     }

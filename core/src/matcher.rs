@@ -5,13 +5,16 @@
 //! taken while the journal ring has room for them and every earlier event is on its way. It does no I/O and reads
 //! the clock once a work step, through the function it was given.
 //!
+//! A state hash that is not the one a command says it must be ends the stage with a panic, before an event of that
+//! batch has left: of two histories nobody can tell here which is the true one, so nothing more may be acknowledged.
+//!
 //! Commands of its own: `AdvanceTime` when no command came for a while, and at intervals `Checkpoint` followed by
 //! `VerifyHash`, so that the journal carries the state hash that every replay must reach.
 
 use crate::agent::Agent;
 use crate::command::{AdvanceTime, Body, Checkpoint, Command, VerifyHash};
 use crate::engine::Engine;
-use crate::event::{Event, StateHash};
+use crate::event::{Event, Outbox, StateHash};
 use crate::ring::{Consumer, Doorbell, Producer};
 use std::time::Duration;
 
@@ -56,7 +59,7 @@ pub struct Matcher<C: FnMut() -> i64 + Send> {
     /// Commands of the running batch, stamped.
     batch: Vec<Command>,
     /// Events on their way to the output ring; those before `sent` have left.
-    outbox: Vec<Event>,
+    outbox: Outbox,
     sent: usize,
     /// Input whose turn is next.
     turn: usize,
@@ -81,6 +84,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             engine.sequence() + 1,
             "the journal ring goes on where the engine stands"
         );
+        refuse_diverged(&engine);
         let input_bells = inputs.iter().map(|input| input.doorbell()).collect();
         let room_bells = [journal.room_doorbell(), output.room_doorbell()];
         Matcher {
@@ -91,7 +95,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             clock,
             options,
             batch: Vec::with_capacity(BATCH),
-            outbox: Vec::with_capacity(64 * BATCH),
+            outbox: Outbox::new(64 * BATCH),
             sent: 0,
             turn: 0,
             since_checkpoint: 0,
@@ -108,10 +112,11 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
 
     /// Moves events on; true when all have left.
     fn send(&mut self) -> bool {
-        if self.sent < self.outbox.len() {
-            self.sent += self.output.try_publish_batch(&self.outbox[self.sent..]);
+        let events = self.outbox.events();
+        if self.sent < events.len() {
+            self.sent += self.output.try_publish_batch(&events[self.sent..]);
         }
-        if self.sent < self.outbox.len() {
+        if self.sent < events.len() {
             self.listen = Listen::Room;
             return false;
         }
@@ -157,6 +162,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         for command in &self.batch {
             self.engine.apply(command, &mut self.outbox);
         }
+        refuse_diverged(&self.engine);
         self.since_checkpoint += self.batch.len() as u64;
     }
 
@@ -170,11 +176,18 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
     /// Has the engine hash its state and the journal remember the hash.
     fn checkpoint(&mut self, time_ns: i64) {
         self.run_own(Checkpoint {}, time_ns);
-        let hash =
-            self.outbox.iter().rev().find_map(|event| event.get::<StateHash>()).map(|event| event.hash);
+        let events = self.outbox.events();
+        let hash = events.iter().rev().find_map(|event| event.get::<StateHash>()).map(|event| event.hash);
         let hash = hash.expect("a checkpoint answers with the state hash");
         self.run_own(VerifyHash { checkpoint: self.engine.sequence(), hash }, time_ns);
         self.since_checkpoint = 0;
+    }
+}
+
+/// Panics where the engine's state is not what a `VerifyHash` said.
+fn refuse_diverged(engine: &Engine) {
+    if let Some(divergence) = engine.diverged() {
+        panic!("the state is not what the journal says: {divergence:02x?}");
     }
 }
 

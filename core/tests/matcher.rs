@@ -1,8 +1,10 @@
 //! The matching stage between real rings, run by the caller: order, back pressure, time, checkpoints, the end.
 
-use ringside_core::agent::Agent;
-use ringside_core::command::{Command, CreateAccount, Credit, ListMarket, MarketKind, PlaceOrder, Side};
-use ringside_core::event::{Done, Event};
+use ringside_core::agent::{Agent, Runner};
+use ringside_core::command::{
+    Command, CreateAccount, Credit, ListMarket, MarketKind, PlaceOrder, Side, VerifyHash,
+};
+use ringside_core::event::{Done, Event, StateHash};
 use ringside_core::ids::padded;
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
@@ -269,4 +271,53 @@ fn closing_takes_what_was_published_and_ends_the_inputs() {
     assert!(stage.inputs.iter().all(|(producer, _)| producer.is_halted()));
     assert_eq!(stage.journalled.len(), 14);
     stage.assert_replays();
+}
+
+/// A stage that is about to be told of a state hash that is not its own, after an order.
+fn about_to_diverge() -> Stage {
+    let options = MatcherOptions { tick_ns: 0, checkpoint_every: 1, ..MatcherOptions::default() };
+    let mut stage = Stage::new(1, 64, 256, options);
+    stage.found();
+    let told =
+        stage.events.iter().rev().find_map(|event| Some((event.sequence, event.get::<StateHash>()?.hash)));
+    let (checkpoint, mut hash) = told.expect("a checkpoint was taken");
+    hash[15] ^= 1;
+    stage.publish(0, any_order(&Chance::new(1)));
+    stage.publish(0, Command::new(VerifyHash { checkpoint, hash }));
+    stage
+}
+
+#[test]
+fn a_stage_that_diverged_panics_before_its_events_leave() {
+    let mut stage = about_to_diverge();
+    let (journalled, told) = (stage.journalled.len(), stage.events.len());
+    let step = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| stage.matcher.do_work()));
+    let panic = step.expect_err("the stage must not go on");
+    let message = panic.downcast_ref::<String>().expect("a message");
+    assert!(message.contains("the state is not what"), "{message}");
+    stage.drain(usize::MAX);
+    assert_eq!(stage.journalled.len(), journalled + 2, "the journal has what led there");
+    assert_eq!(stage.events.len(), told, "nothing of the batch may be acknowledged");
+    assert!(stage.matcher.into_engine().diverged().is_some());
+}
+
+/// Runs itself again in a process of its own, whose end is looked at from here.
+#[test]
+fn a_stage_that_diverged_ends_the_process() {
+    const CHILD: &str = "RINGSIDE_TEST_DIVERGE";
+    if std::env::var_os(CHILD).is_some() {
+        let matcher = about_to_diverge().matcher;
+        let runner = Runner { name: "matcher".to_owned(), core: None, wait: Wait::Yield, critical: true };
+        let _running = runner.spawn(vec![Box::new(matcher)]).expect("a thread");
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        return;
+    }
+    let child = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "a_stage_that_diverged_ends_the_process", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(libc::SIGABRT), "{said}");
+    assert!(said.contains("stage matcher panicked"), "{said}");
 }

@@ -311,7 +311,12 @@ fn a_wrong_hash_is_a_divergence() {
     let mut wrong = hash;
     wrong[7] ^= 1;
     engine.apply(&sequenced(3, verify(wrong)), &mut events);
-    assert!(engine.diverged().is_some());
+    let divergence = engine.diverged().expect("the hash is wrong");
+    assert_eq!((divergence.checkpoint, divergence.expected, divergence.computed), (1, wrong, hash));
+    // It stays told, and the first is the one that counts.
+    engine.apply(&sequenced(4, verify(hash)), &mut events);
+    engine.apply(&sequenced(5, verify([0; 16])), &mut events);
+    assert_eq!(engine.diverged(), Some(divergence));
 }
 
 /// At random points: the snapshot loads into the same state, saves to the same bytes, and the rest of the stream on it
