@@ -258,6 +258,40 @@ pub fn bar(name: &str, measured: f64, limit: f64, at_most: bool) -> (bool, Strin
     (passed, format!("{verdict}  {name}: {measured:.2} ({sign} {limit})\n"))
 }
 
+/// The bars of a benchmark and what was measured, for the table that its report ends with.
+#[derive(Clone, Debug, Default)]
+pub struct Bars {
+    /// (name, measured, the most it may be).
+    rows: Vec<(String, f64, f64)>,
+}
+
+impl Bars {
+    /// A bar that is reached when `measured` is not above `limit`.
+    pub fn at_most(&mut self, name: String, measured: f64, limit: f64) {
+        self.rows.push((name, measured, limit));
+    }
+
+    /// How many were missed. What could not be measured counts as missed.
+    pub fn missed(&self) -> usize {
+        self.rows.iter().filter(|(_, measured, limit)| !is_reached(*measured, *limit)).count()
+    }
+
+    /// One line per bar, and how many were reached.
+    pub fn table(&self) -> String {
+        let width = self.rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(3);
+        let mut text = format!("{:<width$}  {:>8}  {:>8}  verdict\n", "bar", "measured", "at most");
+        for (name, measured, limit) in &self.rows {
+            let verdict = if is_reached(*measured, *limit) { "pass" } else { "MISS" };
+            text += &format!("{name:<width$}  {measured:>8.2}  {limit:>8.2}  {verdict}\n");
+        }
+        text + &format!("{} of {} bars reached\n", self.rows.len() - self.missed(), self.rows.len())
+    }
+}
+
+fn is_reached(measured: f64, limit: f64) -> bool {
+    measured <= limit
+}
+
 /// Writes a result into `folder` under the name of the benchmark and the time of day in UTC; such files are never edited.
 pub fn write_result(folder: &Path, benchmark: &str, text: &str) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
@@ -299,6 +333,19 @@ mod tests {
     fn median_takes_the_middle() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.0);
+    }
+
+    #[test]
+    fn bars_are_judged() {
+        let mut bars = Bars::default();
+        bars.at_most("even".to_string(), 1.3, 1.3);
+        bars.at_most("above".to_string(), 1.31, 1.3);
+        bars.at_most("unknown".to_string(), f64::NAN, 1.0);
+        assert_eq!(bars.missed(), 2);
+        let table = bars.table();
+        let verdicts: Vec<_> =
+            table.lines().skip(1).map(|line| line.rsplit(' ').next().unwrap_or("")).collect();
+        assert_eq!(verdicts, ["pass", "MISS", "MISS", "reached"], "{table}");
     }
 
     #[test]

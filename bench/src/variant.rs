@@ -227,62 +227,125 @@ impl Variant for OnBook {
     }
 }
 
-/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into an outbox that each
-/// command uses anew.
-pub struct OnEngine {
+/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into `E`.
+pub struct OnEngine<E> {
     engine: Engine,
     stamper: Stamper,
-    events: Events,
+    events: E,
 }
 
-/// The core's outbox, and the checksum of the trades that go into it.
-struct Events {
+/// Where a measured engine's events go, and the checksum of the trades among them.
+pub trait Events: Sink + Default {
+    /// Called before each command.
+    fn clear(&mut self);
+    /// Trades so far.
+    fn sum(&mut self) -> &mut FillSum;
+}
+
+/// The core's outbox, as in production; each command uses it anew.
+pub struct Kept {
     outbox: Outbox,
     sum: FillSum,
 }
 
-impl Events {
-    #[inline(always)]
-    fn count(&mut self, trade: &Trade) {
-        let level = level_of(trade.price);
-        self.sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept { outbox: Outbox::new(4_096), sum: FillSum::default() }
     }
 }
 
-impl Sink for Events {
+impl Events for Kept {
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.outbox.clear();
+    }
+
+    fn sum(&mut self) -> &mut FillSum {
+        &mut self.sum
+    }
+}
+
+/// Nowhere: what is left is the work of the state.
+#[derive(Default)]
+pub struct Dropped {
+    sum: FillSum,
+}
+
+impl Events for Dropped {
+    #[inline(always)]
+    fn clear(&mut self) {}
+
+    fn sum(&mut self) -> &mut FillSum {
+        &mut self.sum
+    }
+}
+
+#[inline(always)]
+fn count(sum: &mut FillSum, event: &Event) {
+    if let Some(trade) = event.get::<Trade>() {
+        let level = level_of(trade.price);
+        sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+    }
+}
+
+impl Sink for Kept {
     #[inline(always)]
     fn event(&mut self, event: &Event) {
         self.outbox.event(event);
-        if let Some(trade) = event.get::<Trade>() {
-            self.count(trade);
-        }
+        count(&mut self.sum, event);
     }
 
     #[inline(always)]
     fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
         self.outbox.emit(sequence, time_ns, index, payload);
-        if P::KIND == Kind::Trade
-            && let Some(&trade) = self.outbox.events().last().and_then(Event::get::<Trade>)
+        if is_trade::<P>()
+            && let Some(event) = self.outbox.events().last()
         {
-            self.count(&trade);
+            count(&mut self.sum, event);
+        }
+    }
+
+    #[inline(always)]
+    fn emit_four<A: Payload, B: Payload, C: Payload, D: Payload>(
+        &mut self,
+        sequence: Sequence,
+        time_ns: i64,
+        payloads: (A, B, C, D),
+    ) {
+        const { assert!(!is_trade::<A>() && !is_trade::<B>() && !is_trade::<C>() && !is_trade::<D>()) };
+        self.outbox.emit_four(sequence, time_ns, payloads);
+    }
+}
+
+impl Sink for Dropped {
+    #[inline(always)]
+    fn event(&mut self, event: &Event) {
+        count(&mut self.sum, event);
+    }
+
+    #[inline(always)]
+    fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
+        if is_trade::<P>() {
+            self.event(&Event::new(sequence, time_ns, index, payload));
         }
     }
 }
 
-impl Variant for OnEngine {
+const fn is_trade<P: Payload>() -> bool {
+    P::KIND as u16 == Kind::Trade as u16
+}
+
+impl<E: Events> Variant for OnEngine<E> {
     type Input = Command;
 
-    fn fresh(workload: &Workload) -> OnEngine {
+    fn fresh(workload: &Workload) -> OnEngine<E> {
         let config = EngineConfig {
             orders: orders_of(workload),
             accounts: workload.accounts as usize + 1,
             ..EngineConfig::default()
         };
-        let mut variant = OnEngine {
-            engine: Engine::new(&config),
-            stamper: Stamper::after(0),
-            events: Events { outbox: Outbox::new(4_096), sum: FillSum::default() },
-        };
+        let mut variant =
+            OnEngine { engine: Engine::new(&config), stamper: Stamper::after(0), events: E::default() };
         for command in workload.setup() {
             let command = variant.stamper.stamp(command);
             variant.apply(&command);
@@ -296,7 +359,7 @@ impl Variant for OnEngine {
 
     #[inline(always)]
     fn apply(&mut self, command: &Command) {
-        self.events.outbox.clear();
+        self.events.clear();
         self.engine.apply(command, &mut self.events);
     }
 
@@ -306,7 +369,7 @@ impl Variant for OnEngine {
     }
 
     fn sum(&mut self) -> &mut FillSum {
-        &mut self.events.sum
+        self.events.sum()
     }
 }
 
