@@ -305,15 +305,10 @@ impl Sink for Kept {
         }
     }
 
+    /// None of the four is a trade.
     #[inline(always)]
-    fn emit_four<A: Payload, B: Payload, C: Payload, D: Payload>(
-        &mut self,
-        sequence: Sequence,
-        time_ns: i64,
-        payloads: (A, B, C, D),
-    ) {
-        const { assert!(!is_trade::<A>() && !is_trade::<B>() && !is_trade::<C>() && !is_trade::<D>()) };
-        self.outbox.emit_four(sequence, time_ns, payloads);
+    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
+        self.outbox.four(fill);
     }
 }
 
@@ -329,6 +324,9 @@ impl Sink for Dropped {
             self.event(&Event::new(sequence, time_ns, index, payload));
         }
     }
+
+    #[inline(always)]
+    fn four(&mut self, _fill: impl FnOnce(&mut [Event; 4])) {}
 }
 
 const fn is_trade<P: Payload>() -> bool {

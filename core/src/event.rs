@@ -369,18 +369,12 @@ pub trait Sink {
         self.event(&Event::new(sequence, time_ns, index, payload));
     }
 
-    /// Four at once, from index 0: all events of a command that touches one order, one level and one account.
+    /// Four at once, which `fill` writes: all events of a command that touches one order, one level and one account.
     #[inline(always)]
-    fn emit_four<A: Payload, B: Payload, C: Payload, D: Payload>(
-        &mut self,
-        sequence: Sequence,
-        time_ns: i64,
-        payloads: (A, B, C, D),
-    ) {
-        self.emit(sequence, time_ns, 0, payloads.0);
-        self.emit(sequence, time_ns, 1, payloads.1);
-        self.emit(sequence, time_ns, 2, payloads.2);
-        self.emit(sequence, time_ns, 3, payloads.3);
+    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
+        let mut events = [Event::EMPTY; 4];
+        fill(&mut events);
+        events.iter().for_each(|event| self.event(event));
     }
 }
 
@@ -449,17 +443,8 @@ impl Sink for Outbox {
     }
 
     #[inline(always)]
-    fn emit_four<A: Payload, B: Payload, C: Payload, D: Payload>(
-        &mut self,
-        sequence: Sequence,
-        time_ns: i64,
-        payloads: (A, B, C, D),
-    ) {
-        let places = self.next::<4>();
-        places[0].write(sequence, time_ns, 0, payloads.0);
-        places[1].write(sequence, time_ns, 1, payloads.1);
-        places[2].write(sequence, time_ns, 2, payloads.2);
-        places[3].write(sequence, time_ns, 3, payloads.3);
+    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
+        fill(self.next());
     }
 }
 
@@ -467,6 +452,9 @@ impl Sink for Outbox {
 impl Sink for () {
     #[inline]
     fn event(&mut self, _event: &Event) {}
+
+    #[inline]
+    fn four(&mut self, _fill: impl FnOnce(&mut [Event; 4])) {}
 }
 
 impl Done {

@@ -33,17 +33,25 @@ impl<'s, S: Sink> Emitter<'s, S> {
         self.emit(depth_event(market, mutation));
     }
 
-    /// All events of a command that touches one order, one level and one account.
+    /// All events of a command that touches one order, one level and one account. What is written last is made last:
+    /// made beforehand, it would wait on the stack.
     #[inline(always)]
     pub(crate) fn single<A: Payload>(
         &mut self,
         order: event::Order,
         depth: event::Depth,
-        account: A,
-        done: event::Done,
+        account: impl FnOnce() -> A,
+        done: impl FnOnce() -> event::Done,
     ) {
         debug_assert!(self.index == 0);
-        self.sink.emit_four(self.sequence, self.time_ns, (order, depth, account, done));
+        let (sequence, time_ns) = (self.sequence, self.time_ns);
+        self.sink.four(|events| {
+            let [of_order, of_depth, of_account, last] = events;
+            of_order.write(sequence, time_ns, 0, order);
+            of_depth.write(sequence, time_ns, 1, depth);
+            of_account.write(sequence, time_ns, 2, account());
+            last.write(sequence, time_ns, 3, done());
+        });
     }
 }
 

@@ -60,7 +60,7 @@ impl Engine {
         };
         let event = order.event(OrderStatus::Canceled, 0);
         let depth = depth_event(order.market, mutation);
-        emitter.single(event, depth, purse.report(side), outcome.done(command));
+        emitter.single(event, depth, || purse.report(side), || outcome.done(command));
     }
 
     /// Cancels one of several resting orders. Levels and balances are noted.

@@ -85,7 +85,7 @@ impl Engine {
             ..Outcome::default()
         };
         let depth = depth_event(order.market, mutation);
-        emitter.single(event, depth, purse.report(order.side), outcome.done(command));
+        emitter.single(event, depth, || purse.report(order.side), || outcome.done(command));
     }
 
     /// What is known of the key of a placement; an error is the answer to it.
