@@ -115,8 +115,7 @@ impl Book {
         let Orders { pool, index, levels } = orders;
         let (side, price, id) = (order.traits.side(), order.price, order.id);
         let slot = pool.take();
-        let handle = self.side_mut(side).enter(levels, key, price);
-        let level = levels.get_mut(handle);
+        let (handle, level) = self.side_mut(side).enter(levels, key, price);
         let (head, tail) = (level.head, level.tail);
         level.tail = slot;
         level.head = select_unpredictable(tail == NONE, slot, head);
@@ -125,8 +124,9 @@ impl Book {
         order.next = NONE;
         order.previous = tail;
         order.level = handle;
-        *pool.get_mut(slot) = order;
-        pool.get_mut(tail).next = slot;
+        let slab = pool.slab();
+        slab[slot as usize] = order;
+        slab[tail as usize].next = slot;
         index.insert(pool, id, slot);
         (slot, Mutation { side, price, total, update })
     }
@@ -142,8 +142,7 @@ impl Book {
         let Orders { pool, levels, .. } = orders;
         let order = pool.get_mut(slot);
         let remaining = order.remaining;
-        let handle = self.side_mut(which).enter(levels, key, price);
-        let level = levels.get_mut(handle);
+        let (handle, level) = self.side_mut(which).enter(levels, key, price);
         let (head, tail) = (level.head, level.tail);
         level.tail = slot;
         level.head = select_unpredictable(tail == NONE, slot, head);

@@ -98,21 +98,27 @@ impl Side {
         (levels.leaf(place).number == key / FAN).then_some(handle(place, key))
     }
 
-    /// Handle of the level of a key, which the caller puts an order into at once. Takes the same steps whether the level
+    /// The level of a key and its handle; the caller puts an order into it at once. Takes the same steps whether the level
     /// is new or not: nothing tells beforehand.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, levels: &mut Levels, key: u64, price: Price) -> u32 {
+    pub(crate) fn enter<'l>(
+        &mut self,
+        levels: &'l mut Levels,
+        key: u64,
+        price: Price,
+    ) -> (u32, &'l mut Level) {
         let mut place = self.find(levels, key / FAN);
         if place == 0 {
             place = self.open_leaf(levels, key / FAN);
         }
         levels.leaf_mut(place).bits |= 1u64 << (key % FAN);
         let handle = handle(place, key);
-        levels.get_mut(handle).price = price;
         let is_best = key < self.best;
         self.best = select_unpredictable(is_best, key, self.best);
         self.best_level = select_unpredictable(is_best, handle, self.best_level);
-        handle
+        let level = levels.get_mut(handle);
+        level.price = price;
+        (handle, level)
     }
 
     #[inline(never)]
@@ -328,7 +334,7 @@ mod tests {
                     model.remove(&key);
                 } else if step % 3 != 0 || model.is_empty() {
                     let price = (key ^ side.mask) as i64;
-                    let handle = side.enter(&mut levels, key, price);
+                    let (handle, _) = side.enter(&mut levels, key, price);
                     *levels.get_mut(handle) = Level { total: 1, price, head: 1, tail: 1 };
                     model.insert(key);
                 } else {
