@@ -88,8 +88,8 @@ fn main() -> Result<()> {
     let mut text = format!("{}\n", report::machine_facts());
     writeln!(
         text,
-        "{}: {} repetitions, seed {}, pinned {pinned}\n",
-        std::env::args().collect::<Vec<_>>().join(" "),
+        "cargo run --release -p ringside-bench --bin engine -- {}\n{} repetitions, seed {}, pinned {pinned}\n",
+        std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         arguments.repetitions,
         arguments.seed
     )?;
