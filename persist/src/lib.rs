@@ -21,11 +21,13 @@
 //! - [`survey`], [`replay`], [`tail`]: what lies in a directory; one segment read; where the journal ends, and why.
 //! - [`recovery`]: from a directory to a running engine. [`skip`]: passing over a command that stops it.
 //! - [`snapshot_store`], [`follower`], [`retention`]: snapshots, who writes them, what they make superfluous.
+//! - [`archive`]: history that has left memory, behind one trait; the embedded store.
 //! - [`verify`]: looks, writes nothing. [`machine`]: what all this needs of engine and views.
 //!
 //! Not here: matching, the order of commands, replies, clocks (times come with the commands).
 
 mod append;
+pub mod archive;
 pub mod checksum;
 pub mod config;
 pub mod encoder;

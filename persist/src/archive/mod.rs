@@ -1,0 +1,304 @@
+//! The archive: history that has left memory. Ended orders, trades, changes of balances, credits and closed candles, kept
+//! without bound in a store of their own, outside the path of any command.
+//!
+//! The follower feeds it, because it replays the durable journal anyway. Rows are committed together with a [`Mark`], the
+//! sequence up to which they are complete, so that the store and its mark can never disagree. What is promised:
+//!
+//! - It may lag, it never loses: a snapshot at sequence S is written only after the archive holds everything through S and
+//!   that is on the disk. After any crash the newest usable snapshot is thus at or before the mark, the replay that starts
+//!   there gives every later row again, and rows at or before the mark are passed over.
+//! - It never runs ahead: only what the journal holds durably is replayed into it.
+//! - A row never changes once it is in. Every query names the sequence `through` which rows are wanted, so that a reader
+//!   that holds the later rows in memory joins the two without doubles or holes, however far the archive has come by then.
+//! - A store that was lost, or is older than every snapshot kept, is filled again by replaying what is kept of the journal
+//!   before anything is served. Where the journal no longer reaches back to its mark the start is refused
+//!   ([`ArchiveError::Behind`]), because a history with a hole would look like a whole one.
+//!
+//! The traits are the seam: routes and folds name rows and queries of [`row`], never SQL. [`sqlite`] is the embedded store;
+//! a database server can take its place by the same three traits. Not here: what an event means (the gateway's views).
+
+pub mod row;
+pub mod sqlite;
+
+use ringside_core::command::OrderStatus;
+use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
+use row::{BalanceChange, CandleRow, CreditRow, FillRow, OrderRow, TradeRow};
+use std::error::Error;
+use std::path::PathBuf;
+
+/// How far an archive has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Every row of this command and all before it is in; 0: nothing is.
+    pub sequence: Sequence,
+    /// Time of the last command that ended at or before it, nanoseconds of the UNIX epoch. Together with the sequence it
+    /// tells this history from another one that went a different way.
+    pub time_ns: i64,
+}
+
+/// Rows of consecutive commands, whole commands only, in the order of the events.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Orders that ended.
+    pub orders: Vec<OrderRow>,
+    /// Trades.
+    pub trades: Vec<TradeRow>,
+    /// Balances that changed.
+    pub balances: Vec<BalanceChange>,
+    /// Balances raised by the administrator.
+    pub credits: Vec<CreditRow>,
+    /// Candles that closed.
+    pub candles: Vec<CandleRow>,
+}
+
+impl Batch {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.orders.len() + self.trades.len() + self.balances.len() + self.credits.len() + self.candles.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes all rows out and keeps the memory.
+    pub fn clear(&mut self) {
+        self.orders.clear();
+        self.trades.clear();
+        self.balances.clear();
+        self.credits.clear();
+        self.candles.clear();
+    }
+}
+
+/// UNIX seconds, both ends inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds {
+    /// First.
+    pub start: i64,
+    /// Last.
+    pub end: i64,
+}
+
+impl Seconds {
+    /// All of time.
+    pub const ALL: Seconds = Seconds { start: i64::MIN, end: i64::MAX };
+}
+
+/// Which ended orders of an account are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct OrdersAsked {
+    /// Whose.
+    pub account: AccountId,
+    /// In one market only.
+    pub market: Option<MarketId>,
+    /// In one status only.
+    pub status: Option<OrderStatus>,
+    /// Placed when.
+    pub created: Seconds,
+    /// Only orders with a smaller id.
+    pub before: OrderId,
+    /// Only orders that ended at this sequence or before.
+    pub through: Sequence,
+    /// At most how many.
+    pub limit: usize,
+}
+
+/// Which fills of an account are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct FillsAsked {
+    /// Whose.
+    pub account: AccountId,
+    /// In one market only.
+    pub market: Option<MarketId>,
+    /// Traded when.
+    pub time: Seconds,
+    /// Only fills of this sequence or before.
+    pub through: Sequence,
+    /// At most how many.
+    pub limit: usize,
+}
+
+/// Which candles of a market are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct CandlesAsked {
+    /// Of which market.
+    pub market: MarketId,
+    /// Length in seconds.
+    pub interval_s: u32,
+    /// Opened when.
+    pub open: Seconds,
+    /// Only candles that closed at this sequence or before.
+    pub through: Sequence,
+    /// Whether the oldest of the range are wanted; else the newest.
+    pub oldest: bool,
+    /// At most how many.
+    pub limit: usize,
+}
+
+/// A store that can be written by one and read by many. Share it in an `Arc`.
+pub trait Archive: Send + Sync {
+    /// The one writer.
+    ///
+    /// Errors: the store cannot be opened, or is not the history of `journal_id`.
+    fn writer(&self, journal_id: [u8; 16]) -> Result<Box<dyn ArchiveWriter>, ArchiveError>;
+
+    /// A reader for one thread. There must have been a writer before, which makes what is missing.
+    fn reader(&self) -> Result<Box<dyn ArchiveReader>, ArchiveError>;
+
+    /// Where the store is, in words for operators.
+    fn place(&self) -> String;
+}
+
+/// Takes rows in.
+pub trait ArchiveWriter: Send {
+    /// How far the rows reach.
+    fn mark(&self) -> Mark;
+
+    /// Commits the rows of all commands after the present mark through `mark`, all or nothing. With `is_durable` everything
+    /// that was ever committed is on the disk when this returns; without it a power failure may take whole commits back,
+    /// the newest first.
+    ///
+    /// Errors: the store's; nothing was taken in then and the call can be repeated.
+    fn commit(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> Result<(), ArchiveError>;
+}
+
+/// Answers queries. All lists are appended to `rows`.
+pub trait ArchiveReader: Send {
+    /// The ended order of an id, if it ended at `through` or before.
+    fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError>;
+
+    /// Ended orders, largest id first.
+    fn orders(&mut self, asked: &OrdersAsked, rows: &mut Vec<OrderRow>) -> Result<(), ArchiveError>;
+
+    /// Fills, newest first: by sequence, trade, and the taker's half before the maker's.
+    fn fills(&mut self, asked: &FillsAsked, rows: &mut Vec<FillRow>) -> Result<(), ArchiveError>;
+
+    /// Trades of a market of `through` and before, newest first, at most `limit`.
+    fn trades(
+        &mut self,
+        market: MarketId,
+        through: Sequence,
+        limit: usize,
+        rows: &mut Vec<TradeRow>,
+    ) -> Result<(), ArchiveError>;
+
+    /// Closed candles, oldest first.
+    fn candles(&mut self, asked: &CandlesAsked, rows: &mut Vec<CandleRow>) -> Result<(), ArchiveError>;
+
+    /// Changes of an account's balances of all assets, newest first, at most `limit`.
+    fn balances(
+        &mut self,
+        account: AccountId,
+        time: Seconds,
+        through: Sequence,
+        limit: usize,
+        rows: &mut Vec<BalanceChange>,
+    ) -> Result<(), ArchiveError>;
+
+    /// Credits of `through` and before, newest first, at most `limit`.
+    fn credits(
+        &mut self,
+        through: Sequence,
+        limit: usize,
+        rows: &mut Vec<CreditRow>,
+    ) -> Result<(), ArchiveError>;
+}
+
+/// Why the archive cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The store refused an operation.
+    #[error("archive: cannot {operation} {place}: {cause}")]
+    Store {
+        /// Which operation.
+        operation: &'static str,
+        /// Where the store is.
+        place: String,
+        /// What it said.
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// There is no room.
+    #[error("archive: there is no room for history at {place}: {cause}")]
+    Full {
+        /// Where the store is.
+        place: String,
+        /// What it said.
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// Written in a form that this version does not know.
+    #[error("archive: {place} has format {found}, this version reads {known}")]
+    Format {
+        /// Where the store is.
+        place: String,
+        /// What it says.
+        found: i64,
+        /// What this version writes.
+        known: i64,
+    },
+    /// The history of another journal.
+    #[error(
+        "archive: {place} holds the history of another journal ({found}) than this one ({known}). Put back the archive that \
+         belongs to the journal, or take this one away, to have it made anew as far as the journal reaches"
+    )]
+    Foreign {
+        /// Where the store is.
+        place: String,
+        /// Id in the store.
+        found: String,
+        /// Id of the journal.
+        known: String,
+    },
+    /// The archive knows what the journal does not.
+    #[error(
+        "archive: it holds history through sequence {mark}, yet {reason}. The journal, or a part of it, is not the one \
+         that this history was made of: put back the journal that belongs to it"
+    )]
+    Ahead {
+        /// The archive's mark.
+        mark: Sequence,
+        /// How that is known.
+        reason: String,
+    },
+    /// Rows are missing that can no longer be made.
+    #[error(
+        "archive: history from sequence {} on is missing: the archive at {place} is complete only through {mark}, and what \
+         is kept of the journal starts at {kept}. Nothing is served, because lists would be short without saying so. Put \
+         back a copy of the archive that reaches {} or later; what follows is filled in from the journal", mark + 1, kept - 1
+    )]
+    Behind {
+        /// Where the store is.
+        place: String,
+        /// The archive's mark.
+        mark: Sequence,
+        /// First sequence that can be replayed.
+        kept: Sequence,
+    },
+    /// A row in the store is not one.
+    #[error("archive: {what} in {place} cannot be read: {reason}")]
+    Row {
+        /// Which kind of row.
+        what: &'static str,
+        /// Where the store is.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The folder of an embedded store.
+    #[error("archive: cannot make folder {path}: {cause}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+}
+
+impl ArchiveError {
+    /// Whether it means "no room": worth trying again.
+    pub fn is_full(&self) -> bool {
+        matches!(self, ArchiveError::Full { .. })
+    }
+}

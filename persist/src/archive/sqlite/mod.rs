@@ -1,0 +1,274 @@
+//! The embedded store: one SQLite file in write-ahead mode, written by one connection and read by others at the same time.
+//!
+//! A commit is atomic against the death of the process at any moment: the log of the database either holds its end or the
+//! next start passes over it. Against power failure a commit counts from the next durable one on: `synchronous` is NORMAL
+//! and is raised to FULL for commits that are asked to be durable, which syncs all earlier ones of the log with it.
+
+mod read;
+mod schema;
+mod value;
+
+use super::row::{BalanceChange, CandleRow, CreditRow, OrderRow, TradeRow};
+use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use value::{Wide, rest, seconds, trade_key, unsigned};
+
+/// Pages of 4 KiB that the log may hold before they are moved into the file: 64 MiB. Longer logs batch better and cost
+/// longer pauses of the writer.
+const CHECKPOINT_PAGES: u32 = 16_384;
+/// Bytes that the log's file is cut to after it was moved.
+const LOG_LEN: i64 = 128 << 20;
+/// KiB of pages that the writer keeps; the upper levels of all indexes and the leaves in use fit.
+const WRITER_CACHE_KIB: i64 = 128 << 10;
+/// KiB of pages that a reader keeps.
+const READER_CACHE_KIB: i64 = 8 << 10;
+/// How long a connection waits for one that holds the file; in write-ahead mode that is the matter of an instant.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An archive in one file, with its log beside it.
+#[derive(Clone, Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+}
+
+impl Sqlite {
+    /// The archive in the file `path`, which is made by the first writer. Nothing is touched yet.
+    pub fn new(path: impl Into<PathBuf>) -> Sqlite {
+        Sqlite { path: path.into() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How the database would go about each of the queries for lists: the query's name and the plan. For tests.
+    ///
+    /// Errors: the store's.
+    pub fn plans(&self) -> Result<Vec<(String, String)>, ArchiveError> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB)?;
+        read::plans(&connection).map_err(|error| failed(&self.path, "plan queries of", error))
+    }
+
+    fn connect(&self, flags: OpenFlags, cache_kib: i64) -> Result<Connection, ArchiveError> {
+        let open = || -> rusqlite::Result<Connection> {
+            let connection =
+                Connection::open_with_flags(&self.path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            connection.busy_timeout(PATIENCE)?;
+            connection.pragma_update(None, "cache_size", -cache_kib)?;
+            connection.set_prepared_statement_cache_capacity(64);
+            Ok(connection)
+        };
+        open().map_err(|error| failed(&self.path, "open", error))
+    }
+}
+
+impl Archive for Sqlite {
+    fn writer(&self, journal_id: [u8; 16]) -> Result<Box<dyn ArchiveWriter>, ArchiveError> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            make_folder(folder)?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut connection = self.connect(flags, WRITER_CACHE_KIB)?;
+        let mut prepare = || -> rusqlite::Result<schema::Found> {
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+            connection.pragma_update(None, "journal_size_limit", LOG_LEN)?;
+            connection.pragma_update(None, "temp_store", "MEMORY")?;
+            schema::prepare(&mut connection, journal_id)
+        };
+        let found = prepare().map_err(|error| failed(&self.path, "open", error))?;
+        if found.format != schema::FORMAT {
+            let place = self.place();
+            return Err(ArchiveError::Format { place, found: found.format, known: schema::FORMAT });
+        }
+        if found.journal_id != journal_id {
+            return Err(ArchiveError::Foreign {
+                place: self.place(),
+                found: hex(&found.journal_id),
+                known: hex(&journal_id),
+            });
+        }
+        if let Some(folder) = folder {
+            sync_folder(folder)?;
+        }
+        Ok(Box::new(Writer { connection, path: self.path.clone(), mark: found.mark, is_synced: false }))
+    }
+
+    fn reader(&self) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB)?;
+        Ok(Box::new(read::Reader::new(connection, self.path.clone())))
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    mark: Mark,
+    /// Whether the last commit was a durable one.
+    is_synced: bool,
+}
+
+impl ArchiveWriter for Writer {
+    fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    fn commit(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> Result<(), ArchiveError> {
+        assert!(mark.sequence >= self.mark.sequence, "the mark only rises");
+        if batch.is_empty() && mark == self.mark && (self.is_synced || !is_durable) {
+            return Ok(());
+        }
+        self.transact(batch, mark, is_durable).map_err(|error| failed(&self.path, "write to", error))?;
+        (self.mark, self.is_synced) = (mark, is_durable);
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn transact(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> rusqlite::Result<()> {
+        self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
+        // Dropped without a commit it rolls back.
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        insert_orders(&transaction, &batch.orders)?;
+        insert_trades(&transaction, &batch.trades)?;
+        insert_balances(&transaction, &batch.balances)?;
+        insert_credits(&transaction, &batch.credits)?;
+        insert_candles(&transaction, &batch.candles)?;
+        schema::set_mark(&transaction, mark)?;
+        transaction.commit()
+    }
+}
+
+fn insert_orders(transaction: &Transaction<'_>, rows: &[OrderRow]) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(schema::INSERT_ORDER)?;
+    for row in rows {
+        insert.execute(params![
+            unsigned(row.order)?,
+            unsigned(row.sequence)?,
+            row.account,
+            row.market,
+            row.status as u8,
+            row.side as u8,
+            row.order_type as u8,
+            row.time_in_force as u8,
+            row.reject.map_or(0, |reject| reject.code()),
+            row.price,
+            row.quantity,
+            row.filled,
+            Wide(row.quote_quantity),
+            Wide(row.traded),
+            seconds(row.created_ns),
+            rest(row.created_ns),
+            row.updated_ns.wrapping_sub(row.created_ns),
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_trades(transaction: &Transaction<'_>, rows: &[TradeRow]) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(schema::INSERT_TRADE)?;
+    for row in rows {
+        insert.execute(params![
+            trade_key(row.market, row.trade),
+            unsigned(row.sequence)?,
+            row.market,
+            row.taker_side as u8,
+            row.price,
+            row.quantity,
+            unsigned(row.maker_order)?,
+            unsigned(row.taker_order)?,
+            row.maker_account,
+            row.taker_account,
+            Wide(row.maker_fee),
+            Wide(row.taker_fee),
+            seconds(row.time_ns),
+            rest(row.time_ns),
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_balances(transaction: &Transaction<'_>, rows: &[BalanceChange]) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(schema::INSERT_BALANCE)?;
+    for row in rows {
+        insert.execute(params![
+            unsigned(row.sequence)?,
+            seconds(row.time_ns),
+            rest(row.time_ns),
+            row.account,
+            row.asset,
+            Wide(row.available),
+            Wide(row.frozen),
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_credits(transaction: &Transaction<'_>, rows: &[CreditRow]) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(schema::INSERT_CREDIT)?;
+    for row in rows {
+        insert.execute(params![
+            unsigned(row.sequence)?,
+            row.time_ns,
+            row.account,
+            row.asset,
+            Wide(row.amount),
+            &row.reason[..],
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(schema::INSERT_CANDLE)?;
+    for row in rows {
+        insert.execute(params![
+            row.market,
+            row.interval_s,
+            row.open_s,
+            unsigned(row.sequence)?,
+            row.open,
+            row.high,
+            row.low,
+            row.close,
+            Wide(row.volume),
+            Wide(row.quote_volume),
+            unsigned(row.trades)?,
+        ])?;
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> Result<(), ArchiveError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })
+}
+
+/// So that a power failure does not take the new file's name away.
+fn sync_folder(folder: &Path) -> Result<(), ArchiveError> {
+    let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })
+}
+
+fn failed(path: &Path, operation: &'static str, error: rusqlite::Error) -> ArchiveError {
+    let place = path.display().to_string();
+    let cause = Box::new(error);
+    match cause.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => ArchiveError::Full { place, cause },
+        _ => ArchiveError::Store { operation, place, cause },
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

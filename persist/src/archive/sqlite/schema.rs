@@ -1,0 +1,114 @@
+//! Tables, indexes and statements that write. The statements that read stand in [`super::read`].
+//!
+//! Rows stand in the order in which they arrive: by order id, by market and trade, by number. Every list has an index of
+//! its own whose last columns are the order of the list, so that a page costs the same whatever lies behind it: an index
+//! ends with the row's number, which is the order id, the trade's key or the number of arrival.
+
+use super::super::Mark;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+/// Version of tables and values.
+pub(super) const FORMAT: i64 = 1;
+
+/// `key` of a trade: market in the upper 20 bits of 63, trade id in the lower 43. `*_s` are whole seconds, `*_rest`
+/// nanoseconds to be added, `lasted` nanoseconds from placement to end. Amounts of 128 bits are integers where they fit
+/// and 16 bytes, big end first, where they do not.
+const TABLES: &str = "
+    CREATE TABLE meta (
+        id INTEGER PRIMARY KEY CHECK (id = 0),
+        format INTEGER NOT NULL, journal_id BLOB NOT NULL,
+        sequence INTEGER NOT NULL, time_ns INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE TABLE orders (
+        id INTEGER PRIMARY KEY, sequence INTEGER NOT NULL,
+        account INTEGER NOT NULL, market INTEGER NOT NULL, status INTEGER NOT NULL,
+        side INTEGER NOT NULL, type INTEGER NOT NULL, tif INTEGER NOT NULL, reject INTEGER NOT NULL,
+        price INTEGER NOT NULL, quantity INTEGER NOT NULL, filled INTEGER NOT NULL,
+        quote_quantity ANY NOT NULL, traded ANY NOT NULL,
+        created_s INTEGER NOT NULL, created_rest INTEGER NOT NULL, lasted INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX orders_account ON orders (account, created_s);
+    CREATE INDEX orders_market ON orders (account, market, created_s);
+    CREATE INDEX orders_status ON orders (account, status, created_s);
+    CREATE INDEX orders_market_status ON orders (account, market, status, created_s);
+
+    CREATE TABLE trades (
+        key INTEGER PRIMARY KEY, sequence INTEGER NOT NULL,
+        market INTEGER NOT NULL, taker_side INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
+        maker_order INTEGER NOT NULL, taker_order INTEGER NOT NULL,
+        maker_account INTEGER NOT NULL, taker_account INTEGER NOT NULL,
+        maker_fee ANY NOT NULL, taker_fee ANY NOT NULL,
+        time_s INTEGER NOT NULL, time_rest INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX trades_maker ON trades (maker_account, time_s, sequence);
+    CREATE INDEX trades_taker ON trades (taker_account, time_s, sequence);
+    CREATE INDEX trades_maker_market ON trades (maker_account, market, time_s, sequence);
+    CREATE INDEX trades_taker_market ON trades (taker_account, market, time_s, sequence);
+
+    CREATE TABLE balances (
+        number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL,
+        time_s INTEGER NOT NULL, time_rest INTEGER NOT NULL,
+        account INTEGER NOT NULL, asset INTEGER NOT NULL,
+        available ANY NOT NULL, frozen ANY NOT NULL
+    ) STRICT;
+    CREATE INDEX balances_account ON balances (account, time_s);
+
+    CREATE TABLE credits (
+        number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, time_ns INTEGER NOT NULL,
+        account INTEGER NOT NULL, asset INTEGER NOT NULL, amount ANY NOT NULL, reason BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE candles (
+        market INTEGER NOT NULL, interval_s INTEGER NOT NULL, open_s INTEGER NOT NULL,
+        sequence INTEGER NOT NULL,
+        open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
+        volume ANY NOT NULL, quote_volume ANY NOT NULL, trades INTEGER NOT NULL,
+        PRIMARY KEY (market, interval_s, open_s)
+    ) STRICT, WITHOUT ROWID;
+";
+
+pub(super) const INSERT_ORDER: &str =
+    "INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+pub(super) const INSERT_TRADE: &str =
+    "INSERT INTO trades VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+pub(super) const INSERT_BALANCE: &str = "INSERT INTO balances VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+pub(super) const INSERT_CREDIT: &str = "INSERT INTO credits VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)";
+pub(super) const INSERT_CANDLE: &str =
+    "INSERT INTO candles VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+/// What an archive says of itself.
+pub(super) struct Found {
+    pub(super) format: i64,
+    pub(super) journal_id: [u8; 16],
+    pub(super) mark: Mark,
+}
+
+/// Makes the tables of a file that has none, and tells what is there.
+pub(super) fn prepare(connection: &mut Connection, journal_id: [u8; 16]) -> rusqlite::Result<Found> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let is_made: Option<i64> = transaction
+        .query_row("SELECT 1 FROM sqlite_schema WHERE name = 'meta'", [], |row| row.get(0))
+        .optional()?;
+    if is_made.is_none() {
+        transaction.execute_batch(TABLES)?;
+        transaction.execute("INSERT INTO meta VALUES (0, ?1, ?2, 0, 0)", params![FORMAT, &journal_id[..]])?;
+    }
+    let found =
+        transaction.query_row("SELECT format, journal_id, sequence, time_ns FROM meta", [], |row| {
+            let sequence: i64 = row.get(2)?;
+            Ok(Found {
+                format: row.get(0)?,
+                journal_id: row.get(1)?,
+                mark: Mark { sequence: sequence as u64, time_ns: row.get(3)? },
+            })
+        })?;
+    transaction.commit()?;
+    Ok(found)
+}
+
+pub(super) fn set_mark(transaction: &Transaction<'_>, mark: Mark) -> rusqlite::Result<()> {
+    let mut update = transaction.prepare_cached("UPDATE meta SET sequence = ?1, time_ns = ?2")?;
+    update.execute(params![super::value::unsigned(mark.sequence)?, mark.time_ns])?;
+    Ok(())
+}
