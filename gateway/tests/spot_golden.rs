@@ -154,10 +154,12 @@ transcripts! {
     balances
     cancel
     idempotency
+    klines
     market_data
     matching
     own_lists
     phases
     place
     place_faults
+    ticker
 }

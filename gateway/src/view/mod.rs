@@ -1,7 +1,7 @@
 //! Everything that can be read, folded from the engine's events.
 //!
 //! Views do no I/O, ask no clock and never call the engine: the same events give the same views on every machine,
-//! live, in replay and on the follower. They name nothing but the core. Candles, tickers and positions are not here yet.
+//! live, in replay and on the follower. They name nothing but the core. Positions are not here yet.
 
 pub mod account;
 pub mod audit;
@@ -11,11 +11,13 @@ pub mod codec;
 pub mod depth;
 pub mod history;
 pub mod idempotency;
+pub mod kline;
 pub mod market;
 mod memory;
 pub mod order;
 mod shared;
 pub mod slots;
+pub mod ticker;
 
 use account::AccountView;
 use audit::AuditView;
@@ -25,6 +27,7 @@ use codec::{Reader, Writer};
 use depth::DepthView;
 use history::{HistoryStore, OrderQuery, Place, TradeRecord};
 use idempotency::IdempotencyView;
+use kline::KlineView;
 use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
@@ -32,9 +35,10 @@ use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
+use ticker::TickerView;
 
 /// Version of the bytes of [`Views::save`].
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
 pub struct Views {
@@ -45,6 +49,8 @@ pub struct Views {
     balances: BalanceView,
     idempotency: IdempotencyView,
     audit: AuditView,
+    klines: KlineView,
+    tickers: TickerView,
     history: Box<dyn HistoryStore>,
     sequence: Sequence,
     time_ns: i64,
@@ -78,6 +84,8 @@ impl Views {
             balances: BalanceView::default(),
             idempotency: IdempotencyView::default(),
             audit: AuditView::default(),
+            klines: KlineView::default(),
+            tickers: TickerView::default(),
             history,
             sequence: 0,
             time_ns: 0,
@@ -124,6 +132,16 @@ impl Views {
     /// Credits.
     pub fn audit(&self) -> &AuditView {
         &self.audit
+    }
+
+    /// Candles.
+    pub fn klines(&self) -> &KlineView {
+        &self.klines
+    }
+
+    /// Rolling 24 hours.
+    pub fn tickers(&self) -> &TickerView {
+        &self.tickers
     }
 
     /// Ended orders and trades.
@@ -220,6 +238,8 @@ impl Views {
             self.history.ended(&ended);
         }
         self.history.trade(&TradeRecord::of_event(trade, event.time_ns));
+        self.klines.traded(event, trade);
+        self.tickers.traded(event, trade);
     }
 
     fn changed_order(&mut self, event: &Event, order: &event::Order) {
@@ -252,6 +272,8 @@ impl Views {
             self.idempotency.done(event, done, order.as_ref(), trades);
         }
         self.idempotency.advance(event.time_ns);
+        self.klines.advance(event);
+        self.tickers.done(event);
         self.running.order = None;
         self.running.trades.clear();
         self.running.taken = 0;
@@ -273,6 +295,8 @@ impl Views {
         self.balances.save(writer);
         self.idempotency.save(writer);
         self.audit.save(writer);
+        self.klines.save(writer);
+        self.tickers.save(writer);
         self.history.save(writer);
     }
 
@@ -294,6 +318,8 @@ impl Views {
         let balances = BalanceView::load(&mut reader)?;
         let idempotency = IdempotencyView::load(&mut reader)?;
         let audit = AuditView::load(&mut reader)?;
+        let klines = KlineView::load(&mut reader, time_ns)?;
+        let tickers = TickerView::load(&mut reader, time_ns)?;
         self.history.load(&mut reader)?;
         reader.end()?;
         self.accounts = accounts;
@@ -303,6 +329,8 @@ impl Views {
         self.balances = balances;
         self.idempotency = idempotency;
         self.audit = audit;
+        self.klines = klines;
+        self.tickers = tickers;
         self.sequence = sequence;
         self.time_ns = time_ns;
         self.markets_changed += 1;

@@ -1,14 +1,18 @@
-//! What anybody may read: markets, depth, trades.
+//! What anybody may read: markets, depth, trades, candles, rolling 24 hours.
 
 use super::{market, shape};
 use crate::api::docs::{Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, Weight};
-use crate::dialect::spot::{decode, encode, refusal};
+use crate::dialect::spot::{decode, encode, refusal, words};
 use crate::ingress::Phase;
+use ringside_core::command::MarketStatus;
 use std::borrow::Cow;
 
 const SYMBOL: Param = Param::query("symbol", Shape::Text, "Name of the market, any case");
 const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..1000");
+
+/// Bytes that most candles need.
+const KLINE_LEN: usize = 128;
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
@@ -32,6 +36,26 @@ pub static ROUTES: &[Route] = &[
         params: &[SYMBOL, LIMIT],
         response: Shape::List(&shape::TRADE),
         ..Route::new(Method::Get, "/api/v1/spot/trades", Handler::Now(trades))
+    },
+    Route {
+        tag: "market data",
+        summary: "Candles, oldest first: with start_time the first ones from there on, else the newest",
+        params: &[
+            SYMBOL,
+            Param::query("interval", shape::INTERVAL, "Length of a candle; 4h and 1d are those of UTC"),
+            Param::optional("limit", Shape::Integer, "Default 500, clamped to 1..1000"),
+            Param::optional("start_time", Shape::Integer, "open_time at this second or later"),
+            Param::optional("end_time", Shape::Integer, "open_time at this second or earlier"),
+        ],
+        response: Shape::List(&shape::KLINE),
+        ..Route::new(Method::Get, "/api/v1/spot/klines", Handler::Now(klines))
+    },
+    Route {
+        tag: "market data",
+        summary: "Rolling 24 hours: of one market, or of all that are not delisted and have traded",
+        params: &[Param::optional("symbol", Shape::Text, "One market only")],
+        response: Shape::Either(&[shape::TICKER, Shape::List(&shape::TICKER)]),
+        ..Route::new(Method::Get, "/api/v1/spot/ticker/24hr", Handler::Now(ticker))
     },
 ];
 
@@ -78,6 +102,40 @@ fn trades(call: &Call) -> Answer {
     super::views(call)?.history().trades(market.market, limit, &mut trades);
     let mut out = Vec::with_capacity(2 + trades.len() * encode::TRADE_LEN);
     encode::list(&mut out, &trades, |out, trade| encode::trade(out, trade, &market));
+    Ok(Response::json(out))
+}
+
+fn klines(call: &Call) -> Answer {
+    let query = call.query();
+    let symbol = query.get("symbol").filter(|symbol| !symbol.is_empty()).ok_or(refusal::SYMBOL_REQUIRED)?;
+    let interval = query.get("interval").and_then(|interval| words::read_interval(&interval));
+    let interval = interval.ok_or(refusal::INVALID_INTERVAL)?;
+    let limit = decode::limit(query.get("limit").as_deref(), 500, 1000)?;
+    let opens = decode::time_range(query.get("start_time").as_deref(), query.get("end_time").as_deref())?;
+    let market = market(call, &symbol)?;
+    let klines = super::views(call)?.klines().page(market.market, interval, &opens, limit);
+    let mut out = Vec::with_capacity(2 + klines.len() * KLINE_LEN);
+    encode::list(&mut out, &klines, |out, kline| encode::kline(out, kline, interval));
+    Ok(Response::json(out))
+}
+
+fn ticker(call: &Call) -> Answer {
+    super::check_views(call)?;
+    let mut out = Vec::with_capacity(encode::TRADE_LEN);
+    if let Some(symbol) = call.query().get("symbol") {
+        let market = call.worker.markets.with(|markets| markets.by_symbol(&symbol).copied());
+        let market = market.ok_or(refusal::TICKER_NOT_FOUND)?;
+        let row = super::views(call)?.tickers().get(market.market).copied();
+        encode::ticker(&mut out, &row.ok_or(refusal::TICKER_NOT_FOUND)?, &market);
+        return Ok(Response::json(out));
+    }
+    let rows: Vec<_> = {
+        let views = super::views(call)?;
+        let markets = views.markets().in_order_of_symbol();
+        let markets = markets.filter(|market| market.status != MarketStatus::Delisted);
+        markets.filter_map(|market| Some((*views.tickers().get(market.market)?, *market))).collect()
+    };
+    encode::list(&mut out, &rows, |out, (row, market)| encode::ticker(out, row, market));
     Ok(Response::json(out))
 }
 

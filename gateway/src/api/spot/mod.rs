@@ -1,5 +1,5 @@
 //! Routes of the spot venue (`spot.md` 5 to 9): rows and handlers. What words mean is the dialect's; what can be read,
-//! the views'. Transfers, withdrawals, candles and tickers are not here yet.
+//! the views'. Transfers and withdrawals are not here yet.
 
 pub mod admin;
 pub mod health;

@@ -1,6 +1,7 @@
 //! Shapes of the spot resources, for the OpenAPI document.
 
 use crate::api::docs::{Field, Shape};
+use crate::dialect::spot::words;
 
 const SIDE: Shape = Shape::OneOf(&["buy", "sell"]);
 const ORDER_TYPE: Shape = Shape::OneOf(&["limit", "market"]);
@@ -112,6 +113,37 @@ pub(super) const DEPTH: Shape = Shape::Named(
         Field::new("last_update_id", Shape::Integer, "Grows with every change of the book"),
         Field::new("bids", LEVELS, "[price, total], descending"),
         Field::new("asks", LEVELS, "[price, total], ascending"),
+    ],
+);
+
+pub(super) const INTERVAL: Shape = Shape::OneOf(&words::INTERVALS);
+
+/// open_time, open, high, low, close, volume, close_time, quote volume, trade count.
+pub(super) const KLINE: Shape = Shape::Tuple(&[
+    Shape::Integer,
+    Shape::Decimal,
+    Shape::Decimal,
+    Shape::Decimal,
+    Shape::Decimal,
+    Shape::Decimal,
+    Shape::Integer,
+    Shape::Decimal,
+    Shape::Integer,
+]);
+
+pub(super) const TICKER: Shape = Shape::Named(
+    "SpotTicker",
+    &[
+        Field::new("symbol", Shape::Text, ""),
+        Field::new("last_price", Shape::Decimal, "Of the newest trade, in the window or not"),
+        Field::new("open_price", Shape::Decimal, "Of the window's first trade"),
+        Field::new("high", Shape::Decimal, ""),
+        Field::new("low", Shape::Decimal, ""),
+        Field::new("volume", Shape::Decimal, "Base"),
+        Field::new("quote_volume", Shape::Decimal, "Quote"),
+        Field::new("trade_count", Shape::Integer, ""),
+        Field::new("open_time", Shape::Integer, "UNIX seconds, close_time - 86400"),
+        Field::new("close_time", Shape::Integer, "UNIX seconds of the last refresh"),
     ],
 );
 

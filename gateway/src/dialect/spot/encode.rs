@@ -7,8 +7,10 @@ use super::words;
 use crate::dialect::decimal::{write_amount, write_bps, write_entry, write_i64, write_total, write_u64};
 use crate::view::balance::BalanceRow;
 use crate::view::history::{FillRecord, Role, TradeRecord, seconds};
+use crate::view::kline::{Interval, Kline};
 use crate::view::market::MarketRecord;
 use crate::view::order::OrderRecord;
+use crate::view::ticker::Ticker;
 use ringside_core::command::{OrderType, Side};
 use ringside_core::event;
 use ringside_core::money::{Amount, Price, Quantity, notional};
@@ -158,6 +160,54 @@ fn level(out: &mut Vec<u8>, (price, total): &(Price, i128)) {
     out.extend_from_slice(b"\",\"");
     write_total(out, *total);
     out.extend_from_slice(b"\"]");
+}
+
+/// One candle as an array.
+pub fn kline(out: &mut Vec<u8>, kline: &Kline, interval: Interval) {
+    out.push(b'[');
+    write_i64(out, kline.open_time_s);
+    out.extend_from_slice(b",\"");
+    for price in [kline.open, kline.high, kline.low, kline.close] {
+        write_entry(out, price);
+        out.extend_from_slice(b"\",\"");
+    }
+    write_total(out, kline.volume);
+    out.extend_from_slice(b"\",");
+    write_i64(out, kline.close_time_s(interval));
+    out.extend_from_slice(b",\"");
+    write_amount(out, kline.quote_volume);
+    out.extend_from_slice(b"\",");
+    write_u64(out, kline.trade_count);
+    out.push(b']');
+}
+
+/// One row of rolling 24 hours.
+pub fn ticker(out: &mut Vec<u8>, ticker: &Ticker, market: &MarketRecord) {
+    ticker_members(out, ticker, market);
+    out.push(b'}');
+}
+
+/// The members of a ticker, brace open, so that a push can add its own.
+pub fn ticker_members(out: &mut Vec<u8>, ticker: &Ticker, market: &MarketRecord) {
+    text(out, b"{\"symbol\":\"", market.symbol());
+    out.extend_from_slice(b"\",\"last_price\":\"");
+    write_entry(out, ticker.last_price);
+    out.extend_from_slice(b"\",\"open_price\":\"");
+    write_entry(out, ticker.open_price);
+    out.extend_from_slice(b"\",\"high\":\"");
+    write_entry(out, ticker.high);
+    out.extend_from_slice(b"\",\"low\":\"");
+    write_entry(out, ticker.low);
+    out.extend_from_slice(b"\",\"volume\":\"");
+    write_total(out, ticker.volume);
+    out.extend_from_slice(b"\",\"quote_volume\":\"");
+    write_amount(out, ticker.quote_volume);
+    out.extend_from_slice(b"\",\"trade_count\":");
+    write_u64(out, ticker.trade_count);
+    out.extend_from_slice(b",\"open_time\":");
+    write_i64(out, ticker.open_time_s());
+    out.extend_from_slice(b",\"close_time\":");
+    write_i64(out, ticker.close_time_s);
 }
 
 /// One market.

@@ -59,6 +59,10 @@ pub const MARKET_DELISTED: Refusal = refusal(410, "MARKET_DELISTED");
 pub const MARKET_EXISTS: Refusal = refusal(409, "MARKET_EXISTS");
 /// 409.
 pub const IDEMPOTENCY_CONFLICT: Refusal = refusal(409, "IDEMPOTENCY_CONFLICT");
+/// 400: of candles; also absent.
+pub const INVALID_INTERVAL: Refusal = refusal(400, "invalid interval");
+/// 404: no such market, or it has not traded yet.
+pub const TICKER_NOT_FOUND: Refusal = refusal(404, "TICKER_NOT_FOUND");
 /// 403.
 pub const FORBIDDEN: Refusal = refusal(403, "FORBIDDEN");
 /// 404.

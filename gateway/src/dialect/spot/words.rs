@@ -1,5 +1,6 @@
 //! Enumerations as words: any case in, lower case out. One list per enumeration serves both ways.
 
+use crate::view::kline::Interval;
 use ringside_core::command::{MarketStatus, OrderStatus, OrderType, Side, TimeInForce};
 
 /// Words of [`Side`].
@@ -31,6 +32,20 @@ pub const MARKET_STATUSES: &[(&str, MarketStatus)] = &[
     ("halted", MarketStatus::Halted),
     ("delisted", MarketStatus::Delisted),
 ];
+
+/// Words of [`Interval`], in its order. Their case counts: elsewhere `M` is a month.
+pub const INTERVALS: [&str; 6] = ["1m", "5m", "15m", "1h", "4h", "1d"];
+
+/// The interval of a word.
+pub fn read_interval(text: &str) -> Option<Interval> {
+    let index = INTERVALS.iter().position(|word| *word == text)?;
+    Interval::ALL.get(index).copied()
+}
+
+/// The word of an interval.
+pub const fn interval(interval: Interval) -> &'static str {
+    INTERVALS[interval as usize]
+}
 
 /// The value of a word, whatever its case.
 pub fn read<T: Copy>(words: &[(&str, T)], text: &str) -> Option<T> {
