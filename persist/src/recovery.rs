@@ -30,6 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
+use zerocopy::FromZeros;
 
 /// A running engine and the journal that it goes on with.
 pub struct Recovered<M> {
@@ -343,6 +344,19 @@ const CHUNKS: usize = 8;
 /// How far ahead of its turn a command is announced to the machine.
 const AHEAD: usize = 8;
 
+/// Commands on their way. Slots are written over, never dropped or made anew.
+struct Chunk {
+    commands: Box<[Command]>,
+    /// How many of them count.
+    len: usize,
+}
+
+impl Chunk {
+    fn new() -> Chunk {
+        Chunk { commands: vec![Command::new_zeroed(); CHUNK].into_boxed_slice(), len: 0 }
+    }
+}
+
 /// What came of reading, which counts first, and of applying.
 struct Replayed {
     walked: Walked,
@@ -359,8 +373,8 @@ fn replay<M: Machine>(
     engine: &mut M,
     fold: &mut dyn Fold,
 ) -> Result<Replayed, PersistError> {
-    let (full, chunks) = sync_channel::<Vec<Command>>(CHUNKS);
-    let (empty, spent) = sync_channel::<Vec<Command>>(CHUNKS + 2);
+    let (full, chunks) = sync_channel::<Chunk>(CHUNKS);
+    let (empty, spent) = sync_channel::<Chunk>(CHUNKS + 2);
     std::thread::scope(|scope| {
         let read = move || read::<M>(storage, survey, witness, origin, full, &spent);
         let thread = std::thread::Builder::new().name("replay-read".to_string());
@@ -378,11 +392,11 @@ fn read<M: Machine>(
     survey: &Survey,
     witness: Option<Sequence>,
     origin: &Origin,
-    full: SyncSender<Vec<Command>>,
-    spent: &Receiver<Vec<Command>>,
+    full: SyncSender<Chunk>,
+    spent: &Receiver<Chunk>,
 ) -> Result<Walked, PersistError> {
     let mut full = Some(full);
-    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut chunk = Chunk::new();
     let walked = walk(storage, survey, origin.segment, witness, |header, record| {
         let sequence = record.header.seq;
         if sequence <= origin.after {
@@ -392,9 +406,10 @@ fn read<M: Machine>(
             let (found, own) = (header.engine_version, M::version());
             return Err(PersistError::EngineVersion { sequence, found, own });
         }
-        chunk.push(record.command());
-        if chunk.len() == CHUNK {
-            let next = spent.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+        record.command_into(&mut chunk.commands[chunk.len]);
+        chunk.len += 1;
+        if chunk.len == CHUNK {
+            let next = spent.try_recv().unwrap_or_else(|_| Chunk::new());
             let chunk = std::mem::replace(&mut chunk, next);
             // The other side is gone when a command stopped it.
             if full.as_ref().is_some_and(|full| full.send(chunk).is_err()) {
@@ -422,17 +437,17 @@ fn same_history(origin: &Origin, record: &Record<'_>) -> Result<(), PersistError
 }
 
 fn apply_all<M: Machine>(
-    chunks: Receiver<Vec<Command>>,
-    empty: &SyncSender<Vec<Command>>,
+    chunks: Receiver<Chunk>,
+    empty: &SyncSender<Chunk>,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
     fold: &mut dyn Fold,
 ) -> Result<u64, PersistError> {
     let mut count = 0;
     for mut chunk in chunks {
-        apply(&chunk, skips, engine, fold)?;
-        count += chunk.len() as u64;
-        chunk.clear();
+        apply(&chunk.commands[..chunk.len], skips, engine, fold)?;
+        count += chunk.len as u64;
+        chunk.len = 0;
         // When nobody wants it back it is freed.
         let _ = empty.try_send(chunk);
     }
