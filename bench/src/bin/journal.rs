@@ -39,13 +39,13 @@ use std::time::{Duration, Instant};
 #[derive(Parser)]
 struct Arguments {
     /// Timed repetitions of each measurement.
-    #[arg(long, default_value_t = 7)]
+    #[arg(long, default_value_t = 5)]
     repetitions: usize,
     /// Commands journalled at full speed in each repetition.
-    #[arg(long, default_value_t = 2_000_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     commands: usize,
     /// Commands journalled one at a time in each repetition.
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 60)]
     single: usize,
     /// Seed of the generated flow.
     #[arg(long, default_value_t = 42)]
@@ -289,7 +289,7 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
         for (index, (name, method)) in METHODS.iter().enumerate() {
             let (alone, both, journal, rate) = quiet(arguments, || {
                 let begun = Instant::now();
-                let bare = Bare::new(&scratch.folder("bare")?, *method, 256 * MIB)?;
+                let bare = Bare::new(&scratch.folder("bare")?, *method, 128 * MIB)?;
                 let allocated = begun.elapsed();
                 let begun = Instant::now();
                 let alone = bare.sweep(MIB)?;
