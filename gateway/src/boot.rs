@@ -151,6 +151,7 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
             }
             let worker = Worker::new(shared, index);
             tokio::task::spawn_local(worker.ingress.clone().run());
+            tokio::task::spawn_local(worker.sockets.clone().run());
             worker
         })
     };
@@ -162,8 +163,14 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
-    let (stages, own) =
-        Stages::start(rebuilt, &shared.config, &shared.clock, shared.views.clone(), &shared.ports)?;
+    let (stages, own) = Stages::start(
+        rebuilt,
+        &shared.config,
+        &shared.clock,
+        shared.views.clone(),
+        &shared.ports,
+        &shared.hub,
+    )?;
     for warning in &stages.warnings {
         tracing::warn!(%warning, "a stage is not pinned");
     }

@@ -199,6 +199,13 @@ settings! {
     /// Proxies whose `X-Forwarded-For` is believed; empty: none, the peer is the client.
     trusted_proxies: Vec<Cidr> = Vec::new();
 
+    /// How often a WebSocket is pinged.
+    websocket_ping_interval: Duration = Duration::from_secs(180);
+    /// How long a WebSocket may be silent, pings unanswered, before it is closed.
+    websocket_pong_timeout: Duration = Duration::from_secs(600);
+    /// Frames of a WebSocket client per second.
+    websocket_frames_per_second: u32 = 10;
+
     /// Request weight of one address per minute.
     weight_per_minute: u32 = 2_400;
     /// Orders of one account per ten seconds.

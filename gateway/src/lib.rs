@@ -1,7 +1,8 @@
 //! The edge of the exchange: HTTP in, commands into the rings, events out of them, views for reads.
 //!
 //! A request passes `http` (socket, limits, router), `auth` (who asks), `api` (one row per route) and a `dialect`
-//! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`.
+//! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
+//! what a client listens to is pushed by `ws`, which hangs in `egress`.
 //!
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists.
 
@@ -16,3 +17,4 @@ pub mod egress;
 pub mod http;
 pub mod ingress;
 pub mod view;
+pub mod ws;

@@ -1,7 +1,7 @@
 //! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account.
 
 use super::docs::{Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
+use super::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode, Worker};
 use crate::auth::login::{LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
 use crate::auth::typed_data::Login;
@@ -126,7 +126,7 @@ async fn login(call: Call) -> Answer {
         &text(&body.signature),
         now_s,
     )?;
-    let account = account(&call, signed.address).await?;
+    let account = account_of(&call.worker, signed.address).await?;
     auth.finish_login(&signed, now_s)?;
     let mut jti = [0; 16];
     secret::fill(&mut jti).map_err(internal)?;
@@ -138,13 +138,13 @@ async fn login(call: Call) -> Answer {
 }
 
 /// The account of a wallet, made by the engine where there is none.
-async fn account(call: &Call, address: Address) -> Result<AccountId, Error> {
-    let known = call.worker.shared.views.read().accounts().of_address(&address);
+pub(crate) async fn account_of(worker: &Worker, address: Address) -> Result<AccountId, Error> {
+    let known = worker.shared.views.read().accounts().of_address(&address);
     if let Some(account) = known {
         return Ok(account);
     }
     let create = Command::new(CreateAccount { address, reserved: 0 });
-    let reply = call.worker.ingress.submit(create, Priority::Internal).await?;
+    let reply = worker.ingress.submit(create, Priority::Internal).await?;
     match reply.done.rejected() {
         None => Ok(reply.done.account),
         Some(reject) => Err(internal(format!("an account was refused: {reject:?}"))),

@@ -31,6 +31,7 @@ pub static ROUTES: &[&[Route]] = &[
     auth::ROUTES,
     api_keys::ROUTES,
     openapi::ROUTES,
+    crate::ws::server::ROUTES,
 ];
 
 /// Every route, one after the other.

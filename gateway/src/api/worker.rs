@@ -5,6 +5,8 @@ use crate::config::Config;
 use crate::http::Edge;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port};
 use crate::view::{MarketReader, SharedViews};
+use crate::ws::hub::Hub;
+use crate::ws::sockets::Sockets;
 use std::sync::Arc;
 
 use super::spot::replay::Replays;
@@ -23,6 +25,8 @@ pub struct Shared {
     pub views: Arc<SharedViews>,
     /// The way in of each worker, by its index.
     pub ports: Vec<Arc<Port>>,
+    /// Who wants which pushes, and the way of pushes to each worker.
+    pub hub: Arc<Hub>,
     /// Idempotency keys that the engine does not know of.
     pub replays: Replays,
 }
@@ -33,7 +37,8 @@ impl Shared {
         let phase = Arc::new(EnginePhase::new(Phase::Restarting));
         let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
         let (views, replays) = (Arc::default(), Replays::default());
-        Shared { config, clock, edge, phase, views, ports, replays }
+        let hub = Arc::new(Hub::new(workers, clock.clone()));
+        Shared { config, clock, edge, phase, views, ports, hub, replays }
     }
 }
 
@@ -47,6 +52,8 @@ pub struct Worker {
     pub clock: Clock,
     /// The way to the engine. Whoever runs the thread must spawn [`Ingress::run`] of a clone of it.
     pub ingress: Ingress,
+    /// The sessions of this thread. Whoever runs the thread must spawn [`Sockets::run`] of a clone of it.
+    pub sockets: Sockets,
     /// Markets without a lock.
     pub markets: MarketReader,
 }
@@ -58,6 +65,7 @@ impl Worker {
             config: shared.config.clone(),
             clock: shared.clock.clone(),
             ingress: Ingress::new(shared.ports[index].clone()),
+            sockets: Sockets::new(shared.hub.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
             shared,
         }

@@ -13,6 +13,7 @@ use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
 use crate::view::{SharedViews, Views};
+use crate::ws::hub::{Hub, Pusher};
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::event::Event;
@@ -158,13 +159,14 @@ fn make_ring<T: Slot>(
 
 impl Stages {
     /// Joins and starts everything behind the ports. `views` show what was recovered; replies go to `ports`, which get
-    /// their lanes here; the lane that is given back is for commands of the process itself.
+    /// their lanes here; pushes go to `hub`; the lane that is given back is for commands of the process itself.
     pub(super) fn start(
         rebuilt: Rebuilt,
         config: &Config,
         clock: &Clock,
         views: Arc<SharedViews>,
         ports: &[Arc<Port>],
+        hub: &Arc<Hub>,
     ) -> Result<(Stages, Lane), BootError> {
         let recovered = rebuilt.recovered;
         views.replace(rebuilt.views);
@@ -207,7 +209,9 @@ impl Stages {
             move || now.now_ns(),
             MatcherOptions::default(),
         );
-        let egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
+        let pusher = Pusher::new(hub.clone(), &views.read());
+        let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
+        egress.listen(Box::new(pusher));
 
         let run = |name: &str, core: Option<usize>, agents: Vec<Box<dyn Agent>>| {
             let runner = Runner { name: name.to_owned(), core, wait, critical: true };

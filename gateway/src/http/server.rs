@@ -223,14 +223,15 @@ async fn serve_all(make: MakeWorker, mut accepted: UnboundedReceiver<Accepted>, 
     }
     drop(accepted);
     watchdog.ask_all(Asked::Drain);
+    worker.sockets.close_all();
     let drained = async {
-        while !watchdog.is_empty() {
+        while !watchdog.is_empty() || !worker.sockets.is_empty() {
             sweeps.tick().await;
             watchdog.sweep();
         }
     };
     if tokio::time::timeout(config.shutdown_timeout, drained).await.is_err() {
-        tracing::warn!(connections = watchdog.len(), "cut at shutdown");
+        tracing::warn!(connections = watchdog.len(), sockets = worker.sockets.len(), "cut at shutdown");
     }
 }
 

@@ -149,6 +149,11 @@ impl MarketView {
         AssetId::try_from(index).ok()
     }
 
+    /// The name of an asset.
+    pub fn asset_name(&self, asset: AssetId) -> Option<&str> {
+        self.assets.get(usize::from(asset)).map(|name| text(name))
+    }
+
     /// All assets with their names, in order of their names. Unbounded only by what an administrator listed.
     pub fn assets_by_name(&self) -> Vec<(AssetId, &str)> {
         let mut assets: Vec<_> = (0..).zip(self.assets.iter().map(|name| text(name))).collect();

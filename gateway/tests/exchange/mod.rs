@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod socket;
+
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::engine::{Engine, EngineConfig};
@@ -21,6 +23,7 @@ use ringside_gateway::http::router::Router;
 use ringside_gateway::http::server::{MakeWorker, Server};
 use ringside_gateway::ingress::{Lane, Phase};
 use ringside_gateway::view::Views;
+use ringside_gateway::ws::hub::Pusher;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -141,6 +144,7 @@ impl Exchange {
             move || {
                 let worker = Worker::new(shared, 0);
                 tokio::task::spawn_local(worker.ingress.clone().run());
+                tokio::task::spawn_local(worker.sockets.clone().run());
                 worker
             }
         });
@@ -177,17 +181,19 @@ impl Exchange {
         let ports = vec![(self.epoch, self.shared.ports[0].clone())];
         self.shared.views.replace(views);
         self.shared.ports[0].attach(Lane::new(input, self.epoch));
+        let mut egress = Egress::new(
+            outputs.pop().expect("one consumer"),
+            gate.clone(),
+            GateMode::Durable,
+            self.shared.views.clone(),
+            ports,
+        );
+        egress.listen(Box::new(Pusher::new(self.shared.hub.clone(), &self.shared.views.read())));
         self.stages = Some(Stages {
             matcher: Matcher::new(engine, inputs, to_journal, output, now, quiet),
             journal: journal.pop().expect("one consumer"),
-            gate: gate.clone(),
-            egress: Egress::new(
-                outputs.pop().expect("one consumer"),
-                gate,
-                GateMode::Durable,
-                self.shared.views.clone(),
-                ports,
-            ),
+            gate,
+            egress,
             is_gate_open: true,
             journaled: sequence,
         });
@@ -266,6 +272,16 @@ impl Exchange {
         client.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
         client.set_nodelay(true).expect("no delay");
         client
+    }
+
+    /// Where the server listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.as_ref().expect("it runs").address()
+    }
+
+    /// Asks the server to stop; dropping the exchange waits for that.
+    pub(crate) fn stop_server(&self) {
+        self.server.as_ref().expect("it runs").stop();
     }
 
     /// Sends a request and turns the stages until its answer is there.

@@ -49,6 +49,21 @@ pub fn placed_record(order: &event::Order, trades: &[event::Trade], time_ns: i64
 }
 
 fn order_members(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) {
+    let words = (words::time_in_force(order.time_in_force), words::order_status(order.status));
+    order_without_times(out, order, market, words);
+    out.extend_from_slice(b",\"created_at\":");
+    write_i64(out, seconds(order.created_ns));
+    out.extend_from_slice(b",\"updated_at\":");
+    write_i64(out, seconds(order.updated_ns));
+}
+
+/// The members of an order up to `reject_reason`, with its time in force and its status in the given words.
+pub(super) fn order_without_times(
+    out: &mut Vec<u8>,
+    order: &OrderRecord,
+    market: &MarketRecord,
+    (time_in_force, status): (&str, &str),
+) {
     let is_market = order.order_type == OrderType::Market;
     let is_market_buy = is_market && order.side == Side::Buy;
     out.extend_from_slice(b"{\"id\":\"");
@@ -56,7 +71,7 @@ fn order_members(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) 
     text(out, b"\",\"symbol\":\"", market.symbol());
     text(out, b"\",\"side\":\"", words::side(order.side));
     text(out, b"\",\"type\":\"", words::order_type(order.order_type));
-    text(out, b"\",\"tif\":\"", words::time_in_force(order.time_in_force));
+    text(out, b"\",\"tif\":\"", time_in_force);
     out.extend_from_slice(b"\",\"price\":");
     if is_market {
         out.extend_from_slice(b"null");
@@ -79,7 +94,7 @@ fn order_members(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) 
     write_entry(out, order.filled);
     out.extend_from_slice(b"\",\"avg_fill_price\":\"");
     write_total(out, average_price(order.traded, order.filled));
-    text(out, b"\",\"status\":\"", words::order_status(order.status));
+    text(out, b"\",\"status\":\"", status);
     match order.reject {
         None => out.extend_from_slice(b"\",\"reject_reason\":null"),
         Some(reject) => {
@@ -87,10 +102,6 @@ fn order_members(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) 
             out.push(b'"');
         }
     }
-    out.extend_from_slice(b",\"created_at\":");
-    write_i64(out, seconds(order.created_ns));
-    out.extend_from_slice(b",\"updated_at\":");
-    write_i64(out, seconds(order.updated_ns));
 }
 
 /// Quote traded over base traded in steps of 10^-8, half away from zero; 0 without fills.
@@ -154,7 +165,7 @@ pub fn depth(
     out.push(b'}');
 }
 
-fn level(out: &mut Vec<u8>, (price, total): &(Price, i128)) {
+pub(super) fn level(out: &mut Vec<u8>, (price, total): &(Price, i128)) {
     out.extend_from_slice(b"[\"");
     write_entry(out, *price);
     out.extend_from_slice(b"\",\"");
@@ -257,12 +268,12 @@ pub fn list<T>(
     out.push(b']');
 }
 
-fn text(out: &mut Vec<u8>, before: &[u8], text: &str) {
+pub(super) fn text(out: &mut Vec<u8>, before: &[u8], text: &str) {
     out.extend_from_slice(before);
     out.extend_from_slice(text.as_bytes());
 }
 
-fn price_and_quantity(out: &mut Vec<u8>, price: Price, quantity: Quantity) {
+pub(super) fn price_and_quantity(out: &mut Vec<u8>, price: Price, quantity: Quantity) {
     out.extend_from_slice(b"\",\"price\":\"");
     write_entry(out, price);
     out.extend_from_slice(b"\",\"quantity\":\"");
@@ -271,7 +282,7 @@ fn price_and_quantity(out: &mut Vec<u8>, price: Price, quantity: Quantity) {
 }
 
 /// The fee and the token it was paid in: the one that `side` receives.
-fn fee(out: &mut Vec<u8>, fee: Amount, side: Side, market: &MarketRecord) {
+pub(super) fn fee(out: &mut Vec<u8>, fee: Amount, side: Side, market: &MarketRecord) {
     out.extend_from_slice(b",\"fee\":\"");
     write_amount(out, fee);
     let token = match side {

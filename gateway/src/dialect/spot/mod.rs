@@ -4,5 +4,6 @@ pub mod admin;
 pub mod decode;
 pub mod encode;
 pub mod id;
+pub mod push;
 pub mod refusal;
 pub mod words;

@@ -1,0 +1,76 @@
+//! What WebSocket pushes hold in `data` (`spot.md` 11), where it is not what REST answers anyway. The frame around it is
+//! not spelled here.
+
+use super::encode::{fee, level, list, order_without_times, price_and_quantity, text};
+use super::words;
+use crate::dialect::decimal::{write_i64, write_u64};
+use crate::view::history::{FillRecord, seconds};
+use crate::view::market::MarketRecord;
+use crate::view::order::OrderRecord;
+use ringside_core::command::TimeInForce;
+use ringside_core::money::Price;
+
+/// The levels that one command changed, with their new totals; 0 removes.
+pub fn depth_diff(
+    out: &mut Vec<u8>,
+    market: &MarketRecord,
+    (first, last): (u64, u64),
+    bids: &[(Price, i128)],
+    asks: &[(Price, i128)],
+) {
+    text(out, b"{\"symbol\":\"", market.symbol());
+    out.extend_from_slice(b"\",\"update_id_first\":");
+    write_u64(out, first);
+    out.extend_from_slice(b",\"update_id_last\":");
+    write_u64(out, last);
+    out.extend_from_slice(b",\"bids\":");
+    list(out, bids, level);
+    out.extend_from_slice(b",\"asks\":");
+    list(out, asks, level);
+    out.push(b'}');
+}
+
+/// An order of the account that reads this. `is_beginning` spells its status `new`, whatever the record says. `fill` is
+/// the one that caused the push, if one did.
+pub fn order(
+    out: &mut Vec<u8>,
+    record: &OrderRecord,
+    market: &MarketRecord,
+    is_beginning: bool,
+    fill: Option<&FillRecord>,
+) {
+    let status = if is_beginning { "new" } else { words::order_status(record.status) };
+    order_without_times(out, record, market, (upper_case(record.time_in_force), status));
+    out.extend_from_slice(b",\"updated_at\":");
+    write_i64(out, seconds(record.updated_ns));
+    if let Some(fill) = fill {
+        out.extend_from_slice(b",\"last_fill\":{\"trade_id\":\"");
+        write_u64(out, fill.trade);
+        price_and_quantity(out, fill.price, fill.quantity);
+        fee(out, fill.fee, fill.side, market);
+        out.push(b'}');
+    }
+    out.push(b'}');
+}
+
+/// REST shows it in lower case, pushes in upper (`spot.md` 1).
+const fn upper_case(time_in_force: TimeInForce) -> &'static str {
+    match time_in_force {
+        TimeInForce::GoodTillCancel => "GTC",
+        TimeInForce::ImmediateOrCancel => "IOC",
+        TimeInForce::PostOnly => "POST_ONLY",
+        TimeInForce::FillOrKill => "FOK",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_rest_in_upper_case() {
+        for time_in_force in TimeInForce::ALL {
+            assert_eq!(upper_case(*time_in_force), words::time_in_force(*time_in_force).to_uppercase());
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Shapes of frames: what clients send, parsed; what they are answered, and the envelope of every push, written.
+
+use crate::dialect::decimal::{write_i64, write_u64};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+/// A frame of a client.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ClientFrame<'a> {
+    /// `ping`.
+    Ping,
+    /// `auth`.
+    Auth {
+        /// The listen key.
+        listen_key: Cow<'a, str>,
+    },
+    /// `auth_token`.
+    AuthToken {
+        /// A login token.
+        token: Cow<'a, str>,
+    },
+    /// `auth_eip712`.
+    AuthSignature {
+        /// Wallet.
+        address: Cow<'a, str>,
+        /// As issued.
+        nonce: Cow<'a, str>,
+        /// Hex.
+        signature: Cow<'a, str>,
+    },
+    /// `subscribe`.
+    Subscribe {
+        /// Name of the channel.
+        channel: Cow<'a, str>,
+        /// A login token for this subscription alone.
+        token: Option<Cow<'a, str>>,
+        /// Whether numbers are wanted.
+        resume: bool,
+        /// The number to go on behind.
+        from: Option<u64>,
+    },
+    /// `unsubscribe`.
+    Unsubscribe {
+        /// Name of the channel.
+        channel: Cow<'a, str>,
+    },
+}
+
+/// Why a text is no frame, for people.
+pub type Malformed = &'static str;
+
+/// Members as they are sent. What a member must be depends on the type, so all are raw first.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(rename = "type", borrow)]
+    frame_type: Option<&'a RawValue>,
+    #[serde(rename = "listenKey", borrow)]
+    listen_key: Option<&'a RawValue>,
+    #[serde(borrow)]
+    token: Option<&'a RawValue>,
+    #[serde(borrow)]
+    address: Option<&'a RawValue>,
+    #[serde(borrow)]
+    nonce: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    resume: Option<&'a RawValue>,
+    #[serde(borrow)]
+    from: Option<&'a RawValue>,
+}
+
+impl<'a> ClientFrame<'a> {
+    /// Reads a text frame.
+    pub fn parse(text: &'a str) -> Result<ClientFrame<'a>, Malformed> {
+        if !text.trim_start().starts_with('{') {
+            return Err("a frame is a JSON object");
+        }
+        let members: Members<'a> = serde_json::from_str(text).map_err(|_| "a frame is a JSON object")?;
+        let frame_type = required(members.frame_type, "`type` must be a string")?;
+        let channel = || required(members.channel, "`channel` must be a string");
+        Ok(match &*frame_type {
+            "ping" => ClientFrame::Ping,
+            "auth" => ClientFrame::Auth {
+                listen_key: required(members.listen_key, "`listenKey` must be a string")?,
+            },
+            "auth_token" => {
+                ClientFrame::AuthToken { token: required(members.token, "`token` must be a string")? }
+            }
+            "auth_eip712" => ClientFrame::AuthSignature {
+                address: required(members.address, "`address` must be a string")?,
+                nonce: required(members.nonce, "`nonce` must be a string")?,
+                signature: required(members.signature, "`signature` must be a string")?,
+            },
+            "subscribe" => ClientFrame::Subscribe {
+                channel: channel()?,
+                token: optional::<Text<'a>>(members.token, "`token` must be a string")?.map(|text| text.0),
+                resume: optional(members.resume, "`resume` must be true or false")?.unwrap_or(false),
+                from: optional(members.from, "`from` must be a whole number")?,
+            },
+            "unsubscribe" => ClientFrame::Unsubscribe { channel: channel()? },
+            _ => return Err("unknown `type`"),
+        })
+    }
+}
+
+/// A string that is copied only where it has escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn required<'a>(value: Option<&'a RawValue>, otherwise: Malformed) -> Result<Cow<'a, str>, Malformed> {
+    optional::<Text<'a>>(value, otherwise)?.map(|text| text.0).ok_or(otherwise)
+}
+
+fn optional<'a, T: Deserialize<'a>>(
+    value: Option<&'a RawValue>,
+    otherwise: Malformed,
+) -> Result<Option<T>, Malformed> {
+    let Some(value) = value else { return Ok(None) };
+    serde_json::from_str(value.get()).map_err(|_| otherwise)
+}
+
+/// Codes of error frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// Unknown name, market or interval; a delisted market.
+    InvalidChannel,
+    /// A private channel without a good credential, or at the end of one.
+    AuthRequired,
+    /// No frame of the protocol.
+    InvalidMessage,
+    /// Too many channels.
+    TooManySubscriptions,
+}
+
+impl ErrorCode {
+    const fn text(self) -> &'static str {
+        match self {
+            ErrorCode::InvalidChannel => "INVALID_CHANNEL",
+            ErrorCode::AuthRequired => "AUTH_REQUIRED",
+            ErrorCode::InvalidMessage => "INVALID_MESSAGE",
+            ErrorCode::TooManySubscriptions => "TOO_MANY_SUBSCRIPTIONS",
+        }
+    }
+}
+
+/// Answer to `ping`.
+pub fn pong(now_ms: i64) -> Utf8Bytes {
+    let mut out = b"{\"type\":\"pong\",\"ts\":".to_vec();
+    write_i64(&mut out, now_ms);
+    out.push(b'}');
+    finished(out)
+}
+
+/// Answer to the three ways to authenticate.
+pub fn auth_result(outcome: Result<(), &'static str>) -> Utf8Bytes {
+    match outcome {
+        Ok(()) => Utf8Bytes::from_static("{\"type\":\"auth_result\",\"success\":true,\"message\":null}"),
+        Err(message) => {
+            format!("{{\"type\":\"auth_result\",\"success\":false,\"message\":\"{message}\"}}").into()
+        }
+    }
+}
+
+/// An error; `channel` as known, whoever wrote it.
+pub fn error(code: ErrorCode, message: &str, channel: Option<&str>) -> Utf8Bytes {
+    #[derive(serde::Serialize)]
+    struct Shape<'a> {
+        r#type: &'static str,
+        code: &'static str,
+        message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        channel: Option<&'a str>,
+    }
+    let shape = Shape { r#type: "error", code: code.text(), message, channel };
+    // Strings always have a JSON form.
+    serde_json::to_string(&shape).unwrap_or_default().into()
+}
+
+/// `subscribed`, `unsubscribed` or `gap` of a channel, whose name needs no escapes.
+pub fn about(frame_type: &str, channel: &str, seq: Option<u64>) -> Utf8Bytes {
+    let mut out = Vec::with_capacity(80);
+    begin(&mut out, frame_type, channel, seq);
+    out.push(b'}');
+    finished(out)
+}
+
+/// A push around its data.
+pub fn push(frame_type: &str, channel: &str, seq: Option<u64>, data: &[u8]) -> Utf8Bytes {
+    let mut out = Vec::with_capacity(96 + data.len());
+    begin(&mut out, frame_type, channel, seq);
+    out.extend_from_slice(b",\"data\":");
+    out.extend_from_slice(data);
+    out.push(b'}');
+    finished(out)
+}
+
+fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(frame_type.as_bytes());
+    out.extend_from_slice(b"\",\"channel\":\"");
+    out.extend_from_slice(channel.as_bytes());
+    out.push(b'"');
+    if let Some(seq) = seq {
+        out.extend_from_slice(b",\"seq\":");
+        write_u64(out, seq);
+    }
+}
+
+fn finished(out: Vec<u8>) -> Utf8Bytes {
+    Utf8Bytes::try_from(Bytes::from(out)).expect("frames are written from text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_whatever_the_order_of_members() {
+        let subscribe = |token: Option<&'static str>, resume, from| ClientFrame::Subscribe {
+            channel: "spot:depth:DFUSDT".into(),
+            token: token.map(Cow::Borrowed),
+            resume,
+            from,
+        };
+        for (text, frame) in [
+            (r#"{"type":"ping"}"#, ClientFrame::Ping),
+            (r#" {"x":[1,{"type":"auth"}],"type":"ping"} "#, ClientFrame::Ping),
+            (r#"{"listenKey":"k\u0041","type":"auth"}"#, ClientFrame::Auth { listen_key: "kA".into() }),
+            (r#"{"type":"auth_token","token":"t"}"#, ClientFrame::AuthToken { token: "t".into() }),
+            (r#"{"type":"subscribe","channel":"spot:depth:DFUSDT"}"#, subscribe(None, false, None)),
+            (
+                r#"{"from":7,"resume":true,"token":"t","channel":"spot:depth:DFUSDT","type":"subscribe"}"#,
+                subscribe(Some("t"), true, Some(7)),
+            ),
+            (
+                r#"{"type":"subscribe","channel":"spot:depth:DFUSDT","token":null,"resume":null,"from":null}"#,
+                subscribe(None, false, None),
+            ),
+            (r#"{"type":"unsubscribe","channel":""}"#, ClientFrame::Unsubscribe { channel: "".into() }),
+        ] {
+            assert_eq!(ClientFrame::parse(text), Ok(frame), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        for text in [
+            "",
+            "ping",
+            "null",
+            "[]",
+            r#"["ping"]"#,
+            "{",
+            "{}",
+            r#"{"type":null}"#,
+            r#"{"type":1}"#,
+            r#"{"type":"Ping"}"#,
+            r#"{"type":"ping"}{"#,
+            r#"{"type":"ping","type":"ping"}"#,
+            r#"{"type":"auth"}"#,
+            r#"{"type":"auth","listenKey":null}"#,
+            r#"{"type":"auth_token","token":1}"#,
+            r#"{"type":"auth_eip712","address":"a","nonce":"n"}"#,
+            r#"{"type":"subscribe"}"#,
+            r#"{"type":"subscribe","channel":["spot:depth:DFUSDT"]}"#,
+            r#"{"type":"subscribe","channel":"c","token":{}}"#,
+            r#"{"type":"subscribe","channel":"c","resume":1}"#,
+            r#"{"type":"subscribe","channel":"c","from":-1}"#,
+            r#"{"type":"subscribe","channel":"c","from":1.5}"#,
+            r#"{"type":"unsubscribe","channel":null}"#,
+            r#"{"method":"SUBSCRIBE","params":[],"id":1}"#,
+        ] {
+            assert!(ClientFrame::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn frames_are_written_as_specified() {
+        assert_eq!(&*pong(1_700_000_000_123), r#"{"type":"pong","ts":1700000000123}"#);
+        assert_eq!(
+            &*auth_result(Err("token expired")),
+            r#"{"type":"auth_result","success":false,"message":"token expired"}"#
+        );
+        assert_eq!(
+            &*error(ErrorCode::InvalidChannel, "unknown channel", Some("a\"b")),
+            r#"{"type":"error","code":"INVALID_CHANNEL","message":"unknown channel","channel":"a\"b"}"#
+        );
+        assert_eq!(
+            &*error(ErrorCode::InvalidMessage, "text only", None),
+            r#"{"type":"error","code":"INVALID_MESSAGE","message":"text only"}"#
+        );
+        assert_eq!(&*about("subscribed", "c", None), r#"{"type":"subscribed","channel":"c"}"#);
+        assert_eq!(
+            &*push("spot_trade", "c", Some(7), b"{}"),
+            r#"{"type":"spot_trade","channel":"c","seq":7,"data":{}}"#
+        );
+        assert_eq!(
+            &*push("spot_trade", "c", None, b"{}"),
+            r#"{"type":"spot_trade","channel":"c","data":{}}"#
+        );
+    }
+}

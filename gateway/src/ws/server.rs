@@ -1,0 +1,85 @@
+//! The upgrade of a request to `/ws`: after its answer the connection belongs to a session on the same thread.
+
+use super::session::Session;
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
+use crate::dialect::spot::refusal;
+use crate::ingress::Phase;
+use bytes::Bytes;
+use hyper::header::{
+    CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+/// Longest message of a client, in bytes (`spot.md` 12).
+pub const MESSAGE_LEN_MAX: usize = 65_536;
+/// Room for bytes on their way in.
+const READ_LEN: usize = 4 * 1_024;
+/// Bytes gathered before a session must flush.
+pub(super) const WRITE_LEN: usize = 64 * 1_024;
+/// The longest frame that can be sent: a diff of some hundred thousand levels.
+const WRITE_LEN_MAX: usize = 16 << 20;
+
+/// The row.
+pub static ROUTES: &[Route] = &[Route {
+    tag: "websocket",
+    summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account",
+    ..Route::new(Method::Get, "/ws", Handler::Now(upgrade))
+}];
+
+const UPGRADE_REQUIRED: Error = Error::spot(StatusCode::UPGRADE_REQUIRED, "upgrade required");
+
+fn upgrade(call: &Call) -> Answer {
+    match call.worker.ingress.phase() {
+        Phase::Running => {}
+        Phase::Restarting => return Err(refusal::ENGINE_RESTARTING.into()),
+        Phase::Disabled | Phase::Halted => return Err(refusal::ENGINE_DISABLED.into()),
+    }
+    let Some((accept, upgrade)) = accept_key(call).zip(call.upgrade.take()) else {
+        return Ok(Response::from(UPGRADE_REQUIRED)
+            .with_header(UPGRADE, HeaderValue::from_static("websocket"))
+            .with_header(CONNECTION, HeaderValue::from_static("upgrade"))
+            .with_header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
+    };
+    let worker = call.worker.clone();
+    let seat = worker.sockets.sit();
+    tokio::task::spawn_local(async move {
+        let upgraded = match upgrade.await {
+            Ok(upgraded) => upgraded,
+            Err(error) => return tracing::debug!(%error, "an upgrade was broken off"),
+        };
+        let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings()));
+        Session::new(socket.await, worker, seat).run().await;
+    });
+    Ok(Response::new(StatusCode::SWITCHING_PROTOCOLS, HeaderValue::from_static("text/plain"), Bytes::new())
+        .with_header(UPGRADE, HeaderValue::from_static("websocket"))
+        .with_header(CONNECTION, HeaderValue::from_static("upgrade"))
+        .with_header(SEC_WEBSOCKET_ACCEPT, accept))
+}
+
+/// The value of `Sec-WebSocket-Accept`, if the request asks for this protocol (RFC 6455, 4.2.1).
+fn accept_key(call: &Call) -> Option<HeaderValue> {
+    let has = |name, word: &str| {
+        let values = call.head.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let mut words = values.flat_map(|value| value.split(','));
+        words.any(|sent| sent.trim().eq_ignore_ascii_case(word))
+    };
+    let key = call.head.headers.get(SEC_WEBSOCKET_KEY)?;
+    // 16 bytes as base64.
+    let is_key = key.len() == 24 && key.as_bytes().ends_with(b"==");
+    let is_asked =
+        has(CONNECTION, "upgrade") && has(UPGRADE, "websocket") && has(SEC_WEBSOCKET_VERSION, "13") && is_key;
+    let accept = derive_accept_key(key.as_bytes());
+    is_asked.then(|| HeaderValue::from_str(&accept).ok()).flatten()
+}
+
+fn settings() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(READ_LEN)
+        .write_buffer_size(2 * WRITE_LEN)
+        .max_write_buffer_size(WRITE_LEN_MAX)
+        .max_message_size(Some(MESSAGE_LEN_MAX))
+        .max_frame_size(Some(MESSAGE_LEN_MAX))
+}

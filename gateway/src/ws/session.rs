@@ -1,0 +1,538 @@
+//! One client: its frames, its identity, its subscriptions, its socket.
+//!
+//! A session is one task on its worker's thread. It never waits for its own socket while something else is to be done: each
+//! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`super::outlet`]), and
+//! what the queue does not hold is lost.
+
+use super::channel::{Channel, Snapshot, Topic};
+use super::frame::{self, ClientFrame, ErrorCode};
+use super::server::WRITE_LEN;
+use super::sockets::Seat;
+use crate::api::Worker;
+use crate::api::auth::account_of;
+use crate::auth::jwt::TOKEN_LIFE_S;
+use crate::auth::login::LoginRefusal;
+use crate::http::fault::Fault;
+use futures_util::{Sink, Stream};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use ringside_core::ids::AccountId;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+
+/// Channels of one connection (`spot.md` 11).
+const CHANNELS_MAX: usize = 200;
+/// Bytes of unsent answers above which no further frame is read.
+const ANSWERS_LEN_MAX: usize = 256 * 1_024;
+/// Frames in the queue above which a gap is not yet told.
+const GAP_BELOW: usize = super::outlet::FRAMES_MAX / 2;
+/// How long the closing handshake may take.
+const CLOSING: Duration = Duration::from_secs(2);
+/// The window of the frame limit.
+const WINDOW: Duration = Duration::from_secs(1);
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// See the module.
+pub struct Session {
+    socket: Socket,
+    worker: Rc<Worker>,
+    seat: Seat,
+    identity: Option<Identity>,
+    /// A login by signature that waits for the engine; nothing is read meanwhile.
+    login: Option<Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>>,
+    subscriptions: Vec<Subscription>,
+    /// Text and binary frames, and control frames, in the window that began then.
+    window: (Instant, u32, u32),
+    /// When the client was last heard of.
+    heard: Instant,
+    next_ping: Instant,
+    timer: Pin<Box<Sleep>>,
+    /// Bytes given to the socket's buffer since it was last empty.
+    unflushed_len: usize,
+    needs_flush: bool,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The queue is sent out, then this.
+    Closing(CloseFrame),
+    /// The close frame is sent; the client's is waited for.
+    Closed,
+}
+
+/// Who a client has shown to be.
+#[derive(Clone, Copy, Debug)]
+struct Identity {
+    account: AccountId,
+    /// UNIX seconds: the first moment at which it no longer counts.
+    expires_at_s: i64,
+}
+
+struct Subscription {
+    channel: Channel,
+    topic: Topic,
+    is_resuming: bool,
+    /// Under the connection's identity, not a token of its own.
+    is_by_identity: bool,
+    expires_at_s: i64,
+}
+
+impl Session {
+    /// A session on an upgraded connection.
+    pub fn new(socket: Socket, worker: Rc<Worker>, seat: Seat) -> Session {
+        let now = Instant::now();
+        let next_ping = now + worker.config.websocket_ping_interval;
+        Session {
+            socket,
+            worker,
+            seat,
+            identity: None,
+            login: None,
+            subscriptions: Vec::new(),
+            window: (now, 0, 0),
+            heard: now,
+            next_ping,
+            timer: Box::pin(tokio::time::sleep_until(next_ping)),
+            unflushed_len: 0,
+            needs_flush: false,
+            state: State::Open,
+        }
+    }
+
+    /// Serves the client until the connection is over.
+    pub async fn run(mut self) {
+        poll_fn(|context| self.poll(context)).await;
+    }
+
+    /// One turn. Ready when the connection is over.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.seat.outlet.set_waker(context.waker());
+        if self.seat.outlet.is_closing() {
+            self.close(CloseCode::Away, "shutting down");
+        }
+        loop {
+            if self.watch(context).is_err() {
+                return Poll::Ready(());
+            }
+            self.expire();
+            self.finish_login(context);
+            let has_read = match self.read(context) {
+                Ok(has_read) => has_read,
+                Err(Over) => return Poll::Ready(()),
+            };
+            self.tell_gaps();
+            match self.write(context) {
+                Err(Over) => return Poll::Ready(()),
+                // Answers may have left: then there is room for further frames of the client.
+                Ok(has_written) if has_read || (has_written && self.is_reading()) => continue,
+                Ok(_) if self.seat.outlet.has_gaps() && self.seat.outlet.len() <= GAP_BELOW => continue,
+                Ok(_) => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Pings when it is time to, and ends what is silent or does not close.
+    fn watch(&mut self, context: &mut Context<'_>) -> Result<(), Over> {
+        while self.timer.as_mut().poll(context).is_ready() {
+            let now = Instant::now();
+            if self.state != State::Open {
+                return Err(Over);
+            }
+            let config = &self.worker.config;
+            let ends_at = self.heard + config.websocket_pong_timeout;
+            if now >= ends_at {
+                self.close(CloseCode::Policy, "no pong");
+                continue;
+            }
+            if now >= self.next_ping {
+                self.next_ping = now + config.websocket_ping_interval;
+                // A socket whose buffer has no room for it has enough to acknowledge.
+                if self.unflushed_len < WRITE_LEN {
+                    self.start_send(Message::Ping(bytes::Bytes::new()))?;
+                }
+            }
+            self.timer.as_mut().reset(self.next_ping.min(ends_at));
+        }
+        Ok(())
+    }
+
+    /// Starts to close; what is queued goes first.
+    fn close(&mut self, code: CloseCode, reason: &'static str) {
+        if self.state == State::Open {
+            self.state = State::Closing(CloseFrame { code, reason: Utf8Bytes::from_static(reason) });
+            self.timer.as_mut().reset(Instant::now() + CLOSING);
+        }
+    }
+
+    /// Ends what the time of a credential ends.
+    fn expire(&mut self) {
+        let now_s = self.worker.clock.now_s();
+        if now_s < self.seat.outlet.expires_at_s.get() {
+            return;
+        }
+        self.identity = self.identity.filter(|identity| now_s < identity.expires_at_s);
+        let (over, rest) = std::mem::take(&mut self.subscriptions)
+            .into_iter()
+            .partition(|subscription: &Subscription| subscription.expires_at_s <= now_s);
+        self.subscriptions = rest;
+        for subscription in over {
+            self.seat.unsubscribe(subscription.topic, subscription.is_resuming);
+            self.refuse(
+                ErrorCode::AuthRequired,
+                "the credential has expired",
+                Some(&subscription.channel.name),
+            );
+        }
+        self.note_expiry();
+    }
+
+    /// Notes when [`Session::expire`] has something to do again.
+    fn note_expiry(&self) {
+        let subscriptions = self.subscriptions.iter().map(|subscription| subscription.expires_at_s);
+        let identity = self.identity.map(|identity| identity.expires_at_s);
+        self.seat.outlet.expires_at_s.set(subscriptions.chain(identity).min().unwrap_or(i64::MAX));
+    }
+
+    fn is_reading(&self) -> bool {
+        self.login.is_none() && self.seat.outlet.answers_len() <= ANSWERS_LEN_MAX
+    }
+
+    /// Reads and answers at most a window's worth of frames; says whether there was any.
+    fn read(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
+        let mut has_read = false;
+        while self.is_reading() {
+            let message = match Pin::new(&mut self.socket).poll_next(context) {
+                Poll::Pending => return Ok(has_read),
+                Poll::Ready(None) => return self.ended(has_read),
+                Poll::Ready(Some(Ok(message))) => message,
+                Poll::Ready(Some(Err(error))) => {
+                    tracing::debug!(%error, "a client broke the protocol, or broke off");
+                    match error {
+                        tungstenite::Error::Capacity(_) => self.close(CloseCode::Size, "frame too long"),
+                        tungstenite::Error::Utf8(_) => self.close(CloseCode::Invalid, "not UTF-8"),
+                        tungstenite::Error::Protocol(error) if !is_gone(&error) => {
+                            self.close(CloseCode::Protocol, "protocol error");
+                        }
+                        _ => return Err(Over),
+                    }
+                    return Ok(has_read);
+                }
+            };
+            if self.state != State::Open {
+                continue;
+            }
+            has_read = true;
+            match message {
+                // The library has answered it; the end of the stream follows.
+                Message::Close(_) => {
+                    self.state = State::Closed;
+                    self.needs_flush = true;
+                    self.timer.as_mut().reset(Instant::now() + CLOSING);
+                }
+                _ if self.is_too_fast(message.is_text() || message.is_binary()) => {
+                    self.close(CloseCode::Policy, "too many frames");
+                }
+                Message::Text(text) => self.answer(&text),
+                Message::Ping(_) | Message::Pong(_) => {
+                    self.heard = Instant::now();
+                    // The library has queued the pong.
+                    self.needs_flush = true;
+                }
+                Message::Binary(_) => self.refuse(ErrorCode::InvalidMessage, "text frames only", None),
+                Message::Frame(_) => {}
+            }
+        }
+        Ok(has_read)
+    }
+
+    /// The stream gives nothing any more: the close frame of a fault may still have to leave.
+    fn ended(&self, has_read: bool) -> Result<bool, Over> {
+        if matches!(self.state, State::Closing(_)) || self.needs_flush { Ok(has_read) } else { Err(Over) }
+    }
+
+    /// Counts a frame; control frames apart from others.
+    fn is_too_fast(&mut self, is_data: bool) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.window.0) >= WINDOW {
+            self.window = (now, 0, 0);
+        }
+        let count = if is_data { &mut self.window.1 } else { &mut self.window.2 };
+        *count += 1;
+        *count > self.worker.config.websocket_frames_per_second
+    }
+
+    fn answer(&mut self, text: &str) {
+        let frame = match ClientFrame::parse(text) {
+            Ok(frame) => frame,
+            Err(malformed) => return self.refuse(ErrorCode::InvalidMessage, malformed, None),
+        };
+        match frame {
+            ClientFrame::Ping => {
+                self.heard = Instant::now();
+                self.seat.outlet.answer(frame::pong(self.worker.clock.now_ms()));
+            }
+            // No listen key has been given to anyone yet.
+            ClientFrame::Auth { listen_key: _ } => self.logged_in(Err("invalid listenKey")),
+            ClientFrame::AuthToken { token } => {
+                let identity = self.identify(&token).map_err(|fault| match fault {
+                    Fault::TokenExpired => "token expired",
+                    _ => "invalid token",
+                });
+                self.logged_in(identity);
+            }
+            ClientFrame::AuthSignature { address, nonce, signature } => {
+                self.sign_in(&address, &nonce, &signature);
+            }
+            ClientFrame::Subscribe { channel, token, resume, from } => {
+                let token = token.as_deref();
+                if let Err((code, message, channel)) = self.subscribe(&channel, token, resume, from) {
+                    self.refuse(code, message, Some(channel));
+                }
+            }
+            ClientFrame::Unsubscribe { channel } => self.unsubscribe(&channel),
+        }
+    }
+
+    fn refuse(&self, code: ErrorCode, message: &str, channel: Option<&str>) {
+        self.seat.outlet.answer(frame::error(code, message, channel));
+    }
+
+    fn identify(&self, token: &str) -> Result<Identity, Fault> {
+        let tokens = &self.worker.shared.edge.auth.tokens;
+        let bearer = tokens.read(token.as_bytes(), self.worker.clock.now_s())?;
+        Ok(Identity { account: bearer.account, expires_at_s: bearer.expires_at_s })
+    }
+
+    /// Answers an authentication. A new identity takes the place of the one before, whose subscriptions end.
+    fn logged_in(&mut self, outcome: Result<Identity, &'static str>) {
+        if let Ok(identity) = outcome {
+            let seat = &self.seat;
+            self.subscriptions.retain(|subscription| {
+                if subscription.is_by_identity {
+                    seat.unsubscribe(subscription.topic, subscription.is_resuming);
+                }
+                !subscription.is_by_identity
+            });
+            self.identity = Some(identity);
+            self.note_expiry();
+        }
+        self.seat.outlet.answer(frame::auth_result(outcome.map(|_| ())));
+    }
+
+    /// Judges a login by signature; one that is good may have to wait for its account.
+    fn sign_in(&mut self, address: &str, nonce: &str, signature: &str) {
+        let now_s = self.worker.clock.now_s();
+        let chain_id = self.worker.config.chain_id;
+        let signed = self.worker.shared.edge.auth.check_login(chain_id, address, nonce, signature, now_s);
+        match signed {
+            Err(refusal) => self.logged_in(Err(text_of(refusal))),
+            Ok(signed) => {
+                let worker = self.worker.clone();
+                self.login = Some(Box::pin(async move {
+                    // Without an account the nonce is not used up: the same frame may be sent again.
+                    let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;
+                    worker.shared.edge.auth.finish_login(&signed, now_s).map_err(text_of)?;
+                    // It lasts as long as a token that were made of it.
+                    Ok(Identity { account, expires_at_s: now_s + TOKEN_LIFE_S })
+                }));
+            }
+        }
+    }
+
+    fn finish_login(&mut self, context: &mut Context<'_>) {
+        if let Some(login) = &mut self.login
+            && let Poll::Ready(outcome) = login.as_mut().poll(context)
+        {
+            self.login = None;
+            self.logged_in(outcome);
+        }
+    }
+
+    fn subscribe<'a>(
+        &mut self,
+        name: &'a str,
+        token: Option<&str>,
+        is_resuming: bool,
+        from: Option<u64>,
+    ) -> Result<(), (ErrorCode, &'static str, &'a str)> {
+        let channel = self.worker.markets.with(|markets| Channel::parse(name, markets));
+        let Some(channel) = channel.filter(|channel| !channel.is_over()) else {
+            return Err((ErrorCode::InvalidChannel, "no such channel", name));
+        };
+        let identity = match token {
+            _ if !channel.is_private() => Identity { account: 0, expires_at_s: i64::MAX },
+            Some(token) => {
+                self.identify(token).map_err(|_| (ErrorCode::AuthRequired, "the token is not good", name))?
+            }
+            None => self.identity.ok_or((ErrorCode::AuthRequired, "authenticate first", name))?,
+        };
+        let before = self.subscriptions.iter().position(|other| *other.channel.name == *channel.name);
+        if before.is_none() && self.subscriptions.len() >= CHANNELS_MAX {
+            return Err((ErrorCode::TooManySubscriptions, "at most 200 channels", name));
+        }
+        let topic = channel.topic(identity.account);
+        let before = before.map(|place| self.subscriptions.swap_remove(place));
+        // One of another account ends; one of the same is replaced without a moment in which nobody listens.
+        let replaced = match &before {
+            Some(other) if other.topic != topic => {
+                self.seat.unsubscribe(other.topic, other.is_resuming);
+                None
+            }
+            other => other.as_ref().map(|other| other.is_resuming),
+        };
+        let (entry, snapshot) = {
+            let views = self.worker.shared.views.read();
+            let entry = self.seat.subscribe(topic, replaced, is_resuming, from, identity.expires_at_s);
+            let wants_snapshot = entry.again.is_none();
+            let snapshot = channel.row.snapshot.filter(|_| wants_snapshot);
+            (entry, snapshot.and_then(|take| take(&views, topic)))
+        };
+        let seq = |seq| is_resuming.then_some(seq);
+        let outlet = &self.seat.outlet;
+        let begin = from.filter(|_| is_resuming && entry.again.is_some()).unwrap_or(entry.since);
+        outlet.answer(frame::about("subscribed", &channel.name, seq(begin)));
+        if is_resuming
+            && entry.again.is_none()
+            && let Some(from) = from
+        {
+            outlet.answer(frame::about("gap", &channel.name, Some(from)));
+        }
+        entry.again.into_iter().flatten().for_each(|frame| outlet.answer(frame));
+        show(outlet, &channel, snapshot, seq(entry.since));
+        self.subscriptions.push(Subscription {
+            is_by_identity: channel.is_private() && token.is_none(),
+            channel,
+            topic,
+            is_resuming,
+            expires_at_s: identity.expires_at_s,
+        });
+        self.note_expiry();
+        Ok(())
+    }
+
+    fn unsubscribe(&mut self, name: &str) {
+        let Some(channel) = self.worker.markets.with(|markets| Channel::parse(name, markets)) else {
+            return self.refuse(ErrorCode::InvalidChannel, "no such channel", Some(name));
+        };
+        if let Some(place) = self.subscriptions.iter().position(|other| *other.channel.name == *channel.name)
+        {
+            let subscription = self.subscriptions.swap_remove(place);
+            self.seat.unsubscribe(subscription.topic, subscription.is_resuming);
+            self.note_expiry();
+        }
+        self.seat.outlet.answer(frame::about("unsubscribed", &channel.name, None));
+    }
+
+    /// Tells of lost pushes once there is room for what follows.
+    fn tell_gaps(&mut self) {
+        if !self.seat.outlet.has_gaps() || self.seat.outlet.len() > GAP_BELOW || self.state != State::Open {
+            return;
+        }
+        for topic in self.seat.outlet.take_gaps() {
+            let Some(subscription) = self.subscriptions.iter().find(|other| other.topic == topic) else {
+                continue;
+            };
+            let (gap, snapshot) = {
+                let views = self.worker.shared.views.read();
+                let gap = self.seat.go_on(topic);
+                (gap, subscription.channel.row.snapshot.and_then(|take| take(&views, topic)))
+            };
+            let Some((before, since)) = gap else { continue };
+            let outlet = &self.seat.outlet;
+            outlet.answer(frame::about("gap", &subscription.channel.name, Some(before)));
+            show(outlet, &subscription.channel, snapshot, Some(since));
+        }
+    }
+
+    /// Writes what is queued, as far as the socket takes it; says whether anything has left.
+    fn write(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
+        let mut has_written = false;
+        loop {
+            if (self.needs_flush || self.unflushed_len >= WRITE_LEN) && !self.flush(context)? {
+                return Ok(has_written);
+            }
+            while self.unflushed_len < WRITE_LEN
+                && let Some(text) = self.seat.outlet.take()
+            {
+                self.unflushed_len += text.len();
+                self.start_send(Message::Text(text))?;
+                has_written = true;
+            }
+            if self.seat.outlet.is_empty()
+                && let State::Closing(frame) = &self.state
+            {
+                let frame = frame.clone();
+                self.state = State::Closed;
+                self.start_send(Message::Close(Some(frame)))?;
+                has_written = true;
+            }
+            if self.unflushed_len == 0 && !self.needs_flush {
+                return Ok(has_written);
+            }
+            self.needs_flush = true;
+        }
+    }
+
+    fn start_send(&mut self, message: Message) -> Result<(), Over> {
+        self.needs_flush = true;
+        Pin::new(&mut self.socket).start_send(message).map_err(|error| {
+            tracing::debug!(%error, "a frame could not be sent");
+            Over
+        })
+    }
+
+    /// Empties the socket's buffer; false while the client does not take it.
+    fn flush(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
+        match Pin::new(&mut self.socket).poll_flush(context) {
+            Poll::Pending => Ok(false),
+            Poll::Ready(Err(_)) => Err(Over),
+            Poll::Ready(Ok(())) => {
+                (self.unflushed_len, self.needs_flush) = (0, false);
+                Ok(true)
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for subscription in &self.subscriptions {
+            self.seat.unsubscribe(subscription.topic, subscription.is_resuming);
+        }
+    }
+}
+
+/// The connection is over.
+struct Over;
+
+/// Whether a protocol error means that the client went away without closing.
+fn is_gone(error: &tungstenite::error::ProtocolError) -> bool {
+    matches!(error, tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)
+}
+
+fn show(outlet: &super::outlet::Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
+    if let (Some(snapshot), Some(market)) = (snapshot, &channel.market) {
+        let mut data = Vec::new();
+        snapshot.write(&mut data, market);
+        outlet.answer(frame::push(snapshot.frame_type(), &channel.name, seq, &data));
+    }
+}
+
+/// An address that is none has no nonce.
+fn text_of(refusal: LoginRefusal) -> &'static str {
+    match refusal {
+        LoginRefusal::InvalidAddress | LoginRefusal::NonceInvalid => "invalid nonce",
+        LoginRefusal::InvalidSignature | LoginRefusal::SignatureInvalid => "invalid signature",
+    }
+}

@@ -1,0 +1,237 @@
+//! The sessions of one worker: who listens to what, and dealing pushes out to them.
+//!
+//! Dealing is cut into short stretches with a turn of every session between two, so that a burst longer than a queue
+//! reaches whoever reads. Nothing here touches a socket.
+
+use super::channel::Topic;
+use super::hub::{Batch, Entry, Hub, Push, TopicMap};
+use super::outlet::Outlet;
+use crate::clock::Clock;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+/// Pushes dealt out between two turns of the sessions: a quarter of a session's queue.
+const STRETCH: usize = 64;
+/// How often credentials are looked at.
+const SWEEP: Duration = Duration::from_millis(250);
+
+/// See the module. Clones share it; all stay on the worker's thread.
+#[derive(Clone)]
+pub struct Sockets(Rc<Inner>);
+
+struct Inner {
+    hub: Arc<Hub>,
+    worker: usize,
+    clock: Clock,
+    topics: RefCell<TopicMap<Vec<Listener>>>,
+    outlets: RefCell<slab::Slab<Rc<Outlet>>>,
+    is_closing: Cell<bool>,
+}
+
+/// A subscription as dealing sees it.
+struct Listener {
+    outlet: Rc<Outlet>,
+    /// Number of the last push it has been given, or that its snapshot includes.
+    since: u64,
+    is_resuming: bool,
+    /// It lost a push and is waiting for its session to tell the client.
+    has_gap: bool,
+    /// UNIX seconds: no private push from then on.
+    expires_at_s: i64,
+}
+
+/// A session's place; dropping it leaves.
+pub struct Seat {
+    sockets: Sockets,
+    key: usize,
+    /// Its queue.
+    pub outlet: Rc<Outlet>,
+}
+
+impl Sockets {
+    /// Of the worker with this index.
+    pub fn new(hub: Arc<Hub>, worker: usize, clock: Clock) -> Sockets {
+        Sockets(Rc::new(Inner {
+            hub,
+            worker,
+            clock,
+            topics: RefCell::default(),
+            outlets: RefCell::default(),
+            is_closing: Cell::new(false),
+        }))
+    }
+
+    /// Deals pushes out for as long as it is polled. To be spawned once on the worker's thread.
+    pub async fn run(self) {
+        let mut sweep = tokio::time::interval(SWEEP);
+        sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.port().wake.notified() => {}
+                _ = sweep.tick() => self.wake_expired(),
+            }
+            while let Some(batch) = self.port().take() {
+                self.deal(&batch).await;
+            }
+            if self.port().take_loss() {
+                self.lose_all();
+            }
+        }
+    }
+
+    /// A place for a new session.
+    pub fn sit(&self) -> Seat {
+        let outlet = Rc::new(Outlet::default());
+        outlet.expires_at_s.set(i64::MAX);
+        if self.0.is_closing.get() {
+            outlet.close();
+        }
+        let key = self.0.outlets.borrow_mut().insert(outlet.clone());
+        Seat { sockets: self.clone(), key, outlet }
+    }
+
+    /// Sessions now.
+    pub fn len(&self) -> usize {
+        self.0.outlets.borrow().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Asks every session to end, and those that come too late.
+    pub fn close_all(&self) {
+        self.0.is_closing.set(true);
+        self.0.outlets.borrow().iter().for_each(|(_, outlet)| outlet.close());
+    }
+
+    fn port(&self) -> &super::hub::PushPort {
+        &self.0.hub.ports[self.0.worker]
+    }
+
+    async fn deal(&self, batch: &Batch) {
+        for stretch in batch.pushes.chunks(STRETCH) {
+            let given = stretch.iter().map(|push| self.give(push)).sum::<usize>();
+            if given > 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Gives one push to its listeners; says to how many.
+    fn give(&self, push: &Push) -> usize {
+        let mut topics = self.0.topics.borrow_mut();
+        let Some(listeners) = topics.get_mut(&push.topic) else { return 0 };
+        let now_s = if push.topic.kind.is_private() { self.0.clock.now_s() } else { 0 };
+        for listener in listeners.iter_mut() {
+            listener.give(push, now_s);
+        }
+        listeners.len()
+    }
+
+    fn wake_expired(&self) {
+        let now_s = self.0.clock.now_s();
+        for (_, outlet) in self.0.outlets.borrow().iter() {
+            if outlet.expires_at_s.get() <= now_s {
+                outlet.wake();
+            }
+        }
+    }
+
+    /// The queue between egress and this thread overflowed: every resuming subscription has a gap.
+    fn lose_all(&self) {
+        for (topic, listeners) in self.0.topics.borrow_mut().iter_mut() {
+            listeners.iter_mut().for_each(|listener| listener.lose(*topic));
+        }
+    }
+}
+
+impl Listener {
+    fn give(&mut self, push: &Push, now_s: i64) {
+        if push.seq <= self.since || self.has_gap || now_s >= self.expires_at_s {
+            return;
+        }
+        let frame: Option<&Utf8Bytes> =
+            if self.is_resuming { push.numbered.as_ref() } else { push.plain.as_ref() };
+        // A form that was not wanted when the push was noted is of a time before this listener.
+        let Some(frame) = frame else { return };
+        if self.outlet.push(frame) {
+            self.since = push.seq;
+        } else {
+            self.lose(push.topic);
+        }
+    }
+
+    fn lose(&mut self, topic: Topic) {
+        if self.is_resuming && !self.has_gap {
+            self.has_gap = true;
+            self.outlet.lose(topic);
+        }
+    }
+}
+
+impl Seat {
+    /// Enters a subscription, in place of the one that this session has to the topic. Call it with the views held for
+    /// reading.
+    pub fn subscribe(
+        &self,
+        topic: Topic,
+        replaced: Option<bool>,
+        is_resuming: bool,
+        from: Option<u64>,
+        expires_at_s: i64,
+    ) -> Entry {
+        let inner = &self.sockets.0;
+        let entry = inner.hub.enter(inner.worker, topic, is_resuming, from);
+        // Entered first, so that the topic does not end in between.
+        if let Some(was_resuming) = replaced {
+            self.unsubscribe(topic, was_resuming);
+        }
+        let listener = Listener {
+            outlet: self.outlet.clone(),
+            since: entry.since,
+            is_resuming,
+            has_gap: false,
+            expires_at_s,
+        };
+        inner.topics.borrow_mut().entry(topic).or_default().push(listener);
+        entry
+    }
+
+    /// Ends a subscription.
+    pub fn unsubscribe(&self, topic: Topic, was_resuming: bool) {
+        let inner = &self.sockets.0;
+        let mut topics = inner.topics.borrow_mut();
+        if let Some(listeners) = topics.get_mut(&topic) {
+            if let Some(place) = listeners.iter().position(|other| Rc::ptr_eq(&other.outlet, &self.outlet)) {
+                listeners.swap_remove(place);
+            }
+            if listeners.is_empty() {
+                topics.remove(&topic);
+            }
+        }
+        inner.hub.leave(inner.worker, topic, was_resuming);
+    }
+
+    /// Goes on after a gap, with the views held for reading: says the number of the last push before it and of the last
+    /// one that the views show. `None` without a gap.
+    pub fn go_on(&self, topic: Topic) -> Option<(u64, u64)> {
+        let inner = &self.sockets.0;
+        let mut topics = inner.topics.borrow_mut();
+        let mut listeners = topics.get_mut(&topic)?.iter_mut();
+        let listener = listeners.find(|other| Rc::ptr_eq(&other.outlet, &self.outlet) && other.has_gap)?;
+        let before = std::mem::replace(&mut listener.since, inner.hub.last_seq(topic));
+        listener.has_gap = false;
+        Some((before, listener.since))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.sockets.0.outlets.borrow_mut().remove(self.key);
+    }
+}

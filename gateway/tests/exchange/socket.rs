@@ -1,0 +1,137 @@
+//! A WebSocket client of the tests: the protocol library on a blocking socket, nothing of the exchange's own code.
+
+use super::{Exchange, PATIENCE};
+use serde_json::Value;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use tokio_tungstenite::tungstenite::client::client_with_config;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message, WebSocket};
+
+/// See the module.
+pub(crate) struct Socket {
+    /// The library's client.
+    pub(crate) inner: WebSocket<TcpStream>,
+    pings: u64,
+}
+
+/// How a connection ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With a close frame of the server: code and reason.
+    Closed(u16, String),
+    /// Without.
+    Cut,
+}
+
+impl Socket {
+    /// A connection that has just been upgraded.
+    pub(crate) fn open(exchange: &Exchange) -> Socket {
+        Socket::over(TcpStream::connect(exchange.address()).expect("a connection"))
+    }
+
+    /// The same over a connection of one's own.
+    pub(crate) fn over(stream: TcpStream) -> Socket {
+        stream.set_nodelay(true).expect("no delay");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (inner, answer) = client_with_config("ws://ringside/ws", stream, None).expect("an upgrade");
+        assert_eq!(answer.status(), 101);
+        Socket { inner, pings: 0 }
+    }
+
+    /// Sends a text frame.
+    pub(crate) fn send(&mut self, text: &str) {
+        self.inner.send(Message::text(text)).expect("it is sent");
+    }
+
+    /// Subscribes, and returns the answers up to the acknowledgement or the error.
+    pub(crate) fn subscribe(&mut self, channel: &str) -> Value {
+        self.send(&format!(r#"{{"type":"subscribe","channel":"{channel}"}}"#));
+        self.next()
+    }
+
+    /// The next text frame.
+    pub(crate) fn next_text(&mut self) -> String {
+        match self.try_next(PATIENCE) {
+            Ok(Some(text)) => text,
+            other => panic!("no frame in time: {other:?}"),
+        }
+    }
+
+    /// The next text frame as JSON.
+    pub(crate) fn next(&mut self) -> Value {
+        serde_json::from_str(&self.next_text()).expect("JSON")
+    }
+
+    /// The next text frame within a while; the end of the connection as an error.
+    pub(crate) fn try_next(&mut self, patience: Duration) -> Result<Option<String>, End> {
+        let begin = Instant::now();
+        loop {
+            let left = patience.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.inner.get_ref().set_read_timeout(Some(left)).expect("a timeout");
+            match self.read()? {
+                Some(Message::Text(text)) => return Ok(Some(text.to_string())),
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    /// Every text frame that was on its way when this was called.
+    pub(crate) fn drain(&mut self) -> Result<Vec<String>, End> {
+        let mut texts = Vec::new();
+        // The first answer says that the server's thread has run since; what waited for that thread stands before the second.
+        for _ in 0..2 {
+            self.pings += 1;
+            let payload = self.pings.to_be_bytes();
+            if self.inner.send(Message::Ping(payload.to_vec().into())).is_err() {
+                // The connection ends; why, the rest of the stream tells.
+                loop {
+                    if let Some(Message::Text(text)) = self.read()? {
+                        texts.push(text.to_string());
+                    }
+                }
+            }
+            self.inner.get_ref().set_read_timeout(Some(PATIENCE)).expect("a timeout");
+            loop {
+                match self.read()? {
+                    Some(Message::Pong(pong)) if pong[..] == payload => break,
+                    Some(Message::Text(text)) => texts.push(text.to_string()),
+                    Some(_) => {}
+                    None => panic!("no pong in time"),
+                }
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Reads until the connection ends.
+    pub(crate) fn end(&mut self) -> End {
+        loop {
+            match self.try_next(PATIENCE) {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the connection goes on"),
+                Err(end) => return end,
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Message>, End> {
+        match self.inner.read() {
+            Ok(Message::Close(frame)) => {
+                let CloseFrame { code, reason } = frame.expect("a code");
+                // The answer to it leaves with the next call.
+                let _ = self.inner.flush();
+                Err(End::Closed(code.into(), reason.to_string()))
+            }
+            Ok(message) => Ok(Some(message)),
+            Err(Error::Io(error)) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Ok(None)
+            }
+            Err(_) => Err(End::Cut),
+        }
+    }
+}
