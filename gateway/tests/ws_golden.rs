@@ -151,5 +151,6 @@ transcripts! {
     authentication
     errors
     market
+    market_data
     resume
 }

@@ -1,8 +1,10 @@
 //! Channels: one row for each, with its name, its scope and what a new subscriber is shown first.
 
-use crate::dialect::spot::encode;
+use crate::dialect::spot::{encode, push, words};
 use crate::view::Views;
+use crate::view::kline::{Interval, Kline};
 use crate::view::market::{MarketRecord, MarketView};
+use crate::view::ticker::Ticker;
 use ringside_core::command::MarketStatus;
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::Price;
@@ -20,6 +22,10 @@ pub enum Kind {
     Depth = 1,
     /// `spot:trade:{symbol}`.
     Trade = 2,
+    /// `spot:ticker:{symbol}`.
+    Ticker = 3,
+    /// `spot:kline:{symbol}:{interval}`.
+    Kline = 4,
     /// `spot:user:orders`.
     UserOrders = 5,
     /// `spot:user:balances`.
@@ -38,6 +44,8 @@ impl Kind {
 pub enum Scope {
     /// `:{symbol}`: a market, for anyone.
     Market,
+    /// `:{symbol}:{interval}`: a market's candles of one length, for anyone.
+    Candles,
     /// Nothing: the account that listens.
     Account,
 }
@@ -59,6 +67,8 @@ pub struct Row {
 pub static CHANNELS: &[Row] = &[
     Row { kind: Kind::Depth, name: "spot:depth", scope: Scope::Market, snapshot: Some(depth) },
     Row { kind: Kind::Trade, name: "spot:trade", scope: Scope::Market, snapshot: None },
+    Row { kind: Kind::Ticker, name: "spot:ticker", scope: Scope::Market, snapshot: Some(ticker) },
+    Row { kind: Kind::Kline, name: "spot:kline", scope: Scope::Candles, snapshot: Some(kline) },
     Row { kind: Kind::UserOrders, name: "spot:user:orders", scope: Scope::Account, snapshot: None },
     Row { kind: Kind::UserBalances, name: "spot:user:balances", scope: Scope::Account, snapshot: None },
 ];
@@ -70,18 +80,44 @@ pub struct Topic {
     pub kind: Kind,
     /// The market, or the account.
     pub id: u32,
+    /// Of candles.
+    pub interval: Option<Interval>,
 }
 
 impl Hash for Topic {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64((self.kind as u64) << 32 | u64::from(self.id));
+        let interval = self.interval.map_or(0, |interval| interval as u64);
+        state.write_u64(interval << 40 | (self.kind as u64) << 32 | u64::from(self.id));
+    }
+}
+
+/// A topic is one small number, which no client chooses freely: a multiplication spreads it well enough.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TopicHasher(u64);
+
+impl Hasher for TopicHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 }
 
 impl Topic {
     /// Of a market.
     pub fn of_market(kind: Kind, market: MarketId) -> Topic {
-        Topic { kind, id: market }
+        Topic { kind, id: market, interval: None }
+    }
+
+    /// Candles of a market.
+    pub fn of_candles(market: MarketId, interval: Interval) -> Topic {
+        Topic { kind: Kind::Kline, id: market, interval: Some(interval) }
     }
 
     /// The channel's name in frames.
@@ -89,16 +125,23 @@ impl Topic {
         let row = CHANNELS.iter().find(|row| row.kind == self.kind).expect("every kind has a row");
         match row.scope {
             Scope::Account => row.name.into(),
-            Scope::Market => {
+            Scope::Market | Scope::Candles => {
                 let symbol = markets.get(self.id).map_or("", |market| market.symbol());
-                format!("{}:{symbol}", row.name).into()
+                name_of(row, symbol, self.interval).into()
             }
         }
     }
 
     /// Of an account.
     pub fn of_account(kind: Kind, account: AccountId) -> Topic {
-        Topic { kind, id: account }
+        Topic { kind, id: account, interval: None }
+    }
+}
+
+fn name_of(row: &Row, symbol: &str, interval: Option<Interval>) -> String {
+    match interval {
+        None => format!("{}:{symbol}", row.name),
+        Some(interval) => format!("{}:{symbol}:{}", row.name, words::interval(interval)),
     }
 }
 
@@ -111,6 +154,8 @@ pub struct Channel {
     pub name: Box<str>,
     /// Its market, where it has one.
     pub market: Option<MarketRecord>,
+    /// Of its candles.
+    pub interval: Option<Interval>,
 }
 
 impl Channel {
@@ -118,16 +163,21 @@ impl Channel {
     pub fn parse(text: &str, markets: &MarketView) -> Option<Channel> {
         CHANNELS.iter().find_map(|row| {
             let rest = text.strip_prefix(row.name)?;
-            match row.scope {
-                Scope::Account => {
-                    rest.is_empty().then(|| Channel { row, name: row.name.into(), market: None })
-                }
-                Scope::Market => {
-                    let market = markets.by_symbol(rest.strip_prefix(':')?)?;
-                    let name = format!("{}:{}", row.name, market.symbol()).into();
-                    Some(Channel { row, name, market: Some(*market) })
-                }
+            if row.scope == Scope::Account {
+                let name = row.name.into();
+                return rest.is_empty().then_some(Channel { row, name, market: None, interval: None });
             }
+            let rest = rest.strip_prefix(':')?;
+            let (symbol, interval) = match row.scope {
+                Scope::Candles => {
+                    let (symbol, word) = rest.split_once(':')?;
+                    (symbol, Some(words::read_interval(word)?))
+                }
+                _ => (rest, None),
+            };
+            let market = *markets.by_symbol(symbol)?;
+            let name = name_of(row, market.symbol(), interval).into();
+            Some(Channel { row, name, market: Some(market), interval })
         })
     }
 
@@ -143,7 +193,8 @@ impl Channel {
 
     /// What its frames are sent to, for a subscriber of this account.
     pub fn topic(&self, account: AccountId) -> Topic {
-        Topic { kind: self.row.kind, id: self.market.map_or(account, |market| market.market) }
+        let id = self.market.map_or(account, |market| market.market);
+        Topic { kind: self.row.kind, id, interval: self.interval }
     }
 }
 
@@ -158,6 +209,10 @@ pub enum Snapshot {
         /// Sell side.
         asks: Vec<(Price, i128)>,
     },
+    /// A row.
+    Ticker(Ticker),
+    /// The newest candle, and whether it is over.
+    Kline(Kline, Interval, bool),
 }
 
 impl Snapshot {
@@ -165,6 +220,8 @@ impl Snapshot {
     pub fn frame_type(&self) -> &'static str {
         match self {
             Snapshot::Depth { .. } => "spot_depth_snapshot",
+            Snapshot::Ticker(_) => "spot_ticker",
+            Snapshot::Kline(..) => "spot_kline_snapshot",
         }
     }
 
@@ -174,6 +231,10 @@ impl Snapshot {
             Snapshot::Depth { update_id, bids, asks } => {
                 out.reserve(encode::TRADE_LEN + (bids.len() + asks.len()) * encode::LEVEL_LEN);
                 encode::depth(out, market, *update_id, bids, asks);
+            }
+            Snapshot::Ticker(ticker) => push::ticker(out, ticker, market),
+            Snapshot::Kline(kline, interval, is_closed) => {
+                push::kline(out, kline, *interval, *is_closed, market)
             }
         }
     }
@@ -188,4 +249,14 @@ fn depth(views: &Views, topic: Topic) -> Option<Snapshot> {
     };
     let empty = || Snapshot::Depth { update_id: 0, bids: Vec::new(), asks: Vec::new() };
     Some(views.depth().book(topic.id).map_or_else(empty, levels))
+}
+
+fn ticker(views: &Views, topic: Topic) -> Option<Snapshot> {
+    views.tickers().get(topic.id).copied().map(Snapshot::Ticker)
+}
+
+fn kline(views: &Views, topic: Topic) -> Option<Snapshot> {
+    let interval = topic.interval?;
+    let kline = views.klines().latest(topic.id, interval)?;
+    Some(Snapshot::Kline(kline, interval, kline.is_closed(interval, views.time_ns())))
 }

@@ -4,14 +4,13 @@
 //! of each command, encodes each frame once when the views are free again, and hands the frames to the workers' queues.
 //! It never waits: a worker that is too far behind loses frames. Sessions and sockets are not known here.
 
-use super::channel::Topic;
+use super::channel::{Topic, TopicHasher};
 use super::frame;
 use super::note::{Desk, Note, Notebook};
 use crate::clock::Clock;
 use crate::egress::Listener;
 use crate::view::Views;
 use crate::view::market::MarketView;
-use crate::view::order::IdHasher;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::event::Event;
@@ -35,7 +34,7 @@ const HELD_LEN_IN_ALL: usize = 128 << 20;
 const LINGER: Duration = Duration::from_secs(60);
 
 /// A map by topic.
-pub type TopicMap<T> = HashMap<Topic, T, BuildHasherDefault<IdHasher>>;
+pub type TopicMap<T> = HashMap<Topic, T, BuildHasherDefault<TopicHasher>>;
 
 /// One push, encoded in the forms that are wanted.
 #[derive(Clone, Debug)]

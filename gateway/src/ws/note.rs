@@ -1,5 +1,5 @@
 //! What one command has to tell whom, in the order that `spot.md` 11 fixes: user orders per fill, then user balances,
-//! then depth, trades. Noted while the views are held, so notes are copies of records and nothing is written as text
+//! then depth, trades, ticker, candles. Noted while the views are held, so notes are copies of records and nothing is written as text
 //! before [`Note::encode`].
 
 use super::channel::{Kind, Topic};
@@ -7,8 +7,10 @@ use crate::dialect::spot::{encode, push};
 use crate::view::Views;
 use crate::view::balance::BalanceRow;
 use crate::view::history::{FillRecord, Role, TradeRecord};
+use crate::view::kline::{Interval, Kline};
 use crate::view::market::MarketView;
 use crate::view::order::OrderRecord;
+use crate::view::ticker::Ticker;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, MarketId};
@@ -40,6 +42,10 @@ pub enum Note {
     },
     /// A public trade.
     Trade(TradeRecord),
+    /// A row of rolling 24 hours.
+    Ticker(Ticker),
+    /// A candle, and whether it is over.
+    Kline(Kline, Interval, bool),
 }
 
 /// Takes notes of commands. It must see every command, since a diff begins where the command before it ended.
@@ -89,6 +95,8 @@ impl Notebook {
                 }
             }
         }
+        tickers(events, views, desk);
+        klines(events, views, desk);
     }
 
     /// Follows the update ids of a command that nobody wants to know more of.
@@ -165,6 +173,50 @@ impl Notebook {
             self.updates.resize(index + 1, 0);
         }
         &mut self.updates[index]
+    }
+}
+
+/// The market that a command traded in.
+fn traded(events: &[Event]) -> Option<MarketId> {
+    events.iter().find_map(|event| event.get::<event::Trade>()).map(|trade| trade.market)
+}
+
+/// Rows of rolling 24 hours: one per fill; all others when they are computed anew.
+fn tickers(events: &[Event], views: &Views, desk: &mut impl Desk) {
+    let traded = traded(events);
+    if events.last().is_some_and(|done| views.tickers().is_refreshed_by(done.sequence)) {
+        for market in (0..views.markets().len() as MarketId).filter(|market| Some(*market) != traded) {
+            let topic = Topic::of_market(Kind::Ticker, market);
+            if desk.is_wanted(topic)
+                && let Some(ticker) = views.tickers().get(market)
+            {
+                desk.note(topic, Note::Ticker(*ticker));
+            }
+        }
+    }
+    let Some(market) = traded else { return };
+    let topic = Topic::of_market(Kind::Ticker, market);
+    if desk.is_wanted(topic) {
+        views.tickers().updates(market, events).for_each(|ticker| desk.note(topic, Note::Ticker(ticker)));
+    }
+}
+
+/// Candles: those that are over, then one per fill.
+fn klines(events: &[Event], views: &Views, desk: &mut impl Desk) {
+    let Some(done) = events.last() else { return };
+    for closed in views.klines().closed_by(done.sequence) {
+        let topic = Topic::of_candles(closed.market, closed.interval);
+        if desk.is_wanted(topic) {
+            desk.note(topic, Note::Kline(closed.kline, closed.interval, true));
+        }
+    }
+    let Some(market) = traded(events) else { return };
+    for interval in Interval::ALL {
+        let topic = Topic::of_candles(market, interval);
+        if desk.is_wanted(topic) {
+            let klines = views.klines().updates(market, interval, events);
+            klines.for_each(|kline| desk.note(topic, Note::Kline(kline, interval, false)));
+        }
     }
 }
 
@@ -276,6 +328,8 @@ impl Note {
             Note::Balance(_) => "spot_user_balance",
             Note::Depth { .. } => "spot_depth_diff",
             Note::Trade(_) => "spot_trade",
+            Note::Ticker(_) => "spot_ticker",
+            Note::Kline(..) => "spot_kline_update",
         }
     }
 
@@ -292,6 +346,10 @@ impl Note {
                 push::depth_diff(out, market(topic.id), *updates, bids, asks);
             }
             Note::Trade(trade) => encode::trade(out, trade, market(topic.id)),
+            Note::Ticker(ticker) => push::ticker(out, ticker, market(topic.id)),
+            Note::Kline(kline, interval, is_closed) => {
+                push::kline(out, kline, *interval, *is_closed, market(topic.id));
+            }
         }
     }
 }

@@ -40,6 +40,8 @@ const CLOSING: Duration = Duration::from_secs(2);
 const WINDOW: Duration = Duration::from_secs(1);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
+/// A login on its way.
+type Login = Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>;
 
 /// See the module.
 pub struct Session {
@@ -48,7 +50,7 @@ pub struct Session {
     seat: Seat,
     identity: Option<Identity>,
     /// A login by signature that waits for the engine; nothing is read meanwhile.
-    login: Option<Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>>,
+    login: Option<Login>,
     subscriptions: Vec<Subscription>,
     /// Text and binary frames, and control frames, in the window that began then.
     window: (Instant, u32, u32),

@@ -73,9 +73,8 @@ impl Socket {
                 return Ok(None);
             }
             self.inner.get_ref().set_read_timeout(Some(left)).expect("a timeout");
-            match self.read()? {
-                Some(Message::Text(text)) => return Ok(Some(text.to_string())),
-                Some(_) | None => {}
+            if let Some(Message::Text(text)) = self.read()? {
+                return Ok(Some(text.to_string()));
             }
         }
     }

@@ -1,12 +1,14 @@
 //! What WebSocket pushes hold in `data` (`spot.md` 11), where it is not what REST answers anyway. The frame around it is
 //! not spelled here.
 
-use super::encode::{fee, level, list, order_without_times, price_and_quantity, text};
+use super::encode::{fee, level, list, order_without_times, price_and_quantity, text, ticker_members};
 use super::words;
-use crate::dialect::decimal::{write_i64, write_u64};
+use crate::dialect::decimal::{write_amount, write_entry, write_i64, write_total, write_u64};
 use crate::view::history::{FillRecord, seconds};
+use crate::view::kline::{Interval, Kline};
 use crate::view::market::MarketRecord;
 use crate::view::order::OrderRecord;
+use crate::view::ticker::Ticker;
 use ringside_core::command::TimeInForce;
 use ringside_core::money::Price;
 
@@ -27,6 +29,40 @@ pub fn depth_diff(
     list(out, bids, level);
     out.extend_from_slice(b",\"asks\":");
     list(out, asks, level);
+    out.push(b'}');
+}
+
+/// One row of rolling 24 hours, with the second of its refresh.
+pub fn ticker(out: &mut Vec<u8>, ticker: &Ticker, market: &MarketRecord) {
+    ticker_members(out, ticker, market);
+    out.extend_from_slice(b",\"ts\":");
+    write_i64(out, ticker.close_time_s);
+    out.push(b'}');
+}
+
+/// One candle.
+pub fn kline(out: &mut Vec<u8>, kline: &Kline, interval: Interval, is_closed: bool, market: &MarketRecord) {
+    text(out, b"{\"symbol\":\"", market.symbol());
+    text(out, b"\",\"interval\":\"", words::interval(interval));
+    out.extend_from_slice(b"\",\"open_time\":");
+    write_i64(out, kline.open_time_s);
+    out.extend_from_slice(b",\"close_time\":");
+    write_i64(out, kline.close_time_s(interval));
+    for (name, price) in
+        [("open", kline.open), ("high", kline.high), ("low", kline.low), ("close", kline.close)]
+    {
+        text(out, b",\"", name);
+        out.extend_from_slice(b"\":\"");
+        write_entry(out, price);
+        out.push(b'"');
+    }
+    out.extend_from_slice(b",\"volume\":\"");
+    write_total(out, kline.volume);
+    out.extend_from_slice(b"\",\"quote_volume\":\"");
+    write_amount(out, kline.quote_volume);
+    out.extend_from_slice(b"\",\"trade_count\":");
+    write_u64(out, kline.trade_count);
+    text(out, b",\"is_closed\":", if is_closed { "true" } else { "false" });
     out.push(b'}');
 }
 
