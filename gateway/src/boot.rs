@@ -7,6 +7,7 @@ mod genesis;
 mod stages;
 
 use crate::api::{ROUTES, Shared, Worker};
+use crate::archive::readers::ReadersError;
 use crate::auth::{Auth, AuthError};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -17,6 +18,7 @@ use crate::ingress::{Lane, Phase, Room};
 use ringside_core::command::{Body, Command};
 use ringside_core::pin::pin_current_thread;
 use ringside_core::ring::RingError;
+use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::PersistError;
 use ringside_persist::status::Pressure;
 use stages::{Rebuilt, Stages};
@@ -58,6 +60,12 @@ pub enum BootError {
     /// Journal or recovery.
     #[error(transparent)]
     Persist(#[from] PersistError),
+    /// History.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The threads that read history.
+    #[error(transparent)]
+    Readers(#[from] ReadersError),
     /// A ring.
     #[error(transparent)]
     Ring(#[from] RingError),
@@ -163,14 +171,16 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
-    let (stages, own) = Stages::start(
+    let stages = Stages::start(
         rebuilt,
         &shared.config,
         &shared.clock,
         shared.views.clone(),
+        &shared.history,
         &shared.ports,
         &shared.hub,
-    )?;
+    );
+    let (stages, own) = stages?;
     for warning in &stages.warnings {
         tracing::warn!(%warning, "a stage is not pinned");
     }
@@ -201,7 +211,7 @@ fn watch(shared: &Shared, stages: &Stages, shutdown: &CancellationToken) -> Opti
             tracing::warn!(%notice, "follower");
         }
         if let Some(error) = stages.follower.take_failure() {
-            tracing::error!(%error, "the follower has stopped: no snapshots from now on");
+            tracing::error!(%error, "the follower has stopped: from now on no snapshots, and history stays in memory");
         }
         std::thread::sleep(WATCH);
     }

@@ -167,6 +167,10 @@ settings! {
     snapshot_interval: Duration = Duration::from_secs(300);
     /// Snapshots kept, with all segments since the oldest.
     snapshots_kept: usize = 3;
+    /// Ended orders and trades kept in memory although they are archived; lists of those that come later need no disk.
+    history_window: usize = 65_536;
+    /// Threads that read the archive.
+    archive_readers: usize = 2;
     /// Slots of each gateway thread's input ring, a power of two.
     input_ring_slots: usize = 16_384;
     /// Share of an input ring that only cancels and internal commands may use, in percent.

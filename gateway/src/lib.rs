@@ -4,9 +4,11 @@
 //! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
 //! what a client listens to is pushed by `ws`, which hangs in `egress`.
 //!
-//! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists.
+//! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists, only `archive` and
+//! `boot` that there is an archive.
 
 pub mod api;
+pub mod archive;
 pub mod auth;
 pub mod boot;
 pub mod clock;

@@ -2,6 +2,7 @@
 //!
 //! None of these is an answer to a client; the gateway ends the process on them or refuses to start.
 
+use crate::archive::ArchiveError;
 use crate::record::Flaw;
 use ringside_core::ids::Sequence;
 use std::io;
@@ -151,6 +152,9 @@ pub enum PersistError {
         /// What is wrong.
         reason: String,
     },
+    /// History.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// A request to pass over a command is not in order.
     #[error("skip: {reason}")]
     Skip {
@@ -167,7 +171,12 @@ impl PersistError {
 
     /// Whether it means "no room": ENOSPC or a quota.
     pub fn is_full(&self) -> bool {
-        matches!(self, PersistError::Io { source, .. }
-            if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+        match self {
+            PersistError::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            PersistError::Archive(error) => error.is_full(),
+            _ => false,
+        }
     }
 }

@@ -5,7 +5,11 @@
 //! back, and every record's sums and every seal were checked once more. A state hash that the live engine recorded
 //! and that differs here, a record that cannot be read, a command that stops this engine: each ends the follower and is
 //! reported; a snapshot is never written after that. It holds nothing up.
+//!
+//! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
+//! there, and a snapshot is written only after everything through it was committed there.
 
+use crate::archive::ArchiveError;
 use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::machine::{Fold, Machine};
@@ -101,6 +105,8 @@ pub struct Follower<M: Machine, F: Fold> {
     taken: Sequence,
     taken_at: Instant,
     retry_at: Option<Instant>,
+    /// No room for what the fold keeps: nothing is read until then.
+    paused_until: Option<Instant>,
     commands: Vec<Command>,
 }
 
@@ -108,7 +114,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// Starts from the newest sound snapshot of the journal that `journal` reports on, whose files lie in `storage`.
     /// `fold` is as new. `skips` are the decisions that recovery obeyed ([`recovery::Report::skipped`]).
     ///
-    /// Errors: I/O, as recovery.
+    /// Errors: I/O, as recovery; what the fold keeps ends before anything that can be replayed.
     pub fn new(
         storage: Arc<dyn Storage>,
         config: &PersistConfig,
@@ -121,12 +127,26 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let Some(first) = survey.segments.first().map(|segment| segment.header) else {
             return Err(PersistError::Missing { reason: "there is no journal to follow".to_string() });
         };
-        let newest = survey.snapshots.iter().rev().find_map(|name| {
+        let kept = fold.kept();
+        let is_usable = |name: &&String| snapshot_store::sequence_of(name).is_some_and(|at| at <= kept);
+        let newest = survey.snapshots.iter().rev().filter(is_usable).find_map(|name| {
             recovery::load::<M>(storage.as_ref(), name, first.journal_id, machine, &mut fold).ok()
         });
         let taken = newest.as_ref().map_or(0, |(_, moment)| moment.sequence);
-        let machine = newest.map_or_else(|| M::genesis(machine), |(machine, _)| machine);
+        let machine = match newest {
+            Some((machine, _)) => machine,
+            None => {
+                // One that could not be loaded may have changed it.
+                fold.reset();
+                M::genesis(machine)
+            }
+        };
         let at = survey.segments.partition_point(|segment| segment.header.first_seq <= taken.max(1));
+        if at == 0 && taken == 0 && kept < Sequence::MAX {
+            let snapshots = survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name));
+            let to = snapshots.min().unwrap_or(first.first_seq - 1);
+            return Err(PersistError::Archive(ArchiveError::Behind { mark: kept, to }));
+        }
         if at == 0 {
             return Err(PersistError::Missing {
                 reason: format!("the journal starts at {}, after sequence {taken}", first.name()),
@@ -152,6 +172,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             taken,
             taken_at: Instant::now(),
             retry_at: None,
+            paused_until: None,
             commands: Vec::with_capacity(STEP),
         })
     }
@@ -166,16 +187,62 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         &self.machine
     }
 
+    /// Replays through `through`, which must be durable, and has the fold keep all of it, before the follower runs as an
+    /// agent: for a fold that had less than the snapshot that recovery started from.
+    ///
+    /// Errors: as in its life; no room is one of them here.
+    pub fn catch_up(&mut self, through: Sequence) -> Result<(), PersistError> {
+        while self.machine.sequence() < through && self.replay()? > 0 {
+            self.fold.commit(self.machine.sequence(), false)?;
+        }
+        if self.machine.sequence() < through {
+            let reason =
+                format!("the journal ends at {}, before sequence {through}", self.machine.sequence());
+            return Err(PersistError::Missing { reason });
+        }
+        Ok(self.fold.commit(self.machine.sequence(), true)?)
+    }
+
     fn step(&mut self) -> Result<usize, PersistError> {
-        let count = self.read()?;
-        if count > 0 {
-            recovery::apply(&self.commands, &self.skips, &mut self.machine, &mut self.fold)?;
-            self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
+        if self.paused_until.is_some_and(|until| Instant::now() < until) {
+            return Ok(0);
+        }
+        // What could not be stored before goes first.
+        let is_paused = self.paused_until.take().is_some();
+        let count = if is_paused { 0 } else { self.replay()? };
+        if !self.commit(false)? {
+            return Ok(0);
         }
         if self.is_due() {
             self.snapshot()?;
         }
         Ok(count)
+    }
+
+    fn replay(&mut self) -> Result<usize, PersistError> {
+        let count = self.read()?;
+        if count > 0 {
+            recovery::apply(&self.commands, &self.skips, &mut self.machine, &mut self.fold)?;
+            self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
+        }
+        Ok(count)
+    }
+
+    /// Lets the fold store what it keeps; whether there was room.
+    fn commit(&mut self, is_due: bool) -> Result<bool, PersistError> {
+        match self.fold.commit(self.machine.sequence(), is_due) {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_full() => {
+                self.paused_until = Some(Instant::now() + RETRY);
+                self.notice(error.to_string());
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn notice(&self, notice: String) {
+        *self.status.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
     }
 
     /// Reads the next durable commands, as many as a step takes; gives the number of records.
@@ -231,6 +298,10 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// Writes a snapshot of where it stands and forgets what is no longer needed.
     fn snapshot(&mut self) -> Result<(), PersistError> {
         let begun = Instant::now();
+        // A snapshot that were ahead of what is kept elsewhere would leave a hole there.
+        if !self.commit(true)? {
+            return Ok(());
+        }
         let (mut engine, mut views) = (Vec::new(), Vec::new());
         self.machine.save(&mut engine);
         self.fold.save(&mut views);
@@ -255,8 +326,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             }
             Err(error) if error.is_full() => {
                 self.retry_at = Some(Instant::now() + RETRY);
-                let notice = format!("no room for the snapshot at {}: {error}", moment.sequence);
-                *self.status.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
+                self.notice(format!("no room for the snapshot at {}: {error}", moment.sequence));
                 Ok(())
             }
             Err(error) => Err(error),
@@ -268,6 +338,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         while self.step()? > 0 {}
         if self.machine.sequence() > self.taken {
             self.snapshot()?;
+        } else {
+            self.commit(true)?;
         }
         Ok(())
     }

@@ -36,6 +36,13 @@ pub struct Journal {
     pub(crate) stock: Stock,
 }
 
+impl Journal {
+    /// The id drawn when the journal was founded.
+    pub fn id(&self) -> [u8; 16] {
+        self.current.header.journal_id
+    }
+}
+
 /// Commands whose slots are given back together.
 const STEP: usize = 256;
 /// Batches under way at most: one being written, one whose digest is being worked out.

@@ -1,6 +1,7 @@
 //! What recovery and follower need of the engine and of the views, as two traits, so that crash tests can run with a
 //! state that is cheap and easy to predict.
 
+use crate::archive::ArchiveError;
 use crate::error::FoldError;
 use ringside_core::command::Command;
 use ringside_core::engine::{Divergence, ENGINE_VERSION, Engine, EngineConfig};
@@ -104,6 +105,18 @@ pub trait Fold {
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError>;
     /// Becomes as new, whatever it was before.
     fn reset(&mut self);
+    /// The sequence through which everything is kept that this fold keeps elsewhere than in snapshots. The follower starts
+    /// at or before it, so that what comes after is given again.
+    fn kept(&self) -> Sequence {
+        Sequence::MAX
+    }
+    /// Every event through `through` was given. The fold may store now what it keeps elsewhere; with `is_due` it must, and
+    /// durably: a snapshot of `through` is about to be written. Called often.
+    ///
+    /// Errors: the store's; with [`ArchiveError::is_full`] the call is repeated later and no event is given before.
+    fn commit(&mut self, _through: Sequence, _is_due: bool) -> Result<(), ArchiveError> {
+        Ok(())
+    }
 }
 
 /// Keeps nothing.

@@ -72,6 +72,8 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
         ("segment_len", "1MiB"),
         ("snapshot_commands", "1500"),
         ("snapshots_kept", "8"),
+        // Lists come from the archive as soon as there is something in it.
+        ("history_window", "100"),
         ("acknowledge", &arguments.acknowledge),
     ];
     let settings = settings.map(|(key, value)| (key.to_string(), value.to_string())).into();

@@ -1,5 +1,6 @@
 //! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
+use crate::archive::History;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::http::Edge;
@@ -23,6 +24,8 @@ pub struct Shared {
     pub phase: Arc<EnginePhase>,
     /// Everything that can be read.
     pub views: Arc<SharedViews>,
+    /// What has happened, in the views and in the archive.
+    pub history: History,
     /// The way in of each worker, by its index.
     pub ports: Vec<Arc<Port>>,
     /// Who wants which pushes, and the way of pushes to each worker.
@@ -36,9 +39,10 @@ impl Shared {
     pub fn new(config: Arc<Config>, clock: Clock, edge: Edge, workers: usize) -> Shared {
         let phase = Arc::new(EnginePhase::new(Phase::Restarting));
         let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
-        let (views, replays) = (Arc::default(), Replays::default());
+        let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
+        let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
-        Shared { config, clock, edge, phase, views, ports, hub, replays }
+        Shared { config, clock, edge, phase, views, history, ports, hub, replays }
     }
 }
 

@@ -5,23 +5,28 @@
 //!                            |                                      |
 //!                            +----> output ring -> egress <---------+
 //! ```
-//! The follower reads the files of the journal in the background.
+//! The follower reads the files of the journal in the background and feeds the archive.
 
 use super::BootError;
+use crate::archive::History;
+use crate::archive::archiver::Archiver;
+use crate::archive::readers::Readers;
 use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
-use crate::view::{SharedViews, Views};
+use crate::view::{RecentHistory, SharedViews, Views};
 use crate::ws::hub::{Hub, Pusher};
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
-use ringside_core::event::Event;
+use ringside_core::event::{Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
+use ringside_persist::archive::Archive;
+use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::FoldError;
 use ringside_persist::follower::{Follower, FollowerStatus};
@@ -81,24 +86,44 @@ fn shares_journaller(config: &Config) -> bool {
     config.threading == Threading::Shared && config.acknowledge == Acknowledge::Written
 }
 
-/// The views as a section of the snapshots.
-pub(super) struct ViewFold(pub(super) Views);
+/// The archive of the configuration.
+fn archive(config: &Config) -> Sqlite {
+    Sqlite::new(config.data_dir.join("archive").join("history.db"))
+}
+
+/// The views of a recovery. What is archived is let go of on the way, so that a long replay takes no more memory than the
+/// exchange will.
+struct ViewFold {
+    views: Views,
+    /// Rows kept beside those that are not archived.
+    window: usize,
+    archived: Sequence,
+}
+
+impl ViewFold {
+    fn views_of(window: usize) -> Views {
+        Views::new(Box::new(RecentHistory::new(window)))
+    }
+}
 
 impl Fold for ViewFold {
     fn event(&mut self, event: &Event) {
-        self.0.fold(event);
+        self.views.fold(event);
+        if event.kind == Kind::Done as u16 {
+            self.views.forget(self.archived);
+        }
     }
 
     fn save(&self, bytes: &mut Vec<u8>) {
-        self.0.save(bytes);
+        self.views.save(bytes);
     }
 
     fn reset(&mut self) {
-        self.0 = Views::default();
+        self.views = ViewFold::views_of(self.window);
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
-        self.0.load(bytes).map_err(FoldError::from)
+        self.views.load(bytes).map_err(FoldError::from)
     }
 }
 
@@ -112,9 +137,13 @@ pub(super) struct Rebuilt {
 impl Rebuilt {
     /// Recovers from the data folder, or founds a new journal in it. Takes as long as it takes.
     pub(super) fn from_disk(config: &Config, clock: &Clock) -> Result<Rebuilt, BootError> {
-        let mut fold = ViewFold(Views::default());
+        // What cannot be read now is reported when it is opened; here it only saves memory.
+        let archived = archive(config).reader().and_then(|mut reader| reader.mark());
+        let archived = archived.map_or(0, |mark| mark.sequence);
+        let window = config.history_window;
+        let mut fold = ViewFold { views: ViewFold::views_of(window), window, archived };
         let recovered = recover(&persist_config(config, clock), &engine_config(config), &mut fold)?;
-        Ok(Rebuilt { recovered, views: fold.0 })
+        Ok(Rebuilt { recovered, views: fold.views })
     }
 
     /// What recovery found.
@@ -165,10 +194,15 @@ impl Stages {
         config: &Config,
         clock: &Clock,
         views: Arc<SharedViews>,
+        history: &History,
         ports: &[Arc<Port>],
         hub: &Arc<Hub>,
     ) -> Result<(Stages, Lane), BootError> {
         let recovered = rebuilt.recovered;
+        let archive = archive(config);
+        let last = recovered.next_sequence - 1;
+        let archiver = Archiver::open(&archive, recovered.journal.id(), last, views.clone())?;
+        let forgotten = rebuilt.views.history().forgotten();
         views.replace(rebuilt.views);
         let wait = wait(config);
         let next = recovered.next_sequence;
@@ -191,14 +225,20 @@ impl Stages {
         let journaller = Journaller::new(recovered.journal, journal_out, gate.clone())?;
         let journal = journaller.status();
         let persist = persist_config(config, clock);
-        let follower: Follower<Engine, ViewFold> = Follower::new(
+        let is_behind = archiver.mark().sequence < forgotten.through;
+        let mut follower: Follower<Engine, Archiver> = Follower::new(
             Arc::new(Disk::open(&persist.directory, persist.method(), persist.any_file_system)?),
             &persist,
             &engine_config(config),
-            ViewFold(Views::default()),
+            archiver,
             journal.clone(),
             &recovered.report.skipped,
         )?;
+        if is_behind {
+            // The archive was lost or is an older copy: nothing is served before it holds what the views have forgotten.
+            follower.catch_up(forgotten.through)?;
+        }
+        history.open(Readers::start(&archive, config.archive_readers)?);
         let follower_status = follower.status();
         let now = clock.clone();
         let matcher = Matcher::new(

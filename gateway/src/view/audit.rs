@@ -1,10 +1,10 @@
-//! What administrators did to balances, in order, kept for good.
+//! What administrators did to balances, in order, until the archive has it.
 
-use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, Sequence};
 use ringside_core::money::Amount;
+use std::collections::VecDeque;
 
 /// One credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +23,15 @@ pub struct CreditRecord {
     pub reason: [u8; 64],
 }
 
-/// All credits, oldest first.
+/// Credits that are not known to be archived, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct AuditView {
-    credits: Chunked<CreditRecord>,
+    credits: VecDeque<CreditRecord>,
 }
 
 impl AuditView {
     pub(super) fn credited(&mut self, event: &Event, credited: &event::Credited) {
-        self.credits.push(CreditRecord {
+        self.credits.push_back(CreditRecord {
             sequence: event.sequence,
             time_ns: event.time_ns,
             amount: credited.amount.get(),
@@ -41,6 +41,13 @@ impl AuditView {
         });
     }
 
+    /// Lets go of the credits of `archived` and before.
+    pub(super) fn forget(&mut self, archived: Sequence) {
+        while self.credits.front().is_some_and(|credit| credit.sequence <= archived) {
+            self.credits.pop_front();
+        }
+    }
+
     /// The credits, oldest first.
     pub fn credits(&self) -> impl DoubleEndedIterator<Item = &CreditRecord> {
         self.credits.iter()
@@ -48,7 +55,7 @@ impl AuditView {
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         writer.count(self.credits.len());
-        for credit in self.credits.iter() {
+        for credit in &self.credits {
             writer.u64(credit.sequence);
             writer.i64(credit.time_ns);
             writer.i128(credit.amount);
@@ -61,7 +68,7 @@ impl AuditView {
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<AuditView, LoadError> {
         let mut view = AuditView::default();
         for _ in 0..reader.count()? {
-            view.credits.push(CreditRecord {
+            view.credits.push_back(CreditRecord {
                 sequence: reader.u64()?,
                 time_ns: reader.i64()?,
                 amount: reader.i128()?,

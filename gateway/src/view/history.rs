@@ -1,14 +1,15 @@
 //! What has happened and will not change: ended orders, trades, and each account's half of them.
 //!
-//! [`HistoryStore`] is the seam: this version keeps history in memory ([`super::memory::MemoryHistory`]), an embedded
-//! database can take its place without a change in routes or folds. A store answers pages from newest to oldest and
-//! looks at a bounded number of rows per call, so that a reader which must search far never holds the views for long.
+//! [`HistoryStore`] is what the views hold of it: everything ([`super::MemoryHistory`]), or what is recent, the rest being
+//! in an archive ([`super::RecentHistory`]). Where the two meet is one sequence ([`Forgotten`]): rows of later commands are
+//! here, all others there. A store answers pages from newest to oldest and looks at a bounded number of rows per call, so
+//! that a reader which must search far never holds the views for long.
 
 use super::codec::{LoadError, Reader, Writer};
 use super::order::OrderRecord;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event;
-use ringside_core::ids::{AccountId, MarketId, OrderId, TradeId};
+use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence, TradeId};
 use ringside_core::money::{Amount, Price, Quantity};
 
 /// One match. 96 bytes.
@@ -219,16 +220,34 @@ pub enum Place {
     End,
 }
 
+/// Where a store's memory begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Rows of this command and all before it are not here; those of all later ones are.
+    pub through: Sequence,
+    /// No order that ended in one of those has a larger id.
+    pub newest_order: OrderId,
+}
+
 /// Where ended orders and trades are kept. Rows are given in the order of the events and never change.
 pub trait HistoryStore: Send + Sync {
     /// Learns of an order that was just placed, resting or not: its id, account and time, which order a list.
     fn placed(&mut self, order: OrderId, account: AccountId, created_ns: i64);
 
-    /// Takes an order that has just ended; it was [`HistoryStore::placed`] before.
-    fn ended(&mut self, order: &OrderRecord);
+    /// Takes an order that the command `sequence` has just ended; it was [`HistoryStore::placed`] before.
+    fn ended(&mut self, order: &OrderRecord, sequence: Sequence);
 
-    /// Takes a trade.
-    fn trade(&mut self, trade: &TradeRecord);
+    /// Takes a trade of the command `sequence`.
+    fn trade(&mut self, trade: &TradeRecord, sequence: Sequence);
+
+    /// What is no longer here.
+    fn forgotten(&self) -> Forgotten {
+        Forgotten::default()
+    }
+
+    /// Everything of `archived` and before can be read elsewhere: lets go of what it does not want to keep of that, a
+    /// bounded number of rows at a time.
+    fn forget(&mut self, _archived: Sequence) {}
 
     /// The ended order of an id; `None` while it rests.
     fn ended_order(&self, order: OrderId) -> Option<OrderRecord>;

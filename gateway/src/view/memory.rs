@@ -1,4 +1,4 @@
-//! History in memory: complete, fast, and as long as memory lasts.
+//! History in memory: complete, fast, and as long as memory lasts. For tools, and to compare the archive with.
 //!
 //! Order ids and trade ids are dense, so what must be found by id stands at the index of the id and needs no map. Rows are
 //! appended where they are written last: 72 bytes for an ended order and 16 to find it, 80 for a trade and 16 for its two
@@ -9,7 +9,7 @@ use super::codec::{LoadError, Reader, Writer};
 use super::history::{FillQuery, FillRecord, HistoryStore, OrderQuery, Place, Role, TradeRecord, seconds};
 use super::order::OrderRecord;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
-use ringside_core::ids::{AccountId, MarketId, OrderId, TradeId};
+use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence, TradeId};
 use ringside_core::money::{Price, Quantity, RawAmount};
 use ringside_core::reject::Reject;
 
@@ -209,7 +209,7 @@ impl HistoryStore for MemoryHistory {
         list_of(&mut self.account_orders, account).push(order);
     }
 
-    fn ended(&mut self, order: &OrderRecord) {
+    fn ended(&mut self, order: &OrderRecord, _sequence: Sequence) {
         let place = u32::try_from(self.ended.len()).expect("fewer than 2^32 orders are kept in memory");
         self.ended.push(Ended::of(order));
         let placed =
@@ -217,7 +217,7 @@ impl HistoryStore for MemoryHistory {
         placed.place = place;
     }
 
-    fn trade(&mut self, trade: &TradeRecord) {
+    fn trade(&mut self, trade: &TradeRecord, _sequence: Sequence) {
         let trades = list_of(&mut self.trades, trade.market);
         assert_eq!(trade.trade as usize, trades.len() + 1, "trade ids are dense");
         trades.push(Traded::of(trade));
@@ -339,7 +339,7 @@ impl HistoryStore for MemoryHistory {
                 id if id == order => {
                     let record = OrderRecord::load_rest(order, reader)?;
                     loaded.placed(order, record.account, record.created_ns);
-                    loaded.ended(&record);
+                    loaded.ended(&record, 0);
                 }
                 _ => return Err(reader.bad("order id")),
             }

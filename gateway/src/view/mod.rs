@@ -15,6 +15,7 @@ pub mod kline;
 pub mod market;
 mod memory;
 pub mod order;
+pub mod recent;
 mod shared;
 pub mod slots;
 pub mod ticker;
@@ -25,12 +26,13 @@ use balance::BalanceView;
 pub use codec::LoadError;
 use codec::{Reader, Writer};
 use depth::DepthView;
-use history::{HistoryStore, OrderQuery, Place, TradeRecord};
+use history::{Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
 use idempotency::IdempotencyView;
 use kline::KlineView;
 use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
+pub use recent::RecentHistory;
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
@@ -38,7 +40,7 @@ pub use shared::{MarketReader, SharedViews};
 use ticker::TickerView;
 
 /// Version of the bytes of [`Views::save`].
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
 pub struct Views {
@@ -167,6 +169,7 @@ impl Views {
     /// Carries a search for orders on by at most about `steps` rows.
     pub fn search_orders(&self, search: &mut OrderSearch, steps: usize) {
         let query = search.query;
+        search.forgotten = self.history.forgotten();
         let before = match search.place {
             Place::Newest => OrderId::MAX,
             Place::Before(order) => order,
@@ -194,6 +197,14 @@ impl Views {
         if search.ended.len() + search.open.len() >= query.limit {
             search.place = Place::End;
         }
+    }
+
+    /// Everything of `archived` and before can be read elsewhere; what is not wanted here any more goes, a bounded number of
+    /// rows at a time.
+    pub fn forget(&mut self, archived: Sequence) {
+        let archived = archived.min(self.sequence);
+        self.history.forget(archived);
+        self.audit.forget(archived);
     }
 
     /// Folds the next event. Events come in order, each command's whole; in between the views are not to be read.
@@ -235,9 +246,9 @@ impl Views {
         self.running.trades.push(*trade);
         self.running.taken += notional(trade.price, trade.quantity);
         if let Some(ended) = self.open.traded(trade, event.time_ns) {
-            self.history.ended(&ended);
+            self.history.ended(&ended, event.sequence);
         }
-        self.history.trade(&TradeRecord::of_event(trade, event.time_ns));
+        self.history.trade(&TradeRecord::of_event(trade, event.time_ns), event.sequence);
         self.klines.traded(event, trade);
         self.tickers.traded(event, trade);
     }
@@ -263,7 +274,7 @@ impl Views {
         if order.is_new == 0 {
             self.open.remove(record.order);
         }
-        self.history.ended(&record);
+        self.history.ended(&record, event.sequence);
     }
 
     fn done(&mut self, event: &Event, done: &event::Done) {
@@ -340,30 +351,55 @@ impl Views {
 }
 
 /// A search for orders of an account, newest placement first, over resting and ended ones alike. It is carried on in
-/// stretches, so that the views need not be held for all of it; each order is met once, as it is at that moment.
+/// stretches, so that the views need not be held for all of it; each order is met once, as it is at that moment. What the
+/// views have forgotten is added at the end.
 #[derive(Clone, Debug)]
 pub struct OrderSearch {
     query: OrderQuery,
     place: Place,
     ended: Vec<OrderRecord>,
     open: Vec<OrderRecord>,
+    archived: Vec<OrderRecord>,
+    /// At the last stretch.
+    forgotten: Forgotten,
 }
 
 impl OrderSearch {
     /// A search that has not begun.
     pub fn new(query: OrderQuery) -> OrderSearch {
-        OrderSearch { query, place: Place::Newest, ended: Vec::new(), open: Vec::new() }
+        let forgotten = Forgotten::default();
+        let (ended, open, archived) = (Vec::new(), Vec::new(), Vec::new());
+        OrderSearch { query, place: Place::Newest, ended, open, archived, forgotten }
     }
 
-    /// Whether all that was asked for is found.
+    /// Whether all that was asked for of the views is found.
     pub fn is_done(&self) -> bool {
         self.place == Place::End
+    }
+
+    /// Once it is done: the sequence through which ended orders are still to be looked for in the archive, up to the
+    /// query's limit. `None` where those found stand before whatever is there.
+    pub fn rest(&self) -> Option<Sequence> {
+        if self.forgotten.through == 0 || self.query.status.is_some_and(|status| status.is_resting()) {
+            return None;
+        }
+        let newer = |order: &&OrderRecord| order.order > self.forgotten.newest_order;
+        let ahead = self.ended.iter().chain(&self.open).filter(newer).count();
+        (ahead < self.query.limit).then_some(self.forgotten.through)
+    }
+
+    /// Adds what the archive has.
+    pub fn add(&mut self, archived: Vec<OrderRecord>) {
+        self.archived = archived;
     }
 
     /// What was found, newest placement first, at most the query's limit.
     pub fn into_orders(mut self) -> Vec<OrderRecord> {
         self.ended.append(&mut self.open);
-        self.ended.sort_unstable_by_key(|order| std::cmp::Reverse(order.order));
+        // An order that was met in the views may have been archived since; as it was met is how it is shown.
+        self.ended.append(&mut self.archived);
+        self.ended.sort_by_key(|order| std::cmp::Reverse(order.order));
+        self.ended.dedup_by_key(|order| order.order);
         self.ended.truncate(self.query.limit);
         self.ended
     }

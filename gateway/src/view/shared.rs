@@ -6,6 +6,7 @@
 use super::Views;
 use super::market::MarketView;
 use parking_lot::{RwLock, RwLockReadGuard};
+use ringside_core::ids::Sequence;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,8 @@ pub struct SharedViews {
     markets: RwLock<Arc<MarketView>>,
     /// Grows each time `markets` is replaced.
     version: AtomicU64,
+    /// Sequence through which history is in the archive.
+    archived: AtomicU64,
 }
 
 impl SharedViews {
@@ -48,7 +51,20 @@ impl SharedViews {
         if views.markets_changed() != before {
             self.publish_markets(&views);
         }
+        // Acquire: partner of the Release in `set_archived`; who reads what is forgotten here finds it there.
+        views.forget(self.archived.load(Ordering::Acquire));
         result
+    }
+
+    /// Says that everything of `sequence` and before can be read from the archive: the views may forget it.
+    pub fn set_archived(&self, sequence: Sequence) {
+        // Release: see `write`.
+        self.archived.store(sequence, Ordering::Release);
+    }
+
+    /// The sequence through which history is in the archive.
+    pub fn archived(&self) -> Sequence {
+        self.archived.load(Ordering::Acquire)
     }
 
     fn publish_markets(&self, views: &Views) {

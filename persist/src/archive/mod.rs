@@ -166,6 +166,9 @@ pub trait ArchiveWriter: Send {
 
 /// Answers queries. All lists are appended to `rows`.
 pub trait ArchiveReader: Send {
+    /// How far the rows reach.
+    fn mark(&mut self) -> Result<Mark, ArchiveError>;
+
     /// The ended order of an id, if it ended at `through` or before.
     fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError>;
 
@@ -264,17 +267,16 @@ pub enum ArchiveError {
     },
     /// Rows are missing that can no longer be made.
     #[error(
-        "archive: history from sequence {} on is missing: the archive at {place} is complete only through {mark}, and what \
-         is kept of the journal starts at {kept}. Nothing is served, because lists would be short without saying so. Put \
-         back a copy of the archive that reaches {} or later; what follows is filled in from the journal", mark + 1, kept - 1
+        "archive: history of the commands from {from} to {to} is missing: the archive is complete only through {mark}, and \
+         what is kept of the journal and its snapshots can be replayed from {} on only. Nothing is served, because lists \
+         would be short without saying so. Put back a copy of the archive that is complete through {to} or later; what \
+         follows is filled in from the journal", .to + 1, from = .mark + 1
     )]
     Behind {
-        /// Where the store is.
-        place: String,
         /// The archive's mark.
         mark: Sequence,
-        /// First sequence that can be replayed.
-        kept: Sequence,
+        /// The last command that cannot be replayed.
+        to: Sequence,
     },
     /// A row in the store is not one.
     #[error("archive: {what} in {place} cannot be read: {reason}")]

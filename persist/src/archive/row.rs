@@ -135,8 +135,8 @@ pub struct CandleRow {
     pub low: Price,
     /// Price of the last trade.
     pub close: Price,
-    /// Base traded.
-    pub volume: Amount,
+    /// Base traded, in the steps of a quantity.
+    pub volume: i128,
     /// Quote traded.
     pub quote_volume: Amount,
     /// Trades.

@@ -35,7 +35,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Public trades, newest first",
         params: &[SYMBOL, LIMIT],
         response: Shape::List(&shape::TRADE),
-        ..Route::new(Method::Get, "/api/v1/spot/trades", Handler::Now(trades))
+        ..Route::new(Method::Get, "/api/v1/spot/trades", Handler::Later(|call| Box::pin(trades(call))))
     },
     Route {
         tag: "market data",
@@ -48,7 +48,7 @@ pub static ROUTES: &[Route] = &[
             Param::optional("end_time", Shape::Integer, "open_time at this second or earlier"),
         ],
         response: Shape::List(&shape::KLINE),
-        ..Route::new(Method::Get, "/api/v1/spot/klines", Handler::Now(klines))
+        ..Route::new(Method::Get, "/api/v1/spot/klines", Handler::Later(|call| Box::pin(klines(call))))
     },
     Route {
         tag: "market data",
@@ -95,25 +95,25 @@ fn depth(call: &Call) -> Answer {
     Ok(Response::json(out))
 }
 
-fn trades(call: &Call) -> Answer {
-    let (symbol, limit) = symbol_and_limit(call)?;
-    let market = market(call, &symbol)?;
-    let mut trades = Vec::with_capacity(limit);
-    super::views(call)?.history().trades(market.market, limit, &mut trades);
+async fn trades(call: Call) -> Answer {
+    let (symbol, limit) = symbol_and_limit(&call)?;
+    let market = market(&call, &symbol)?;
+    let trades = call.worker.shared.history.trades(market.market, limit).await?;
     let mut out = Vec::with_capacity(2 + trades.len() * encode::TRADE_LEN);
     encode::list(&mut out, &trades, |out, trade| encode::trade(out, trade, &market));
     Ok(Response::json(out))
 }
 
-fn klines(call: &Call) -> Answer {
+async fn klines(call: Call) -> Answer {
     let query = call.query();
     let symbol = query.get("symbol").filter(|symbol| !symbol.is_empty()).ok_or(refusal::SYMBOL_REQUIRED)?;
     let interval = query.get("interval").and_then(|interval| words::read_interval(&interval));
     let interval = interval.ok_or(refusal::INVALID_INTERVAL)?;
     let limit = decode::limit(query.get("limit").as_deref(), 500, 1000)?;
     let opens = decode::time_range(query.get("start_time").as_deref(), query.get("end_time").as_deref())?;
-    let market = market(call, &symbol)?;
-    let klines = super::views(call)?.klines().page(market.market, interval, &opens, limit);
+    let market = market(&call, &symbol)?;
+    let history = &call.worker.shared.history;
+    let klines = history.klines(market.market, interval, opens, limit).await?;
     let mut out = Vec::with_capacity(2 + klines.len() * KLINE_LEN);
     encode::list(&mut out, &klines, |out, kline| encode::kline(out, kline, interval));
     Ok(Response::json(out))

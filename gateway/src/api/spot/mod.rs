@@ -11,14 +11,12 @@ mod shape;
 pub mod trade;
 
 use super::{Call, Error, StatusCode};
+use crate::archive::readers::Unreadable;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::{Phase, Unavailable};
 use crate::view::Views;
 use crate::view::market::MarketRecord;
 use parking_lot::RwLockReadGuard;
-
-/// Rows looked at under one lock in a search that may be long.
-const STEPS: usize = 2048;
 
 /// A refusal as the edge answers it.
 fn error(refusal: Refusal) -> Error {
@@ -45,6 +43,18 @@ impl From<Unavailable> for Error {
             }
             Unavailable::Unknown => error(refusal::DB_ERROR)
                 .with_message("the outcome is unknown; query orders and balances before retrying"),
+        }
+    }
+}
+
+/// History that cannot be read now.
+impl From<Unreadable> for Error {
+    fn from(unreadable: Unreadable) -> Error {
+        match unreadable {
+            Unreadable::Busy => {
+                error(refusal::ENGINE_BUSY).with_message("too many readers of history; retry with backoff")
+            }
+            Unreadable::Failed => error(refusal::DB_ERROR).with_message("history cannot be read"),
         }
     }
 }

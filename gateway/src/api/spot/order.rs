@@ -1,12 +1,11 @@
 //! Cancel and read orders. Only the engine decides what a cancel does; the views tell who owns what before and after.
 
-use super::{STEPS, UnknownSymbol, market_filter, shape, views};
+use super::{UnknownSymbol, market_filter, shape, views};
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::ingress::Priority;
-use crate::view::OrderSearch;
 use crate::view::history::OrderQuery;
 use crate::view::order::OrderRecord;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
@@ -47,7 +46,7 @@ pub static ROUTES: &[Route] = &[
         summary: "One order",
         params: &[ID],
         response: shape::ORDER,
-        ..Route::new(Method::Get, "/api/v1/spot/orders/{id}", Handler::Now(one))
+        ..Route::new(Method::Get, "/api/v1/spot/orders/{id}", Handler::Later(|call| Box::pin(one(call))))
     },
     Route {
         auth: Auth::Account(Permission::Read),
@@ -61,7 +60,7 @@ pub static ROUTES: &[Route] = &[
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
         response: Shape::List(&shape::ORDER),
-        ..Route::new(Method::Get, "/api/v1/spot/orders", Handler::Now(list))
+        ..Route::new(Method::Get, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(list(call))))
     },
 ];
 
@@ -72,7 +71,7 @@ async fn cancel(call: Call) -> Answer {
         Some(ParsedUuid::Order(order)) => Some(order),
     };
     let account = call.account();
-    let present = views_order(&call, order)?.ok_or(refusal::ORDER_NOT_FOUND)?;
+    let present = find(&call, order).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
     if present.account != account {
         return Err(refusal::FORBIDDEN.into());
     }
@@ -84,7 +83,7 @@ async fn cancel(call: Call) -> Answer {
     if let Some(reject) = reply.done.rejected() {
         return Err(refusal::of_reject(reject).into());
     }
-    let canceled = views_order(&call, order)?.ok_or(refusal::INTERNAL)?;
+    let canceled = find(&call, order).await?.ok_or(refusal::INTERNAL)?;
     encode_one(&call, &canceled)
 }
 
@@ -101,10 +100,15 @@ async fn cancel_all(call: Call) -> Answer {
     if let Some(reject) = reply.done.rejected() {
         return Err(refusal::of_reject(reject).into());
     }
-    let canceled: Vec<OrderRecord> = {
+    let mut canceled: Vec<Option<OrderRecord>> = {
         let views = views(&call)?;
-        reply.orders().iter().filter_map(|order| views.order(order.order)).collect()
+        reply.orders().iter().map(|order| views.order(order.order)).collect()
     };
+    // They ended a moment ago, so that none of them is forgotten, unless that moment was very long.
+    for (order, found) in reply.orders().iter().zip(&mut canceled).filter(|(_, found)| found.is_none()) {
+        *found = find(&call, Some(order.order)).await?;
+    }
+    let canceled: Vec<OrderRecord> = canceled.into_iter().flatten().collect();
     let mut out = Vec::with_capacity(16 + canceled.len() * encode::ORDER_LEN);
     out.extend_from_slice(b"{\"canceled\":");
     encode_list(&call, &mut out, &canceled);
@@ -112,41 +116,40 @@ async fn cancel_all(call: Call) -> Answer {
     Ok(Response::json(out))
 }
 
-fn one(call: &Call) -> Answer {
+async fn one(call: Call) -> Answer {
     let order = match id::parse(&call.path_param(0)) {
         Some(ParsedUuid::Order(order)) => Some(order),
         Some(ParsedUuid::Foreign) | None => None,
     };
     let account = call.account();
-    let order = views_order(call, order)?.filter(|order| order.account == account);
-    encode_one(call, &order.ok_or(refusal::ORDER_NOT_FOUND)?)
+    let order = find(&call, order).await?.filter(|order| order.account == account);
+    encode_one(&call, &order.ok_or(refusal::ORDER_NOT_FOUND)?)
 }
 
-fn list(call: &Call) -> Answer {
+async fn list(call: Call) -> Answer {
     let query = call.query();
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
     let status = decode::order_status(query.get("status").as_deref())?;
     let created = decode::time_range(query.get("start").as_deref(), query.get("end").as_deref())?;
-    super::check_views(call)?;
-    let market = match market_filter(call) {
+    super::check_views(&call)?;
+    let market = match market_filter(&call) {
         Ok(market) => market.map(|market| market.market),
         Err(UnknownSymbol) => return Ok(Response::json("[]")),
     };
     let query = OrderQuery { account: call.account(), market, status, created, limit };
-    let mut search = OrderSearch::new(query);
-    while !search.is_done() {
-        views(call)?.search_orders(&mut search, STEPS);
-    }
-    let orders = search.into_orders();
+    let orders = call.worker.shared.history.orders(query).await?;
     let mut out = Vec::with_capacity(2 + orders.len() * encode::ORDER_LEN);
-    encode_list(call, &mut out, &orders);
+    encode_list(&call, &mut out, &orders);
     Ok(Response::json(out))
 }
 
-/// The order of an id as it is now; `None` also for no id.
-fn views_order(call: &Call, order: Option<OrderId>) -> Result<Option<OrderRecord>, Error> {
-    let views = views(call)?;
-    Ok(order.and_then(|order| views.order(order)))
+/// The order of an id as it is now, however long ago it ended; `None` also for no id.
+async fn find(call: &Call, order: Option<OrderId>) -> Result<Option<OrderRecord>, Error> {
+    super::check_views(call)?;
+    match order {
+        Some(order) => Ok(call.worker.shared.history.order(order).await?),
+        None => Ok(None),
+    }
 }
 
 fn encode_one(call: &Call, order: &OrderRecord) -> Answer {

@@ -1,10 +1,10 @@
 //! What an account has: its fills and its balances.
 
-use super::{STEPS, UnknownSymbol, check_views, market_filter, shape, views};
+use super::{UnknownSymbol, check_views, market_filter, shape, views};
 use crate::api::docs::{Param, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
 use crate::dialect::spot::{decode, encode, refusal};
-use crate::view::history::{FillQuery, Place};
+use crate::view::history::FillQuery;
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
@@ -19,7 +19,7 @@ pub static ROUTES: &[Route] = &[
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
         response: Shape::List(&shape::OWN_TRADE),
-        ..Route::new(Method::Get, "/api/v1/spot/trades/me", Handler::Now(own_trades))
+        ..Route::new(Method::Get, "/api/v1/spot/trades/me", Handler::Later(|call| Box::pin(own_trades(call))))
     },
     Route {
         auth: Auth::Account(Permission::Read),
@@ -31,20 +31,17 @@ pub static ROUTES: &[Route] = &[
     },
 ];
 
-fn own_trades(call: &Call) -> Answer {
+async fn own_trades(call: Call) -> Answer {
     let query = call.query();
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
     let time = decode::time_range(query.get("start").as_deref(), query.get("end").as_deref())?;
-    check_views(call)?;
-    let market = match market_filter(call) {
+    check_views(&call)?;
+    let market = match market_filter(&call) {
         Ok(market) => market.map(|market| market.market),
         Err(UnknownSymbol) => return Ok(Response::json("[]")),
     };
     let query = FillQuery { account: call.account(), market, time, limit };
-    let (mut place, mut fills) = (Place::Newest, Vec::new());
-    while place != Place::End {
-        place = views(call)?.history().fills(&query, place, STEPS, &mut fills);
-    }
+    let fills = call.worker.shared.history.fills(query).await?;
     let mut out = Vec::with_capacity(2 + fills.len() * encode::TRADE_LEN);
     call.worker.markets.with(|markets| {
         let rows = fills.iter().filter_map(|fill| Some((fill, markets.get(fill.market)?)));

@@ -2,7 +2,7 @@
 //! a query whose index were gone would fail to prepare.
 
 use super::super::row::{BalanceChange, CandleRow, CreditRow, FillRow, OrderRow, TradeRow};
-use super::super::{ArchiveError, ArchiveReader, CandlesAsked, FillsAsked, OrdersAsked, Seconds};
+use super::super::{ArchiveError, ArchiveReader, CandlesAsked, FillsAsked, Mark, OrdersAsked, Seconds};
 use super::value::{Wide, bound, trade_key, trade_of_key};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -149,6 +149,12 @@ impl Reader {
 }
 
 impl ArchiveReader for Reader {
+    fn mark(&mut self) -> Result<Mark, ArchiveError> {
+        let read = |row: &Row<'_>| Ok(Mark { sequence: unsigned(row, 0)?, time_ns: row.get(1)? });
+        let found = self.connection.query_row("SELECT sequence, time_ns FROM meta", [], read);
+        found.map_err(|error| self.failed("the mark", error))
+    }
+
     fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError> {
         let run = || {
             let mut query = self.connection.prepare_cached(&self.order)?;

@@ -1,0 +1,570 @@
+//! History in two tiers answers what history in memory answers: random commands, random queries, with the archive lagging,
+//! views forgetting, restarts from snapshots, and archives lost.
+//!
+//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test history` repeats it.
+
+use ringside_core::command::{
+    CancelAll, CancelOrder, Command, Credit, ListMarket, MarketKind, OrderStatus, PlaceOrder, ReplaceOrder,
+    SelfTradePrevention, Side, TimeInForce,
+};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::event::{Balances, Credited, Done, Event};
+use ringside_core::ids::{ALL_MARKETS, AccountId, Address, MarketId, OrderId, Sequence, padded};
+use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
+use ringside_gateway::archive::History;
+use ringside_gateway::archive::archiver::Archiver;
+use ringside_gateway::archive::readers::{Readers, Unreadable};
+use ringside_gateway::archive::rows;
+use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange};
+use ringside_gateway::view::kline::{Interval, KEPT, Kline};
+use ringside_gateway::view::order::OrderRecord;
+use ringside_gateway::view::{OrderSearch, RecentHistory, SharedViews, Views};
+use ringside_persist::archive::row::{BalanceChange, CreditRow};
+use ringside_persist::archive::sqlite::Sqlite;
+use ringside_persist::archive::{Archive, ArchiveError, OrdersAsked, Seconds};
+use ringside_persist::machine::Fold;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const ACCOUNTS: u64 = 6;
+const SYMBOLS: [(&str, &str, &str); 2] = [("DFUSDT", "DF", "USDT"), ("ABUSDT", "AB", "USDT")];
+const JOURNAL: [u8; 16] = [3; 16];
+/// Rows that views keep although they are archived.
+const WINDOW: usize = 40;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
+    }
+
+    fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len() as u64) as usize]
+    }
+}
+
+/// The state of the follower at one command.
+struct Snapshot {
+    sequence: Sequence,
+    engine: Vec<u8>,
+    views: Vec<u8>,
+}
+
+/// The second engine with the fold that feeds the archive.
+struct Follower {
+    engine: Engine,
+    archiver: Archiver,
+}
+
+/// An exchange without sockets: commands are its journal.
+struct Rig {
+    random: Random,
+    folder: PathBuf,
+    journal: Vec<Command>,
+    engine: Engine,
+    time_ns: i64,
+    orders: OrderId,
+    /// Everything in memory: what is compared with.
+    reference: Views,
+    balances: Vec<BalanceChange>,
+    credits: Vec<CreditRow>,
+    shared: Arc<SharedViews>,
+    history: History,
+    follower: Follower,
+    snapshots: Vec<Snapshot>,
+    /// How often a query needed both tiers, and how many rows came from the archive alone.
+    forgotten: usize,
+    runtime: tokio::runtime::Runtime,
+}
+
+fn address(account: u64) -> Address {
+    let mut address = Address::default();
+    address[19] = account as u8;
+    address
+}
+
+fn recent() -> Views {
+    Views::new(Box::new(RecentHistory::new(WINDOW)))
+}
+
+fn store(folder: &std::path::Path) -> Sqlite {
+    Sqlite::new(folder.join("history.db"))
+}
+
+fn events_of(engine: &mut Engine, command: &Command) -> Vec<Event> {
+    let mut events = Vec::new();
+    engine.apply(command, &mut events);
+    events
+}
+
+impl Rig {
+    fn new(seed: u64) -> Rig {
+        let folder = std::env::temp_dir().join(format!("ringside-history-{}-{seed}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let shared = Arc::new(SharedViews::new(recent()));
+        let archiver = Archiver::open(&store(&folder), JOURNAL, 0, shared.clone()).expect("a new archive");
+        let history = History::new(shared.clone());
+        history.open(Readers::start(&store(&folder), 1).expect("readers"));
+        let mut rig = Rig {
+            random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            folder,
+            journal: Vec::new(),
+            engine: Engine::new(&EngineConfig::default()),
+            time_ns: 1_700_000_000_000_000_000,
+            orders: 0,
+            reference: Views::default(),
+            balances: Vec::new(),
+            credits: Vec::new(),
+            shared,
+            history,
+            follower: Follower { engine: Engine::new(&EngineConfig::default()), archiver },
+            snapshots: Vec::new(),
+            forgotten: 0,
+            runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
+        };
+        for (symbol, base, quote) in SYMBOLS {
+            rig.apply(Command::new(ListMarket {
+                symbol: padded(symbol).expect("short"),
+                base: padded(base).expect("short"),
+                quote: padded(quote).expect("short"),
+                tick: 10_000,
+                lot: UNIT / 10,
+                min_notional: AMOUNT_UNIT.into(),
+                maker_fee: 500,
+                taker_fee: 1000,
+                max_open_orders: 20,
+                kind: MarketKind::Spot as u8,
+                reserved: [0; 3],
+            }));
+        }
+        for account in 1..=ACCOUNTS {
+            for asset in ["DF", "USDT", "AB"] {
+                rig.credit(account, asset, 50_000 * AMOUNT_UNIT);
+            }
+        }
+        rig
+    }
+
+    fn credit(&mut self, account: u64, asset: &str, amount: i128) {
+        self.apply(Command::new(Credit {
+            address: address(account),
+            asset: padded(asset).expect("short"),
+            reserved: 0,
+            amount: amount.into(),
+            reason: padded("test").expect("short"),
+        }));
+    }
+
+    fn apply(&mut self, mut command: Command) {
+        command.sequence = self.engine.sequence() + 1;
+        command.time_ns = self.time_ns;
+        let events = events_of(&mut self.engine, &command);
+        self.journal.push(command);
+        for event in &events {
+            self.reference.fold(event);
+            if let Some(changed) = event.get::<Balances>() {
+                self.balances.extend(rows::balance_changes(event, changed));
+            }
+            if let Some(credited) = event.get::<Credited>() {
+                self.credits.push(rows::row_of_credit(event, credited));
+            }
+        }
+        let done = *events.last().and_then(Event::get::<Done>).expect("a command ends with Done");
+        self.orders = self.orders.max(done.order);
+        self.shared.write(|views| events.iter().for_each(|event| views.fold(event)));
+    }
+
+    fn step(&mut self) {
+        // Often several commands of one time, sometimes a long pause.
+        self.time_ns += [0, 0, 1, 400_000_000, 3_000_000_000][self.random.below(5) as usize];
+        let account = 1 + self.random.below(ACCOUNTS) as AccountId;
+        let market = self.random.below(SYMBOLS.len() as u64) as MarketId;
+        let order = 1 + self.orders.saturating_sub(self.random.below(90));
+        let quantity = (10 + self.random.below(60)) as i64 * UNIT / 10 * 3;
+        let price = 20_000_000 + self.random.below(12) as i64 * 10_000;
+        match self.random.below(100) {
+            0..70 => {
+                let side = self.random.one_of(Side::ALL);
+                let limit = PlaceOrder::limit(account, market, side, price, quantity);
+                let mut place = match (self.random.below(6), side) {
+                    (0, Side::Buy) => PlaceOrder::market_buy(account, market, notional(price, quantity)),
+                    (0, Side::Sell) => PlaceOrder::market_sell(account, market, quantity),
+                    _ => PlaceOrder { time_in_force: self.random.one_of(TimeInForce::ALL) as u8, ..limit },
+                };
+                place.self_trade = self.random.one_of(SelfTradePrevention::ALL) as u8;
+                self.apply(Command::new(place));
+            }
+            70..88 => self.apply(Command::new(CancelOrder { account, reserved: 0, order })),
+            88..91 => {
+                let market = self.random.one_of(&[market, ALL_MARKETS]);
+                self.apply(Command::new(CancelAll { account, market }));
+            }
+            91..96 => {
+                self.apply(Command::new(ReplaceOrder { account, reserved: 0, order, price, quantity }));
+            }
+            _ => {
+                let amount = self.random.below(5000) as i128 * AMOUNT_UNIT / 7;
+                let asset = self.random.one_of(&["DF", "USDT", "AB"]);
+                self.credit(account.into(), asset, amount);
+            }
+        }
+    }
+
+    /// The follower goes on by up to `count` commands, and may commit or take a snapshot.
+    fn follow(&mut self, count: u64) {
+        let next = self.follower.engine.sequence() as usize;
+        for command in self.journal.iter().skip(next).take(count as usize) {
+            let events = events_of(&mut self.follower.engine, command);
+            events.iter().for_each(|event| self.follower.archiver.event(event));
+        }
+        let sequence = self.follower.engine.sequence();
+        match self.random.below(4) {
+            0 => {
+                self.follower.archiver.commit(sequence, true).expect("room");
+                let (mut engine, mut views) = (Vec::new(), Vec::new());
+                self.follower.engine.save(&mut engine);
+                self.follower.archiver.save(&mut views);
+                self.snapshots.push(Snapshot { sequence, engine, views });
+            }
+            1 => self.follower.archiver.commit(sequence, true).expect("room"),
+            _ => self.follower.archiver.commit(sequence, false).expect("room"),
+        }
+        // What egress does with every batch.
+        self.shared.write(|_| ());
+    }
+
+    /// The process dies, at whatever moment, and comes back; perhaps without its archive.
+    fn restart(&mut self, lose_archive: bool) {
+        let last = self.engine.sequence();
+        let mut views = recent();
+        let mut engine = Engine::new(&EngineConfig::default());
+        if let Some(snapshot) = self.snapshots.last() {
+            engine = Engine::load(&EngineConfig::default(), &snapshot.engine).expect("it was saved");
+            views.load(&snapshot.views).expect("it was saved");
+            assert!(
+                snapshot.sequence <= self.follower.archiver.kept(),
+                "no snapshot is ahead of the archive"
+            );
+        }
+        for command in self.journal.iter().skip(engine.sequence() as usize) {
+            events_of(&mut engine, command).iter().for_each(|event| views.fold(event));
+        }
+        assert_eq!(engine.state_hash(), self.engine.state_hash());
+        let forgotten = views.history().forgotten();
+        self.shared = Arc::new(SharedViews::new(views));
+        self.history = History::new(self.shared.clone());
+        let store = store(&self.folder);
+        if lose_archive {
+            std::fs::remove_dir_all(&self.folder).expect("it is there");
+        }
+        let mut archiver = Archiver::open(&store, JOURNAL, last, self.shared.clone()).expect("it opens");
+        let kept = archiver.kept();
+        assert_eq!(lose_archive, kept == 0 && last > 0 && lose_archive);
+        let mut engine = Engine::new(&EngineConfig::default());
+        if let Some(snapshot) = self.snapshots.iter().rev().find(|snapshot| snapshot.sequence <= kept) {
+            engine = Engine::load(&EngineConfig::default(), &snapshot.engine).expect("it was saved");
+            archiver.load(&snapshot.views).expect("it was saved");
+        }
+        self.follower = Follower { engine, archiver };
+        while self.follower.archiver.kept() < forgotten.through {
+            self.follow(1000);
+        }
+        self.history.open(Readers::start(&store, 1).expect("readers"));
+    }
+
+    fn range(&mut self) -> TimeRange {
+        let span = (self.time_ns / 1_000_000_000 - 1_700_000_000) as u64 + 2;
+        let mut second = || 1_700_000_000 + self.random.below(span) as i64;
+        let (one, other) = (second(), second());
+        match one % 4 {
+            0 | 1 => TimeRange::ALL,
+            2 => TimeRange { start_s: one, end_s: i64::MAX },
+            _ => TimeRange { start_s: one.min(other), end_s: one.max(other) },
+        }
+    }
+
+    /// One query of each kind, of both.
+    fn compare(&mut self) {
+        let account = self.random.below(ACCOUNTS + 2) as AccountId;
+        let market = self.random.one_of(&[None, None, Some(0), Some(1)]);
+        let status = match self.random.below(10) {
+            index @ 0..6 => Some(OrderStatus::ALL[index as usize]),
+            _ => None,
+        };
+        let limit = 1 + self.random.below(60) as usize;
+        let time = self.range();
+
+        let query = OrderQuery { account, market, status, created: time, limit };
+        let expected = searched(&self.reference, query);
+        let found = self.runtime.block_on(self.history.orders(query)).expect("history is read");
+        assert_eq!(found, expected, "{query:?}");
+        self.forgotten +=
+            found.iter().filter(|order| self.shared.read().order(order.order).is_none()).count();
+
+        // The same in short stretches, between which the archive takes rows over and the views forget them.
+        let mut search = OrderSearch::new(query);
+        while !search.is_done() {
+            self.shared.read().search_orders(&mut search, 3);
+            if self.random.below(4) == 0 {
+                let count = self.random.below(60);
+                self.follow(count);
+            }
+        }
+        if let Some(through) = search.rest() {
+            let mut reader = store(&self.folder).reader().expect("a reader");
+            let created = Seconds { start: time.start_s, end: time.end_s };
+            let before = OrderId::MAX;
+            let asked = OrdersAsked { account, market, status, created, before, through, limit };
+            let mut rows = Vec::new();
+            reader.orders(&asked, &mut rows).expect("history is read");
+            search.add(rows.iter().map(rows::order_of).collect());
+        }
+        assert_eq!(search.into_orders(), expected, "in stretches: {query:?}");
+
+        let query = FillQuery { account, market, time, limit };
+        let expected = all_fills(&self.reference, &query);
+        let found = self.runtime.block_on(self.history.fills(query)).expect("history is read");
+        assert_eq!(found, expected, "{query:?}");
+
+        let market = market.unwrap_or(0);
+        let mut expected = Vec::new();
+        self.reference.history().trades(market, limit, &mut expected);
+        let found = self.runtime.block_on(self.history.trades(market, limit)).expect("history is read");
+        assert_eq!(found, expected, "{limit} trades of {market}");
+        assert_eq!(
+            self.shared.read().history().last_trade(market),
+            self.reference.history().last_trade(market)
+        );
+
+        for order in [0, self.orders + 1, 1 + self.random.below(self.orders.max(1))] {
+            let found = self.runtime.block_on(self.history.order(order)).expect("history is read");
+            assert_eq!(found, self.reference.order(order), "order {order}");
+        }
+    }
+
+    /// Everything in the archive is what the journal gives, each row once.
+    fn check_archive(&mut self) {
+        while self.follower.engine.sequence() < self.engine.sequence() {
+            self.follow(1000);
+        }
+        self.follower.archiver.commit(self.engine.sequence(), true).expect("room");
+        let mut reader = store(&self.folder).reader().expect("a reader");
+        assert_eq!(reader.mark().expect("a mark").sequence, self.engine.sequence());
+        let mut ended = 0;
+        for account in 0..=ACCOUNTS as AccountId {
+            let all = OrderQuery {
+                account,
+                market: None,
+                status: None,
+                created: TimeRange::ALL,
+                limit: usize::MAX,
+            };
+            let mut expected = searched(&self.reference, all);
+            expected.retain(|order| !order.status.is_resting());
+            let mut rows = Vec::new();
+            let asked = OrdersAsked {
+                account,
+                market: None,
+                status: None,
+                created: Seconds::ALL,
+                before: u64::MAX,
+                through: u64::MAX,
+                limit: usize::MAX,
+            };
+            reader.orders(&asked, &mut rows).expect("history is read");
+            assert!(rows.iter().map(rows::order_of).eq(expected.iter().copied()), "orders of {account}");
+            ended += rows.len();
+            let mut rows = Vec::new();
+            reader.balances(account, Seconds::ALL, u64::MAX, usize::MAX, &mut rows).expect("history is read");
+            let expected = self.balances.iter().rev().filter(|row| row.account == account);
+            assert!(rows.iter().eq(expected), "balances of {account}");
+        }
+        assert!(ended > 300, "too little happens: {ended} orders ended");
+        let mut rows = Vec::new();
+        reader.credits(u64::MAX, usize::MAX, &mut rows).expect("history is read");
+        assert!(rows.iter().eq(self.credits.iter().rev()), "credits");
+        for market in 0..SYMBOLS.len() as MarketId {
+            let (mut rows, mut expected) = (Vec::new(), Vec::new());
+            reader.trades(market, u64::MAX, usize::MAX, &mut rows).expect("history is read");
+            self.reference.history().trades(market, usize::MAX, &mut expected);
+            assert!(rows.iter().map(rows::trade_of).eq(expected), "trades of {market}");
+        }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn searched(views: &Views, query: OrderQuery) -> Vec<OrderRecord> {
+    let mut search = OrderSearch::new(query);
+    while !search.is_done() {
+        views.search_orders(&mut search, usize::MAX);
+    }
+    search.into_orders()
+}
+
+fn all_fills(views: &Views, query: &FillQuery) -> Vec<FillRecord> {
+    let (mut place, mut fills) = (Place::Newest, Vec::new());
+    while place != Place::End {
+        place = views.history().fills(query, place, usize::MAX, &mut fills);
+    }
+    fills
+}
+
+fn seeds() -> Vec<u64> {
+    match std::env::var("RINGSIDE_SEED") {
+        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
+        Err(_) => (1..=6).collect(),
+    }
+}
+
+#[test]
+fn two_tiers_answer_as_one() {
+    for seed in seeds() {
+        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test history");
+        let mut rig = Rig::new(seed);
+        for _ in 0..400 {
+            (0..rig.random.below(12)).for_each(|_| rig.step());
+            match rig.random.below(40) {
+                0 => {
+                    let lose_archive = rig.random.below(4) == 0;
+                    rig.restart(lose_archive);
+                }
+                1..20 => {
+                    let count = rig.random.below(80);
+                    rig.follow(count);
+                }
+                _ => {}
+            }
+            (0..4).for_each(|_| rig.compare());
+        }
+        rig.check_archive();
+        rig.compare();
+        assert!(rig.forgotten > 1000, "seed {seed} reads the archive too little: {} orders", rig.forgotten);
+    }
+}
+
+/// Neither the views nor a snapshot grows with history.
+#[test]
+fn memory_holds_a_window() {
+    let mut rig = Rig::new(77);
+    for round in 0..6 {
+        (0..1500).for_each(|_| rig.step());
+        while rig.follower.engine.sequence() < rig.engine.sequence() {
+            rig.follow(4000);
+        }
+        rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+        (0..4).for_each(|_| rig.shared.write(|_| ()));
+        let views = rig.shared.read();
+        assert_eq!(views.audit().credits().count(), 0, "round {round}");
+        let mut trades = Vec::new();
+        (0..2).for_each(|market| views.history().trades(market, usize::MAX, &mut trades));
+        assert!(trades.len() <= WINDOW, "round {round}: {} trades", trades.len());
+        drop(views);
+        let mut bytes = Vec::new();
+        rig.follower.archiver.save(&mut bytes);
+        let mut loaded = recent();
+        loaded.load(&bytes).expect("it was saved");
+        assert_eq!(loaded.history().forgotten().through, rig.engine.sequence(), "all of it is archived");
+        let mut trades = Vec::new();
+        (0..2).for_each(|market| loaded.history().trades(market, usize::MAX, &mut trades));
+        assert!(
+            trades.is_empty() && loaded.audit().credits().next().is_none(),
+            "a snapshot holds no history"
+        );
+        for account in 0..=ACCOUNTS as AccountId {
+            let all = OrderQuery {
+                account,
+                market: None,
+                status: None,
+                created: TimeRange::ALL,
+                limit: usize::MAX,
+            };
+            assert!(searched(&loaded, all).iter().all(|order| order.status.is_resting()));
+        }
+    }
+}
+
+/// Candles older than the views hold come from the archive, whatever range and number is asked for.
+#[test]
+fn candles_of_two_tiers_are_those_of_all_trades() {
+    let mut rig = Rig::new(11);
+    let mut expected: Vec<Kline> = Vec::new();
+    for minute in 0..KEPT as i64 + 400 {
+        // Some minutes see no trade.
+        rig.time_ns += 60_000_000_000 * [1, 1, 1, 2][rig.random.below(4) as usize];
+        let (price, quantity) = (20_000_000 + (minute % 7) * 10_000, UNIT * 10);
+        rig.apply(Command::new(PlaceOrder::limit(1, 0, Side::Sell, price, quantity)));
+        rig.apply(Command::new(PlaceOrder::limit(2, 0, Side::Buy, price, quantity)));
+        let open_time_s = Interval::OneMinute.open_time_s(rig.time_ns);
+        let quote_volume = notional(price, quantity);
+        let (open, high, low, close, volume) = (price, price, price, price, i128::from(quantity));
+        let trade_count = 1;
+        expected.push(Kline { open_time_s, open, high, low, close, volume, quote_volume, trade_count });
+        if minute % 50 == 0 {
+            rig.follow(1000);
+        }
+    }
+    rig.follow(10_000);
+    rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+    rig.snapshots.clear();
+    for round in 0..300 {
+        if round == 150 {
+            // With the archive gone and no snapshot, the views have dropped candles that are nowhere yet: said, not hidden.
+            rig.restart(true);
+            let all = TimeRange { start_s: 0, end_s: i64::MAX };
+            let found = rig.runtime.block_on(rig.history.klines(0, Interval::OneMinute, all, 10));
+            assert_eq!(found, Err(Unreadable::Failed));
+            rig.follow(100_000);
+            rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+        }
+        let mut second = || expected[rig.random.below(expected.len() as u64) as usize].open_time_s;
+        let (one, other) = (second(), second() + 1);
+        let opens = match round % 3 {
+            0 => TimeRange { start_s: i64::MIN, end_s: one },
+            1 => TimeRange { start_s: one, end_s: i64::MAX },
+            _ => TimeRange { start_s: one.min(other), end_s: one.max(other) },
+        };
+        let limit = 1 + rig.random.below(1000) as usize;
+        let inside =
+            expected.iter().filter(|kline| (opens.start_s..=opens.end_s).contains(&kline.open_time_s));
+        let mut inside: Vec<_> = inside.copied().collect();
+        if opens.start_s == i64::MIN {
+            inside.drain(..inside.len().saturating_sub(limit));
+        }
+        inside.truncate(limit);
+        let found = rig.runtime.block_on(rig.history.klines(0, Interval::OneMinute, opens, limit));
+        assert_eq!(found.expect("history is read"), inside, "{opens:?}, at most {limit}");
+    }
+}
+
+#[test]
+fn an_archive_of_another_history_is_refused() {
+    let mut rig = Rig::new(5);
+    (0..200).for_each(|_| rig.step());
+    rig.follow(10_000);
+    rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+    let store = store(&rig.folder);
+    let last = rig.engine.sequence();
+    let open = |journal, last| Archiver::open(&store, journal, last, Arc::default()).map(|_| ());
+    assert!(matches!(open([4; 16], last), Err(ArchiveError::Foreign { .. })));
+    let error = open(JOURNAL, last - 1).expect_err("a journal that is too short");
+    assert!(error.to_string().contains(&format!("through sequence {last}")), "{error}");
+    // A journal of the same length in which other things happened.
+    let mut archiver = Archiver::open(&store, JOURNAL, last, Arc::default()).expect("it opens");
+    let mut engine = Engine::new(&EngineConfig::default());
+    for command in &rig.journal {
+        let mut command = *command;
+        command.time_ns += 1;
+        events_of(&mut engine, &command).iter().for_each(|event| archiver.event(event));
+    }
+    let error = archiver.commit(last, true).expect_err("other times at the mark");
+    assert!(matches!(error, ArchiveError::Ahead { .. }), "{error}");
+}
