@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
 
+use ringside_persist::archive::Archive;
+use ringside_persist::archive::sqlite::Sqlite;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +43,13 @@ fn ringside(folder: &Path) -> Command {
 
 /// A running exchange, once it says so; its words until then.
 fn start(folder: &Path) -> (Child, String) {
-    let mut child = ringside(folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    start_with(folder, |_| ())
+}
+
+fn start_with(folder: &Path, change: impl Fn(&mut Command)) -> (Child, String) {
+    let mut command = ringside(folder);
+    change(&mut command);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut said = String::new();
     while !said.contains("first trade") {
@@ -138,4 +146,75 @@ fn a_polite_end_is_a_success_and_only_one_engine_runs_in_a_folder() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let key = std::fs::metadata(folder.0.join("auth/admin_key")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
+}
+
+fn stop(mut child: Child) {
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// The sequence through which the archive in a folder is complete.
+fn archived(folder: &Path) -> u64 {
+    let store = Sqlite::new(folder.join("archive").join("history.db"));
+    store.reader().unwrap().mark().unwrap().sequence
+}
+
+#[test]
+fn a_lost_archive_is_made_anew_as_far_as_the_journal_reaches_and_else_refused() {
+    let folder = Folder::new("archive");
+    let small = |command: &mut Command| {
+        // Segments so short that a few ticks fill one.
+        command.env("RINGSIDE_SEGMENT_LEN", "16KiB").env("RINGSIDE_SNAPSHOTS_KEPT", "2");
+    };
+    let run = || {
+        let (child, _) = start_with(&folder.0, small);
+        std::thread::sleep(std::time::Duration::from_millis(2_300));
+        stop(child);
+        archived(&folder.0)
+    };
+    let first = run();
+    assert!(first > 3, "the end of a run archives all of it: {first}");
+
+    // The journal still reaches back to its first command.
+    std::fs::remove_dir_all(folder.0.join("archive")).unwrap();
+    let (child, _) = start_with(&folder.0, small);
+    assert!(archived(&folder.0) >= first, "filled before anything is served");
+    stop(child);
+    let second = run();
+    let copy = folder.0.join("copy");
+    std::fs::rename(folder.0.join("archive"), &copy).unwrap();
+    std::fs::create_dir(folder.0.join("archive")).unwrap();
+    for entry in std::fs::read_dir(&copy).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, folder.0.join("archive").join(path.file_name().unwrap())).unwrap();
+    }
+    let third = run();
+    assert!(third > second && second > first);
+
+    // Two snapshots later it does not, so that rows would be missing for good.
+    std::fs::remove_dir_all(folder.0.join("archive")).unwrap();
+    let mut refused = ringside(&folder.0);
+    small(&mut refused);
+    let refused = refused.output().unwrap();
+    assert!(!refused.status.success());
+    let missing = format!("history of the commands from 1 to {second} is missing");
+    assert!(said(&refused).contains(&missing), "{}\nnot: {missing}", said(&refused));
+
+    // A copy that reaches a kept snapshot is filled up.
+    std::fs::remove_dir_all(folder.0.join("archive")).unwrap();
+    std::fs::rename(&copy, folder.0.join("archive")).unwrap();
+    assert_eq!(archived(&folder.0), second);
+    let (child, _) = start_with(&folder.0, small);
+    assert!(archived(&folder.0) >= third);
+    stop(child);
+
+    // The archive of another deployment.
+    let other = Folder::new("archive-other");
+    let (child, _) = start(&other.0);
+    stop(child);
+    std::fs::remove_dir_all(folder.0.join("archive")).unwrap();
+    std::fs::rename(other.0.join("archive"), folder.0.join("archive")).unwrap();
+    let foreign = ringside(&folder.0).output().unwrap();
+    assert!(!foreign.status.success());
+    assert!(said(&foreign).contains("holds the history of another journal"), "{}", said(&foreign));
 }

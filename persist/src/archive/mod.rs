@@ -169,6 +169,9 @@ pub trait ArchiveReader: Send {
     /// How far the rows reach.
     fn mark(&mut self) -> Result<Mark, ArchiveError>;
 
+    /// How many rows there are of all kinds. Slow on large stores: for tests and figures.
+    fn rows(&mut self) -> Result<u64, ArchiveError>;
+
     /// The ended order of an id, if it ended at `through` or before.
     fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError>;
 

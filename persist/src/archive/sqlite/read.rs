@@ -155,6 +155,13 @@ impl ArchiveReader for Reader {
         found.map_err(|error| self.failed("the mark", error))
     }
 
+    fn rows(&mut self) -> Result<u64, ArchiveError> {
+        let sql = "SELECT (SELECT count(*) FROM orders) + (SELECT count(*) FROM trades) + \
+                   (SELECT count(*) FROM balances) + (SELECT count(*) FROM credits) + (SELECT count(*) FROM candles)";
+        let found = self.connection.query_row(sql, [], |row| unsigned(row, 0));
+        found.map_err(|error| self.failed("the number of rows", error))
+    }
+
     fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError> {
         let run = || {
             let mut query = self.connection.prepare_cached(&self.order)?;
