@@ -40,7 +40,7 @@ fn upgrade(call: &Call) -> Answer {
     let Some((accept, upgrade)) = accept_key(call).zip(call.upgrade.take()) else {
         return Ok(Response::from(UPGRADE_REQUIRED)
             .with_header(UPGRADE, HeaderValue::from_static("websocket"))
-            .with_header(CONNECTION, HeaderValue::from_static("upgrade"))
+            .with_header(CONNECTION, HeaderValue::from_static("upgrade, close"))
             .with_header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
     };
     let worker = call.worker.clone();

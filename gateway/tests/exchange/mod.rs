@@ -357,6 +357,32 @@ impl Client {
         Client(client)
     }
 
+    /// Sends requests all at once and waits for all their answers; how many were 200.
+    pub(crate) fn pipeline(&mut self, requests: &[u8], count: usize) -> usize {
+        self.0.write_all(requests).expect("they are sent");
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 65536]);
+        let (mut at, mut answered, mut good) = (0, 0, 0);
+        while answered < count {
+            let len = self.0.read(&mut buffer).expect("an answer in time");
+            assert_ne!(len, 0, "the server closed the connection");
+            bytes.extend_from_slice(&buffer[..len]);
+            while let Some(end) = bytes[at..].windows(4).position(|window| window == b"\r\n\r\n") {
+                let head = std::str::from_utf8(&bytes[at..at + end]).expect("a head is text");
+                let named =
+                    |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok();
+                let body_len: usize = head.lines().find_map(named).expect("a length");
+                if bytes.len() < at + end + 4 + body_len {
+                    break;
+                }
+                good += usize::from(head.starts_with("HTTP/1.1 200"));
+                answered += 1;
+                at += end + 4 + body_len;
+            }
+        }
+        assert_eq!(at, bytes.len(), "an answer for each request");
+        good
+    }
+
     /// Sends a request and waits for its answer.
     pub(crate) fn request(&mut self, method: &str, path: &str, headers: &[String], body: &str) -> Answer {
         send(&mut self.0, method, path, headers, body);
@@ -373,7 +399,7 @@ impl Client {
 }
 
 /// Writes a request.
-pub(crate) fn send(client: &mut TcpStream, method: &str, path: &str, headers: &[String], body: &str) {
+pub(crate) fn send(client: &mut impl Write, method: &str, path: &str, headers: &[String], body: &str) {
     let mut head =
         format!("{method} {path} HTTP/1.1\r\nHost: ringside\r\nContent-Length: {}\r\n", body.len());
     for header in headers {
