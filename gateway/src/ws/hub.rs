@@ -14,6 +14,7 @@ use crate::view::market::MarketView;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::event::Event;
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
@@ -321,11 +322,16 @@ impl Pusher {
 
     fn encode(&mut self) -> Batch {
         let mut pushes = Vec::with_capacity(self.notes.len());
+        let mut named: Option<(Topic, Cow<'static, str>)> = None;
         for Noted { topic, seq, is_plain, is_numbered, note } in self.notes.drain(..) {
             self.data.clear();
             note.encode(&mut self.data, topic, &self.notebook.levels, &self.markets);
-            let channel = topic.name(&self.markets);
-            let frame = |seq| frame::push(note.frame_type(), &channel, seq, &self.data);
+            // Most batches are of one market, and many of one topic.
+            let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
+                Some(same) => named.insert(same),
+                None => named.insert((topic, topic.name(&self.markets))),
+            };
+            let frame = |seq| frame::push(note.frame_type(), channel, seq, &self.data);
             let plain = is_plain.then(|| frame(None));
             let numbered = is_numbered.then(|| frame(Some(seq)));
             pushes.push(Push { topic, seq, plain, numbered });
