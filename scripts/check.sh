@@ -53,6 +53,13 @@ if [ "$mode" = all ]; then
     else
         echo "skipped: no recorded data beside this folder"
     fi
+
+    step "an independent WebSocket client keeps the book"
+    if [ -d ../shared/data ]; then
+        PROFILE=tested scripts/ws_book.sh
+    else
+        echo "skipped: the recorded sessions are not beside this folder"
+    fi
 fi
 
 step "passed"
