@@ -62,4 +62,7 @@ if [ "$mode" = all ]; then
     fi
 fi
 
+step "the page in a browser"
+scripts/page.sh
+
 step "passed"

@@ -93,6 +93,16 @@ impl BootError {
 /// Runs the exchange until it is told to stop by SIGTERM or SIGINT, or its journal fails. What an operator should know goes
 /// to `out`.
 pub fn run(config: Config, clock: Clock, out: &mut impl Write) -> Result<(), BootError> {
+    run_and_tell(config, clock, out, |_| {})
+}
+
+/// The same, and calls `ready` with the address once commands are taken.
+pub fn run_and_tell(
+    config: Config,
+    clock: Clock,
+    out: &mut impl Write,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), BootError> {
     let config = Arc::new(config);
     let say = |out: &mut dyn Write, line: &str| {
         // Nobody may be listening to standard output; that is no reason to stop.
@@ -123,6 +133,7 @@ pub fn run(config: Config, clock: Clock, out: &mut impl Write) -> Result<(), Boo
     shared.phase.set(Phase::Running);
     let address = server.address();
     say(out, &greeting(&config, address, found.is_admin_key_new));
+    ready(address);
 
     let failure = watch(&shared, &stages, &shutdown);
     shutdown.cancel();
@@ -230,6 +241,7 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> Str
     format!(
         "ringside: running on http://{address}/api/v1 (acknowledges when {acknowledge}; chain {chain})\n\
          ringside: administrator's key {admin_key}\n\
+         ringside: page          http://{address}/\n\
          ringside: routes        curl http://{address}/openapi.json\n\
          ringside: log in        ringside login --url http://{address} --key <wallet key, 64 hex digits>\n\
          ringside: first trade   see README.md, \"A first trade\"",

@@ -1,5 +1,7 @@
 //! The command line of `ringside`: without a subcommand it starts the exchange.
 
+pub mod client;
+mod demo;
 pub mod login;
 
 use crate::boot;
@@ -51,6 +53,12 @@ enum Action {
         #[arg(long)]
         reason: String,
     },
+    /// Starts a test deployment in which a market maker and takers trade, for looking at its page.
+    Demo {
+        /// A data folder to keep; unset: a temporary one, removed at the end.
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
     /// Prints a login token for a wallet.
     Login {
         /// Where the exchange runs.
@@ -99,6 +107,16 @@ pub fn main() -> ExitCode {
                     ExitCode::SUCCESS
                 }
                 Err(error) => fail(&error, 1),
+            }
+        }
+        Action::Demo { folder } => {
+            let _logs = match start_logs(&config) {
+                Ok(guard) => guard,
+                Err(error) => return fail(&error, 2),
+            };
+            match demo::run(config, folder) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => fail(&error, error.exit_code()),
             }
         }
         Action::Login { url, key } => match login::login(&url, &key) {

@@ -8,6 +8,7 @@ pub mod auth;
 pub mod call;
 pub mod docs;
 pub mod openapi;
+pub mod page;
 pub mod spot;
 pub mod worker;
 
@@ -32,6 +33,7 @@ pub static ROUTES: &[&[Route]] = &[
     api_keys::ROUTES,
     openapi::ROUTES,
     crate::ws::server::ROUTES,
+    page::ROUTES,
 ];
 
 /// Every route, one after the other.
@@ -58,6 +60,8 @@ pub struct Route {
     pub precondition: Option<Precondition>,
     /// What answers.
     pub handler: Handler,
+    /// Whether it is part of the API, and so of the OpenAPI document.
+    pub is_api: bool,
     /// Group in the OpenAPI document.
     pub tag: &'static str,
     /// One line for the OpenAPI document.
@@ -82,6 +86,7 @@ impl Route {
             orders: OrderCount::NONE,
             precondition: None,
             handler,
+            is_api: true,
             tag: "",
             summary: "",
             params: &[],

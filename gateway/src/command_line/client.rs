@@ -1,0 +1,136 @@
+//! A small HTTP client for the subcommands that speak to a running exchange: JSON over one connection that is made again
+//! when it is gone. It knows no route but those of the login.
+
+use crate::auth::address_text;
+use crate::auth::typed_data::{Login, address_of_key};
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use zeroize::Zeroizing;
+
+/// The part of a nonce answer that a signature needs.
+#[derive(Deserialize)]
+struct Nonce {
+    nonce: String,
+    expires_at: i64,
+    typed_data: Value,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    token: String,
+}
+
+/// A client of one exchange.
+pub struct Client {
+    host: String,
+    header: Option<(&'static str, String)>,
+    sender: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Client {
+    /// For the exchange at `url` (`http://host:port`); connects with the first request.
+    pub fn new(url: &str) -> Result<Client> {
+        let host = url.strip_prefix("http://").context("the address must start with http://")?;
+        Ok(Client { host: host.trim_end_matches('/').to_owned(), header: None, sender: None })
+    }
+
+    /// The same with a header that is sent with every request: a credential.
+    pub fn with_header(mut self, name: &'static str, value: String) -> Client {
+        self.header = Some((name, value));
+        self
+    }
+
+    /// Sends a request; gives status and JSON of the answer, whatever the status.
+    pub async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<(StatusCode, Value)> {
+        let sent = self.try_send(method, path, body).await;
+        if sent.is_err() {
+            self.sender = None;
+        }
+        sent
+    }
+
+    /// The same where only 200 will do.
+    pub async fn call(&mut self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
+        let (status, answer) = self.send(method, path, body).await?;
+        if status != StatusCode::OK {
+            bail!("{path}: {status} {answer}");
+        }
+        Ok(answer)
+    }
+
+    /// Logs a wallet in by its key; gives the token.
+    pub async fn login(&mut self, key: &[u8; 32]) -> Result<String> {
+        let account = address_of_key(key).context("that number is no key of the curve")?;
+        let address = address_text(&account);
+        let found = self.call(Method::GET, &format!("/api/v1/auth/nonce?address={address}"), None).await?;
+        let nonce: Nonce = serde_json::from_value(found).context("the answer is no nonce")?;
+        let chain_id = nonce.typed_data["domain"]["chainId"].as_u64().context("the answer names no chain")?;
+        // Only a login can be signed here, whatever the server calls its typed data.
+        let login =
+            Login { chain_id, account: &account, nonce: &nonce.nonce, expires_at_s: nonce.expires_at };
+        let signature = login.sign(key).context("the key cannot sign")?;
+        let body = json!({
+            "address": address,
+            "nonce": nonce.nonce,
+            "signature": const_hex::encode_prefixed(signature),
+        });
+        let answer = self.call(Method::POST, "/api/v1/auth/login", Some(body)).await?;
+        let token: Token = serde_json::from_value(answer).context("the answer is no token")?;
+        Ok(token.token)
+    }
+
+    async fn try_send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<(StatusCode, Value)> {
+        let mut sender = match self.sender.take() {
+            Some(sender) if !sender.is_closed() => sender,
+            _ => self.connect().await?,
+        };
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.host)
+            .header("content-type", "application/json");
+        if let Some((name, value)) = &self.header {
+            request = request.header(*name, value);
+        }
+        sender.ready().await?;
+        let response = sender.send_request(request.body(Full::new(body))?).await?;
+        let status = response.status();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        self.sender = Some(sender);
+        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
+        let stream =
+            TcpStream::connect(&self.host).await.with_context(|| format!("cannot reach {}", self.host))?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}
+
+/// A wallet's key from its 64 hex digits.
+pub fn parse_key(digits: &str) -> Result<Zeroizing<[u8; 32]>> {
+    let mut secret = Zeroizing::new([0; 32]);
+    const_hex::decode_to_slice(digits.trim_start_matches("0x"), &mut *secret)
+        .map_err(|_| anyhow!("a wallet key has 64 hex digits"))?;
+    Ok(secret)
+}
