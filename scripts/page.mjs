@@ -163,6 +163,8 @@ try {
   assert.equal(await text(wallet, '#login'), '0x7e5f…5bdf');
   shown('a phone fits, dark and light; a browser wallet logs in');
 
+  assert.match(await text(wallet, '#transport'), /WebSocket/);
+  shown('what moved came by the stream');
   assert.deepEqual(faults, [], 'the browser had nothing to complain of');
 } finally {
   await launched.close();
