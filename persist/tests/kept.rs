@@ -1,0 +1,192 @@
+//! A follower whose fold keeps something outside the snapshots: what it is given, and when a snapshot may be written.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+mod common;
+
+use common::{Ledger, Session, random_command};
+use ringside_core::agent::Agent;
+use ringside_core::event::Event;
+use ringside_core::ids::Sequence;
+use ringside_persist::archive::ArchiveError;
+use ringside_persist::config::PersistConfig;
+use ringside_persist::error::{FoldError, PersistError};
+use ringside_persist::follower::Follower;
+use ringside_persist::machine::Fold;
+use ringside_persist::storage::Storage;
+use ringside_persist::storage::faulty::{Faulty, Random};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What outlives the fold: the sequences of the events it was given, committed or not, and whether there is room.
+#[derive(Default)]
+struct Store {
+    committed: Vec<Sequence>,
+    pending: Vec<Sequence>,
+    is_full: bool,
+}
+
+/// Keeps the sequence of every event that ends a command.
+struct Keeper(Arc<Mutex<Store>>, Sequence);
+
+impl Keeper {
+    fn new(store: &Arc<Mutex<Store>>) -> Keeper {
+        store.lock().unwrap().pending.clear();
+        Keeper(store.clone(), 0)
+    }
+}
+
+impl Fold for Keeper {
+    fn event(&mut self, event: &Event) {
+        let mut store = self.0.lock().unwrap();
+        if event.sequence > self.1 && store.committed.last().is_none_or(|last| *last < event.sequence) {
+            store.pending.push(event.sequence);
+        }
+        self.1 = event.sequence;
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        let store = self.0.lock().unwrap();
+        assert!(store.pending.is_empty(), "a snapshot is ahead of what is kept");
+        bytes.extend_from_slice(&self.1.to_le_bytes());
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
+        self.1 = Sequence::from_le_bytes(bytes.try_into()?);
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.1 = 0;
+    }
+
+    fn kept(&self) -> Sequence {
+        self.0.lock().unwrap().committed.last().copied().unwrap_or(0)
+    }
+
+    fn commit(&mut self, _through: Sequence, is_due: bool) -> Result<(), ArchiveError> {
+        let mut store = self.0.lock().unwrap();
+        if store.is_full {
+            return Err(ArchiveError::Full { place: "here".to_string(), cause: "no room".into() });
+        }
+        if is_due {
+            let pending = std::mem::take(&mut store.pending);
+            store.committed.extend(pending);
+        }
+        Ok(())
+    }
+}
+
+fn config() -> PersistConfig {
+    PersistConfig {
+        segment_len: 64 << 10,
+        snapshot_commands: 40,
+        snapshot_interval: Duration::from_secs(3600),
+        snapshots_kept: 2,
+        any_file_system: true,
+        journal_id: Some([9; 16]),
+        ..PersistConfig::new("")
+    }
+}
+
+struct Rig {
+    disk: Faulty,
+    session: Session,
+    random: Random,
+    truth: Vec<u64>,
+    store: Arc<Mutex<Store>>,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let disk = Faulty::new(1);
+        let session = Session::open(Arc::new(disk.clone()), &config()).unwrap();
+        Rig { disk, session, random: Random::new(5), truth: vec![0; 2], store: Arc::default() }
+    }
+
+    fn publish(&mut self, count: usize) {
+        for _ in 0..count {
+            assert!(self.session.publish(random_command(&mut self.random), &mut self.truth));
+            self.session.settle();
+        }
+    }
+
+    fn follower(&self) -> Result<Follower<Ledger, Keeper>, PersistError> {
+        let (storage, status) = (Arc::new(self.disk.clone()), self.session.journaller.status());
+        Follower::new(storage, &config(), &(), Keeper::new(&self.store), status, &[])
+    }
+
+    fn snapshots(&self) -> Vec<String> {
+        let mut names = self.disk.list().unwrap();
+        names.retain(|name| name.ends_with(".snapshot"));
+        names.sort();
+        names
+    }
+
+    fn committed(&self) -> usize {
+        self.store.lock().unwrap().committed.len()
+    }
+}
+
+#[test]
+fn without_room_nothing_more_is_given_and_no_snapshot_written() {
+    let mut rig = Rig::new();
+    let mut follower = rig.follower().unwrap();
+    rig.store.lock().unwrap().is_full = true;
+    rig.publish(100);
+    while follower.do_work() > 0 {}
+    let given = rig.store.lock().unwrap().pending.len();
+    assert!(follower.status().take_notice().unwrap().contains("no room"));
+    rig.publish(100);
+    for _ in 0..10 {
+        follower.do_work();
+    }
+    assert_eq!(rig.store.lock().unwrap().pending.len(), given, "what cannot be stored does not pile up");
+    assert_eq!(rig.snapshots(), Vec::<String>::new());
+    assert!(!follower.status().is_failed(), "{:?}", follower.status().take_failure());
+
+    // The process ends, and the next one finds room: every command is given again, each kept once.
+    drop(follower);
+    rig.store.lock().unwrap().is_full = false;
+    let mut follower = rig.follower().unwrap();
+    while follower.do_work() > 0 {}
+    follower.close();
+    let last = follower.status().sequence();
+    assert!(rig.store.lock().unwrap().committed.iter().copied().eq(1..=last), "every command, once");
+    assert!(!rig.snapshots().is_empty());
+}
+
+#[test]
+fn a_follower_starts_where_what_is_kept_ends() {
+    let mut rig = Rig::new();
+    let mut follower = rig.follower().unwrap();
+    for _ in 0..3 {
+        rig.publish(50);
+        while follower.do_work() > 0 {}
+    }
+    let snapshots = rig.snapshots();
+    assert_eq!(snapshots.len(), 2);
+    drop(follower);
+
+    // An older copy of what is kept, between the two snapshots: the older snapshot is the one to start from.
+    let at = |name: &String| name.trim_end_matches(".snapshot").parse::<Sequence>().unwrap();
+    let (older, newer) = (at(&snapshots[0]), at(&snapshots[1]));
+    rig.store.lock().unwrap().committed.retain(|sequence| *sequence < newer);
+    let mut follower = rig.follower().unwrap();
+    assert_eq!(follower.status().sequence(), older);
+    follower.catch_up(newer).unwrap();
+    assert!(rig.committed() as Sequence >= newer, "kept through {newer} before anything else happens");
+    while follower.do_work() > 0 {}
+    follower.close();
+    let last = follower.status().sequence();
+    assert!(rig.store.lock().unwrap().committed.iter().copied().eq(1..=last), "every command, once");
+    drop(follower);
+
+    // All of it lost, when the journal no longer reaches back: refused by name.
+    let oldest = at(&rig.snapshots()[0]);
+    rig.store.lock().unwrap().committed.clear();
+    match rig.follower().map(|_| ()) {
+        Err(PersistError::Archive(ArchiveError::Behind { mark: 0, to })) => assert_eq!(to, oldest),
+        other => panic!("{other:?}"),
+    }
+}
