@@ -41,12 +41,22 @@ fn ringside(folder: &Path) -> Command {
     command
 }
 
+/// A child that does not outlive the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A running exchange, once it says so; its words until then.
-fn start(folder: &Path) -> (Child, String) {
+fn start(folder: &Path) -> (Running, String) {
     start_with(folder, |_| ())
 }
 
-fn start_with(folder: &Path, change: impl Fn(&mut Command)) -> (Child, String) {
+fn start_with(folder: &Path, change: impl Fn(&mut Command)) -> (Running, String) {
     let mut command = ringside(folder);
     change(&mut command);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -57,7 +67,7 @@ fn start_with(folder: &Path, change: impl Fn(&mut Command)) -> (Child, String) {
     }
     // Read on, so that it never waits for a reader.
     std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
-    (child, said)
+    (Running(child), said)
 }
 
 fn said(output: &Output) -> String {
@@ -85,8 +95,8 @@ fn what_a_kill_leaves_is_sound_and_rot_is_named() {
         let (mut child, _) = start(&folder.0);
         // Long enough for ticks of the clock to be journaled.
         std::thread::sleep(std::time::Duration::from_millis(1_500));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.0.kill().unwrap();
+        child.0.wait().unwrap();
     }
     let sound = verify(&folder.0);
     assert_eq!(sound.status.code(), Some(0), "{}", said(&sound));
@@ -142,15 +152,15 @@ fn a_polite_end_is_a_success_and_only_one_engine_runs_in_a_folder() {
     let second = ringside(&folder.0).output().unwrap();
     assert!(!second.status.success(), "{}", said(&second));
     assert!(said(&second).contains("is in use by another process"), "{}", said(&second));
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
     let key = std::fs::metadata(folder.0.join("auth/admin_key")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
 }
 
-fn stop(mut child: Child) {
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+fn stop(mut child: Running) {
+    assert!(Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 
 /// The sequence through which the archive in a folder is complete.
