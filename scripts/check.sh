@@ -29,7 +29,7 @@ if [ "$mode" = all ]; then
 fi
 
 step "tests"
-cargo test --workspace --locked --profile tested
+cargo test --workspace --locked --profile tested --no-fail-fast
 
 if [ "$mode" = all ]; then
     step "the same decisions in debug"
