@@ -3,8 +3,8 @@
 //! - [`command`], [`event`], [`reject`]: what goes in, what comes out, why not.
 //! - [`ids`], [`money`]: integers and their units.
 //! - [`engine`]: all state, and `apply`. Below it, unseen from outside: `market` (rules, book, where accounts stand),
-//!   `book` (levels and queues), `order`, `matching` (the price-time loop), `stp`, `risk` (what a fill costs),
-//!   `account` (who holds what), `time`.
+//!   `book` (levels and queues), `order`, `matching` (the price-time loop), `stp`, [`risk`] (what a fill costs; of it the
+//!   arithmetic of the perpetual side is seen, for who shows what it computes), `account` (who holds what), `time`.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
 //! - [`prefetch`]: a cache hint.
@@ -30,7 +30,7 @@ pub mod pin;
 pub mod prefetch;
 pub mod reject;
 pub mod ring;
-mod risk;
+pub mod risk;
 pub mod snapshot;
 mod state_hash;
 mod stp;

@@ -25,6 +25,15 @@ const AMOUNT_PER_PRODUCT: u128 = 100;
 /// Largest price and quantity that can be entered: 92,233,720,368 whole units (`spot.md` 1).
 pub const MAX_ENTRY: i64 = 92_233_720_368 * UNIT;
 
+/// Money of the perpetual ledger, in micro-quote: steps of 10^-6 of the margin asset (`risk.md` 1).
+pub type Money = i64;
+/// Steps of one whole unit of [`Money`].
+pub const MONEY_UNIT: Money = 1_000_000;
+/// A rate, ratio or multiplier of the perpetual side, in steps of 10^-8.
+pub type Rate = i64;
+/// The rate 1.0.
+pub const RATE_ONE: Rate = 100_000_000;
+
 /// Fee rates are in hundredths of a basis point: 10,000 bps = 1,000,000.
 pub type FeeRate = u32;
 /// The fee rate that would take everything.

@@ -3,6 +3,7 @@
 //! Each kind answers the calls of [`Purse`] for orders that enter and end, and of [`Settlement`] while an order trades;
 //! the matching loop and the flow of a command (`engine/place.rs`, `engine/end.rs`) are written against these alone.
 
+pub mod perpetual;
 pub(crate) mod spot;
 
 use crate::command::Side;
