@@ -152,6 +152,44 @@ kinds! {
     VerifyHash = 51,
     /// Declares that an earlier command is to be passed over in replay.
     SkipCommand = 52,
+    /// Opens a perpetual market.
+    ListPerpetual = 64,
+    /// Changes one parameter of a perpetual market.
+    SetPerpetualParameter = 65,
+    /// Gives a perpetual market its notional brackets.
+    SetBrackets = 66,
+    /// Changes what a perpetual market takes, or settles it.
+    SetPerpetualState = 67,
+    /// Sets one tier of the fee schedule.
+    SetVipTier = 68,
+    /// Sets trade group, permission and fee terms of an account.
+    SetPerpetualAccount = 69,
+    /// Adds, weighs or removes a source of the index.
+    SetSource = 70,
+    /// A price of a source.
+    FeedPrice = 71,
+    /// Pins the index of a market, or frees it.
+    SetManualPrice = 72,
+    /// An operator's deposit to, or withdrawal from, a perpetual wallet or the insurance fund.
+    CreditPerpetual = 73,
+    /// A new perpetual order.
+    PlacePerpetual = 80,
+    /// Changes a resting perpetual limit order.
+    ModifyPerpetual = 81,
+    /// Ends one open perpetual order.
+    CancelPerpetual = 82,
+    /// Ends open perpetual orders of an account, in one market or all.
+    CancelAllPerpetual = 83,
+    /// Starts or stops the timer that cancels an account's orders.
+    SetCountdown = 84,
+    /// Changes the leverage of an account in a market.
+    SetLeverage = 85,
+    /// Changes the margin mode of an account in a market, or in all.
+    SetMarginMode = 86,
+    /// Moves margin between the cross wallet and an isolated position.
+    AdjustIsolatedMargin = 87,
+    /// Moves the margin asset between the spot and the perpetual ledger.
+    TransferPerpetual = 88,
 }
 
 macro_rules! body {
@@ -401,6 +439,10 @@ macro_rules! byte_enum {
         })*
     };
 }
+
+pub(crate) use byte_enum;
+mod perpetual;
+pub use perpetual::*;
 
 byte_enum! {
     /// Which side of the book.

@@ -195,6 +195,8 @@ impl Engine {
             Kind::VerifyHash => self.verify_hash(command.body::<VerifyHash>()),
             // Time has passed already; recovery reads skips before it replays.
             Kind::AdvanceTime | Kind::SkipCommand => Outcome::default(),
+            // The commands of the perpetual side: not carried out by this version.
+            _ => Outcome::default().refused(Reject::Malformed),
         }
     }
 

@@ -12,8 +12,11 @@
 //! 5. Facts: [`AssetCreated`] (base, then quote), [`Market`], [`AccountCreated`], [`Credited`], [`StateHash`].
 //! 6. [`Done`].
 //!
+//! Events of perpetual commands and their order: `event/perpetual.rs`. Every command ends with [`Done`].
+//!
 //! A refusal gives [`Done`] alone, preceded by one [`Order`] where [`crate::reject::Reject::stores_order`] says so.
 
+use crate::command::byte_enum;
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, TradeId};
 use crate::money::{FeeRate, Price, Quantity, RawAmount};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -147,6 +150,56 @@ kinds! {
     StateHash = 48,
     /// End of the command.
     Done = 64,
+    /// What happened to a perpetual order other than by a trade.
+    PerpetualOrder = 80,
+    /// The names of a new perpetual order.
+    PerpetualPlaced = 81,
+    /// One match of a perpetual market.
+    PerpetualTrade = 82,
+    /// Self-trade prevention kept two orders apart.
+    PreventedMatch = 83,
+    /// A modification, for the record.
+    PerpetualAmended = 84,
+    /// Price protection holds a trigger back.
+    TriggerDeferred = 85,
+    /// A fired order is refused.
+    TriggerRefused = 86,
+    /// A position as it now is.
+    PerpetualPosition = 96,
+    /// Order margin buckets as they now are.
+    PerpetualExposure = 97,
+    /// A cross wallet as it now is.
+    PerpetualWallet = 98,
+    /// Fee pool, affiliates, deposits, deficit flag as they now are.
+    PerpetualPools = 99,
+    /// Money moved outside a trade.
+    Posting = 100,
+    /// A position changed hands outside the book.
+    PositionMoved = 101,
+    /// A step of a liquidation.
+    Liquidation = 102,
+    /// A scope comes near its liquidation.
+    MarginCall = 103,
+    /// Trade group, permission and fee terms of an account as they now are.
+    AccountTerms = 104,
+    /// A fee tier changed or will.
+    VipChanged = 105,
+    /// A new perpetual market.
+    PerpetualListed = 112,
+    /// A parameter of a perpetual market as it now is.
+    PerpetualSetting = 113,
+    /// A notional bracket as it now is.
+    PerpetualBracket = 114,
+    /// What a perpetual market takes now.
+    PerpetualStateChanged = 115,
+    /// Index, mark and funding rate as they now are.
+    PerpetualPrice = 116,
+    /// A source of the index as it now is.
+    PerpetualSource = 117,
+    /// A funding settlement.
+    FundingSettled = 118,
+    /// A fee tier as it now is.
+    VipTier = 119,
 }
 
 macro_rules! payload {
@@ -157,6 +210,9 @@ macro_rules! payload {
         pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
     };
 }
+
+mod perpetual;
+pub use perpetual::*;
 
 payload! {
     /// See [`Kind::Trade`]. The price is the maker's. Each side pays its fee out of what it receives.

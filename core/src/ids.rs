@@ -15,6 +15,8 @@ pub type Sequence = u64;
 
 /// The account that fees go to.
 pub const FEE_ACCOUNT: AccountId = 0;
+/// Id of the first perpetual market; those of spot markets are below.
+pub const FIRST_PERPETUAL: MarketId = 1 << 30;
 /// "Every market" in [`crate::command::CancelAll`].
 pub const ALL_MARKETS: MarketId = MarketId::MAX;
 

@@ -53,11 +53,101 @@ pub enum Reject {
     NotOwner = 41,
     /// The change asked of a resting order is not one that can be made.
     InvalidAmend = 42,
+    /// The quote is not the margin asset.
+    MarginAssetDiffers = 50,
+    /// Some tick times lot is no multiple of 10^10, so values would not be exact.
+    StepsDoNotFit = 51,
+    /// The value breaks a bound of its parameter.
+    ParameterOutOfRange = 52,
+    /// No such source of the index.
+    SourceNotFound = 53,
+    /// The market never had a mark price.
+    NoMarkPrice = 54,
+    /// The market's state takes no such order.
+    StateRefuses = 60,
+    /// Not a client's name of an order.
+    InvalidClientOrder = 61,
+    /// An open order of the account has this name.
+    DuplicateClientOrder = 62,
+    /// Price below the market's least.
+    PriceBelowMinimum = 63,
+    /// Price above the market's greatest.
+    PriceAboveMaximum = 64,
+    /// Stop price zero or out of range.
+    InvalidStopPrice = 65,
+    /// Stop or activation price above the market's greatest.
+    StopPriceAboveMaximum = 66,
+    /// Activation price out of range.
+    InvalidActivationPrice = 67,
+    /// Callback rate out of range or no step.
+    InvalidCallback = 68,
+    /// Floored quantity outside the market's least and greatest.
+    QuantityOutOfRange = 69,
+    /// Nothing to reduce.
+    ReduceOnlyRefused = 70,
+    /// Notional above the market's maximum.
+    AboveMaxNotional = 71,
+    /// A buy's price too far above the mark.
+    PriceAboveBand = 72,
+    /// A sell's price too far below the mark.
+    PriceBelowBand = 73,
+    /// A market order's best counterparty is too far from the mark.
+    CounterpartyOutsideBand = 74,
+    /// Good-till date too near or too far.
+    InvalidGoodTill = 75,
+    /// The account has as many untriggered orders in the market as it may.
+    TooManyConditional = 76,
+    /// A close-position order of this family and side is open.
+    ClosePositionExists = 77,
+    /// The account may not place orders.
+    TradingDisabled = 78,
+    /// The account is being liquidated.
+    InLiquidation = 79,
+    /// Leverage not between 1 and the market's greatest.
+    InvalidLeverage = 80,
+    /// An isolated position's leverage cannot be lowered.
+    LeverageReduction = 81,
+    /// Equity does not cover the requirement at that leverage.
+    InsufficientMarginForLeverage = 82,
+    /// Position and open orders would be worth more than the leverage allows.
+    ExceedsBracket = 83,
+    /// Equity does not cover the requirement.
+    InsufficientMargin = 84,
+    /// The order would fire at once.
+    ImmediateTrigger = 85,
+    /// The book has no such level.
+    NoPriceMatch = 86,
+    /// Only limit orders in the book can be modified.
+    NotModifiable = 90,
+    /// The order is of the other side.
+    SideDiffers = 91,
+    /// The market takes no modifications now.
+    NotTrading = 92,
+    /// The order was modified as often as it may be.
+    TooManyModifications = 93,
+    /// Nothing would change.
+    NothingToModify = 94,
+    /// That change cannot keep the queue place.
+    PriorityNotKept = 95,
+    /// Open orders keep the mode as it is.
+    OpenOrdersExist = 96,
+    /// A position keeps the mode as it is.
+    PositionExists = 97,
+    /// The market is in cross mode.
+    NotIsolated = 98,
+    /// There is no position.
+    NoPosition = 99,
+    /// More than can be withdrawn from the cross wallet.
+    CrossInsufficient = 100,
+    /// More than the isolated position can spare.
+    IsolatedInsufficient = 101,
+    /// The insurance pool is in deficit.
+    WithdrawalsPaused = 102,
 }
 
 impl Reject {
     /// Every reject, in order of its number.
-    pub const ALL: [Reject; 24] = [
+    pub const ALL: [Reject; 69] = [
         Reject::Malformed,
         Reject::Duplicate,
         Reject::IdempotencyReplay,
@@ -82,6 +172,51 @@ impl Reject {
         Reject::OrderNotFound,
         Reject::NotOwner,
         Reject::InvalidAmend,
+        Reject::MarginAssetDiffers,
+        Reject::StepsDoNotFit,
+        Reject::ParameterOutOfRange,
+        Reject::SourceNotFound,
+        Reject::NoMarkPrice,
+        Reject::StateRefuses,
+        Reject::InvalidClientOrder,
+        Reject::DuplicateClientOrder,
+        Reject::PriceBelowMinimum,
+        Reject::PriceAboveMaximum,
+        Reject::InvalidStopPrice,
+        Reject::StopPriceAboveMaximum,
+        Reject::InvalidActivationPrice,
+        Reject::InvalidCallback,
+        Reject::QuantityOutOfRange,
+        Reject::ReduceOnlyRefused,
+        Reject::AboveMaxNotional,
+        Reject::PriceAboveBand,
+        Reject::PriceBelowBand,
+        Reject::CounterpartyOutsideBand,
+        Reject::InvalidGoodTill,
+        Reject::TooManyConditional,
+        Reject::ClosePositionExists,
+        Reject::TradingDisabled,
+        Reject::InLiquidation,
+        Reject::InvalidLeverage,
+        Reject::LeverageReduction,
+        Reject::InsufficientMarginForLeverage,
+        Reject::ExceedsBracket,
+        Reject::InsufficientMargin,
+        Reject::ImmediateTrigger,
+        Reject::NoPriceMatch,
+        Reject::NotModifiable,
+        Reject::SideDiffers,
+        Reject::NotTrading,
+        Reject::TooManyModifications,
+        Reject::NothingToModify,
+        Reject::PriorityNotKept,
+        Reject::OpenOrdersExist,
+        Reject::PositionExists,
+        Reject::NotIsolated,
+        Reject::NoPosition,
+        Reject::CrossInsufficient,
+        Reject::IsolatedInsufficient,
+        Reject::WithdrawalsPaused,
     ];
 
     /// The number in events.

@@ -54,7 +54,8 @@ fn commands() {
     layout!(Checkpoint, Checkpoint::KIND, 50, 0,);
     layout!(VerifyHash, VerifyHash::KIND, 51, 24, checkpoint 0, hash 8);
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
-    assert_eq!(Kind::ALL.len(), 15, "a new kind belongs into this test");
+    perpetual_commands();
+    assert_eq!(Kind::ALL.len(), 34, "a new kind belongs into this test");
 }
 
 #[test]
@@ -87,7 +88,60 @@ fn events() {
     layout!(StateHash, StateHash::KIND, 48, 16, hash 0);
     layout!(Done, Done::KIND, 64, 56, source_seq 0, source 8, command 12, reject 14, order 16, account 24, market 28,
         idempotency_key 32, replayed 40, update 48);
-    assert_eq!(Kind::ALL.len(), 10, "a new kind belongs into this test");
+    perpetual_events();
+    assert_eq!(Kind::ALL.len(), 35, "a new kind belongs into this test");
+}
+
+fn perpetual_commands() {
+    use command::*;
+    layout!(ListPerpetual, ListPerpetual::KIND, 64, 56, symbol 0, base 20, quote 30, tick 40, lot 48);
+    layout!(SetPerpetualParameter, SetPerpetualParameter::KIND, 65, 16, market 0, parameter 4, value 8);
+    layout!(SetBrackets, SetBrackets::KIND, 66, 136, market 0, count 4, caps 8, leverages 72, rates 104);
+    layout!(SetPerpetualState, SetPerpetualState::KIND, 67, 8, market 0, state 4, reserved 5);
+    layout!(SetVipTier, SetVipTier::KIND, 68, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
+    layout!(SetPerpetualAccount, SetPerpetualAccount::KIND, 69, 48, account 0, mask 4, trade_group 8, trading_enabled 16, fee_burn 20, referral_total_bps 24, referral_share_bps 28, promo_bps 32, reserved 36, promo_until_ms 40);
+    layout!(SetSource, SetSource::KIND, 70, 16, market 0, source 4, weight 8, reserved 12);
+    layout!(FeedPrice, FeedPrice::KIND, 71, 16, market 0, source 4, price 8);
+    layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, reserved 4, price 8);
+    layout!(CreditPerpetual, CreditPerpetual::KIND, 73, 96, address 0, reserved 20, amount 24, reason 32);
+    layout!(PlacePerpetual, PlacePerpetual::KIND, 80, 128, account 0, market 4, side 8, order_type 9, time_in_force 10, self_trade 11, working_type 12, price_match 13, flags 14, price 16, quantity 24, stop_price 32, callback_rate 40, leverage 44, good_till_ms 48, take_profit 56, stop_loss 64, client_order 72, attached_working_type 108, reserved 109, idempotency_key 112, idempotency_body 120);
+    layout!(ModifyPerpetual, ModifyPerpetual::KIND, 81, 72, account 0, market 4, order 8, price 16, quantity 24, side 32, price_match 33, flags 34, client_order 36);
+    layout!(CancelPerpetual, CancelPerpetual::KIND, 82, 56, account 0, market 4, order 8, client_order 16, classes 52);
+    layout!(CancelAllPerpetual, CancelAllPerpetual::KIND, 83, 16, account 0, market 4, classes 8, reserved 12);
+    layout!(SetCountdown, SetCountdown::KIND, 84, 24, account 0, market 4, countdown_ms 8, keep_reduce_only 16, reserved 20);
+    layout!(SetLeverage, SetLeverage::KIND, 85, 16, account 0, market 4, leverage 8, reserved 12);
+    layout!(SetMarginMode, SetMarginMode::KIND, 86, 16, account 0, market 4, mode 8, reserved 12);
+    layout!(AdjustIsolatedMargin, AdjustIsolatedMargin::KIND, 87, 16, account 0, market 4, amount 8);
+    layout!(TransferPerpetual, TransferPerpetual::KIND, 88, 16, account 0, reserved 4, amount 8);
+}
+
+fn perpetual_events() {
+    use event::*;
+    layout!(PerpetualOrder, PerpetualOrder::KIND, 80, 96, order 0, account 8, market 12, side 16, order_type 17, original_type 18, time_in_force 19, status 20, execution 21, expiry_reason 22, self_trade 23, working_type 24, price_match 25, flags 26, callback_rate 28, price 32, quantity 40, filled 48, open 56, value 64, stop_price 72, good_till_ms 80, parent 88);
+    layout!(PerpetualPlaced, PerpetualPlaced::KIND, 81, 64, order 0, account 8, market 12, fired 16, client_order 24, reserved 60);
+    layout!(PerpetualTrade, PerpetualTrade::KIND, 82, 96, trade 0, maker_order 8, taker_order 16, price 24, quantity 32, maker_account 40, taker_account 44, market 48, taker_side 52, flags 53, reserved 54, maker_fee 56, taker_fee 64, maker_realised 72, taker_realised 80, affiliate 88);
+    layout!(PreventedMatch, PreventedMatch::KIND, 83, 72, prevented 0, taker_order 8, maker_order 16, price 24, maker_quantity 32, taker_quantity 40, trade_group 48, taker_account 56, maker_account 60, market 64, mode 68, reserved 69);
+    layout!(PerpetualAmended, PerpetualAmended::KIND, 84, 56, order 0, account 8, market 12, price_before 16, price_after 24, quantity_before 32, quantity_after 40, count 48, reserved 52);
+    layout!(TriggerDeferred, TriggerDeferred::KIND, 85, 32, order 0, account 8, market 12, mark 16, last 24);
+    layout!(TriggerRefused, TriggerRefused::KIND, 86, 24, order 0, account 8, market 12, reject 16, reserved 18);
+    layout!(PerpetualPosition, PerpetualPosition::KIND, 96, 56, account 0, market 4, quantity 8, cost 16, isolated_wallet 24, open_fees 32, realised 40, leverage 48, mode 52);
+    layout!(PerpetualExposure, PerpetualExposure::KIND, 97, 72, account 0, market 4, buy_quantity 8, buy_reference 16, buy_open_loss 24, buy_fee_reserve 32, sell_quantity 40, sell_reference 48, sell_open_loss 56, sell_fee_reserve 64);
+    layout!(PerpetualWallet, PerpetualWallet::KIND, 98, 16, account 0, reserved 4, wallet 8);
+    layout!(PerpetualPools, PerpetualPools::KIND, 99, 32, fees 0, affiliates 8, deposits 16, deficit 24);
+    layout!(Posting, Posting::KIND, 100, 32, account 0, market 4, amount 8, reason 16, wallet 17, reserved 18, trade 24);
+    layout!(PositionMoved, PositionMoved::KIND, 101, 64, from_order 0, to_order 8, quantity 16, value 24, from_realised 32, to_realised 40, from 48, to 52, market 56, side 60, step 61, reserved 62);
+    layout!(Liquidation, Liquidation::KIND, 102, 64, account 0, market 4, step 8, side 9, isolated 10, reserved 11, counterparty 12, order 16, quantity 24, value 32, fund_change 40, equity 48, maintenance 56);
+    layout!(MarginCall, MarginCall::KIND, 103, 24, account 0, market 4, equity 8, maintenance 16);
+    layout!(AccountTerms, AccountTerms::KIND, 104, 48, account 0, trading_enabled 4, trade_group 8, promo_until_ms 16, fee_burn 24, referral_total_bps 28, referral_share_bps 32, promo_bps 36, default_mode 40, reserved 44);
+    layout!(VipChanged, VipChanged::KIND, 105, 32, account 0, change 4, from 5, to 6, reserved 7, volume 8, volume_30 16, effective_ms 24);
+    layout!(PerpetualListed, PerpetualListed::KIND, 112, 32, market 0, base 4, quote 6, symbol 8, reserved 28);
+    layout!(PerpetualSetting, PerpetualSetting::KIND, 113, 16, market 0, parameter 4, value 8);
+    layout!(PerpetualBracket, PerpetualBracket::KIND, 114, 40, market 0, bracket 4, count 6, cap 8, rate 16, cumulated 24, leverage 32, reserved 36);
+    layout!(PerpetualStateChanged, PerpetualStateChanged::KIND, 115, 16, market 0, state 4, set 5, reserved 6, settlement_price 8);
+    layout!(PerpetualPrice, PerpetualPrice::KIND, 116, 64, market 0, index_state 4, clamped 5, reserved 6, index 8, mark 16, basis 24, impact_bid 32, impact_ask 40, funding_rate 48, next_funding_ms 56);
+    layout!(PerpetualSource, PerpetualSource::KIND, 117, 24, market 0, source 4, weight 8, manual 12, price 16);
+    layout!(FundingSettled, FundingSettled::KIND, 118, 48, market 0, sparse 4, rate 8, mark 16, funding_ms 24, residue 32, positions 40);
+    layout!(VipTier, VipTier::KIND, 119, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
 }
 
 #[test]
@@ -112,10 +166,61 @@ fn enumerations_and_rejects() {
         codes(OrderStatus::ALL, |v| v as u8),
         "Open=0 PartiallyFilled=1 Filled=2 Canceled=3 Rejected=4 Expired=5"
     );
+    assert_eq!(
+        codes(PerpetualOrderType::ALL, |v| v as u8),
+        "Limit=0 Market=1 Stop=2 TakeProfit=3 StopMarket=4 \
+        TakeProfitMarket=5 TrailingStopMarket=6 Liquidation=7"
+    );
+    assert_eq!(
+        codes(PerpetualTimeInForce::ALL, |v| v as u8),
+        "GoodTillCancel=0 ImmediateOrCancel=1 PostOnly=2 \
+        FillOrKill=3 GoodTillDate=4"
+    );
+    assert_eq!(codes(WorkingType::ALL, |v| v as u8), "ContractPrice=0 MarkPrice=1");
+    assert_eq!(
+        codes(PriceMatch::ALL, |v| v as u8),
+        "None=0 Opponent=1 Opponent5=2 Opponent10=3 Opponent20=4 \
+        Queue=5 Queue5=6 Queue10=7 Queue20=8"
+    );
+    assert_eq!(
+        codes(PerpetualStatus::ALL, |v| v as u8),
+        "New=0 PartiallyFilled=1 Filled=2 Canceled=3 Expired=4 \
+        ExpiredInMatch=5"
+    );
+    assert_eq!(codes(MarginMode::ALL, |v| v as u8), "Cross=0 Isolated=1");
+    assert_eq!(
+        codes(PerpetualState::ALL, |v| v as u8),
+        "Trading=0 PostOnly=1 ReduceOnly=2 CancelOnly=3 Halted=4 \
+        Closed=5"
+    );
+    let parameters: Vec<u8> = PerpetualParameter::ALL.iter().map(|&parameter| parameter as u8).collect();
+    assert_eq!(parameters, (1..=28).chain([40]).collect::<Vec<u8>>());
+    {
+        use event::*;
+        assert_eq!(codes(Execution::ALL, |v| v as u8), "New=0 Amended=1 Canceled=2 Expired=3 Triggered=4");
+        assert_eq!(
+            codes(PostingReason::ALL, |v| v as u8),
+            "Transfer=0 FundingFee=1 FundingResidue=2 \
+            InsuranceClear=3 Affiliate=4 Settlement=5 Adjustment=6 IsolatedMargin=7"
+        );
+        assert_eq!(
+            codes(LiquidationStep::ALL, |v| v as u8),
+            "Begin=0 Book=1 Fund=2 Adl=3 Clear=4 End=5 Unwind=6"
+        );
+        assert_eq!(codes(IndexState::ALL, |v| v as u8), "Live=0 Single=1 Spot=2 Manual=3 Held=4 Stale=5");
+        assert_eq!(
+            codes(VipChange::ALL, |v| v as u8),
+            "UpgradeImmediate=0 DowngradeScheduled=1 DowngradeApplied=2"
+        );
+    }
     let rejects: Vec<u16> = Reject::ALL.iter().map(|reject| reject.code()).collect();
     assert_eq!(
         rejects,
-        [1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42]
+        [
+            1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 50,
+            51, 52, 53, 54, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79,
+            80, 81, 82, 83, 84, 85, 86, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102
+        ]
     );
 }
 

@@ -238,6 +238,8 @@ impl Reference {
                 Ok(Outcome::default())
             }
             Kind::AdvanceTime | Kind::VerifyHash | Kind::SkipCommand => Ok(Outcome::default()),
+            // The perpetual side has a model of its own; spot streams hold none of its commands.
+            _ => Err(Reject::Malformed),
         }
     }
 

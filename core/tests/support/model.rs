@@ -161,6 +161,7 @@ impl Model {
                 event::Kind::Credited => 8,
                 event::Kind::StateHash => 9,
                 event::Kind::Done => 10,
+                _ => return Err("an event of the perpetual side".into()),
             };
             demand!(of_kind >= group, "event {index}, a {kind:?}, comes too late");
             demand!(of_kind != 10 || index + 1 == events.len(), "Done is not last");

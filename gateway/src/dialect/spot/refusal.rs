@@ -109,6 +109,8 @@ pub const fn of_reject(reject: Reject) -> Refusal {
         Reject::FillOrKill => INVALID_TIF,
         Reject::OrderNotFound => ORDER_NOT_FOUND,
         Reject::NotOwner => FORBIDDEN,
+        // The rest answer commands of the perpetual side, which no spot route sends.
+        _ => INTERNAL,
     }
 }
 
