@@ -6,6 +6,7 @@
 //! ended orders is never used again: nothing here is fit for an exchange.
 
 use crate::op::{Op, OpKind, TakesFills};
+use ringside_core::memory::Pages;
 use ringside_core::prefetch::prefetch;
 
 /// Ids must be below.
@@ -23,7 +24,7 @@ const NONE: u32 = 0;
 const EMPTY: u32 = LEVELS as u32;
 
 /// `quantity` 0 means: not in the book.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Order {
     next: u32,
@@ -32,7 +33,7 @@ struct Order {
     quantity: u32,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Level {
     head: u32,
@@ -57,8 +58,11 @@ pub struct Floor {
 }
 
 /// An array on the heap with every page touched.
-fn filled<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
-    match vec![value; N].into_boxed_slice().try_into() {
+fn filled<T: Copy + Default, const N: usize>(value: T) -> Box<[T; N]> {
+    // On the same pages as the engine's tables.
+    let mut values: Vec<T> = Pages::Huge.reserved(N, N);
+    values.fill(value);
+    match values.into_boxed_slice().try_into() {
         Ok(array) => array,
         Err(_) => unreachable!("the vector has N elements"),
     }

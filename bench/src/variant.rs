@@ -13,13 +13,16 @@ use ringside_core::command::{Command, Side};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Event, Kind, Outbox, Payload, Sink, Trade};
 use ringside_core::ids::Sequence;
+use ringside_core::memory::Pages;
 use ringside_core::money::{Price, Quantity};
+use ringside_core::prefetch::Hint;
 use std::time::Instant;
 
 /// Instructions converted, then timed, at a time.
 pub const CHUNK: usize = 256;
-/// How far ahead of the instruction being carried out hints are given.
-pub const LOOK_AHEAD: usize = 12;
+/// How far ahead of the instruction being carried out the nearest hint is given; the other two at two and three times
+/// that.
+pub const LOOK_AHEAD: usize = 6;
 
 /// One way of carrying out a workload.
 pub trait Variant: Sized {
@@ -32,7 +35,7 @@ pub trait Variant: Sized {
     /// Carries it out; timed.
     fn apply(&mut self, input: &Self::Input);
     /// Told of an instruction that comes soon; timed.
-    fn hint(&self, input: &Self::Input);
+    fn hint(&self, input: &Self::Input, hint: Hint);
     /// Fills so far.
     fn sum(&mut self) -> &mut FillSum;
 }
@@ -70,9 +73,7 @@ pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
         let start = Instant::now();
         if look_ahead {
             for (index, input) in inputs.iter().enumerate() {
-                if let Some(soon) = inputs.get(index + LOOK_AHEAD) {
-                    variant.hint(soon);
-                }
+                hint_from(&variant, &inputs, index);
                 variant.apply(input);
             }
         } else {
@@ -83,6 +84,15 @@ pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
         chunks_ns.push(start.elapsed().as_nanos() as u64);
     }
     Pass { chunks_ns, fills: *variant.sum() }
+}
+
+#[inline(always)]
+fn hint_from<V: Variant>(variant: &V, inputs: &[V::Input], index: usize) {
+    for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()) {
+        if let Some(soon) = inputs.get(index + near * LOOK_AHEAD) {
+            variant.hint(soon, hint);
+        }
+    }
 }
 
 /// Carries out `workload` on a fresh `V` and times every instruction into `latencies`, [`timer_cost_ns`] included.
@@ -98,8 +108,8 @@ pub fn timed_each<V: Variant>(
         inputs.extend(chunk.iter().map(|op| variant.input(workload, op)));
         for (index, input) in inputs.iter().enumerate() {
             let start = Instant::now();
-            if look_ahead && let Some(soon) = inputs.get(index + LOOK_AHEAD) {
-                variant.hint(soon);
+            if look_ahead {
+                hint_from(&variant, &inputs, index);
             }
             variant.apply(input);
             latencies.saturating_record(start.elapsed().as_nanos() as u64);
@@ -152,8 +162,11 @@ impl Variant for OnFloor {
     }
 
     #[inline(always)]
-    fn hint(&self, op: &Op) {
-        self.floor.hint(op);
+    fn hint(&self, op: &Op, hint: Hint) {
+        // All that it can know of an instruction it knows at once.
+        if hint == Hint::Second {
+            self.floor.hint(op);
+        }
     }
 
     fn sum(&mut self) -> &mut FillSum {
@@ -180,7 +193,7 @@ impl Variant for OnBook {
     type Input = BookInput;
 
     fn fresh(workload: &Workload) -> OnBook {
-        OnBook { book: BareBook::new(TICK, orders_of(workload)), sum: FillSum::default() }
+        OnBook { book: BareBook::new(TICK, orders_of(workload), Pages::Huge), sum: FillSum::default() }
     }
 
     fn input(&mut self, _: &Workload, op: &Op) -> BookInput {
@@ -214,10 +227,10 @@ impl Variant for OnBook {
     }
 
     #[inline(always)]
-    fn hint(&self, input: &BookInput) {
+    fn hint(&self, input: &BookInput, hint: Hint) {
         if matches!(input.kind, OpKind::Cancel | OpKind::Replace) {
-            self.book.prefetch_order(input.order);
-        } else {
+            self.book.prefetch_order(input.order, hint);
+        } else if hint == Hint::Second {
             self.book.prefetch_price(input.side, input.price);
         }
     }
@@ -340,6 +353,7 @@ impl<E: Events> Variant for OnEngine<E> {
         let config = EngineConfig {
             orders: orders_of(workload),
             accounts: workload.accounts as usize + 1,
+            pages: Pages::Huge,
             ..EngineConfig::default()
         };
         let mut variant =
@@ -362,8 +376,8 @@ impl<E: Events> Variant for OnEngine<E> {
     }
 
     #[inline(always)]
-    fn hint(&self, command: &Command) {
-        self.engine.prefetch(command);
+    fn hint(&self, command: &Command, hint: Hint) {
+        self.engine.prefetch(command, hint);
     }
 
     fn sum(&mut self) -> &mut FillSum {

@@ -1,6 +1,7 @@
 //! Accounts: addresses, and what each holds of each asset. It moves no money of its own accord; `risk` does.
 
 use crate::ids::{AccountId, Address, AssetId, AssetName, FEE_ACCOUNT};
+use crate::memory::Pages;
 use crate::money::Amount;
 use zerocopy::FromZeros;
 
@@ -14,10 +15,9 @@ pub(crate) struct Sparse<T, const CHUNK: usize> {
 
 impl<T: Copy + FromZeros, const CHUNK: usize> Sparse<T, CHUNK> {
     /// Address space for `accounts` in one piece.
-    pub(crate) fn new(accounts: usize) -> Self {
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Self {
         const { assert!(CHUNK.is_power_of_two()) };
-        let base = <[T]>::new_box_zeroed_with_elems(accounts).unwrap_or_else(|_| Box::new([]));
-        Sparse { base, more: Vec::new(), zero: T::new_zeroed() }
+        Sparse { base: pages.zeroed(accounts), more: Vec::new(), zero: T::new_zeroed() }
     }
 
     #[inline(always)]
@@ -134,18 +134,19 @@ pub(crate) struct Balances {
     /// By asset / 2.
     pairs: Vec<Sparse<Pair, 1024>>,
     accounts: usize,
+    pages: Pages,
 }
 
 impl Balances {
     /// No assets; address space for `accounts` of each.
-    pub(crate) fn new(accounts: usize) -> Balances {
-        Balances { pairs: Vec::new(), accounts }
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Balances {
+        Balances { pairs: Vec::new(), accounts, pages }
     }
 
     /// Makes room for assets below `count`.
     pub(crate) fn ensure(&mut self, count: usize) {
         while self.pairs.len() * 2 < count {
-            self.pairs.push(Sparse::new(self.accounts));
+            self.pairs.push(Sparse::new(self.accounts, self.pages));
         }
     }
 

@@ -6,9 +6,10 @@ use crate::book::{Book, Mutation, Orders};
 use crate::command::{OrderType, SelfTradePrevention, Side, TimeInForce};
 use crate::ids::OrderId;
 use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
+use crate::memory::Pages;
 use crate::money::{Price, Quantity};
 use crate::order::{Incoming, Order};
-use crate::prefetch::prefetch;
+use crate::prefetch::{Hint, prefetch};
 
 /// A book whose orders get ids 1, 2, 3 and so on.
 pub struct BareBook {
@@ -43,8 +44,8 @@ impl<F: FnMut(OrderId, OrderId, Price, Quantity)> Settlement for Bare<F> {
 
 impl BareBook {
     /// An empty book for prices that are multiples of `tick`, with memory for `capacity` resting orders.
-    pub fn new(tick: Price, capacity: usize) -> BareBook {
-        BareBook { book: Book::new(tick), orders: Orders::new(capacity), last_order: 0 }
+    pub fn new(tick: Price, capacity: usize, pages: Pages) -> BareBook {
+        BareBook { book: Book::new(tick), orders: Orders::new(capacity, pages), last_order: 0 }
     }
 
     /// A limit order; `fill` hears of each fill: (maker, taker, price, quantity). What is left rests, or ends.
@@ -134,8 +135,8 @@ impl BareBook {
 
     /// Hints that a command about this order comes soon.
     #[inline]
-    pub fn prefetch_order(&self, order: OrderId) {
-        prefetch(self.orders.pool.get(*self.orders.index.cell(order)));
+    pub fn prefetch_order(&self, order: OrderId, hint: Hint) {
+        self.orders.prefetch(order, hint);
     }
 
     /// Best price of a side.
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn trades_by_price_then_time() {
-        let mut book = BareBook::new(10, 0);
+        let mut book = BareBook::new(10, 0, Pages::Small);
         let none = |_, _, _, _| panic!("nothing trades");
         book.place(Side::Sell, 100, 5, true, none);
         book.place(Side::Sell, 90, 5, true, none);

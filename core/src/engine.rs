@@ -21,6 +21,8 @@ use crate::command::{
 use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
 use crate::market::Market;
+use crate::memory::Pages;
+use crate::prefetch::Hint;
 use crate::reject::Reject;
 use crate::time::EngineTime;
 use emit::{Emitter, Notes};
@@ -39,11 +41,13 @@ pub struct EngineConfig {
     pub accounts: usize,
     /// Idempotency keys of a day.
     pub idempotency_keys: usize,
+    /// What it lies on.
+    pub pages: Pages,
 }
 
 impl Default for EngineConfig {
     fn default() -> EngineConfig {
-        EngineConfig { orders: 1 << 16, accounts: 1 << 14, idempotency_keys: 1 << 16 }
+        EngineConfig { orders: 1 << 16, accounts: 1 << 14, idempotency_keys: 1 << 16, pages: Pages::Small }
     }
 }
 
@@ -128,9 +132,9 @@ impl Engine {
             idempotency: Idempotency::new(config.idempotency_keys),
             assets: Vec::new(),
             accounts: Accounts::new(config.accounts),
-            balances: Balances::new(config.accounts),
+            balances: Balances::new(config.accounts, config.pages),
             markets: Vec::new(),
-            orders: Orders::new(config.orders),
+            orders: Orders::new(config.orders, config.pages),
             checkpoint: None,
             divergence: None,
             notes: Notes::new(),
@@ -226,18 +230,19 @@ impl Engine {
         Outcome::default()
     }
 
-    /// Hints that a command comes soon: what it will touch begins to load. No effect on state or results.
+    /// Hints that a command comes soon: what it will touch begins to load. Where things are is read from what the
+    /// hint before it has brought near, so each is given some commands after the last. No effect on state or results.
     #[inline]
-    pub fn prefetch(&self, command: &Command) {
+    pub fn prefetch(&self, command: &Command, hint: Hint) {
         match Kind::from_code(command.kind) {
-            Some(Kind::PlaceOrder) => self.prefetch_place(command.body()),
+            Some(Kind::PlaceOrder) => self.prefetch_place(command.body(), hint),
             Some(Kind::CancelOrder) => {
                 let cancel: &CancelOrder = command.body();
-                self.prefetch_order(cancel.account, cancel.order);
+                self.prefetch_order(cancel.account, cancel.order, hint);
             }
             Some(Kind::ReplaceOrder) => {
                 let replace: &ReplaceOrder = command.body();
-                self.prefetch_order(replace.account, replace.order);
+                self.prefetch_order(replace.account, replace.order, hint);
             }
             _ => {}
         }

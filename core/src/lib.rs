@@ -24,6 +24,7 @@ pub mod ids;
 mod market;
 pub mod matcher;
 mod matching;
+pub mod memory;
 pub mod money;
 mod order;
 pub mod pin;

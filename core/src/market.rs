@@ -8,6 +8,7 @@ use crate::book::pool::NONE;
 use crate::command::{MarketKind, MarketStatus, Side};
 use crate::event;
 use crate::ids::{AccountId, AssetId, MarketId, Symbol, TradeId};
+use crate::memory::Pages;
 use crate::money::{Amount, FeeRate, Price};
 use crate::order::Order;
 use std::hint::select_unpredictable;
@@ -45,11 +46,11 @@ pub(crate) struct Market {
 impl Market {
     /// A market in which nothing has happened yet.
     /// `accounts` is for how many memory may be taken at once.
-    pub(crate) fn new(rules: Rules, accounts: usize) -> Market {
+    pub(crate) fn new(rules: Rules, accounts: usize, pages: Pages) -> Market {
         Market {
             rules,
             book: Book::new(rules.tick.value()),
-            seats: Seats::new(accounts),
+            seats: Seats::new(accounts, pages),
             trades: 0,
             last_price: 0,
         }
@@ -140,8 +141,8 @@ pub(crate) struct Seats {
 
 impl Seats {
     /// No seat taken; address space for `accounts`.
-    pub(crate) fn new(accounts: usize) -> Seats {
-        Seats { seats: Sparse::new(accounts) }
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Seats {
+        Seats { seats: Sparse::new(accounts, pages) }
     }
 
     #[inline(always)]

@@ -15,6 +15,7 @@ use crate::agent::Agent;
 use crate::command::{AdvanceTime, Body, Checkpoint, Command, VerifyHash};
 use crate::engine::Engine;
 use crate::event::{Event, Outbox, StateHash};
+use crate::prefetch::Hint;
 use crate::ring::{Consumer, Doorbell, Producer};
 use std::time::Duration;
 
@@ -141,7 +142,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         let (batch, engine) = (&mut self.batch, &self.engine);
         let mut sequence = engine.sequence();
         let taken = self.inputs[input].poll(limit, |_, command| {
-            engine.prefetch(command);
+            engine.prefetch(command, Hint::First);
             sequence += 1;
             batch.push(Command { sequence, time_ns, ..*command });
         });
@@ -159,6 +160,9 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             assert_eq!(published, Ok(command.sequence), "the journal ring carries every sequence once");
         }
         self.journal.flush();
+        for hint in [Hint::Second, Hint::Third] {
+            self.batch.iter().for_each(|command| self.engine.prefetch(command, hint));
+        }
         for command in &self.batch {
             self.engine.apply(command, &mut self.outbox);
         }

@@ -15,3 +15,19 @@ pub fn prefetch<T: ?Sized>(place: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
 }
+
+/// How deep a hint looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// What the command names: account, price, the place of an order.
+    First,
+    /// What that points to: the order, the last one at a price, the first on the other side.
+    Second,
+    /// And what that touches: neighbours in queues, its level, its owner.
+    Third,
+}
+
+impl Hint {
+    /// In the order in which they are given.
+    pub const ALL: [Hint; 3] = [Hint::First, Hint::Second, Hint::Third];
+}

@@ -215,7 +215,7 @@ fn read_balances(
     reader: &mut Reader<'_>,
     engine: &Engine,
 ) -> Result<Balances, SnapshotError> {
-    let mut balances = Balances::new(config.accounts);
+    let mut balances = Balances::new(config.accounts, config.pages);
     balances.ensure(engine.assets.len());
     for asset in 0..engine.assets.len() as u16 {
         let mut sum = 0i128;
@@ -268,7 +268,7 @@ fn read_rules(
         max_open_orders,
         symbol,
     };
-    let mut market = Market::new(rules, config.accounts);
+    let mut market = Market::new(rules, config.accounts, config.pages);
     market.trades = reader.u64()?;
     market.last_price = reader.i64()?;
     market.book.update = reader.u64()?;

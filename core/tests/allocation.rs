@@ -55,7 +55,12 @@ const ACCOUNTS: u64 = 500;
 
 impl Flow {
     fn new(target: usize) -> Flow {
-        let engine = Engine::new(&EngineConfig { orders: 8_192, accounts: 1_024, idempotency_keys: 1 << 17 });
+        let engine = Engine::new(&EngineConfig {
+            orders: 8_192,
+            accounts: 1_024,
+            idempotency_keys: 1 << 17,
+            pages: ringside_core::memory::Pages::Small,
+        });
         let mut flow = Flow {
             engine,
             events: Vec::with_capacity(65_536),

@@ -27,7 +27,8 @@ impl Random {
     }
 }
 
-const SMALL: EngineConfig = EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0 };
+const SMALL: EngineConfig =
+    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: ringside_core::memory::Pages::Small };
 
 fn address(number: u64) -> [u8; 20] {
     let mut address = [0; 20];

@@ -134,7 +134,7 @@ impl Pair {
 
 /// Little memory at the start, so that growth is met as well.
 fn config() -> EngineConfig {
-    EngineConfig { orders: 64, accounts: 4, idempotency_keys: 16 }
+    EngineConfig { orders: 64, accounts: 4, idempotency_keys: 16, pages: ringside_core::memory::Pages::Small }
 }
 
 /// An event with the state hash blanked: only the real engine knows it.

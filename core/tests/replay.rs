@@ -11,6 +11,7 @@ use ringside_core::command::*;
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Event, StateHash};
 use ringside_core::ids::padded;
+use ringside_core::prefetch::Hint;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use support::random::Random;
@@ -106,11 +107,16 @@ fn replay_repeats_every_byte() {
 }
 
 fn small() -> EngineConfig {
-    EngineConfig { orders: 1, accounts: 1, idempotency_keys: 1 }
+    EngineConfig { orders: 1, accounts: 1, idempotency_keys: 1, pages: ringside_core::memory::Pages::Small }
 }
 
 fn large() -> EngineConfig {
-    EngineConfig { orders: 1 << 18, accounts: 1 << 16, idempotency_keys: 1 << 17 }
+    EngineConfig {
+        orders: 1 << 18,
+        accounts: 1 << 16,
+        idempotency_keys: 1 << 17,
+        pages: ringside_core::memory::Pages::Huge,
+    }
 }
 
 /// Prefetching and a sink that takes nothing down leave no trace.
@@ -119,8 +125,8 @@ fn prefetch_and_silence_change_nothing() {
     let recorded = record(12, 10_000);
     let mut engine = Engine::new(&config());
     for (index, command) in recorded.commands.iter().enumerate() {
-        for soon in recorded.commands[index..].iter().take(4) {
-            engine.prefetch(soon);
+        for (soon, hint) in recorded.commands[index..].iter().take(6).zip(Hint::ALL.into_iter().cycle()) {
+            engine.prefetch(soon, hint);
         }
         engine.apply(command, &mut ());
     }

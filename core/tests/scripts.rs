@@ -27,7 +27,8 @@ use ringside_core::{Engine, EngineConfig};
 use std::fmt::Write as _;
 use std::path::Path;
 
-const SMALL: EngineConfig = EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0 };
+const SMALL: EngineConfig =
+    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: ringside_core::memory::Pages::Small };
 const NOBODY: u32 = 4_000_000;
 
 struct Script {

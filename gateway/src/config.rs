@@ -150,7 +150,7 @@ settings! {
     pin_egress: Option<usize> = None;
     /// Cores of the gateway threads, one after the other; empty: wherever the system likes.
     pin_workers: Cores = Cores::default();
-    /// Whether rings ask the system for huge pages.
+    /// Whether the engine asks the system for huge pages for its tables.
     huge_pages: bool = false;
 
     /// What a reply waits for: `durable`, synced to the disk, or `written`, which a power cut may undo.

@@ -7,6 +7,7 @@ use ringside_core::command::Command;
 use ringside_core::engine::{Divergence, ENGINE_VERSION, Engine, EngineConfig};
 use ringside_core::event::{Event, Sink};
 use ringside_core::ids::Sequence;
+use ringside_core::prefetch::Hint;
 
 /// A deterministic state that commands change: the engine.
 pub trait Machine: Sized + Send {
@@ -25,8 +26,8 @@ pub trait Machine: Sized + Send {
     fn apply(&mut self, command: &Command, sink: &mut impl Sink);
     /// Passes over the next command.
     fn skip(&mut self, command: &Command);
-    /// A hint that `command` comes soon.
-    fn prefetch(&self, command: &Command);
+    /// A hint that `command` comes soon; each gets all three, one after the other.
+    fn prefetch(&self, command: &Command, hint: Hint);
     /// The last command applied or passed over.
     fn sequence(&self) -> Sequence;
     /// Largest command time seen, nanoseconds of the UNIX epoch.
@@ -68,8 +69,8 @@ impl Machine for Engine {
     }
 
     #[inline]
-    fn prefetch(&self, command: &Command) {
-        Engine::prefetch(self, command);
+    fn prefetch(&self, command: &Command, hint: Hint) {
+        Engine::prefetch(self, command, hint);
     }
 
     fn sequence(&self) -> Sequence {

@@ -24,6 +24,7 @@ use crate::tail::{Cut, Walked, walk};
 use ringside_core::command::{Command, Kind, OpenEpoch};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::ids::Sequence;
+use ringside_core::prefetch::Hint;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -468,8 +469,10 @@ pub(crate) fn apply<M: Machine>(
     let run = || {
         let mut sink = FoldSink(fold);
         for (index, command) in commands.iter().enumerate() {
-            if let Some(ahead) = commands.get(index + AHEAD) {
-                engine.prefetch(ahead);
+            for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()) {
+                if let Some(ahead) = commands.get(index + near * AHEAD) {
+                    engine.prefetch(ahead, hint);
+                }
             }
             at.set(command.sequence);
             if !skips.is_empty() && skips.contains(&command.sequence) {

@@ -16,6 +16,7 @@ use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Sink;
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
+use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Wait};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
@@ -284,7 +285,7 @@ impl<const VERSION: u32> Machine for Of<VERSION> {
     fn skip(&mut self, command: &Command) {
         self.0.skip(command);
     }
-    fn prefetch(&self, _command: &Command) {}
+    fn prefetch(&self, _command: &Command, _hint: Hint) {}
     fn sequence(&self) -> Sequence {
         self.0.sequence()
     }

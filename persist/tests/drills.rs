@@ -12,6 +12,7 @@ use ringside_core::event::Sink;
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use ringside_core::money::RawAmount;
+use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Wait};
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
@@ -52,8 +53,8 @@ impl Machine for Drill {
     fn skip(&mut self, command: &Command) {
         self.0.skip(command);
     }
-    fn prefetch(&self, command: &Command) {
-        self.0.prefetch(command);
+    fn prefetch(&self, command: &Command, hint: Hint) {
+        self.0.prefetch(command, hint);
     }
     fn sequence(&self) -> Sequence {
         self.0.sequence()

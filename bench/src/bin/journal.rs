@@ -20,6 +20,7 @@ use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::{Command, OpenEpoch};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::gate::{Gate, GateMode};
+use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait, wait_any};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::encoder::{Encoder, Tail};
@@ -472,7 +473,7 @@ fn replay(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result
             let start = Instant::now();
             for (index, command) in commands.iter().enumerate() {
                 if let Some(soon) = commands.get(index + 8) {
-                    engine.prefetch(soon);
+                    engine.prefetch(soon, Hint::Second);
                 }
                 engine.apply(command, &mut ());
             }

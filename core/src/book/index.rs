@@ -7,6 +7,7 @@
 use super::pool::{NONE, Pool};
 use super::table::Table;
 use crate::ids::OrderId;
+use crate::memory::Pages;
 use crate::order::Order;
 
 /// See the module.
@@ -20,11 +21,11 @@ pub(crate) struct Index {
 
 impl Index {
     /// An index for about `capacity` resting orders.
-    pub(crate) fn new(capacity: usize) -> Index {
+    pub(crate) fn new(capacity: usize, pages: Pages) -> Index {
         // Resting orders lie scattered among ids of orders that ended: four ids each, and a table for the rest.
         let cells = (capacity * 4).next_power_of_two().max(4096);
         Index {
-            window: vec![NONE; cells].into_boxed_slice(),
+            window: pages.reserved(cells, cells).into_boxed_slice(),
             mask: cells as u64 - 1,
             old: Table::new(capacity / 4),
         }
@@ -92,8 +93,8 @@ mod tests {
 
     #[test]
     fn finds_young_and_old_orders_and_forgets_ended_ones() {
-        let mut pool: Pool<Order, 16> = Pool::new(0, 0);
-        let mut index = Index::new(0);
+        let mut pool: Pool<Order, 16> = Pool::new(0, 0, Pages::Small);
+        let mut index = Index::new(0, Pages::Small);
         let mut slots = std::collections::BTreeMap::new();
         for id in 1..60_000u64 {
             let slot = pool.take();

@@ -1,6 +1,7 @@
 //! Price levels of all books: the queue of one price, and leaves of 64 neighbouring ones.
 
-use super::pool::{NONE, reserved};
+use super::pool::NONE;
+use crate::memory::Pages;
 use crate::money::Price;
 
 /// Levels per leaf.
@@ -56,12 +57,12 @@ pub(crate) struct Levels {
 
 impl Levels {
     /// Memory for the levels of about `capacity` resting orders.
-    pub(crate) fn new(capacity: usize) -> Levels {
+    pub(crate) fn new(capacity: usize, pages: Pages) -> Levels {
         let leaves = 64 + capacity / 256;
         let reserve = 4 * leaves + 4096;
         let mut levels = Levels {
-            levels: reserved(leaves * FAN as usize, reserve * FAN as usize),
-            leaves: reserved(leaves, reserve),
+            levels: pages.reserved(leaves * FAN as usize, reserve * FAN as usize),
+            leaves: pages.reserved(leaves, reserve),
             free: Vec::with_capacity(reserve),
         };
         levels.free.extend((1..leaves as u32).rev());

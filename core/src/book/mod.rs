@@ -9,8 +9,10 @@ pub(crate) mod table;
 
 use crate::command::Side as WhichSide;
 use crate::ids::OrderId;
+use crate::memory::Pages;
 use crate::money::{Price, Quantity};
 use crate::order::Order;
+use crate::prefetch::{Hint, prefetch};
 use grid::{Step, gcd};
 use index::Index;
 use level::Levels;
@@ -33,11 +35,28 @@ pub(crate) struct Orders {
 
 impl Orders {
     /// Memory for `capacity` resting orders.
-    pub(crate) fn new(capacity: usize) -> Orders {
+    pub(crate) fn new(capacity: usize, pages: Pages) -> Orders {
         Orders {
-            pool: Pool::new(capacity, (capacity * 4).max(1 << 20)),
-            index: Index::new(capacity),
-            levels: Levels::new(capacity),
+            pool: Pool::new(capacity, (capacity * 4).max(1 << 20), pages),
+            index: Index::new(capacity, pages),
+            levels: Levels::new(capacity, pages),
+        }
+    }
+
+    /// Hints that an order is about to leave or change.
+    #[inline]
+    pub(crate) fn prefetch(&self, order: OrderId, hint: Hint) {
+        let cell = self.index.cell(order);
+        match hint {
+            Hint::First => prefetch(cell),
+            Hint::Second => prefetch(self.pool.get(*cell)),
+            Hint::Third => {
+                let order = self.pool.get(*cell);
+                for neighbour in [order.next, order.previous, order.younger, order.older] {
+                    prefetch(self.pool.get(neighbour));
+                }
+                prefetch(self.levels.get(order.level));
+            }
         }
     }
 

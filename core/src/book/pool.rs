@@ -7,17 +7,10 @@
 //! Slot 0 is never handed out. It stands for "none" in links, and it exists, so that code may store to the
 //! neighbour of an end without asking whether there is one.
 
+use crate::memory::Pages;
+
 /// No slot.
 pub(crate) const NONE: u32 = 0;
-
-/// A vector of `len` default values with address space for `reserve`.
-pub(crate) fn reserved<T: Clone + Default>(len: usize, reserve: usize) -> Vec<T> {
-    let mut values = Vec::new();
-    // Refused, it grows by moving: slower, and no less right.
-    let _ = values.try_reserve_exact(reserve.max(len));
-    values.resize(len, T::default());
-    values
-}
 
 /// A record that can be chained into the free list while it is free.
 pub(crate) trait Chained: Copy + Default {
@@ -36,9 +29,9 @@ pub(crate) struct Pool<T, const CHUNK: usize> {
 
 impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
     /// A pool with memory for `capacity` records and address space for `reserve`.
-    pub(crate) fn new(capacity: usize, reserve: usize) -> Self {
+    pub(crate) fn new(capacity: usize, reserve: usize, pages: Pages) -> Self {
         // One more for slot 0.
-        Pool { slab: reserved(capacity + 1, reserve + 1), free: NONE, fresh: 1 }
+        Pool { slab: pages.reserved(capacity + 1, reserve + 1), free: NONE, fresh: 1 }
     }
 
     /// A slot whose content is left over from its last use.
@@ -116,7 +109,7 @@ mod tests {
     #[test]
     fn slots_come_back_last_in_first_out_and_do_not_move() {
         for capacity in [0, 2, 30] {
-            let mut pool: Pool<u32, 4> = Pool::new(capacity, 40);
+            let mut pool: Pool<u32, 4> = Pool::new(capacity, 40, Pages::Small);
             let slots: Vec<u32> = (0..9).map(|_| pool.take()).collect();
             assert_eq!(slots, (1..=9).collect::<Vec<u32>>());
             let address = std::ptr::from_ref(pool.get(3));

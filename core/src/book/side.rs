@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn best_and_order_agree_with_a_set_over_the_whole_range() {
         for which in [WhichSide::Buy, WhichSide::Sell] {
-            let mut levels = Levels::new(0);
+            let mut levels = Levels::new(0, crate::memory::Pages::Small);
             let mut side = Side::new(which);
             let mut model: BTreeSet<u64> = BTreeSet::new();
             let mut random = 3u64;

@@ -1,11 +1,13 @@
 //! Looking at the state without changing it: for tests, recovery checks and cache hints. Clients read views instead.
 
 use super::{Divergence, Engine};
+use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::{PlaceOrder, Side};
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol};
+use crate::market::Market;
 use crate::money::{Amount, Price, Quantity};
-use crate::prefetch::prefetch;
+use crate::prefetch::{Hint, prefetch};
 use crate::risk::Purse;
 use crate::risk::spot::SpotPurse;
 use std::collections::BTreeMap;
@@ -226,21 +228,52 @@ impl Engine {
         }
     }
 
-    pub(super) fn prefetch_place(&self, place: &PlaceOrder) {
+    #[inline]
+    pub(super) fn prefetch_place(&self, place: &PlaceOrder, hint: Hint) {
         let Some(market) = self.markets.get(place.market as usize) else { return };
-        prefetch(self.balances.place(place.account, market.rules.base));
-        prefetch(market.seats.place(place.account));
-        if let Some(side) = Side::from_code(place.side)
-            && let Some(level) =
-                market.book.side(side).hint(&self.orders.levels, market.book.key(side, place.price))
-        {
-            prefetch(self.orders.levels.get(level));
+        let Some(side) = Side::from_code(place.side) else { return };
+        let Orders { pool, levels, .. } = &self.orders;
+        let opposite = market.book.side(side.opposite());
+        let steps = market.book.steps(place.price);
+        if hint == Hint::First {
+            self.prefetch_account(market, place.account);
+        }
+        if opposite.best() <= opposite.key(steps) {
+            let first = levels.get(opposite.best_level()).head;
+            match hint {
+                Hint::First => {}
+                Hint::Second => prefetch(pool.get(first)),
+                Hint::Third => self.prefetch_account(market, pool.get(first).account),
+            }
+            return;
+        }
+        let own = market.book.side(side);
+        let Some(level) = own.hint(levels, own.key(steps)) else { return };
+        match hint {
+            Hint::First => prefetch(levels.get(level)),
+            Hint::Second => {
+                prefetch(pool.get(levels.get(level).tail));
+                prefetch(pool.get(market.seats.place(place.account).youngest));
+            }
+            Hint::Third => {}
         }
     }
 
-    pub(super) fn prefetch_order(&self, account: AccountId, order: OrderId) {
-        let _ = account;
-        prefetch(self.orders.pool.get(*self.orders.index.cell(order)));
+    #[inline]
+    pub(super) fn prefetch_order(&self, account: AccountId, order: OrderId, hint: Hint) {
+        self.orders.prefetch(order, hint);
+        // Which market it is in is not known yet; most are in the first.
+        if hint == Hint::First
+            && let Some(market) = self.markets.first()
+        {
+            self.prefetch_account(market, account);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_account(&self, market: &Market, account: AccountId) {
+        prefetch(self.balances.place(account, market.rules.base));
+        prefetch(market.seats.place(account));
     }
 }
 

@@ -23,6 +23,7 @@ use ringside_core::event::{Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
 use ringside_core::matcher::{Matcher, MatcherOptions};
+use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_persist::archive::Archive;
@@ -63,7 +64,13 @@ pub fn persist_config(config: &Config, clock: &Clock) -> PersistConfig {
 
 /// What the configuration says of the engine's memory.
 pub fn engine_config(config: &Config) -> EngineConfig {
-    EngineConfig { orders: config.engine_orders, accounts: config.engine_accounts, ..EngineConfig::default() }
+    let pages = if config.huge_pages { Pages::Huge } else { Pages::Small };
+    EngineConfig {
+        orders: config.engine_orders,
+        accounts: config.engine_accounts,
+        pages,
+        ..EngineConfig::default()
+    }
 }
 
 fn mode(config: &Config) -> GateMode {

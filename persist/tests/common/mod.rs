@@ -10,6 +10,7 @@ use ringside_core::event::{Done, Event, Sink};
 use ringside_core::gate::Gate;
 use ringside_core::ids::{Sequence, padded};
 use ringside_core::money::{AMOUNT_UNIT, RawAmount, UNIT};
+use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
 use ringside_persist::checksum;
 use ringside_persist::config::PersistConfig;
@@ -117,7 +118,7 @@ impl Machine for Ledger {
         self.time_ns = self.time_ns.max(command.time_ns);
     }
 
-    fn prefetch(&self, _command: &Command) {}
+    fn prefetch(&self, _command: &Command, _hint: Hint) {}
 
     fn sequence(&self) -> Sequence {
         self.sequence
