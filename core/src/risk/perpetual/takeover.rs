@@ -1,0 +1,191 @@
+//! What the insurance fund may take over, and how it gets rid of it (`risk.md` 12.4).
+
+use super::bankruptcy::Distress;
+use super::bracket::Brackets;
+use super::units::{ceil_div, ceil_to_step, floor_to_step, narrow};
+use crate::command::Side;
+use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
+
+/// How many times its equity the fund may hold.
+const NOTIONAL_MULTIPLE: i128 = 10;
+/// How far from the mark it trades when it unwinds.
+const UNWIND_RANGE: Rate = 500_000;
+
+/// The fund as it would stand after taking a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fund {
+    pub(crate) equity: Money,
+    /// Sum over its positions.
+    pub(crate) notional: Money,
+}
+
+/// Whether it may take what makes it stand so: equity not below 0, no more than ten times that in positions, and not
+/// more than 30 % below `peak`, its highest equity of the last 8 hours.
+pub(crate) fn may_take(after: Fund, peak: Money) -> bool {
+    after.equity >= 0
+        && i128::from(after.notional) <= NOTIONAL_MULTIPLE * i128::from(after.equity)
+        && i128::from(after.equity) * 10 >= i128::from(peak) * 7
+}
+
+/// Minutes that [`Peak`] looks back, besides the running one.
+const PEAK_MINUTES: u64 = 480;
+const PEAK_SLOTS: usize = PEAK_MINUTES as usize + 1;
+
+/// The highest equity of the last 8 hours, kept as the highest of each UTC minute: of the running minute and the 480
+/// before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Peak {
+    /// Highest of a minute, by minute modulo the count of slots; `Money::MIN` where none was told.
+    minutes: [Money; PEAK_SLOTS],
+    /// The last minute that something was told in.
+    minute: u64,
+}
+
+impl Peak {
+    /// Nothing was told yet.
+    pub(crate) const fn new() -> Peak {
+        Peak { minutes: [Money::MIN; PEAK_SLOTS], minute: 0 }
+    }
+
+    /// Tells the equity at a time, which never goes back.
+    pub(crate) fn record(&mut self, now_ms: u64, equity: Money) {
+        let minute = (now_ms / 60_000).max(self.minute);
+        let passed = (minute - self.minute).min(PEAK_SLOTS as u64);
+        for gone in 0..passed {
+            if let Some(slot) = self.minutes.get_mut(Peak::slot(minute - gone)) {
+                *slot = Money::MIN;
+            }
+        }
+        self.minute = minute;
+        if let Some(slot) = self.minutes.get_mut(Peak::slot(minute)) {
+            *slot = (*slot).max(equity);
+        }
+    }
+
+    /// The highest at a time; `None` where nothing was told for 8 hours.
+    pub(crate) fn highest(&self, now_ms: u64) -> Option<Money> {
+        self.recorded(now_ms).map(|(_, equity)| equity).max()
+    }
+
+    /// What it knows at a time, as (minute, highest), oldest first: what a snapshot keeps. Told again at the start of
+    /// each minute, it is the same.
+    pub(crate) fn recorded(&self, now_ms: u64) -> impl Iterator<Item = (u64, Money)> + '_ {
+        let first = (now_ms / 60_000).saturating_sub(PEAK_MINUTES);
+        let start = self.minute.saturating_sub(PEAK_MINUTES).max(first);
+        (start..=self.minute).filter_map(move |minute| {
+            let equity = self.minutes.get(Peak::slot(minute)).copied()?;
+            (equity != Money::MIN).then_some((minute, equity))
+        })
+    }
+
+    const fn slot(minute: u64) -> usize {
+        (minute % PEAK_SLOTS as u64) as usize
+    }
+}
+
+/// The value at which counterparties take `part` of a position of the fund: that at the mark, and where its equity is
+/// below 0, moved against them in proportion to maintenance margin, so that it ends at 0.
+pub(crate) fn close_value(fund: &Distress, part: Quantity, brackets: &Brackets) -> Option<Money> {
+    Distress { equity: fund.equity.min(0), ..*fund }.bankruptcy_value(part, brackets)
+}
+
+/// How much the fund sends per second: a tenth of what it holds, up, at least one lot; at most that, and at most a tenth
+/// of what rests within reach, down.
+pub(crate) fn unwind_quantity(held: Quantity, within_reach: i128, lot: Quantity) -> Option<Quantity> {
+    let tenth = ceil_to_step(ceil_div(held.into(), 10), 1, lot)?.max(lot);
+    let reach = narrow(within_reach.checked_div(10)?).unwrap_or(Quantity::MAX);
+    Some(held.min(tenth).min(floor_to_step(reach.into(), 1, lot)?))
+}
+
+/// The limit price of that order: half a percent off the mark.
+pub(crate) fn unwind_price(side: Side, mark: Price, tick: Price) -> Option<Price> {
+    let one = i128::from(RATE_ONE);
+    match side {
+        Side::Sell => ceil_to_step(i128::from(mark) * i128::from(RATE_ONE - UNWIND_RANGE), one, tick),
+        Side::Buy => floor_to_step(i128::from(mark) * i128::from(RATE_ONE + UNWIND_RANGE), one, tick),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bracket::tests::bitcoin;
+    use super::super::position::Position;
+    use super::*;
+    use crate::money::UNIT;
+
+    const LOT: Quantity = 100_000;
+    const TICK: Price = 10_000_000;
+
+    #[test]
+    fn the_fund_takes_within_three_bounds() {
+        assert!(may_take(Fund { equity: 100, notional: 1_000 }, 142));
+        assert!(!may_take(Fund { equity: 100, notional: 1_001 }, 142), "more than ten times");
+        assert!(!may_take(Fund { equity: 100, notional: 1_000 }, 143), "less than 70 %");
+        assert!(!may_take(Fund { equity: -1, notional: 0 }, 0));
+        assert!(may_take(Fund { equity: 0, notional: 0 }, 0));
+    }
+
+    #[test]
+    fn the_peak_forgets_after_eight_hours() {
+        const MINUTE: u64 = 60_000;
+        let mut peak = Peak::new();
+        assert_eq!(peak.highest(0), None);
+        peak.record(10 * MINUTE, 500);
+        peak.record(10 * MINUTE + 1, 300);
+        peak.record(11 * MINUTE, 400);
+        assert_eq!(peak.highest(11 * MINUTE), Some(500));
+        peak.record(490 * MINUTE, 100);
+        assert_eq!(peak.highest(490 * MINUTE), Some(500), "480 minutes before");
+        assert_eq!(peak.highest(491 * MINUTE), Some(400), "asked later than told");
+        peak.record(491 * MINUTE, 100);
+        assert_eq!(peak.highest(491 * MINUTE), Some(400));
+        peak.record(492 * MINUTE, -50);
+        assert_eq!(peak.highest(492 * MINUTE), Some(100));
+        peak.record(100_000 * MINUTE, -70);
+        assert_eq!(peak.highest(100_000 * MINUTE), Some(-70));
+        let mut again = Peak::new();
+        for (minute, equity) in peak.recorded(100_000 * MINUTE) {
+            again.record(minute * MINUTE, equity);
+        }
+        assert_eq!(again.highest(100_000 * MINUTE), Some(-70));
+    }
+
+    #[test]
+    fn a_fund_below_zero_ends_at_zero() {
+        for quantity in [500 * LOT, -300 * LOT] {
+            let cost = if quantity > 0 { 30_000_000_000 } else { -17_000_000_000 };
+            let position = Position { quantity, cost };
+            let mark = 58_200 * UNIT;
+            let unrealised = position.unrealised(mark).unwrap();
+            let wallet = -unrealised - 77_000_001;
+            let fund = Distress {
+                quantity,
+                mark,
+                equity: wallet + unrealised,
+                maintenance: bitcoin().maintenance_at(quantity, mark).unwrap(),
+            };
+            let part = quantity.abs();
+            let value = close_value(&fund, part, &bitcoin()).unwrap();
+            let filled = position.fill(position.closing_side().unwrap(), part, value).unwrap();
+            assert_eq!(wallet + filled.realised, 0);
+            let sound = Distress { equity: 5, ..fund };
+            let at_mark = close_value(&sound, part, &bitcoin()).unwrap();
+            assert_eq!(at_mark, 58_200 * part / 100, "58,200 x part, in micros");
+        }
+    }
+
+    #[test]
+    fn it_unwinds_by_tenths() {
+        let of = |held: i64, reach: i128| {
+            unwind_quantity(held * LOT, reach * i128::from(LOT), LOT).map(|quantity| quantity / LOT)
+        };
+        assert_eq!(of(100, 1_000), Some(10));
+        assert_eq!(of(101, 1_000), Some(11));
+        assert_eq!(of(101, 109), Some(10));
+        assert_eq!(of(101, 9), Some(0));
+        assert_eq!(of(3, 1_000), Some(1));
+        assert_eq!(unwind_quantity(LOT / 2, 1 << 100, LOT), Some(LOT / 2), "less than a lot is left");
+        assert_eq!(unwind_price(Side::Sell, 58_200 * UNIT + 1, TICK), Some(5_790_910_000_000));
+        assert_eq!(unwind_price(Side::Buy, 58_200 * UNIT + 1, TICK), Some(5_849_100_000_000));
+    }
+}
