@@ -1,0 +1,308 @@
+//! A real account of USD-margined futures (BNBUSDT, March 2022), recomputed fill by fill: 75 events, 8 sessions, 23
+//! fills; market and limit orders, partial fills, adding, closing in parts, crossing through zero, isolated margin,
+//! deposits and withdrawals.
+//!
+//! Each fill is computed from our own state before it, which begins with what a session publishes and is never set
+//! right in between: fee, position, entry price, realised profit, wallet. Prices (0.01) and quantities (0.01) are exact
+//! here; what differs by rule, and how far it may, is said where it is compared:
+//!
+//! - our money ends at a micro, theirs at 10^-8: fees are theirs rounded up, wallets may fall behind by a micro per fill;
+//! - theirs passed through binary floats, which lost up to two in the last decimal of fees, profits and wallets, and
+//!   their entry prices have five decimals;
+//! - they charge the fee of opening to the isolated margin, we to the cross wallet: compared is the sum of both, and
+//!   the margin that moved.
+
+mod support;
+
+use ringside_core::command::Side;
+use ringside_core::money::{MONEY_UNIT, Money, Price, Quantity, Rate, UNIT};
+use ringside_core::risk::perpetual::position::{Filled, Position};
+use ringside_core::risk::perpetual::{fee, isolated, units};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use support::data;
+
+/// Of the recorded exchange at that time: 0.04 %.
+const TAKER: Rate = 40_000;
+/// 0.02 %.
+const MAKER: Rate = 20_000;
+const TICK: Price = UNIT / 100;
+const LOT: Quantity = UNIT / 100;
+/// The session with isolated margin was at twofold leverage: 16.1596 of value moved 8.0798.
+const LEVERAGE: u32 = 2;
+
+type Fields = BTreeMap<String, Box<RawValue>>;
+
+fn fields(text: &str) -> Fields {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A field as it is spelled; without its quotes where it is a text.
+fn text<'a>(fields: &'a Fields, name: &str) -> &'a str {
+    fields.get(name).unwrap_or_else(|| panic!("no {name} in {fields:?}")).get().trim_matches('"')
+}
+
+/// A decimal in steps of 10^-8; `None` for null.
+fn decimal(fields: &Fields, name: &str) -> Option<i64> {
+    let text = text(fields, name);
+    if text == "null" {
+        return None;
+    }
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    assert!(part.len() <= 8, "{name} has more than 8 decimals: {text}");
+    let part: i64 = format!("{part:0<8}").parse().expect("decimals");
+    Some(sign * (whole.parse::<i64>().expect("digits") * UNIT + part))
+}
+
+/// What an ACCOUNT_UPDATE publishes, in steps of 10^-8.
+#[derive(Clone, Copy, Debug)]
+struct Published {
+    wallet: i64,
+    cross_wallet: i64,
+    position: Option<PublishedPosition>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PublishedPosition {
+    quantity: Quantity,
+    entry: Price,
+    isolated: i64,
+    is_isolated: bool,
+}
+
+impl Published {
+    fn parse(update: &Fields) -> Published {
+        let balances: Vec<Fields> = serde_json::from_str(update["balances"].get()).expect("balances");
+        let positions: Vec<Fields> = serde_json::from_str(update["positions"].get()).expect("positions");
+        let [balance] = &balances[..] else { panic!("one asset is expected: {balances:?}") };
+        assert!(positions.len() <= 1, "one market is expected");
+        Published {
+            wallet: decimal(balance, "walletBalance").unwrap(),
+            cross_wallet: decimal(balance, "crossWalletBalance").unwrap(),
+            position: positions.first().map(|position| PublishedPosition {
+                quantity: decimal(position, "positionAmount").unwrap(),
+                entry: decimal(position, "entryPrice").unwrap(),
+                isolated: decimal(position, "isolatedWalletAmount").unwrap(),
+                is_isolated: text(position, "marginType") == "isolated",
+            }),
+        }
+    }
+}
+
+/// The account as we keep it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    wallet: Money,
+    isolated: Money,
+    position: Position,
+    /// Fills since the wallet was set to a published one: each may round a micro away.
+    fills: i64,
+}
+
+/// How many of each were compared.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    events: u32,
+    fills: u32,
+    fees: u32,
+    wallets: u32,
+    profits: u32,
+    crossings: u32,
+    isolated: u32,
+    transfers: u32,
+    expired: u32,
+}
+
+#[test]
+fn every_fill_of_a_real_account() {
+    let Some(folder) = data::folder("binance-usdm-account-flow") else { return };
+    let mut seen = Seen::default();
+    let mut account = None;
+    for session in 1..=8 {
+        let text = data::text(&folder.join(format!("session_{session:02}.jsonl")));
+        // The seventh begins where the sixth ended; the first and the eighth begin with an account that is not told.
+        if session != 7 {
+            account = None;
+        }
+        replay(session, &text, &mut account, &mut seen);
+    }
+    let expected = Seen {
+        events: 75,
+        fills: 23,
+        // One fill has no fee in the record; ours is compared by the wallet all the same.
+        fees: 22,
+        // All but the first fills of the two sessions whose account is not told.
+        wallets: 21,
+        profits: 23,
+        crossings: 2,
+        isolated: 2,
+        transfers: 2,
+        expired: 1,
+    };
+    assert_eq!(seen, expected);
+    eprintln!("{seen:#?}");
+}
+
+/// One session: `account` is the state before it, if it is known, and after.
+fn replay(session: u32, lines: &str, account: &mut Option<Account>, seen: &mut Seen) {
+    let mut update: Option<Published> = None;
+    for line in lines.lines().filter(|line| !line.is_empty()) {
+        let event = fields(line);
+        seen.events += 1;
+        match text(&event, "e") {
+            "ACCOUNT_UPDATE" => {
+                let body = fields(event["a"].get());
+                let published = Published::parse(&body);
+                let is_initial = text(&event, "initial_state") == "true";
+                match text(&body, "reason") {
+                    _ if is_initial => *account = Some(begin(&published)),
+                    // The fill that it belongs to follows.
+                    "ORDER" => {
+                        assert!(update.replace(published).is_none(), "session {session}: two in a row")
+                    }
+                    "DEPOSIT" | "WITHDRAW" => {
+                        let balances: Vec<Fields> = serde_json::from_str(body["balances"].get()).unwrap();
+                        let change = decimal(&balances[0], "balanceChange").unwrap();
+                        transfer(account.as_mut().expect("a known account"), change, &published);
+                        seen.transfers += 1;
+                    }
+                    reason => panic!("session {session}: {reason}"),
+                }
+            }
+            "ORDER_TRADE_UPDATE" => {
+                let order = fields(event["o"].get());
+                match text(&order, "executionType") {
+                    "TRADE" => {
+                        let published = update.take().expect("an account update before its fill");
+                        *account = Some(fill(*account, &order, &published, seen));
+                    }
+                    "EXPIRED" => {
+                        assert_eq!(text(&order, "isReduceOnly"), "true");
+                        seen.expired += 1;
+                    }
+                    "NEW" | "CANCELED" => assert!(update.is_none()),
+                    kind => panic!("session {session}: {kind}"),
+                }
+            }
+            kind => panic!("session {session}: {kind}"),
+        }
+    }
+    assert!(update.is_none());
+}
+
+/// The account at a published state without a position.
+fn begin(published: &Published) -> Account {
+    assert!(published.position.is_none_or(|position| position.quantity == 0));
+    assert_eq!(published.wallet, published.cross_wallet);
+    Account { wallet: published.wallet / 100, ..Account::default() }
+}
+
+/// A deposit or withdrawal: the wallet as published, and ours within what rounding took.
+fn transfer(account: &mut Account, change: i64, published: &Published) {
+    let before = published.wallet - change;
+    compare_wallet(account, before);
+    // What is transferred is what is there; a withdrawal of all leaves nothing.
+    *account = Account { wallet: published.wallet / 100, ..*account };
+    account.fills = 0;
+}
+
+fn compare_wallet(account: &Account, published: i64) {
+    let ours = (account.wallet + account.isolated) * 100;
+    let behind = published - ours;
+    let most = 100 * (account.fills + 1);
+    assert!(
+        (-2 * account.fills..most).contains(&behind),
+        "behind by {behind} x 10^-8: {account:?} {published}"
+    );
+}
+
+/// One fill, computed and compared; the account after it. Where the account before is not known it has no position, and
+/// its wallet is what the published one must have been.
+fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &mut Seen) -> Account {
+    let side = if text(order, "orderSide") == "BUY" { Side::Buy } else { Side::Sell };
+    let quantity = decimal(order, "lastFilledQuantity").unwrap();
+    let price = decimal(order, "lastFilledPrice").unwrap();
+    assert_eq!((price % TICK, quantity % LOT), (0, 0));
+    let is_maker = text(order, "isMakerTrade") == "true";
+    let place = format!("{} {side:?} {quantity} at {price}", text(order, "tradeId"));
+
+    // The value of a fill is exact, and so is its fee before it is rounded.
+    let value = units::value(price, quantity).expect("tick x lot is a whole number of micros");
+    let rate = if is_maker { MAKER } else { TAKER };
+    let charged = fee::fee(value, rate).unwrap();
+    let exact = i128::from(value) * i128::from(rate);
+    assert_eq!(i128::from(charged), (exact + 99_999_999) / 100_000_000, "{place}: up to a micro");
+    if let Some(theirs) = decimal(order, "commissionAmount") {
+        let cut = (exact / 1_000_000) as i64;
+        assert!((0..=1).contains(&(cut - theirs)), "{place}: fee {theirs}, ours {charged}");
+        seen.fees += 1;
+    }
+
+    let is_known = before.is_some();
+    let mut account = before.unwrap_or_else(|| Account {
+        wallet: (published.wallet + exact as i64 / 1_000_000) / 100,
+        ..Account::default()
+    });
+    let held = account.position.held().unwrap();
+    let filled = account.position.fill(side, quantity, value).unwrap();
+    account.fills += 1;
+
+    let theirs = decimal(order, "realisedProfit").unwrap();
+    assert!(
+        (filled.realised * 100 - theirs).abs() <= 100,
+        "{place}: profit {theirs}, ours {}",
+        filled.realised
+    );
+    seen.profits += 1;
+
+    let position = published.position.expect("a fill publishes its position");
+    assert_eq!(filled.position.quantity, position.quantity, "{place}");
+    let entry = filled.position.entry_price().unwrap();
+    assert!(
+        (entry - position.entry).abs() <= UNIT / 100_000,
+        "{place}: entry {}, ours {entry}",
+        position.entry
+    );
+    seen.crossings += u32::from(filled.closed > 0 && filled.opened > 0);
+
+    if position.is_isolated {
+        move_isolated(&mut account, held, &filled, charged);
+        // They take the fee of what opened from the margin, we do not.
+        let opening_fee = units::ceil_share(charged, filled.opened, quantity).unwrap();
+        let theirs = position.isolated + opening_fee * 100;
+        assert!(
+            (account.isolated * 100 - theirs).abs() < 100,
+            "{place}: margin {theirs}, ours {}",
+            account.isolated
+        );
+        seen.isolated += 1;
+    } else {
+        account.wallet += filled.realised - charged;
+    }
+    account.position = filled.position;
+    assert_eq!(published.wallet - published.cross_wallet, position.isolated);
+    if is_known {
+        compare_wallet(&account, published.wallet);
+        seen.wallets += 1;
+    }
+    seen.fills += 1;
+    assert!(account.wallet.abs() < 1_000 * MONEY_UNIT);
+    account
+}
+
+/// What a fill moves between the wallets: closing first, then opening, each with its part of the fee.
+fn move_isolated(account: &mut Account, held: Quantity, filled: &Filled, charged: Money) {
+    let quantity = filled.closed + filled.opened;
+    let closing_fee = charged - units::ceil_share(charged, filled.opened, quantity).unwrap();
+    if filled.closed > 0 {
+        let closed =
+            isolated::close(account.isolated, filled.closed, held, filled.realised, closing_fee).unwrap();
+        assert_eq!(closed.covered, 0);
+        account.isolated = closed.isolated;
+        account.wallet += closed.released;
+    }
+    let margin = isolated::opening_margin(filled.opened_value, LEVERAGE).unwrap();
+    account.isolated += margin;
+    account.wallet -= margin + charged - closing_fee;
+}
