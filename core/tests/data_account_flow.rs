@@ -31,6 +31,9 @@ const LOT: Quantity = UNIT / 100;
 /// The session with isolated margin was at twofold leverage: 16.1596 of value moved 8.0798.
 const LEVERAGE: u32 = 2;
 
+/// Why no computation here leaves its range.
+const FITS: &str = "the account is small";
+
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 fn fields(text: &str) -> Fields {
@@ -78,12 +81,12 @@ impl Published {
         let [balance] = &balances[..] else { panic!("one asset is expected: {balances:?}") };
         assert!(positions.len() <= 1, "one market is expected");
         Published {
-            wallet: decimal(balance, "walletBalance").unwrap(),
-            cross_wallet: decimal(balance, "crossWalletBalance").unwrap(),
+            wallet: decimal(balance, "walletBalance").expect("a number"),
+            cross_wallet: decimal(balance, "crossWalletBalance").expect("a number"),
             position: positions.first().map(|position| PublishedPosition {
-                quantity: decimal(position, "positionAmount").unwrap(),
-                entry: decimal(position, "entryPrice").unwrap(),
-                isolated: decimal(position, "isolatedWalletAmount").unwrap(),
+                quantity: decimal(position, "positionAmount").expect("a number"),
+                entry: decimal(position, "entryPrice").expect("a number"),
+                isolated: decimal(position, "isolatedWalletAmount").expect("a number"),
                 is_isolated: text(position, "marginType") == "isolated",
             }),
         }
@@ -162,8 +165,9 @@ fn replay(session: u32, lines: &str, account: &mut Option<Account>, seen: &mut S
                         assert!(update.replace(published).is_none(), "session {session}: two in a row")
                     }
                     "DEPOSIT" | "WITHDRAW" => {
-                        let balances: Vec<Fields> = serde_json::from_str(body["balances"].get()).unwrap();
-                        let change = decimal(&balances[0], "balanceChange").unwrap();
+                        let balances: Vec<Fields> =
+                            serde_json::from_str(body["balances"].get()).expect("balances");
+                        let change = decimal(&balances[0], "balanceChange").expect("a number");
                         transfer(account.as_mut().expect("a known account"), change, &published);
                         seen.transfers += 1;
                     }
@@ -221,8 +225,8 @@ fn compare_wallet(account: &Account, published: i64) {
 /// its wallet is what the published one must have been.
 fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &mut Seen) -> Account {
     let side = if text(order, "orderSide") == "BUY" { Side::Buy } else { Side::Sell };
-    let quantity = decimal(order, "lastFilledQuantity").unwrap();
-    let price = decimal(order, "lastFilledPrice").unwrap();
+    let quantity = decimal(order, "lastFilledQuantity").expect("a number");
+    let price = decimal(order, "lastFilledPrice").expect("a number");
     assert_eq!((price % TICK, quantity % LOT), (0, 0));
     let is_maker = text(order, "isMakerTrade") == "true";
     let place = format!("{} {side:?} {quantity} at {price}", text(order, "tradeId"));
@@ -230,7 +234,7 @@ fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &m
     // The value of a fill is exact, and so is its fee before it is rounded.
     let value = units::value(price, quantity).expect("tick x lot is a whole number of micros");
     let rate = if is_maker { MAKER } else { TAKER };
-    let charged = fee::fee(value, rate).unwrap();
+    let charged = fee::fee(value, rate).expect(FITS);
     let exact = i128::from(value) * i128::from(rate);
     assert_eq!(i128::from(charged), (exact + 99_999_999) / 100_000_000, "{place}: up to a micro");
     if let Some(theirs) = decimal(order, "commissionAmount") {
@@ -244,11 +248,11 @@ fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &m
         wallet: (published.wallet + exact as i64 / 1_000_000) / 100,
         ..Account::default()
     });
-    let held = account.position.held().unwrap();
-    let filled = account.position.fill(side, quantity, value).unwrap();
+    let held = account.position.held().expect(FITS);
+    let filled = account.position.fill(side, quantity, value).expect(FITS);
     account.fills += 1;
 
-    let theirs = decimal(order, "realisedProfit").unwrap();
+    let theirs = decimal(order, "realisedProfit").expect("a number");
     assert!(
         (filled.realised * 100 - theirs).abs() <= 100,
         "{place}: profit {theirs}, ours {}",
@@ -258,7 +262,7 @@ fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &m
 
     let position = published.position.expect("a fill publishes its position");
     assert_eq!(filled.position.quantity, position.quantity, "{place}");
-    let entry = filled.position.entry_price().unwrap();
+    let entry = filled.position.entry_price().expect(FITS);
     assert!(
         (entry - position.entry).abs() <= UNIT / 100_000,
         "{place}: entry {}, ours {entry}",
@@ -269,7 +273,7 @@ fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &m
     if position.is_isolated {
         move_isolated(&mut account, held, &filled, charged);
         // They take the fee of what opened from the margin, we do not.
-        let opening_fee = units::ceil_share(charged, filled.opened, quantity).unwrap();
+        let opening_fee = units::ceil_share(charged, filled.opened, quantity).expect(FITS);
         let theirs = position.isolated + opening_fee * 100;
         assert!(
             (account.isolated * 100 - theirs).abs() < 100,
@@ -294,15 +298,15 @@ fn fill(before: Option<Account>, order: &Fields, published: &Published, seen: &m
 /// What a fill moves between the wallets: closing first, then opening, each with its part of the fee.
 fn move_isolated(account: &mut Account, held: Quantity, filled: &Filled, charged: Money) {
     let quantity = filled.closed + filled.opened;
-    let closing_fee = charged - units::ceil_share(charged, filled.opened, quantity).unwrap();
+    let closing_fee = charged - units::ceil_share(charged, filled.opened, quantity).expect(FITS);
     if filled.closed > 0 {
         let closed =
-            isolated::close(account.isolated, filled.closed, held, filled.realised, closing_fee).unwrap();
+            isolated::close(account.isolated, filled.closed, held, filled.realised, closing_fee).expect(FITS);
         assert_eq!(closed.covered, 0);
         account.isolated = closed.isolated;
         account.wallet += closed.released;
     }
-    let margin = isolated::opening_margin(filled.opened_value, LEVERAGE).unwrap();
+    let margin = isolated::opening_margin(filled.opened_value, LEVERAGE).expect(FITS);
     account.isolated += margin;
     account.wallet -= margin + charged - closing_fee;
 }

@@ -252,6 +252,7 @@ impl Standing {
 mod tests {
     use super::super::fee;
     use super::*;
+    use crate::memory::Pages;
     use crate::money::MONEY_UNIT;
     use std::collections::VecDeque;
 
@@ -275,7 +276,7 @@ mod tests {
 
     #[test]
     fn v_14_up_at_once_and_down_at_midnight() {
-        let (tiers, mut hours) = (tiers(), Hours::new(8, 8));
+        let (tiers, mut hours) = (tiers(), Hours::new(8, 8, Pages::Small));
         let (mut volume, mut standing) = (Volume::default(), Standing::default());
         let day = 20_000 * 24;
         // A bucket that leaves at 17:00 of the day, and the rest that stays.
@@ -314,7 +315,7 @@ mod tests {
 
     #[test]
     fn volume_regained_drops_what_was_pending() {
-        let (tiers, mut hours) = (tiers(), Hours::new(8, 8));
+        let (tiers, mut hours) = (tiers(), Hours::new(8, 8, Pages::Small));
         let day = 24 * 100;
         let mut volume = Volume::default();
         let mut standing = Standing { tier: 1, pending: None };
@@ -341,7 +342,7 @@ mod tests {
 
     #[test]
     fn buckets_are_those_of_a_plain_list() {
-        let mut hours = Hours::new(4, 4);
+        let mut hours = Hours::new(4, 4, Pages::Small);
         let mut volumes = [Volume::default(); 3];
         let mut plain: [VecDeque<(u32, Money)>; 3] = Default::default();
         let (mut random, mut hour) = (7u64, 1_000u32);
@@ -375,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_volume_out_of_range_changes_nothing() {
-        let mut hours = Hours::new(4, 4);
+        let mut hours = Hours::new(4, 4, Pages::Small);
         let mut volume = Volume::default();
         volume.add(&mut hours, 5, Money::MAX - 1).unwrap();
         assert_eq!(volume.add(&mut hours, 6, 2), None);
