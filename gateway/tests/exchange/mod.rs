@@ -289,7 +289,7 @@ impl Exchange {
         let mut client = self.client.take().unwrap_or_else(|| self.connect());
         send(&mut client, method, path, headers, body);
         let answer = self.receive(&mut client, true);
-        if answer.header("connection") != Some("close") {
+        if !answer.header("connection").is_some_and(|value| value.contains("close")) {
             self.client = Some(client);
         }
         answer
