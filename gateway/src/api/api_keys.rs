@@ -1,22 +1,26 @@
 //! API keys of an account (`spot.md` 2.2). Changes wait for the disk on a thread of their own, never on the worker's.
 
 use super::docs::{Field, Param, Shape};
-use super::{Answer, Auth, Call, Dialect, Error, Handler, Method, Permission, Response, Route, StatusCode};
+use super::{Answer, Auth, Call, Dialect, Error, Handler, Method, Permission, Response, Route};
 use crate::auth::key::{
     ApiKey, Credentials, KeyChange, KeyError, KeyStore, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
 };
 use crate::config::Cidr;
+use crate::dialect::spot::refusal::{self, Refusal};
 use crate::http::fault::{Denied, Fault};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const INVALID_LABEL: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid label");
-const INVALID_PERMISSION: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid permission");
-const INVALID_IP_WHITELIST: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid ip_whitelist");
-const INVALID_EXPIRES_AT: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid expires_at");
-const INVALID_ENABLED: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid enabled");
-const TOO_MANY: Error = Error::spot(StatusCode::BAD_REQUEST, "too many api keys");
-const DB_ERROR: Error = Error::spot(StatusCode::INTERNAL_SERVER_ERROR, "DB_ERROR");
+const INVALID_LABEL: Refusal = Refusal { status: 400, error: "invalid label" };
+const INVALID_PERMISSION: Refusal = Refusal { status: 400, error: "invalid permission" };
+const INVALID_IP_WHITELIST: Refusal = Refusal { status: 400, error: "invalid ip_whitelist" };
+const INVALID_EXPIRES_AT: Refusal = Refusal { status: 400, error: "invalid expires_at" };
+const INVALID_ENABLED: Refusal = Refusal { status: 400, error: "invalid enabled" };
+const TOO_MANY: Refusal = Refusal { status: 400, error: "too many api keys" };
+const NOT_FOUND: Refusal = Refusal { status: 404, error: "not found" };
+
+/// Faults of what a key may be made with and changed to.
+const OF_BODY: &[Refusal] = &[INVALID_LABEL, INVALID_PERMISSION, INVALID_IP_WHITELIST];
 
 const PERMISSIONS: Shape = Shape::List(&Shape::OneOf(&["read", "trade"]));
 const WHITELIST: Shape = Shape::List(&Shape::Text);
@@ -58,6 +62,7 @@ pub static ROUTES: &[Route] = &[
             Field::optional("expires_at", Shape::Integer, "UNIX seconds"),
         ]),
         response: NEW_KEY,
+        refusals: &[OF_BODY, &[INVALID_EXPIRES_AT, TOO_MANY, refusal::DB_ERROR]],
         ..Route::new(Method::Post, "/api/v1/account/api-keys", Handler::Later(|call| Box::pin(create(call))))
     },
     Route {
@@ -65,6 +70,7 @@ pub static ROUTES: &[Route] = &[
         tag: "api keys",
         summary: "All own API keys, oldest first",
         response: Shape::List(&KEY),
+        refusals: &[&[refusal::DB_ERROR]],
         ..Route::new(Method::Get, "/api/v1/account/api-keys", Handler::Now(list))
     },
     Route {
@@ -79,6 +85,7 @@ pub static ROUTES: &[Route] = &[
             Field::optional("enabled", Shape::Boolean, ""),
         ]),
         response: KEY,
+        refusals: &[OF_BODY, &[INVALID_ENABLED, NOT_FOUND, refusal::DB_ERROR]],
         ..Route::new(
             Method::Patch,
             "/api/v1/account/api-keys/{id}",
@@ -91,6 +98,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Delete an API key; its use ends at once",
         params: &[ID],
         response: Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]),
+        refusals: &[&[NOT_FOUND, refusal::DB_ERROR]],
         ..Route::new(
             Method::Delete,
             "/api/v1/account/api-keys/{id}",
@@ -171,11 +179,11 @@ async fn on_disk<T: Send + 'static>(
 
 fn refused(error: KeyError) -> Error {
     match error {
-        KeyError::TooMany => TOO_MANY,
-        KeyError::NotFound => Fault::NotFound.error(Dialect::Spot),
+        KeyError::TooMany => TOO_MANY.into(),
+        KeyError::NotFound => NOT_FOUND.into(),
         KeyError::Log(_) | KeyError::Seal(_) | KeyError::Random(_) => {
             tracing::error!(%error, "an API key could not be read or kept");
-            DB_ERROR
+            refusal::DB_ERROR.into()
         }
     }
 }
@@ -217,18 +225,18 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn id(call: &Call) -> Result<u64, Error> {
-    call.path_param(0).parse().map_err(|_| Fault::NotFound.error(Dialect::Spot))
+fn id(call: &Call) -> Result<u64, Refusal> {
+    call.path_param(0).parse().map_err(|_| NOT_FOUND)
 }
 
-fn label(value: &Value) -> Result<String, Error> {
+fn label(value: &Value) -> Result<String, Refusal> {
     let text = value.as_str().ok_or(INVALID_LABEL)?;
     let fits = (1..=LABEL_LEN_MAX).contains(&text.chars().count()) && !text.contains(char::is_control);
     if fits { Ok(text.to_owned()) } else { Err(INVALID_LABEL) }
 }
 
 /// Read and trade. A key without any permission is refused like one that asks for more than there is.
-fn permissions(value: &Value) -> Result<(bool, bool), Error> {
+fn permissions(value: &Value) -> Result<(bool, bool), Refusal> {
     let (mut read, mut trade) = (false, false);
     for word in value.as_array().ok_or(INVALID_PERMISSION)? {
         match word.as_str() {
@@ -240,13 +248,13 @@ fn permissions(value: &Value) -> Result<(bool, bool), Error> {
     if read || trade { Ok((read, trade)) } else { Err(INVALID_PERMISSION) }
 }
 
-fn whitelist(value: &Value) -> Result<Vec<Cidr>, Error> {
+fn whitelist(value: &Value) -> Result<Vec<Cidr>, Refusal> {
     let items =
         value.as_array().filter(|items| items.len() <= WHITELIST_LEN_MAX).ok_or(INVALID_IP_WHITELIST)?;
     let networks = items.iter().map(|item| item.as_str().and_then(Cidr::parse));
     networks.collect::<Option<_>>().ok_or(INVALID_IP_WHITELIST)
 }
 
-fn expires_at(value: &Value, now_s: i64) -> Result<i64, Error> {
+fn expires_at(value: &Value, now_s: i64) -> Result<i64, Refusal> {
     value.as_i64().filter(|at| *at > now_s).ok_or(INVALID_EXPIRES_AT)
 }

@@ -1,11 +1,12 @@
 //! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account.
 
 use super::docs::{Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode, Worker};
+use super::{Answer, Call, Error, Handler, Method, Response, Route, Worker};
 use crate::auth::login::{LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
 use crate::auth::typed_data::Login;
 use crate::auth::{address_text, parse_address, secret};
+use crate::dialect::spot::refusal::Refusal;
 use crate::http::fault::Fault;
 use crate::ingress::Priority;
 use ringside_core::command::{Command, CreateAccount};
@@ -13,10 +14,10 @@ use ringside_core::ids::{AccountId, Address};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const INVALID_ADDRESS: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid address");
-const INVALID_SIGNATURE: Error = Error::spot(StatusCode::BAD_REQUEST, "invalid signature");
-const NONCE_INVALID: Error = Error::spot(StatusCode::UNAUTHORIZED, "NONCE_INVALID");
-const SIGNATURE_INVALID: Error = Error::spot(StatusCode::UNAUTHORIZED, "SIGNATURE_INVALID");
+const INVALID_ADDRESS: Refusal = Refusal { status: 400, error: "invalid address" };
+const INVALID_SIGNATURE: Refusal = Refusal { status: 400, error: "invalid signature" };
+const NONCE_INVALID: Refusal = Refusal { status: 401, error: "NONCE_INVALID" };
+const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVALID" };
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
@@ -34,6 +35,7 @@ pub static ROUTES: &[Route] = &[
                 Field::new("typed_data", Shape::Any, "What eth_signTypedData_v4 takes"),
             ],
         ),
+        refusals: &[&[INVALID_ADDRESS]],
         ..Route::new(Method::Get, "/api/v1/auth/nonce", Handler::Now(nonce))
     },
     Route {
@@ -53,18 +55,23 @@ pub static ROUTES: &[Route] = &[
                 Field::new("expires_at", Shape::Integer, "UNIX seconds"),
             ],
         ),
+        refusals: &[
+            &[INVALID_ADDRESS, INVALID_SIGNATURE, NONCE_INVALID, SIGNATURE_INVALID],
+            super::spot::OF_ENGINE,
+        ],
         ..Route::new(Method::Post, "/api/v1/auth/login", Handler::Later(|call| Box::pin(login(call))))
     },
 ];
 
 impl From<LoginRefusal> for Error {
     fn from(refusal: LoginRefusal) -> Error {
-        match refusal {
+        let refusal = match refusal {
             LoginRefusal::InvalidAddress => INVALID_ADDRESS,
             LoginRefusal::InvalidSignature => INVALID_SIGNATURE,
             LoginRefusal::NonceInvalid => NONCE_INVALID,
             LoginRefusal::SignatureInvalid => SIGNATURE_INVALID,
-        }
+        };
+        refusal.into()
     }
 }
 

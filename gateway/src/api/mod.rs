@@ -13,6 +13,7 @@ pub mod spot;
 pub mod worker;
 
 use crate::config::Config;
+use crate::dialect::spot::refusal::Refusal;
 use crate::http::fault::Denied;
 pub use crate::http::response::{Answer, Error, Response};
 pub use call::{Call, Identity, Means, Query};
@@ -72,6 +73,8 @@ pub struct Route {
     pub body: Shape,
     /// Body of the answer 200.
     pub response: Shape,
+    /// What its handler and its precondition refuse with. What the edge refuses with follows from the row.
+    pub refusals: &'static [&'static [Refusal]],
 }
 
 impl Route {
@@ -92,6 +95,7 @@ impl Route {
             params: &[],
             body: Shape::Nothing,
             response: Shape::Nothing,
+            refusals: &[],
         }
     }
 }

@@ -1,10 +1,14 @@
 //! The OpenAPI 3.1 document, made of the rows, served at `/openapi.json`.
 
 use super::docs::{Field, Param, Place, Shape};
-use super::{Answer, Auth, Call, Dialect, Handler, Method, Permission, Response, Route, Weight};
-use crate::http::fault::Denied;
+use super::{
+    Answer, Auth, Call, Dialect, Error, Handler, Method, OrderCount, Permission, Response, Route, Weight,
+};
+use crate::http::fault::{Denied, Fault};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// Rows.
@@ -19,6 +23,17 @@ fn serve(_: &Call) -> Answer {
     static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
     let document = DOCUMENT.get_or_init(|| Response::of(&document(super::routes())).body);
     Ok(Response::json(document.clone()))
+}
+
+/// One thing that a route may answer instead of what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// HTTP status.
+    pub status: u16,
+    /// Number of the `/fapi` dialect, else 0.
+    pub code: i32,
+    /// The string; one that ends in a space goes on with a name that was sent.
+    pub text: Cow<'static, str>,
 }
 
 /// The document of these rows.
@@ -69,22 +84,17 @@ const FAPI_ERROR: Shape = Shape::Named(
 );
 
 fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
-    let error = match route.dialect {
-        Dialect::Spot => SPOT_ERROR,
-        Dialect::Fapi => FAPI_ERROR,
-    };
     // A route without a body of its own hands the connection over.
     let (done, description) = match route.response {
         Shape::Nothing => ("101", "The connection speaks another protocol from here on"),
         _ => ("200", "Done"),
     };
+    let mut responses = refused(route, schemas);
+    responses.insert(done.to_owned(), answer(description, &route.response, schemas));
     let mut operation = json!({
         "tags": [route.tag],
         "summary": route.summary,
-        "responses": {
-            done: answer(description, &route.response, schemas),
-            "default": answer("Refused", &error, schemas),
-        },
+        "responses": responses,
         "security": security(route.auth),
         "x-weight": match route.weight {
             Weight::Fixed(weight) => json!(weight),
@@ -101,6 +111,89 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         operation["requestBody"] = json!({ "required": true, "content": content(&route.body, schemas) });
     }
     operation
+}
+
+/// Everything that a route refuses with: what its handler says, and what the edge does to every row of its kind.
+pub fn refusals(route: &Route) -> BTreeSet<Refused> {
+    let mut faults = vec![
+        Fault::Banned { until_ms: 0, retry_after_s: 0 },
+        Fault::TooManyRequests { limit: 0, retry_after_s: 0 },
+        Fault::BodyTooLarge,
+        Fault::BodyTimeout,
+        Fault::Internal,
+        Fault::Timeout,
+    ];
+    let of_permission = |permission| match permission {
+        Permission::Read => Fault::Forbidden(Denied::Read),
+        Permission::Trade => Fault::Forbidden(Denied::Trade),
+    };
+    match route.auth {
+        Auth::None => {}
+        Auth::Admin => faults.push(Fault::Unauthorized),
+        Auth::Optional(permission) | Auth::Account(permission) => {
+            faults.extend([Fault::Unauthorized, Fault::TokenExpired, of_permission(permission)]);
+        }
+        Auth::JwtOnly(denied) => {
+            faults.extend([Fault::Unauthorized, Fault::TokenExpired, Fault::Forbidden(denied)]);
+        }
+    }
+    if route.orders != OrderCount::NONE {
+        faults.push(Fault::TooManyOrders { limit: 0, window_s: 10, retry_after_s: 0 });
+    }
+    if !matches!(route.body, Shape::Nothing) {
+        faults.push(Fault::InvalidJson);
+    }
+    let of_edge = faults.into_iter().map(|fault| fault.error(route.dialect));
+    let of_handler = route.refusals.iter().copied().flatten().map(|refusal| Error::from(*refusal));
+    of_edge
+        .chain(of_handler)
+        .map(|error| Refused { status: error.status.as_u16(), code: error.code, text: error.text })
+        .collect()
+}
+
+/// One response for each status, with the strings or numbers that its body may name.
+fn refused(route: &Route, schemas: &mut Map<String, Value>) -> Map<String, Value> {
+    let shape = match route.dialect {
+        Dialect::Spot => SPOT_ERROR,
+        Dialect::Fapi => FAPI_ERROR,
+    };
+    let mut by_status: BTreeMap<u16, Vec<Refused>> = BTreeMap::new();
+    for refused in refusals(route) {
+        by_status.entry(refused.status).or_default().push(refused);
+    }
+    let mut responses = Map::new();
+    for (status, refused) in by_status {
+        let mut body = schema(&shape, schemas);
+        body["properties"] = match route.dialect {
+            Dialect::Spot => json!({ "error": one_of(&refused) }),
+            Dialect::Fapi => {
+                let codes: BTreeSet<i32> = refused.iter().map(|refused| refused.code).collect();
+                json!({ "code": { "enum": codes } })
+            }
+        };
+        let texts: BTreeSet<&str> = refused.iter().map(|refused| refused.text.trim_end()).collect();
+        let mut response = json!({
+            "description": texts.into_iter().collect::<Vec<_>>().join(" \u{b7} "),
+            "content": { "application/json": { "schema": body } },
+        });
+        if matches!(status, 418 | 429) {
+            let seconds =
+                json!({ "description": "Seconds", "required": true, "schema": { "type": "integer" } });
+            response["headers"] = json!({ "Retry-After": seconds });
+        }
+        responses.insert(status.to_string(), response);
+    }
+    responses
+}
+
+/// The schema of `error`. A string that ends in a space goes on with a name that was sent.
+fn one_of(refused: &[Refused]) -> Value {
+    let (open, whole): (Vec<&str>, Vec<&str>) =
+        refused.iter().map(|refused| &*refused.text).partition(|text| text.ends_with(' '));
+    let open = open.into_iter().map(|text| json!({ "pattern": format!("^{text}") }));
+    let whole = (!whole.is_empty()).then(|| json!({ "enum": whole }));
+    let mut any: Vec<Value> = open.chain(whole).collect();
+    if any.len() == 1 { any.remove(0) } else { json!({ "anyOf": any }) }
 }
 
 fn answer(description: &str, shape: &Shape, schemas: &mut Map<String, Value>) -> Value {
@@ -204,7 +297,6 @@ fn object(fields: &[Field], schemas: &mut Map<String, Value>) -> Value {
 mod tests {
     use super::*;
     use crate::api::routes;
-    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn every_row_is_in_the_document_and_nothing_else() {

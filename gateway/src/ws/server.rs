@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
-use crate::dialect::spot::refusal;
+use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::Phase;
 use bytes::Bytes;
 use hyper::header::{
@@ -26,10 +26,11 @@ const WRITE_LEN_MAX: usize = 16 << 20;
 pub static ROUTES: &[Route] = &[Route {
     tag: "websocket",
     summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account",
+    refusals: &[&[UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
     ..Route::new(Method::Get, "/ws", Handler::Now(upgrade))
 }];
 
-const UPGRADE_REQUIRED: Error = Error::spot(StatusCode::UPGRADE_REQUIRED, "upgrade required");
+const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
 
 fn upgrade(call: &Call) -> Answer {
     match call.worker.ingress.phase() {
@@ -38,7 +39,7 @@ fn upgrade(call: &Call) -> Answer {
         Phase::Disabled | Phase::Halted => return Err(refusal::ENGINE_DISABLED.into()),
     }
     let Some((accept, upgrade)) = accept_key(call).zip(call.upgrade.take()) else {
-        return Ok(Response::from(UPGRADE_REQUIRED)
+        return Ok(Response::from(Error::from(UPGRADE_REQUIRED))
             .with_header(UPGRADE, HeaderValue::from_static("websocket"))
             .with_header(CONNECTION, HeaderValue::from_static("upgrade, close"))
             .with_header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));

@@ -4,7 +4,7 @@ use super::shape;
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::config::Config;
-use crate::dialect::spot::admin::{CreditBody, INVALID_TOKEN, ListBody, StatusBody, UpdateBody};
+use crate::dialect::spot::admin::{self, CreditBody, INVALID_TOKEN, ListBody, StatusBody, UpdateBody};
 use crate::dialect::spot::{refusal, words};
 use crate::ingress::Priority;
 use crate::view::market::MarketRecord;
@@ -25,6 +25,7 @@ pub static ROUTES: &[Route] = &[
         summary: "List a market",
         body: shape::LIST_MARKET,
         response: OK_ID,
+        refusals: &[admin::OF_NAMES, admin::OF_RULES, &[refusal::MARKET_EXISTS], super::OF_ENGINE],
         ..Route::new(
             Method::Post,
             "/api/v1/admin/spot/markets",
@@ -38,6 +39,7 @@ pub static ROUTES: &[Route] = &[
         params: &[ID],
         body: shape::UPDATE_MARKET,
         response: OK_ID,
+        refusals: &[admin::OF_RULES, &[refusal::MARKET_NOT_FOUND], super::OF_ENGINE],
         ..Route::new(
             Method::Patch,
             "/api/v1/admin/spot/markets/{id}",
@@ -55,6 +57,10 @@ pub static ROUTES: &[Route] = &[
             Field::new("id", Shape::Text, "The market"),
             Field::new("status", shape::MARKET_STATUS, ""),
         ]),
+        refusals: &[
+            &[refusal::INVALID_STATUS, refusal::MARKET_NOT_FOUND, refusal::MARKET_DELISTED],
+            super::OF_ENGINE,
+        ],
         ..Route::new(
             Method::Patch,
             "/api/v1/admin/spot/markets/{id}/status",
@@ -68,6 +74,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Raise an available balance; test deployments only",
         body: shape::CREDIT,
         response: OK,
+        refusals: &[&[refusal::DISABLED], admin::OF_CREDIT, super::OF_ENGINE],
         ..Route::new(
             Method::Post,
             "/api/v1/admin/spot/balances/credit",

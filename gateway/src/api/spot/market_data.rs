@@ -3,6 +3,7 @@
 use super::{market, shape};
 use crate::api::docs::{Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, Weight};
+use crate::dialect::spot::refusal::Refusal;
 use crate::dialect::spot::{decode, encode, refusal, words};
 use crate::ingress::Phase;
 use ringside_core::command::MarketStatus;
@@ -10,6 +11,9 @@ use std::borrow::Cow;
 
 const SYMBOL: Param = Param::query("symbol", Shape::Text, "Name of the market, any case");
 const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..1000");
+
+/// Refusals of what is asked of one market.
+const OF_SYMBOL: &[Refusal] = &[refusal::SYMBOL_REQUIRED, refusal::INVALID_LIMIT, refusal::MARKET_NOT_FOUND];
 
 /// Bytes that most candles need.
 const KLINE_LEN: usize = 128;
@@ -20,6 +24,7 @@ pub static ROUTES: &[Route] = &[
         tag: "market data",
         summary: "All markets, delisted ones included, by id",
         response: Shape::List(&shape::MARKET),
+        refusals: &[super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/markets", Handler::Now(markets))
     },
     Route {
@@ -28,6 +33,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Price levels with their totals, best first",
         params: &[SYMBOL, LIMIT],
         response: shape::DEPTH,
+        refusals: &[OF_SYMBOL, super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/depth", Handler::Now(depth))
     },
     Route {
@@ -35,6 +41,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Public trades, newest first",
         params: &[SYMBOL, LIMIT],
         response: Shape::List(&shape::TRADE),
+        refusals: &[OF_SYMBOL, super::OF_HISTORY],
         ..Route::new(Method::Get, "/api/v1/spot/trades", Handler::Later(|call| Box::pin(trades(call))))
     },
     Route {
@@ -48,6 +55,7 @@ pub static ROUTES: &[Route] = &[
             Param::optional("end_time", Shape::Integer, "open_time at this second or earlier"),
         ],
         response: Shape::List(&shape::KLINE),
+        refusals: &[OF_SYMBOL, &[refusal::INVALID_INTERVAL, refusal::INVALID_RANGE], super::OF_HISTORY],
         ..Route::new(Method::Get, "/api/v1/spot/klines", Handler::Later(|call| Box::pin(klines(call))))
     },
     Route {
@@ -55,6 +63,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Rolling 24 hours: of one market, or of all that are not delisted and have traded",
         params: &[Param::optional("symbol", Shape::Text, "One market only")],
         response: Shape::Either(&[shape::TICKER, Shape::List(&shape::TICKER)]),
+        refusals: &[&[refusal::TICKER_NOT_FOUND], super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/ticker/24hr", Handler::Now(ticker))
     },
 ];

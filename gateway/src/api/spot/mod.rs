@@ -18,6 +18,20 @@ use crate::view::Views;
 use crate::view::market::MarketRecord;
 use parking_lot::RwLockReadGuard;
 
+/// Refusals of what reads the views.
+const OF_VIEWS: &[Refusal] = &[refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING];
+/// Refusals of what reads the archive as well.
+const OF_HISTORY: &[Refusal] =
+    &[refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING, refusal::ENGINE_BUSY, refusal::DB_ERROR];
+/// Refusals of what hands a command to the engine.
+pub(super) const OF_ENGINE: &[Refusal] = &[
+    refusal::ENGINE_DISABLED,
+    refusal::ENGINE_RESTARTING,
+    refusal::ENGINE_BUSY,
+    refusal::DB_ERROR,
+    refusal::INTERNAL,
+];
+
 /// A refusal as the edge answers it.
 fn error(refusal: Refusal) -> Error {
     Error::spot(

@@ -22,6 +22,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Cancel an order",
         params: &[ID],
         response: shape::ORDER,
+        refusals: &[&[refusal::INVALID_ID, refusal::ORDER_NOT_FOUND, refusal::FORBIDDEN], super::OF_ENGINE],
         ..Route::new(
             Method::Delete,
             "/api/v1/spot/orders/{id}",
@@ -38,6 +39,7 @@ pub static ROUTES: &[Route] = &[
             Shape::List(&shape::ORDER),
             "The orders canceled, oldest first",
         )]),
+        refusals: &[super::OF_ENGINE],
         ..Route::new(Method::Delete, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(cancel_all(call))))
     },
     Route {
@@ -46,6 +48,7 @@ pub static ROUTES: &[Route] = &[
         summary: "One order",
         params: &[ID],
         response: shape::ORDER,
+        refusals: &[&[refusal::ORDER_NOT_FOUND, refusal::INTERNAL], super::OF_HISTORY],
         ..Route::new(Method::Get, "/api/v1/spot/orders/{id}", Handler::Later(|call| Box::pin(one(call))))
     },
     Route {
@@ -60,6 +63,10 @@ pub static ROUTES: &[Route] = &[
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
         response: Shape::List(&shape::ORDER),
+        refusals: &[
+            &[refusal::INVALID_LIMIT, refusal::INVALID_STATUS, refusal::INVALID_RANGE],
+            super::OF_HISTORY,
+        ],
         ..Route::new(Method::Get, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(list(call))))
     },
 ];

@@ -37,6 +37,33 @@ pub static ROUTES: &[Route] = &[Route {
     )],
     body: shape::PLACE,
     response: shape::PLACED_ORDER,
+    refusals: &[
+        &[
+            refusal::IDEMPOTENCY_CONFLICT,
+            refusal::INVALID_IDEMPOTENCY_KEY,
+            refusal::MARKET_MALFORMED,
+            refusal::INVALID_SIDE,
+            refusal::INVALID_TYPE,
+            refusal::INVALID_TIF,
+            refusal::MARKET_NOT_FOUND,
+            refusal::MARKET_DELISTED,
+            refusal::MARKET_HALTED,
+            refusal::QUOTE_QUANTITY_REQUIRED,
+            refusal::QUANTITY_REQUIRED,
+            refusal::PRICE_REQUIRED,
+            refusal::INVALID_PRICE,
+            refusal::INVALID_QUANTITY,
+            refusal::INVALID_QUOTE_QUANTITY,
+            refusal::of_reject(Reject::InvalidTick),
+            refusal::of_reject(Reject::InvalidLot),
+            refusal::of_reject(Reject::BelowMinNotional),
+            refusal::of_reject(Reject::InsufficientBalance),
+            refusal::of_reject(Reject::TooManyOpenOrders),
+            refusal::of_reject(Reject::PostOnlyWouldCross),
+            refusal::of_reject(Reject::SelfTrade),
+        ],
+        super::OF_ENGINE,
+    ],
     ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(place(call))))
 }];
 

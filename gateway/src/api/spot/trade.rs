@@ -19,6 +19,7 @@ pub static ROUTES: &[Route] = &[
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
         response: Shape::List(&shape::OWN_TRADE),
+        refusals: &[&[refusal::INVALID_LIMIT, refusal::INVALID_RANGE], super::OF_HISTORY],
         ..Route::new(Method::Get, "/api/v1/spot/trades/me", Handler::Later(|call| Box::pin(own_trades(call))))
     },
     Route {
@@ -27,6 +28,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Balances of every known token, by token",
         params: &[Param::optional("token", Shape::Text, "One token only")],
         response: Shape::List(&shape::BALANCE),
+        refusals: &[&[refusal::UNSUPPORTED_TOKEN], super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/balances", Handler::Now(balances))
     },
 ];

@@ -146,6 +146,15 @@ pub fn parse_address(text: &str) -> Option<Address> {
     Some(address)
 }
 
+/// Faults of a new market's name and tokens.
+pub const OF_NAMES: &[Refusal] = &[INVALID_ID, INVALID_BASE_TOKEN, INVALID_QUOTE_TOKEN];
+/// Faults of a market's entry rules and fees.
+pub const OF_RULES: &[Refusal] =
+    &[INVALID_TICK_SIZE, INVALID_LOT_SIZE, INVALID_MIN_NOTIONAL, INVALID_MAKER_FEE, INVALID_TAKER_FEE];
+/// Faults of a credit.
+pub const OF_CREDIT: &[Refusal] =
+    &[INVALID_USER_ADDRESS, INVALID_TOKEN, refusal::INVALID_AMOUNT, INVALID_REASON];
+
 const INVALID_ID: Refusal = refusal::INVALID_ID;
 const INVALID_BASE_TOKEN: Refusal = Refusal { status: 400, error: "invalid base_token" };
 const INVALID_QUOTE_TOKEN: Refusal = Refusal { status: 400, error: "invalid quote_token" };

@@ -3,7 +3,7 @@
 use ringside_core::reject::Reject;
 
 /// One refusal: the HTTP status and the exact `error` string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     /// HTTP status.
     pub status: u16,
@@ -82,6 +82,9 @@ pub const ENGINE_BUSY: Refusal = refusal(503, "ENGINE_BUSY");
 /// 503: recovery runs.
 pub const ENGINE_RESTARTING: Refusal = refusal(503, "ENGINE_RESTARTING");
 
+/// 401: the account of a credential is not known to the engine.
+pub const UNAUTHORIZED: Refusal = refusal(401, "UNAUTHORIZED");
+
 /// How a reject of the engine is answered on routes that place and cancel.
 pub const fn of_reject(reject: Reject) -> Refusal {
     match reject {
@@ -89,7 +92,7 @@ pub const fn of_reject(reject: Reject) -> Refusal {
         Reject::Malformed | Reject::Duplicate | Reject::IdempotencyReplay => INTERNAL,
         Reject::IdempotencyConflict => IDEMPOTENCY_CONFLICT,
         // A credential names an account that exists; the engine and the credential then speak of other journals.
-        Reject::AccountNotFound => refusal(401, "UNAUTHORIZED"),
+        Reject::AccountNotFound => UNAUTHORIZED,
         Reject::MarketNotFound => MARKET_NOT_FOUND,
         Reject::MarketDelisted => MARKET_DELISTED,
         Reject::MarketHalted => MARKET_HALTED,

@@ -1,0 +1,376 @@
+//! Every refusal, produced through a socket.
+//!
+//! Three lists must agree. What the specification names (`spot.md` 3, below as [`SPECIFIED`]) is produced, or its route does
+//! not exist yet. What a row documents as a client's fault is produced on that very route. What is produced is documented on
+//! that route. Produced means: a transcript in `golden/spot` shows it, which `spot_golden.rs` runs byte for byte, or a
+//! function of this file gets it.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+mod exchange;
+
+use exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
+use ringside_gateway::api::openapi::refusals;
+use ringside_gateway::api::{Route, routes};
+use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
+use ringside_gateway::ingress::Phase;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// The table of `spot.md` 3, and the strings of 2 and 12.
+#[rustfmt::skip]
+const SPECIFIED: &[(u16, &[&str])] = &[
+    (400, &[
+        "invalid json", "symbol required", "invalid limit", "invalid status", "invalid range", "invalid price",
+        "invalid quantity", "invalid quote_quantity", "invalid amount", "invalid side", "invalid type", "invalid tif",
+        "invalid id", "invalid interval", "unsupported token: <symbol>", "amount below minimum 1", "insufficient balance",
+        "invalid user address", "quote_quantity required for market buy", "quantity required for limit/market sell",
+        "price required for limit", "MARKET_NOT_FOUND", "INVALID_TICK", "INVALID_LOT", "BELOW_MIN_NOTIONAL",
+        "INSUFFICIENT_BALANCE", "POST_ONLY_REJECT", "SELF_TRADE", "too many open orders", "invalid address",
+        "invalid signature", "invalid permission", "too many api keys",
+    ]),
+    (401, &["UNAUTHORIZED", "TOKEN_EXPIRED", "NONCE_INVALID", "SIGNATURE_INVALID"]),
+    (403, &[
+        "API Key permission denied: withdraws not allowed", "API Key permission denied: trade not allowed",
+        "API Key permission denied: read not allowed", "FORBIDDEN",
+    ]),
+    (404, &["MARKET_NOT_FOUND", "ORDER_NOT_FOUND", "TICKER_NOT_FOUND", "not found", "DISABLED"]),
+    (405, &["method not allowed"]),
+    (409, &["MARKET_HALTED", "MARKET_EXISTS", "IDEMPOTENCY_CONFLICT"]),
+    (410, &["MARKET_DELISTED"]),
+    (413, &["body too large"]),
+    (418, &["BANNED"]),
+    (429, &["RATE_LIMITED"]),
+    (500, &["DB_ERROR", "internal", "sign failed", "signer unavailable"]),
+    (503, &[
+        "spot trading disabled (engine not started)", "ENGINE_BUSY", "ENGINE_RESTARTING", "spot subsystem disabled",
+    ]),
+];
+
+/// Strings of withdrawals, whose route does not exist yet. Once it does, they must be produced like all others.
+const OF_WITHDRAWALS: &[&str] = &[
+    "amount below minimum 1",
+    "insufficient balance",
+    "invalid user address",
+    "API Key permission denied: withdraws not allowed",
+    "sign failed",
+    "signer unavailable",
+    "spot subsystem disabled",
+];
+
+const ORDERS: &str = "/api/v1/spot/orders";
+const KEYS: &str = "/api/v1/account/api-keys";
+
+/// Refusals seen: the route of the table, where there is one; status; string.
+#[derive(Default)]
+struct Produced(BTreeSet<(String, u16, String)>);
+
+impl Produced {
+    fn note(&mut self, method: &str, path: &str, status: u16, body: &str) {
+        if status < 400 {
+            return;
+        }
+        let body: Value = serde_json::from_str(body).expect("every refusal is JSON");
+        let error = body["error"].as_str().expect("every refusal names an error").to_owned();
+        // Strings that go on with what was sent are compared without it.
+        let error =
+            if error.starts_with("unsupported token: ") { "unsupported token: ".to_owned() } else { error };
+        let path = path.split('?').next().unwrap();
+        let route = routes().find(|route| route.method.name() == method && is_path_of(route.path, path));
+        self.0.insert((route.map(name).unwrap_or_default(), status, error));
+    }
+
+    /// Requests and notes what comes; says whether it was this.
+    #[track_caller]
+    fn request(
+        &mut self,
+        exchange: &mut Exchange,
+        (method, path): (&str, &str),
+        headers: &[String],
+        body: &str,
+        expected: (u16, &str),
+    ) {
+        let answer = exchange.request(method, path, headers, body);
+        self.see((method, path), &answer, expected);
+    }
+
+    #[track_caller]
+    fn see(&mut self, (method, path): (&str, &str), answer: &Answer, expected: (u16, &str)) {
+        self.note(method, path, answer.status, &answer.body);
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(
+            (answer.status, body["error"].as_str()),
+            (expected.0, Some(expected.1)),
+            "{method} {path}"
+        );
+    }
+}
+
+fn name(route: &Route) -> String {
+    format!("{} {}", route.method.name(), route.path)
+}
+
+/// Whether a path is one of a row's; words of the row's own path come before its parameters.
+fn is_path_of(row: &str, path: &str) -> bool {
+    let is_whole = routes().any(|route| route.path == path);
+    let (mut row_parts, mut parts) = (row.split('/'), path.split('/'));
+    (!is_whole || row == path)
+        && row.matches('/').count() == path.matches('/').count()
+        && row_parts.by_ref().zip(parts.by_ref()).all(|(row, part)| row.starts_with('{') || row == part)
+}
+
+fn admin() -> Vec<String> {
+    vec![format!("X-API-Key: {ADMIN_KEY}")]
+}
+
+fn order(price: &str) -> String {
+    format!(r#"{{"symbol":"DFUSDT","side":"buy","type":"limit","price":"{price}","quantity":"20"}}"#)
+}
+
+/// What the transcripts show.
+fn transcripts(produced: &mut Produced) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/spot");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let mut request = "";
+        for line in text.lines() {
+            match line.split_at_checked(4).map(|(status, body)| (status.trim_end().parse(), body)) {
+                Some((Ok(status), body)) => {
+                    let mut parts = request.split(' ').skip(1);
+                    let (method, path) = (parts.next().unwrap(), parts.next().unwrap());
+                    produced.note(method, &format!("/api/v1{path}"), status, body);
+                }
+                _ if line.starts_with(['#', '!', ' ']) || line.is_empty() => {}
+                _ => request = line,
+            }
+        }
+    }
+}
+
+fn credentials(produced: &mut Produced) {
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let now_s = exchange.clock.now_s();
+    let tokens = &exchange.shared.edge.auth.tokens;
+    let old = tokens.mint(1, &wallet(1), "jti".to_owned(), now_s - TOKEN_LIFE_S).unwrap().0;
+    let old = [format!("Authorization: Bearer {old}")];
+    produced.request(&mut exchange, ("GET", ORDERS), &old, "", (401, "TOKEN_EXPIRED"));
+    let alice = exchange.account(1);
+    let mut key = |permission: &str| {
+        let body = format!(r#"{{"label":"one","permissions":["{permission}"]}}"#);
+        let made: Value = serde_json::from_str(&exchange.request("POST", KEYS, &alice, &body).body).unwrap();
+        [format!("X-API-Key: {}", made["api_key"].as_str().unwrap())]
+    };
+    let (reads, trades) = (key("read"), key("trade"));
+    let denied = (403, "API Key permission denied: trade not allowed");
+    produced.request(&mut exchange, ("POST", ORDERS), &reads, "{}", denied);
+    let denied = (403, "API Key permission denied: read not allowed");
+    produced.request(&mut exchange, ("GET", ORDERS), &trades, "", denied);
+    produced.request(&mut exchange, ("GET", KEYS), &reads, "", (403, "FORBIDDEN"));
+    produced.request(&mut exchange, ("GET", "/ws"), &[], "", (426, "upgrade required"));
+}
+
+fn login(produced: &mut Produced) {
+    let mut exchange = Exchange::start();
+    let (nonce, login) = (("GET", "/api/v1/auth/nonce"), ("POST", "/api/v1/auth/login"));
+    let address = wallet_text(1);
+    produced.request(&mut exchange, nonce, &[], "", (400, "invalid address"));
+    let path = format!("{}?address={address}", nonce.1);
+    let issued: Value = serde_json::from_str(&exchange.request("GET", &path, &[], "").body).unwrap();
+    let zeros = format!("0x{}", "00".repeat(65));
+    let body = |address: &str, nonce: &Value, signature: &str| {
+        json!({ "address": address, "nonce": nonce, "signature": signature }).to_string()
+    };
+    for (body, expected) in [
+        ("[]".to_owned(), (400, "invalid json")),
+        (body("0x", &issued["nonce"], &zeros), (400, "invalid address")),
+        (body(&address, &issued["nonce"], "0x00"), (400, "invalid signature")),
+        (body(&address, &json!("unknown"), &zeros), (401, "NONCE_INVALID")),
+        (body(&address, &issued["nonce"], &zeros), (401, "SIGNATURE_INVALID")),
+    ] {
+        produced.request(&mut exchange, login, &[], &body, expected);
+    }
+}
+
+fn api_keys(produced: &mut Produced) {
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let alice = exchange.account(1);
+    let made: Value =
+        serde_json::from_str(&exchange.request("POST", KEYS, &alice, r#"{"label":"one"}"#).body).unwrap();
+    let one = format!("{KEYS}/{}", made["id"]);
+    for (member, error) in [
+        ("label", "invalid label"),
+        ("permissions", "invalid permission"),
+        ("ip_whitelist", "invalid ip_whitelist"),
+    ] {
+        let body = json!({ "label": "two", member: 7 }).to_string();
+        produced.request(&mut exchange, ("POST", KEYS), &alice, &body, (400, error));
+        produced.request(&mut exchange, ("PATCH", &one), &alice, &body, (400, error));
+    }
+    let body = r#"{"label":"two","expires_at":"soon"}"#;
+    produced.request(&mut exchange, ("POST", KEYS), &alice, body, (400, "invalid expires_at"));
+    produced.request(&mut exchange, ("PATCH", &one), &alice, r#"{"enabled":1}"#, (400, "invalid enabled"));
+    for method in ["PATCH", "DELETE"] {
+        produced.request(&mut exchange, (method, &format!("{KEYS}/999")), &alice, "{}", (404, "not found"));
+    }
+    for _ in 1..30 {
+        assert_eq!(exchange.request("POST", KEYS, &alice, r#"{"label":"more"}"#).status, 200);
+    }
+    produced.request(&mut exchange, ("POST", KEYS), &alice, r#"{"label":"x"}"#, (400, "too many api keys"));
+}
+
+fn limits(produced: &mut Produced) {
+    let mut exchange = Exchange::start_with(|config| config.orders_per_ten_seconds = 1);
+    exchange.open();
+    let alice = exchange.account(1);
+    assert_eq!(exchange.request("POST", ORDERS, &alice, &order("0.1")).status, 200);
+    produced.request(&mut exchange, ("POST", ORDERS), &alice, "{}", (429, "RATE_LIMITED"));
+
+    let mut exchange = Exchange::start_with(|config| config.weight_per_minute = 5);
+    let health = ("GET", "/api/v1/spot/health");
+    for _ in 0..5 {
+        assert_eq!(exchange.request(health.0, health.1, &[], "").status, 200);
+    }
+    produced.request(&mut exchange, health, &[], "", (429, "RATE_LIMITED"));
+    let banned =
+        (0..1_000).map(|_| exchange.request(health.0, health.1, &[], "")).find(|answer| answer.status != 429);
+    produced.see(health, &banned.expect("who goes on is banned"), (418, "BANNED"));
+
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let alice = exchange.account(1);
+    for _ in 0..200 {
+        assert_eq!(exchange.request("POST", ORDERS, &alice, &order("0.1")).status, 200);
+    }
+    produced.request(&mut exchange, ("POST", ORDERS), &alice, &order("0.1"), (400, "too many open orders"));
+}
+
+fn deployment(produced: &mut Produced) {
+    let mut exchange = Exchange::start_with(|config| config.test_deployment = false);
+    let credit = ("POST", "/api/v1/admin/spot/balances/credit");
+    produced.request(&mut exchange, credit, &admin(), "{}", (404, "DISABLED"));
+}
+
+fn engine(produced: &mut Produced) {
+    let mut exchange = Exchange::start_with(|config| config.request_timeout = Duration::from_secs(1));
+    exchange.open();
+    let place = ("POST", ORDERS);
+    let hand_over = |exchange: &Exchange| {
+        let mut client = exchange.connect();
+        send(&mut client, place.0, place.1, &exchange.account(1), &order("0.1"));
+        client
+    };
+    // The stages stand still: nothing answers until the time is up.
+    let mut client = hand_over(&exchange);
+    exchange.wait_for_queue(1);
+    let late = exchange.receive(&mut client, false);
+    produced.see(place, &late, (500, "internal"));
+    // The engine ends with a command in its hands.
+    let mut client = hand_over(&exchange);
+    exchange.wait_for_queue(2);
+    exchange.shared.phase.set(Phase::Halted);
+    let unknown = exchange.receive(&mut client, false);
+    produced.see(place, &unknown, (500, "DB_ERROR"));
+
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let mut waiting = Vec::new();
+    for number in 1..=INPUT_SLOTS * 3 / 4 {
+        waiting.push(hand_over(&exchange));
+        exchange.wait_for_queue(number as u64);
+    }
+    let mut client = hand_over(&exchange);
+    let busy = exchange.receive(&mut client, false);
+    produced.see(place, &busy, (503, "ENGINE_BUSY"));
+    for client in &mut waiting {
+        assert_eq!(exchange.receive(client, true).status, 200);
+    }
+}
+
+/// The rest: what a row documents and no transcript shows.
+fn rest(produced: &mut Produced) {
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let rules = ["lot_size", "min_notional", "maker_fee_bps", "taker_fee_bps"];
+    for member in rules {
+        let body = json!({ member: -1 }).to_string();
+        let error = format!("invalid {member}");
+        let path = "/api/v1/admin/spot/markets/DFUSDT";
+        produced.request(&mut exchange, ("PATCH", path), &admin(), &body, (400, &error));
+    }
+}
+
+#[test]
+fn every_refusal_is_produced_and_documented() {
+    let mut produced = Produced::default();
+    transcripts(&mut produced);
+    for produce in [credentials, login, api_keys, limits, deployment, engine, rest] {
+        produce(&mut produced);
+    }
+
+    let is_produced = |status: u16, error: &str| {
+        let error = error.split('<').next().unwrap();
+        produced.0.iter().any(|(_, produced, text)| *produced == status && text == error)
+    };
+    let can_withdraw = routes().any(|route| route.path.contains("withdraw"));
+    let mut missing = Vec::new();
+    for (status, errors) in SPECIFIED {
+        for error in *errors {
+            let is_due = can_withdraw || !OF_WITHDRAWALS.contains(error);
+            if is_due && !is_produced(*status, error) {
+                missing.push(format!("specified, never produced: {status} {error}"));
+            }
+        }
+    }
+    for route in routes() {
+        // A fault of the server's own may be rare; where one can be provoked is judged by the table above.
+        for refusal in route.refusals.iter().copied().flatten().filter(|refusal| refusal.status < 500) {
+            let row = (name(route), refusal.status, refusal.error.to_owned());
+            if !produced.0.contains(&row) {
+                missing.push(format!("documented, never produced: {row:?}"));
+            }
+        }
+    }
+    for row in produced.0.iter().filter(|row| !row.0.is_empty()) {
+        let route = routes().find(|route| name(route) == row.0).unwrap();
+        if !refusals(route).iter().any(|refused| refused.status == row.1 && refused.text == row.2) {
+            missing.push(format!("produced, not documented: {row:?}"));
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// The table above is the specification's, where that can be read.
+#[test]
+fn the_list_is_that_of_the_specification() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec/spot.md");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return eprintln!("skipped: the specification is not beside this folder");
+    };
+    let section = text.split("\n## 3 ").nth(1).unwrap().split("\n## 4 ").next().unwrap();
+    let table = section.split("| HTTP | error |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let listed: BTreeSet<&str> = SPECIFIED.iter().flat_map(|(_, errors)| errors.iter().copied()).collect();
+    let mut count = 0;
+    for row in table.lines().skip(2) {
+        let errors = row.split('|').nth(2).unwrap();
+        let quoted = errors.split('`').skip(1).step_by(2);
+        let bare = errors
+            .split('`')
+            .step_by(2)
+            .flat_map(|text| text.split(|part: char| !(part.is_ascii_uppercase() || part == '_')));
+        for error in quoted.chain(bare.filter(|word| word.len() > 4)) {
+            // Forms of one sentence.
+            let error = match error {
+                "trade" => "API Key permission denied: trade not allowed",
+                "read" => "API Key permission denied: read not allowed",
+                error => error,
+            };
+            assert!(listed.contains(error), "{error:?} of {row}");
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} strings were read");
+}
