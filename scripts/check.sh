@@ -62,6 +62,11 @@ if [ "$mode" = all ]; then
     fi
 fi
 
+if [ "$mode" = all ]; then
+    step "requests made of the API's own document"
+    scripts/schema.sh
+fi
+
 step "the page in a browser"
 scripts/page.sh
 

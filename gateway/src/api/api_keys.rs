@@ -1,6 +1,6 @@
 //! API keys of an account (`spot.md` 2.2). Changes wait for the disk on a thread of their own, never on the worker's.
 
-use super::docs::{Field, Param, Shape};
+use super::docs::{API_KEY, Field, Param, Shape};
 use super::{Answer, Auth, Call, Dialect, Error, Handler, Method, Permission, Response, Route};
 use crate::auth::key::{
     ApiKey, Credentials, KeyChange, KeyError, KeyStore, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
@@ -22,6 +22,7 @@ const NOT_FOUND: Refusal = Refusal { status: 404, error: "not found" };
 /// Faults of what a key may be made with and changed to.
 const OF_BODY: &[Refusal] = &[INVALID_LABEL, INVALID_PERMISSION, INVALID_IP_WHITELIST];
 
+const LABEL: Shape = Shape::Pattern("^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$");
 const PERMISSIONS: Shape = Shape::List(&Shape::OneOf(&["read", "trade"]));
 const WHITELIST: Shape = Shape::List(&Shape::Text);
 const ID: Param = Param::path("id", Shape::Integer, "Number of the key");
@@ -30,9 +31,9 @@ macro_rules! key_fields {
     ($($more:expr),*) => {
         &[
             Field::new("id", Shape::Integer, "Number of the key, never given twice"),
-            Field::new("api_key", Shape::Text, "64 characters"),
+            Field::new("api_key", API_KEY, "64 characters"),
             $($more,)*
-            Field::new("label", Shape::Text, "1 to 64 characters"),
+            Field::new("label", LABEL, "1 to 64 characters"),
             Field::new("permissions", PERMISSIONS, "What it may be used for"),
             Field::new("ip_whitelist", WHITELIST, "IP addresses and networks; empty: any"),
             Field::new("expires_at", Shape::Nullable(&Shape::Integer), "UNIX seconds"),
@@ -46,7 +47,7 @@ macro_rules! key_fields {
 const KEY: Shape = Shape::Named("ApiKey", key_fields!());
 const NEW_KEY: Shape = Shape::Named(
     "NewApiKey",
-    key_fields!(Field::new("api_secret", Shape::Text, "64 characters; shown only in this answer")),
+    key_fields!(Field::new("api_secret", API_KEY, "64 characters; shown only in this answer")),
 );
 
 /// Rows.
@@ -56,7 +57,7 @@ pub static ROUTES: &[Route] = &[
         tag: "api keys",
         summary: "Make an API key",
         body: Shape::Object(&[
-            Field::new("label", Shape::Text, "1 to 64 characters"),
+            Field::new("label", LABEL, "1 to 64 characters"),
             Field::optional("permissions", PERMISSIONS, "Default both"),
             Field::optional("ip_whitelist", WHITELIST, "IP addresses and networks; default empty: any"),
             Field::optional("expires_at", Shape::Integer, "UNIX seconds"),
@@ -79,7 +80,7 @@ pub static ROUTES: &[Route] = &[
         summary: "Change an API key",
         params: &[ID],
         body: Shape::Object(&[
-            Field::optional("label", Shape::Text, "1 to 64 characters"),
+            Field::optional("label", LABEL, "1 to 64 characters"),
             Field::optional("permissions", PERMISSIONS, ""),
             Field::optional("ip_whitelist", WHITELIST, ""),
             Field::optional("enabled", Shape::Boolean, ""),

@@ -1,6 +1,6 @@
 //! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account.
 
-use super::docs::{Field, Param, Shape};
+use super::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape};
 use super::{Answer, Call, Error, Handler, Method, Response, Route, Worker};
 use crate::auth::login::{LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
@@ -19,17 +19,20 @@ const INVALID_SIGNATURE: Refusal = Refusal { status: 400, error: "invalid signat
 const NONCE_INVALID: Refusal = Refusal { status: 401, error: "NONCE_INVALID" };
 const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVALID" };
 
+const NONCE: Shape = Shape::Pattern("^[0-9a-f]{32}$");
+const SIGNATURE: Shape = Shape::Pattern("^0x[0-9a-fA-F]{130}$");
+
 /// Rows.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "login",
         summary: "A nonce to sign, with the typed data (EIP-712) to hand to the wallet",
-        params: &[Param::query("address", Shape::Text, "0x and 40 hex digits")],
+        params: &[Param::query("address", ADDRESS_SENT, "0x and 40 hex digits")],
         response: Shape::Named(
             "LoginNonce",
             &[
-                Field::new("address", Shape::Text, "Lower case"),
-                Field::new("nonce", Shape::Text, "32 hex digits, good once"),
+                Field::new("address", ADDRESS, "Lower case"),
+                Field::new("nonce", NONCE, "32 hex digits, good once"),
                 Field::new("issued_at", Shape::Integer, "UNIX seconds"),
                 Field::new("expires_at", Shape::Integer, "UNIX seconds; part of what is signed"),
                 Field::new("typed_data", Shape::Any, "What eth_signTypedData_v4 takes"),
@@ -42,16 +45,16 @@ pub static ROUTES: &[Route] = &[
         tag: "login",
         summary: "A login token for a signed nonce; makes the account at the first login",
         body: Shape::Object(&[
-            Field::new("address", Shape::Text, "0x and 40 hex digits"),
-            Field::new("nonce", Shape::Text, "As issued"),
-            Field::new("signature", Shape::Text, "0x and 130 hex digits: r, s, v"),
+            Field::new("address", ADDRESS_SENT, "0x and 40 hex digits"),
+            Field::new("nonce", NONCE, "As issued"),
+            Field::new("signature", SIGNATURE, "0x and 130 hex digits: r, s, v"),
         ]),
         response: Shape::Named(
             "LoginToken",
             &[
                 Field::new("token", Shape::Text, "JWT; send it as Authorization: Bearer"),
                 Field::new("token_type", Shape::OneOf(&["Bearer"]), ""),
-                Field::new("address", Shape::Text, "Lower case"),
+                Field::new("address", ADDRESS, "Lower case"),
                 Field::new("expires_at", Shape::Integer, "UNIX seconds"),
             ],
         ),

@@ -9,6 +9,8 @@ pub enum Shape {
     Any,
     /// A string.
     Text,
+    /// A string of this regular expression.
+    Pattern(&'static str),
     /// A decimal number as a string.
     Decimal,
     /// A decimal number, as a string or a JSON number.
@@ -34,6 +36,25 @@ pub enum Shape {
     /// An object with a name of its own in the document's components. One name, one list of members.
     Named(&'static str, &'static [Field]),
 }
+
+/// Name of a market as it may be sent, in any case.
+pub const SYMBOL_SENT: Shape = Shape::Pattern("^[A-Za-z0-9]{2,20}$");
+/// Name of a market as it is shown.
+pub const SYMBOL: Shape = Shape::Pattern("^[A-Z0-9]{2,20}$");
+/// Name of a token.
+pub const TOKEN: Shape = Shape::Pattern("^[A-Z0-9]{1,10}$");
+/// Id of an order as it is shown.
+pub const UUID: Shape = Shape::Pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$");
+/// Id of an order as it may be sent.
+pub const UUID_SENT: Shape = Shape::Pattern("^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$");
+/// A wallet as it is shown.
+pub const ADDRESS: Shape = Shape::Pattern("^0x[0-9a-f]{40}$");
+/// A wallet as it may be sent.
+pub const ADDRESS_SENT: Shape = Shape::Pattern("^0x[0-9a-fA-F]{40}$");
+/// Number of a trade.
+pub const TRADE_ID: Shape = Shape::Pattern("^[0-9]{1,20}$");
+/// An API key, and its secret.
+pub const API_KEY: Shape = Shape::Pattern("^[A-Za-z0-9]{64}$");
 
 /// A member of an object.
 #[derive(Clone, Copy, Debug)]

@@ -108,9 +108,25 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         operation["parameters"] = route.params.iter().map(|param| parameter(param, schemas)).collect();
     }
     if !matches!(route.body, Shape::Nothing) {
-        operation["requestBody"] = json!({ "required": true, "content": content(&route.body, schemas) });
+        let mut body = schema(&route.body, schemas);
+        or_null(&mut body);
+        let content = json!({ "application/json": { "schema": body } });
+        operation["requestBody"] = json!({ "required": true, "content": content });
     }
     operation
+}
+
+/// A member of a request that may be absent may as well be null.
+fn or_null(body: &mut Value) {
+    let required = body["required"].take();
+    if let Some(properties) = body["properties"].as_object_mut() {
+        let is_required =
+            |name: &String| required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
+        for (_, property) in properties.iter_mut().filter(|(name, _)| !is_required(name)) {
+            *property = json!({ "anyOf": [property.take(), { "type": "null" }] });
+        }
+    }
+    body["required"] = required;
 }
 
 /// Everything that a route refuses with: what its handler says, and what the edge does to every row of its kind.
@@ -250,6 +266,7 @@ fn schema(shape: &Shape, schemas: &mut Map<String, Value>) -> Value {
     match shape {
         Shape::Nothing | Shape::Any => json!({}),
         Shape::Text => json!({ "type": "string" }),
+        Shape::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
         Shape::Decimal => json!({ "type": "string", "pattern": DECIMAL }),
         Shape::DecimalInput => {
             json!({ "anyOf": [{ "type": "string", "pattern": DECIMAL }, { "type": "number" }] })

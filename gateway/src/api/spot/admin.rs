@@ -1,7 +1,7 @@
 //! What the administrator does: list, change and close markets, credit balances. Each is one command.
 
 use super::shape;
-use crate::api::docs::{Field, Param, Shape};
+use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::config::Config;
 use crate::dialect::spot::admin::{self, CreditBody, INVALID_TOKEN, ListBody, StatusBody, UpdateBody};
@@ -12,10 +12,10 @@ use ringside_core::command::{Body, Command, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
 
-const ID: Param = Param::path("id", Shape::Text, "Name of the market, any case");
+const ID: Param = Param::path("id", SYMBOL_SENT, "Name of the market, any case");
 const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
 const OK_ID: Shape =
-    Shape::Object(&[Field::new("ok", Shape::Boolean, "true"), Field::new("id", Shape::Text, "The market")]);
+    Shape::Object(&[Field::new("ok", Shape::Boolean, "true"), Field::new("id", SYMBOL, "The market")]);
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
@@ -54,7 +54,7 @@ pub static ROUTES: &[Route] = &[
         body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, "")]),
         response: Shape::Object(&[
             Field::new("ok", Shape::Boolean, "true"),
-            Field::new("id", Shape::Text, "The market"),
+            Field::new("id", SYMBOL, "The market"),
             Field::new("status", shape::MARKET_STATUS, ""),
         ]),
         refusals: &[

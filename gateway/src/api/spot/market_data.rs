@@ -1,7 +1,7 @@
 //! What anybody may read: markets, depth, trades, candles, rolling 24 hours.
 
 use super::{market, shape};
-use crate::api::docs::{Param, Shape};
+use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, Weight};
 use crate::dialect::spot::refusal::Refusal;
 use crate::dialect::spot::{decode, encode, refusal, words};
@@ -9,7 +9,7 @@ use crate::ingress::Phase;
 use ringside_core::command::MarketStatus;
 use std::borrow::Cow;
 
-const SYMBOL: Param = Param::query("symbol", Shape::Text, "Name of the market, any case");
+const SYMBOL: Param = Param::query("symbol", SYMBOL_SENT, "Name of the market, any case");
 const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..1000");
 
 /// Refusals of what is asked of one market.
@@ -61,7 +61,7 @@ pub static ROUTES: &[Route] = &[
     Route {
         tag: "market data",
         summary: "Rolling 24 hours: of one market, or of all that are not delisted and have traded",
-        params: &[Param::optional("symbol", Shape::Text, "One market only")],
+        params: &[Param::optional("symbol", SYMBOL_SENT, "One market only")],
         response: Shape::Either(&[shape::TICKER, Shape::List(&shape::TICKER)]),
         refusals: &[&[refusal::TICKER_NOT_FOUND], super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/ticker/24hr", Handler::Now(ticker))

@@ -1,7 +1,7 @@
 //! Cancel and read orders. Only the engine decides what a cancel does; the views tell who owns what before and after.
 
 use super::{UnknownSymbol, market_filter, shape, views};
-use crate::api::docs::{Field, Param, Shape};
+use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
@@ -11,7 +11,7 @@ use crate::view::order::OrderRecord;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
 
-const ID: Param = Param::path("id", Shape::Text, "UUID of the order");
+const ID: Param = Param::path("id", UUID_SENT, "UUID of the order");
 const SYMBOL: Param = Param::optional("symbol", Shape::Text, "One market only");
 
 /// Rows.

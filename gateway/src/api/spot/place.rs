@@ -32,7 +32,7 @@ pub static ROUTES: &[Route] = &[Route {
     summary: "Place an order",
     params: &[Param::header(
         "Idempotency-Key",
-        Shape::Text,
+        Shape::Pattern("^[A-Za-z0-9_-]{1,64}$"),
         "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
     )],
     body: shape::PLACE,

@@ -1,11 +1,20 @@
 //! Shapes of the spot resources, for the OpenAPI document.
 
-use crate::api::docs::{Field, Shape};
+use crate::api::docs::{ADDRESS_SENT, Field, SYMBOL, SYMBOL_SENT, Shape, TOKEN, TRADE_ID, UUID};
 use crate::dialect::spot::words;
 
 const SIDE: Shape = Shape::OneOf(&["buy", "sell"]);
 const ORDER_TYPE: Shape = Shape::OneOf(&["limit", "market"]);
 const TIF: Shape = Shape::OneOf(&["gtc", "ioc", "post_only"]);
+
+const REJECT_REASON: Shape = Shape::OneOf(&[
+    "INVALID_TICK",
+    "INVALID_LOT",
+    "BELOW_MIN_NOTIONAL",
+    "INSUFFICIENT_BALANCE",
+    "POST_ONLY_REJECT",
+    "SELF_TRADE",
+]);
 
 pub(super) const ORDER_STATUS: Shape =
     Shape::OneOf(&["open", "partially_filled", "filled", "canceled", "rejected", "expired"]);
@@ -14,9 +23,9 @@ pub(super) const MARKET_STATUS: Shape = Shape::OneOf(&["listed", "halted", "deli
 pub(super) const MARKET: Shape = Shape::Named(
     "SpotMarket",
     &[
-        Field::new("id", Shape::Text, "Symbol"),
-        Field::new("base_token", Shape::Text, "What is traded"),
-        Field::new("quote_token", Shape::Text, "What is paid"),
+        Field::new("id", SYMBOL, "Symbol"),
+        Field::new("base_token", TOKEN, "What is traded"),
+        Field::new("quote_token", TOKEN, "What is paid"),
         Field::new("tick_size", Shape::Decimal, "Price step"),
         Field::new("lot_size", Shape::Decimal, "Quantity step"),
         Field::new("min_notional", Shape::Decimal, "Least price x quantity"),
@@ -27,7 +36,7 @@ pub(super) const MARKET: Shape = Shape::Named(
 );
 
 pub(super) const PLACE: Shape = Shape::Object(&[
-    Field::new("symbol", Shape::Text, "Any case"),
+    Field::new("symbol", SYMBOL_SENT, "Any case"),
     Field::new("side", SIDE, ""),
     Field::new("type", ORDER_TYPE, ""),
     Field::optional("tif", TIF, "Default gtc; a market order is always ioc"),
@@ -39,8 +48,8 @@ pub(super) const PLACE: Shape = Shape::Object(&[
 macro_rules! order_fields {
     ($($more:expr),*) => {
         &[
-            Field::new("id", Shape::Text, "UUID"),
-            Field::new("symbol", Shape::Text, ""),
+            Field::new("id", UUID, "UUID"),
+            Field::new("symbol", SYMBOL, ""),
             Field::new("side", SIDE, ""),
             Field::new("type", ORDER_TYPE, ""),
             Field::new("tif", TIF, ""),
@@ -50,7 +59,7 @@ macro_rules! order_fields {
             Field::new("filled_qty", Shape::Decimal, "Base filled so far"),
             Field::new("avg_fill_price", Shape::Decimal, "8 decimals, 0 without fills"),
             Field::new("status", ORDER_STATUS, ""),
-            Field::new("reject_reason", Shape::Nullable(&Shape::Text), "Set on rejection"),
+            Field::new("reject_reason", Shape::Nullable(&REJECT_REASON), "Set on rejection"),
             Field::new("created_at", Shape::Integer, "UNIX seconds"),
             Field::new("updated_at", Shape::Integer, "UNIX seconds"),
             $($more,)*
@@ -63,11 +72,11 @@ pub(super) const ORDER: Shape = Shape::Named("SpotOrder", order_fields!());
 const FILL: Shape = Shape::Named(
     "SpotFill",
     &[
-        Field::new("trade_id", Shape::Text, "Digits, ascending per market"),
+        Field::new("trade_id", TRADE_ID, "Digits, ascending per market"),
         Field::new("price", Shape::Decimal, ""),
         Field::new("quantity", Shape::Decimal, ""),
         Field::new("fee", Shape::Decimal, "In fee_token"),
-        Field::new("fee_token", Shape::Text, "The token received"),
+        Field::new("fee_token", TOKEN, "The token received"),
     ],
 );
 
@@ -79,15 +88,15 @@ pub(super) const PLACED_ORDER: Shape = Shape::Named(
 pub(super) const OWN_TRADE: Shape = Shape::Named(
     "SpotOwnTrade",
     &[
-        Field::new("trade_id", Shape::Text, "Digits, ascending per market"),
-        Field::new("symbol", Shape::Text, ""),
+        Field::new("trade_id", TRADE_ID, "Digits, ascending per market"),
+        Field::new("symbol", SYMBOL, ""),
         Field::new("side", SIDE, "The caller's"),
         Field::new("price", Shape::Decimal, ""),
         Field::new("quantity", Shape::Decimal, ""),
         Field::new("fee", Shape::Decimal, "The caller's, in fee_token"),
-        Field::new("fee_token", Shape::Text, "The token received"),
+        Field::new("fee_token", TOKEN, "The token received"),
         Field::new("role", Shape::OneOf(&["maker", "taker"]), ""),
-        Field::new("order_id", Shape::Text, "The caller's order"),
+        Field::new("order_id", UUID, "The caller's order"),
         Field::new("ts", Shape::Integer, "UNIX seconds"),
     ],
 );
@@ -95,8 +104,8 @@ pub(super) const OWN_TRADE: Shape = Shape::Named(
 pub(super) const TRADE: Shape = Shape::Named(
     "SpotTrade",
     &[
-        Field::new("trade_id", Shape::Text, "Digits, ascending per market"),
-        Field::new("symbol", Shape::Text, ""),
+        Field::new("trade_id", TRADE_ID, "Digits, ascending per market"),
+        Field::new("symbol", SYMBOL, ""),
         Field::new("side", SIDE, "The taker's"),
         Field::new("price", Shape::Decimal, ""),
         Field::new("quantity", Shape::Decimal, ""),
@@ -109,7 +118,7 @@ const LEVELS: Shape = Shape::List(&Shape::Tuple(&[Shape::Decimal, Shape::Decimal
 pub(super) const DEPTH: Shape = Shape::Named(
     "SpotDepth",
     &[
-        Field::new("symbol", Shape::Text, ""),
+        Field::new("symbol", SYMBOL, ""),
         Field::new("last_update_id", Shape::Integer, "Grows with every change of the book"),
         Field::new("bids", LEVELS, "[price, total], descending"),
         Field::new("asks", LEVELS, "[price, total], ascending"),
@@ -134,7 +143,7 @@ pub(super) const KLINE: Shape = Shape::Tuple(&[
 pub(super) const TICKER: Shape = Shape::Named(
     "SpotTicker",
     &[
-        Field::new("symbol", Shape::Text, ""),
+        Field::new("symbol", SYMBOL, ""),
         Field::new("last_price", Shape::Decimal, "Of the newest trade, in the window or not"),
         Field::new("open_price", Shape::Decimal, "Of the window's first trade"),
         Field::new("high", Shape::Decimal, ""),
@@ -150,7 +159,7 @@ pub(super) const TICKER: Shape = Shape::Named(
 pub(super) const BALANCE: Shape = Shape::Named(
     "SpotBalance",
     &[
-        Field::new("token", Shape::Text, ""),
+        Field::new("token", TOKEN, ""),
         Field::new("available", Shape::Decimal, "Free"),
         Field::new("frozen", Shape::Decimal, "Reserved by open orders and withdrawals"),
         Field::new("ts", Shape::Integer, "UNIX seconds of the last change, 0 when never"),
@@ -158,9 +167,9 @@ pub(super) const BALANCE: Shape = Shape::Named(
 );
 
 pub(super) const LIST_MARKET: Shape = Shape::Object(&[
-    Field::new("id", Shape::Text, "[A-Z0-9]{2,20}, unique"),
-    Field::new("base_token", Shape::Text, "[A-Z0-9]{1,10}"),
-    Field::new("quote_token", Shape::Text, "[A-Z0-9]{1,10}, another than base_token"),
+    Field::new("id", SYMBOL, "[A-Z0-9]{2,20}, unique"),
+    Field::new("base_token", TOKEN, "[A-Z0-9]{1,10}"),
+    Field::new("quote_token", TOKEN, "[A-Z0-9]{1,10}, another than base_token"),
     Field::new("tick_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
     Field::new("lot_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
     Field::new("min_notional", Shape::DecimalInput, "> 0"),
@@ -177,8 +186,8 @@ pub(super) const UPDATE_MARKET: Shape = Shape::Object(&[
 ]);
 
 pub(super) const CREDIT: Shape = Shape::Object(&[
-    Field::new("user_address", Shape::Text, "0x and 40 hex digits; a new one gets an account"),
-    Field::new("token", Shape::Text, "A token that has a ledger"),
+    Field::new("user_address", ADDRESS_SENT, "0x and 40 hex digits; a new one gets an account"),
+    Field::new("token", TOKEN, "A token that has a ledger"),
     Field::new("amount", Shape::DecimalInput, "> 0"),
     Field::optional("reason", Shape::Text, "Audit note, at most 64 bytes"),
 ]);

@@ -1,7 +1,7 @@
 //! What an account has: its fills and its balances.
 
 use super::{UnknownSymbol, check_views, market_filter, shape, views};
-use crate::api::docs::{Param, Shape};
+use crate::api::docs::{Param, Shape, TOKEN};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::view::history::FillQuery;
@@ -26,7 +26,7 @@ pub static ROUTES: &[Route] = &[
         auth: Auth::Account(Permission::Read),
         tag: "account",
         summary: "Balances of every known token, by token",
-        params: &[Param::optional("token", Shape::Text, "One token only")],
+        params: &[Param::optional("token", TOKEN, "One token only")],
         response: Shape::List(&shape::BALANCE),
         refusals: &[&[refusal::UNSUPPORTED_TOKEN], super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/balances", Handler::Now(balances))
