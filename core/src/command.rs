@@ -121,6 +121,11 @@ macro_rules! kinds {
     };
 }
 
+impl Kind {
+    /// Tags of what the venue says to itself: its stages make these commands, and recovery; no publisher may.
+    pub const OWN: std::ops::Range<u16> = 48..64;
+}
+
 kinds! {
     /// A new order.
     PlaceOrder = 1,

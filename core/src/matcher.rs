@@ -8,11 +8,14 @@
 //! A state hash that is not the one a command says it must be ends the stage with a panic, before an event of that
 //! batch has left: of two histories nobody can tell here which is the true one, so nothing more may be acknowledged.
 //!
+//! A publisher may be another process, and hostile. A command of a kind that only the venue itself makes (a state hash to
+//! compare, an epoch, a skip) loses its tag on the way in: the engine answers `Malformed`, the journal keeps the rest of it.
+//!
 //! Commands of its own: `AdvanceTime` when no command came for a while, and at intervals `Checkpoint` followed by
 //! `VerifyHash`, so that the journal carries the state hash that every replay must reach.
 
 use crate::agent::Agent;
-use crate::command::{AdvanceTime, Body, Checkpoint, Command, VerifyHash};
+use crate::command::{AdvanceTime, Body, Checkpoint, Command, Kind, VerifyHash};
 use crate::engine::Engine;
 use crate::event::{Event, Outbox, StateHash};
 use crate::prefetch::Hint;
@@ -23,6 +26,9 @@ use std::time::Duration;
 /// short enough to stay in the first-level cache.
 const BATCH: usize = 32;
 
+/// A tag that no kind has.
+const UNKNOWN: u16 = 0;
+
 /// What is not a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct MatcherOptions {
@@ -32,11 +38,18 @@ pub struct MatcherOptions {
     pub checkpoint_every: u64,
     /// `AdvanceTime` follows when no command came for this long, in nanoseconds; 0 for never.
     pub tick_ns: i64,
+    /// Whether [`Kind::OWN`] is taken from the inputs as well. For tests that must see the stage diverge; no host sets it.
+    pub takes_own_kinds: bool,
 }
 
 impl Default for MatcherOptions {
     fn default() -> MatcherOptions {
-        MatcherOptions { quota: 256, checkpoint_every: 1_000_000, tick_ns: 1_000_000_000 }
+        MatcherOptions {
+            quota: 256,
+            checkpoint_every: 1_000_000,
+            tick_ns: 1_000_000_000,
+            takes_own_kinds: false,
+        }
     }
 }
 
@@ -140,11 +153,16 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         }
         self.batch.clear();
         let (batch, engine) = (&mut self.batch, &self.engine);
+        let takes_own_kinds = self.options.takes_own_kinds;
         let mut sequence = engine.sequence();
         let taken = self.inputs[input].poll(limit, |_, command| {
             engine.prefetch(command, Hint::First);
             sequence += 1;
-            batch.push(Command { sequence, time_ns, ..*command });
+            let kind = match Kind::OWN.contains(&command.kind) && !takes_own_kinds {
+                false => command.kind,
+                true => UNKNOWN,
+            };
+            batch.push(Command { sequence, time_ns, kind, ..*command });
         });
         if taken > 0 {
             self.run_batch();

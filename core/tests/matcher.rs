@@ -2,12 +2,14 @@
 
 use ringside_core::agent::{Agent, Runner};
 use ringside_core::command::{
-    Command, CreateAccount, Credit, ListMarket, MarketKind, PlaceOrder, Side, VerifyHash,
+    AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind, OpenEpoch,
+    PlaceOrder, Side, SkipCommand, VerifyHash,
 };
 use ringside_core::event::{Done, Event, StateHash};
 use ringside_core::ids::padded;
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
+use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
 use std::cell::Cell;
@@ -273,9 +275,61 @@ fn closing_takes_what_was_published_and_ends_the_inputs() {
     stage.assert_replays();
 }
 
+/// A gateway of its own process may write what it likes into its ring.
+#[test]
+fn a_publisher_cannot_speak_for_the_stages() {
+    let options = MatcherOptions { tick_ns: 0, checkpoint_every: 0, ..MatcherOptions::default() };
+    let mut stage = Stage::new(2, 64, 256, options);
+    stage.found();
+    let before = (stage.journalled.len(), stage.events.len());
+    let forged = [
+        Command::new(VerifyHash { checkpoint: 1, hash: [7; 16] }),
+        Command::new(OpenEpoch { epoch: 1_000_000, reserved: 0 }),
+        Command::new(SkipCommand { skipped: 3, operators: [[b'x'; 24]; 2], reason: [0; 64] }),
+        Command::new(Checkpoint {}),
+        Command::new(AdvanceTime {}),
+        // Tags that may get a meaning.
+        Command { kind: 63, ..Command::new(AdvanceTime {}) },
+    ];
+    for command in forged {
+        stage.publish(1, command);
+    }
+    stage.publish(0, any_order(&Chance::new(1)));
+    stage.settle();
+    let done: Vec<Done> =
+        stage.events[before.1..].iter().filter_map(|event| event.get::<Done>()).copied().collect();
+    let refused: Vec<u64> = done
+        .iter()
+        .filter(|done| done.source == 2)
+        .map(|done| {
+            assert_eq!(done.rejected(), Some(Reject::Malformed));
+            done.source_seq
+        })
+        .collect();
+    assert_eq!(refused, [1, 2, 3, 4, 5, 6], "each is answered, in its order");
+    assert!(done.iter().any(|done| done.source == 1 && done.rejected().is_none()), "the honest ring goes on");
+    let journalled = &stage.journalled[before.0..];
+    assert_eq!(journalled.iter().filter(|command| command.kind == 0).count(), forged.len());
+    assert!(journalled.iter().all(|command| !Kind::OWN.contains(&command.kind)));
+    stage.assert_replays();
+}
+
+#[test]
+fn what_the_venue_says_to_itself_stands_in_one_range_of_tags() {
+    use Kind::{AdvanceTime, OpenEpoch, VerifyHash};
+    let own: Vec<Kind> =
+        Kind::ALL.iter().copied().filter(|kind| Kind::OWN.contains(&(*kind as u16))).collect();
+    assert_eq!(own, [AdvanceTime, OpenEpoch, Kind::Checkpoint, VerifyHash, Kind::SkipCommand]);
+}
+
 /// A stage that is about to be told of a state hash that is not its own, after an order.
 fn about_to_diverge() -> Stage {
-    let options = MatcherOptions { tick_ns: 0, checkpoint_every: 1, ..MatcherOptions::default() };
+    let options = MatcherOptions {
+        tick_ns: 0,
+        checkpoint_every: 1,
+        takes_own_kinds: true,
+        ..MatcherOptions::default()
+    };
     let mut stage = Stage::new(1, 64, 256, options);
     stage.found();
     let told =
