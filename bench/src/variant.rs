@@ -34,6 +34,8 @@ pub trait Variant: Sized {
     fn input(&mut self, workload: &Workload, op: &Op) -> Self::Input;
     /// Carries it out; timed.
     fn apply(&mut self, input: &Self::Input);
+    /// Whether hints are worth their time, asked before each chunk; timed.
+    fn wants_hints(&self) -> bool;
     /// Told of an instruction that comes soon; timed.
     fn hint(&self, input: &Self::Input, hint: Hint);
     /// Fills so far.
@@ -71,7 +73,7 @@ pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
         inputs.clear();
         inputs.extend(chunk.iter().map(|op| variant.input(workload, op)));
         let start = Instant::now();
-        if look_ahead {
+        if look_ahead && variant.wants_hints() {
             for (index, input) in inputs.iter().enumerate() {
                 hint_from(&variant, &inputs, index);
                 variant.apply(input);
@@ -106,9 +108,10 @@ pub fn timed_each<V: Variant>(
     for chunk in workload.ops.chunks(CHUNK) {
         inputs.clear();
         inputs.extend(chunk.iter().map(|op| variant.input(workload, op)));
+        let wants_hints = look_ahead && variant.wants_hints();
         for (index, input) in inputs.iter().enumerate() {
             let start = Instant::now();
-            if look_ahead {
+            if wants_hints {
                 hint_from(&variant, &inputs, index);
             }
             variant.apply(input);
@@ -159,6 +162,10 @@ impl Variant for OnFloor {
     #[inline(always)]
     fn apply(&mut self, op: &Op) {
         self.floor.apply(op, &mut self.sum);
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
     }
 
     #[inline(always)]
@@ -224,6 +231,10 @@ impl Variant for OnBook {
                 book.replace(input.order, input.price, input.quantity, fill);
             }
         }
+    }
+
+    fn wants_hints(&self) -> bool {
+        self.book.wants_hints()
     }
 
     #[inline(always)]
@@ -373,6 +384,10 @@ impl<E: Events> Variant for OnEngine<E> {
     fn apply(&mut self, command: &Command) {
         self.events.clear();
         self.engine.apply(command, &mut self.events);
+    }
+
+    fn wants_hints(&self) -> bool {
+        self.engine.wants_hints()
     }
 
     #[inline(always)]

@@ -125,6 +125,12 @@ impl BareBook {
         taker.remaining
     }
 
+    /// Whether hints are worth their time.
+    #[inline]
+    pub fn wants_hints(&self) -> bool {
+        self.orders.want_hints()
+    }
+
     /// Hints that an order of this side and price comes soon.
     #[inline]
     pub fn prefetch_price(&self, side: Side, price: Price) {

@@ -22,7 +22,7 @@ use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
 use crate::market::Market;
 use crate::memory::Pages;
-use crate::prefetch::Hint;
+use crate::prefetch::{Hint, NEAR};
 use crate::reject::Reject;
 use crate::time::EngineTime;
 use emit::{Emitter, Notes};
@@ -230,21 +230,24 @@ impl Engine {
         Outcome::default()
     }
 
+    /// Whether hints are worth their time: not while what commands touch stays in the caches by itself.
+    #[inline]
+    pub fn wants_hints(&self) -> bool {
+        self.orders.want_hints() || self.accounts.count() > NEAR
+    }
+
     /// Hints that a command comes soon: what it will touch begins to load. Where things are is read from what the
     /// hint before it has brought near, so each is given some commands after the last. No effect on state or results.
     #[inline]
     pub fn prefetch(&self, command: &Command, hint: Hint) {
-        match Kind::from_code(command.kind) {
-            Some(Kind::PlaceOrder) => self.prefetch_place(command.body(), hint),
-            Some(Kind::CancelOrder) => {
-                let cancel: &CancelOrder = command.body();
-                self.prefetch_order(cancel.account, cancel.order, hint);
-            }
-            Some(Kind::ReplaceOrder) => {
-                let replace: &ReplaceOrder = command.body();
-                self.prefetch_order(replace.account, replace.order, hint);
-            }
-            _ => {}
+        if command.kind == Kind::PlaceOrder as u16 {
+            self.prefetch_place(command.body(), hint);
+        } else if command.kind == Kind::CancelOrder as u16 {
+            let cancel: &CancelOrder = command.body();
+            self.prefetch_order(cancel.account, cancel.order, hint);
+        } else if command.kind == Kind::ReplaceOrder as u16 {
+            let replace: &ReplaceOrder = command.body();
+            self.prefetch_order(replace.account, replace.order, hint);
         }
     }
 }

@@ -155,8 +155,11 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         let (batch, engine) = (&mut self.batch, &self.engine);
         let takes_own_kinds = self.options.takes_own_kinds;
         let mut sequence = engine.sequence();
+        let wants_hints = engine.wants_hints();
         let taken = self.inputs[input].poll(limit, |_, command| {
-            engine.prefetch(command, Hint::First);
+            if wants_hints {
+                engine.prefetch(command, Hint::First);
+            }
             sequence += 1;
             let kind = match Kind::OWN.contains(&command.kind) && !takes_own_kinds {
                 false => command.kind,
@@ -178,8 +181,10 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             assert_eq!(published, Ok(command.sequence), "the journal ring carries every sequence once");
         }
         self.journal.flush();
-        for hint in [Hint::Second, Hint::Third] {
-            self.batch.iter().for_each(|command| self.engine.prefetch(command, hint));
+        if self.engine.wants_hints() {
+            for hint in [Hint::Second, Hint::Third] {
+                self.batch.iter().for_each(|command| self.engine.prefetch(command, hint));
+            }
         }
         for command in &self.batch {
             self.engine.apply(command, &mut self.outbox);

@@ -26,6 +26,10 @@ pub trait Machine: Sized + Send {
     fn apply(&mut self, command: &Command, sink: &mut impl Sink);
     /// Passes over the next command.
     fn skip(&mut self, command: &Command);
+    /// Whether hints are worth their time.
+    fn wants_hints(&self) -> bool {
+        true
+    }
     /// A hint that `command` comes soon; each gets all three, one after the other.
     fn prefetch(&self, command: &Command, hint: Hint);
     /// The last command applied or passed over.
@@ -66,6 +70,11 @@ impl Machine for Engine {
 
     fn skip(&mut self, command: &Command) {
         Engine::skip(self, command);
+    }
+
+    #[inline]
+    fn wants_hints(&self) -> bool {
+        Engine::wants_hints(self)
     }
 
     #[inline]

@@ -468,8 +468,9 @@ pub(crate) fn apply<M: Machine>(
     let at = Cell::new(0);
     let run = || {
         let mut sink = FoldSink(fold);
+        let wants_hints = engine.wants_hints();
         for (index, command) in commands.iter().enumerate() {
-            for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()) {
+            for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()).filter(|_| wants_hints) {
                 if let Some(ahead) = commands.get(index + near * AHEAD) {
                     engine.prefetch(ahead, hint);
                 }

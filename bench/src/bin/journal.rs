@@ -472,7 +472,9 @@ fn replay(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result
             engine.apply(&opening, &mut ());
             let start = Instant::now();
             for (index, command) in commands.iter().enumerate() {
-                if let Some(soon) = commands.get(index + 8) {
+                if engine.wants_hints()
+                    && let Some(soon) = commands.get(index + 8)
+                {
                     engine.prefetch(soon, Hint::Second);
                 }
                 engine.apply(command, &mut ());

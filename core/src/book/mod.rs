@@ -12,7 +12,7 @@ use crate::ids::OrderId;
 use crate::memory::Pages;
 use crate::money::{Price, Quantity};
 use crate::order::Order;
-use crate::prefetch::{Hint, prefetch};
+use crate::prefetch::{self, Hint, prefetch};
 use grid::{Step, gcd};
 use index::Index;
 use level::Levels;
@@ -41,6 +41,12 @@ impl Orders {
             index: Index::new(capacity, pages),
             levels: Levels::new(capacity, pages),
         }
+    }
+
+    /// Whether hints about orders are worth their time: not while all orders stay in the caches by themselves.
+    #[inline(always)]
+    pub(crate) fn want_hints(&self) -> bool {
+        self.pool.most() > prefetch::NEAR
     }
 
     /// Hints that an order is about to leave or change.

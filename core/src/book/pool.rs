@@ -74,6 +74,12 @@ impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
         &mut self.slab[slot as usize]
     }
 
+    /// How many records were ever in use at once.
+    #[inline(always)]
+    pub(crate) fn most(&self) -> u32 {
+        self.fresh
+    }
+
     /// All records, by slot.
     #[inline(always)]
     pub(crate) fn slab(&mut self) -> &mut [T] {

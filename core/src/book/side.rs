@@ -2,11 +2,11 @@
 //!
 //! A price is a *key*: its count of grid steps for sells, the complement of it for buys, so the best price of
 //! either side is the smallest key, and no code here asks which side it is. Levels stand in leaves of 64
-//! neighbouring keys, a bit each for those in use. A leaf is found by a directory indexed by its number, which serves
-//! any stretch of prices as wide as itself; leaves that fall on a taken place, as in a book wider than that, are found
-//! by a table. In order they are found through nodes of 64 bits, each bit a non-empty node or leaf below. Leaves and
-//! nodes exist only where orders rest, so the range of prices is that of the integer, and memory is bounded by the
-//! count of levels in use.
+//! neighbouring keys, a bit each for those in use. A leaf stands in a directory indexed by its number, which serves any
+//! stretch of prices as wide as itself, and the one behind it is the next cell in use. Leaves whose cell is taken, as in a
+//! book wider than that, stand elsewhere: they are found by a table, and in order through nodes of 64 bits, each bit a
+//! non-empty node or leaf below. Leaves and nodes exist only where orders rest, so the range of prices is that of the
+//! integer, and memory is bounded by the count of levels in use.
 
 use super::level::{FAN, Leaf, Level, Levels};
 use super::pool::NONE;
@@ -23,6 +23,9 @@ const TOP: u32 = 10;
 const _: () = assert!(FAN_BITS * (TOP + 1) >= 63);
 /// Leaves in the directory.
 const DIRECTORY: usize = 512;
+/// Words of a bit for each of its cells.
+const WORDS: usize = DIRECTORY / 64;
+const _: () = assert!(WORDS == u8::BITS as usize);
 
 /// See the module.
 pub(crate) struct Side {
@@ -33,9 +36,13 @@ pub(crate) struct Side {
     best_level: u32,
     /// Place of the leaf, by its number modulo the size; the leaf itself says whether it is the one.
     directory: Box<[u32; DIRECTORY]>,
+    /// Which cells of the directory are in use.
+    in_use: [u64; WORDS],
+    /// Which of those words are not 0.
+    words_in_use: u8,
     /// Leaves that are not in the directory.
     elsewhere: Table<u32>,
-    /// Height and number of a node -> bits of its children.
+    /// Those in order: height and number of a node -> bits of its children.
     nodes: Table<u64>,
 }
 
@@ -50,6 +57,8 @@ impl Side {
             best: EMPTY,
             best_level: 0,
             directory: Box::new([0; DIRECTORY]),
+            in_use: [0; WORDS],
+            words_in_use: 0,
             elsewhere: Table::new(64),
             nodes: Table::new(128),
         }
@@ -124,12 +133,20 @@ impl Side {
     #[inline(never)]
     fn open_leaf(&mut self, levels: &mut Levels, number: u64) -> u32 {
         let place = levels.take(number);
-        let cell = &mut self.directory[number as usize % DIRECTORY];
-        if *cell == 0 {
-            *cell = place;
+        let cell = number as usize % DIRECTORY;
+        if self.directory[cell] == 0 {
+            self.directory[cell] = place;
+            self.in_use[cell / 64] |= 1 << (cell % 64);
+            self.words_in_use |= 1 << (cell / 64);
         } else {
-            *self.elsewhere.entry(number) = place;
+            self.open_elsewhere(number, place);
         }
+        place
+    }
+
+    #[cold]
+    fn open_elsewhere(&mut self, number: u64, place: u32) {
+        *self.elsewhere.entry(number) = place;
         for height in 1..=TOP {
             let bits = self.nodes.entry(node(height, number));
             let was = *bits;
@@ -138,7 +155,6 @@ impl Side {
                 break;
             }
         }
-        place
     }
 
     /// Takes a level out if its last order has left it; the best price moves on if it was the best.
@@ -155,37 +171,14 @@ impl Side {
 
     #[inline(never)]
     fn move_on(&mut self, levels: &mut Levels, place: u32) {
-        let Leaf { bits, number } = *levels.leaf(place);
-        if bits == 0 {
-            self.close_leaf(levels, place, number);
-        } else {
-            self.best = number * FAN + u64::from(bits.trailing_zeros());
-            self.best_level = handle(place, self.best);
+        let leaf = *levels.leaf(place);
+        if leaf.bits != 0 {
+            return self.make_best(place, leaf);
         }
-    }
-
-    fn close_leaf(&mut self, levels: &mut Levels, place: u32, number: u64) {
-        let cell = &mut self.directory[number as usize % DIRECTORY];
-        if *cell == place {
-            *cell = 0;
-        } else {
-            self.elsewhere.remove(number);
-        }
-        levels.give(place);
-        for height in 1..=TOP {
-            let bits = self.nodes.entry(node(height, number));
-            *bits &= !child_bit(height, number);
-            if *bits != 0 {
-                break;
-            }
-            self.nodes.remove(node(height, number));
-        }
-        if self.best / FAN == number {
-            match self.leaf_after(levels, number) {
-                Some((place, leaf)) => {
-                    self.best = leaf.number * FAN + u64::from(leaf.bits.trailing_zeros());
-                    self.best_level = handle(place, self.best);
-                }
+        self.close_leaf(levels, place, leaf.number);
+        if self.best / FAN == leaf.number {
+            match self.leaf_after(levels, leaf.number) {
+                Some((place, leaf)) => self.make_best(place, leaf),
                 None => {
                     self.best = EMPTY;
                     self.best_level = 0;
@@ -194,8 +187,101 @@ impl Side {
         }
     }
 
+    #[inline(always)]
+    fn make_best(&mut self, place: u32, leaf: Leaf) {
+        self.best = leaf.number * FAN + u64::from(leaf.bits.trailing_zeros());
+        self.best_level = handle(place, self.best);
+    }
+
+    #[inline(always)]
+    fn close_leaf(&mut self, levels: &mut Levels, place: u32, number: u64) {
+        let cell = number as usize % DIRECTORY;
+        if self.directory[cell] == place {
+            self.directory[cell] = 0;
+            self.in_use[cell / 64] &= !(1 << (cell % 64));
+            self.words_in_use &= !(u8::from(self.in_use[cell / 64] == 0) << (cell / 64));
+        } else {
+            self.close_elsewhere(number);
+        }
+        levels.give(place);
+    }
+
+    #[cold]
+    fn close_elsewhere(&mut self, number: u64) {
+        self.elsewhere.remove(number);
+        for height in 1..=TOP {
+            let bits = self.nodes.entry(node(height, number));
+            *bits &= !child_bit(height, number);
+            if *bits != 0 {
+                break;
+            }
+            self.nodes.remove(node(height, number));
+        }
+    }
+
     /// The first leaf behind `number`, and its place.
+    #[inline(always)]
     fn leaf_after(&self, levels: &Levels, number: u64) -> Option<(u32, Leaf)> {
+        let near = self.near_after(levels, number);
+        if self.elsewhere.len() == 0 { near } else { self.nearer(levels, number, near) }
+    }
+
+    /// The first leaf of the directory behind `number`. Cells come in order of their distance from that of `number`, so
+    /// the first leaf that is no further away than the directory is wide is the nearest.
+    #[inline(always)]
+    fn near_after(&self, levels: &Levels, number: u64) -> Option<(u32, Leaf)> {
+        let first = number as usize % DIRECTORY;
+        let mut distance = 0;
+        let mut nearest: Option<(u32, Leaf)> = None;
+        while let Some(cell) = self.cell_after((first + distance) % DIRECTORY) {
+            let before = distance;
+            distance = cell.wrapping_sub(first + 1) % DIRECTORY + 1;
+            if distance <= before {
+                break;
+            }
+            let place = self.directory[cell];
+            let leaf = *levels.leaf(place);
+            if leaf.number > number {
+                if leaf.number - number <= DIRECTORY as u64 {
+                    return Some((place, leaf));
+                }
+                if nearest.is_none_or(|(_, nearest)| leaf.number < nearest.number) {
+                    nearest = Some((place, leaf));
+                }
+            }
+        }
+        nearest
+    }
+
+    /// The next cell of the directory in use behind `cell`, around its end up to `cell` itself.
+    #[inline(always)]
+    fn cell_after(&self, cell: usize) -> Option<usize> {
+        let word = cell / 64;
+        let behind = self.in_use[word] & (!1 << (cell % 64));
+        if behind != 0 {
+            return Some(word * 64 + behind.trailing_zeros() as usize);
+        }
+        if self.words_in_use == 0 {
+            return None;
+        }
+        let next = self.words_in_use.rotate_right(word as u32 + 1).trailing_zeros() as usize;
+        let word = (word + 1 + next) % WORDS;
+        Some(word * 64 + self.in_use[word].trailing_zeros() as usize)
+    }
+
+    /// `near`, or the first leaf behind `number` that is not in the directory, where that is nearer.
+    #[cold]
+    fn nearer(&self, levels: &Levels, number: u64, near: Option<(u32, Leaf)>) -> Option<(u32, Leaf)> {
+        let Some(far) = self.elsewhere_after(number) else { return near };
+        if near.is_some_and(|(_, leaf)| leaf.number < far) {
+            return near;
+        }
+        let place = self.elsewhere.find(far)?;
+        Some((place, *levels.leaf(place)))
+    }
+
+    /// Number of the first leaf behind `number` that is not in the directory.
+    fn elsewhere_after(&self, number: u64) -> Option<u64> {
         for height in 1..=TOP {
             let bits = self.nodes.find(node(height, number)).unwrap_or(0);
             let child = child_bit(height, number);
@@ -211,9 +297,7 @@ impl Side {
                 };
                 below = below << FAN_BITS | u64::from(bits.trailing_zeros());
             }
-            let place = self.find(levels, below);
-            assert!(place != 0, "a leaf whose bit is set exists");
-            return Some((place, *levels.leaf(place)));
+            return Some(below);
         }
         None
     }
@@ -277,10 +361,18 @@ impl Side {
         if found != leaves {
             return Err(format!("{found} leaves but {leaves} have levels"));
         }
+        let is_marked = |cell: usize| self.in_use[cell / 64] >> (cell % 64) & 1 == 1;
+        let is_word_marked = |word: usize| self.words_in_use >> word & 1 == 1;
+        if (0..DIRECTORY).any(|cell| is_marked(cell) != (self.directory[cell] != 0))
+            || (0..WORDS).any(|word| is_word_marked(word) != (self.in_use[word] != 0))
+        {
+            return Err("cells of the directory are not marked as they are used".into());
+        }
         let children: usize = self.nodes.iter().map(|(_, bits)| bits.count_ones() as usize).sum();
-        let roots = usize::from(!handles.is_empty());
-        if children + roots != self.nodes.len() + leaves || self.nodes.iter().any(|(_, bits)| bits == 0) {
-            return Err("summary nodes do not match the leaves".into());
+        let elsewhere = self.elsewhere.len();
+        let roots = usize::from(elsewhere > 0);
+        if children + roots != self.nodes.len() + elsewhere || self.nodes.iter().any(|(_, bits)| bits == 0) {
+            return Err("summary nodes do not match the leaves that are elsewhere".into());
         }
         Ok((handles, leaves))
     }
