@@ -11,7 +11,7 @@
 //! A publisher may be another process, and hostile. A command of a kind that only the venue itself makes (a state hash to
 //! compare, an epoch, a skip) loses its tag on the way in: the engine answers `Malformed`, the journal keeps the rest of it.
 //!
-//! Commands of its own: `AdvanceTime` when no command came for a while, and at intervals `Checkpoint` followed by
+//! Commands of its own: `AdvanceTime` once a second, at which prices, funding and deadlines move, and at intervals `Checkpoint` followed by
 //! `VerifyHash`, so that the journal carries the state hash that every replay must reach.
 
 use crate::agent::Agent;
@@ -36,7 +36,8 @@ pub struct MatcherOptions {
     pub quota: usize,
     /// A checkpoint follows each time this many commands were applied; 0 for never.
     pub checkpoint_every: u64,
-    /// `AdvanceTime` follows when no command came for this long, in nanoseconds; 0 for never.
+    /// `AdvanceTime` comes once in each stretch of this length since the UNIX epoch, as soon as the stage sees it begin,
+    /// whether or not other commands come; in nanoseconds, 0 for never.
     pub tick_ns: i64,
     /// Whether [`Kind::OWN`] is taken from the inputs as well. For tests that must see the stage diverge; no host sets it.
     pub takes_own_kinds: bool,
@@ -78,6 +79,8 @@ pub struct Matcher<C: FnMut() -> i64 + Send> {
     /// Input whose turn is next.
     turn: usize,
     since_checkpoint: u64,
+    /// Time of the last tick, or where the stage began.
+    ticked_ns: i64,
     listen: Listen,
     input_bells: Vec<Doorbell>,
     room_bells: [Doorbell; 2],
@@ -99,6 +102,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             "the journal ring goes on where the engine stands"
         );
         refuse_diverged(&engine);
+        let ticked_ns = engine.time_ns();
         let input_bells = inputs.iter().map(|input| input.doorbell()).collect();
         let room_bells = [journal.room_doorbell(), output.room_doorbell()];
         Matcher {
@@ -113,6 +117,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             sent: 0,
             turn: 0,
             since_checkpoint: 0,
+            ticked_ns,
             listen: Listen::Inputs,
             input_bells,
             room_bells,
@@ -252,14 +257,15 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
             }
         }
         let due = self.options.checkpoint_every > 0 && self.since_checkpoint >= self.options.checkpoint_every;
-        let idle = work == 0
-            && self.options.tick_ns > 0
-            && time_ns.saturating_sub(self.engine.time_ns()) >= self.options.tick_ns;
-        if (due || idle) && self.journal.free() >= 2 {
+        let tick_ns = self.options.tick_ns;
+        // The clock is past the epoch, where rounding toward zero is rounding down.
+        let ticks = tick_ns > 0 && time_ns / tick_ns > self.ticked_ns / tick_ns;
+        if (due || ticks) && self.journal.free() >= 2 {
             if due {
                 self.checkpoint(time_ns);
             } else {
                 self.run_own(AdvanceTime {}, time_ns);
+                self.ticked_ns = time_ns;
             }
             work += 1;
             self.send();

@@ -251,6 +251,33 @@ fn time_advances_when_nobody_trades() {
     assert_eq!(stage.journalled.len(), before + 1);
 }
 
+/// Prices and deadlines move at ticks: a flow of orders must not hold them up.
+#[test]
+fn time_advances_once_a_second_whoever_trades() {
+    let options = MatcherOptions { tick_ns: 1_000_000_000, ..MatcherOptions::default() };
+    let mut stage = Stage::new(1, 64, 256, options);
+    stage.found();
+    let chance = Chance::new(5);
+    let before = stage.journalled.len();
+    // A hundred orders a second, for ten seconds.
+    for _ in 0..1_000 {
+        stage.clock.fetch_add(10_000_000, Ordering::Relaxed);
+        stage.publish(0, any_order(&chance));
+        stage.settle();
+    }
+    let ticks: Vec<_> = stage.journalled[before..]
+        .iter()
+        .filter(|command| command.kind == Kind::AdvanceTime as u16)
+        .map(|command| command.time_ns)
+        .collect();
+    assert_eq!(ticks.len(), 10);
+    assert!(
+        ticks.iter().all(|time_ns| time_ns % 1_000_000_000 == 0),
+        "at the start of each second: {ticks:?}"
+    );
+    stage.assert_replays();
+}
+
 #[test]
 fn a_halted_journal_is_seen_by_the_publishers() {
     let mut stage = Stage::new(2, 64, 256, MatcherOptions::default());
