@@ -11,6 +11,7 @@ use crate::archive::readers::ReadersError;
 use crate::auth::{Auth, AuthError};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::feed;
 use crate::http::Edge;
 use crate::http::router::{Router, RouterError};
 use crate::http::server::{MakeWorker, Server, shutdown_on_signals};
@@ -130,7 +131,9 @@ pub fn run_and_tell(
     if shared.views.read().markets().is_empty() {
         send(&mut own, genesis::shipped_market());
     }
+    shared.feed_port.attach(own);
     shared.phase.set(Phase::Running);
+    let feeds = feed::start(shared.clone(), shutdown.clone()).map_err(BootError::Thread)?;
     let address = server.address();
     say(out, &greeting(&config, address, found.is_admin_key_new));
     ready(address);
@@ -138,6 +141,7 @@ pub fn run_and_tell(
     let failure = watch(&shared, &stages, &shutdown);
     shutdown.cancel();
     let served = server.join().map_err(BootError::Server);
+    let _ = feeds.join();
     shared.phase.set(Phase::Halted);
     let journal = stages.journal.clone();
     stages.stop();
@@ -182,13 +186,14 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
+    let ports: Vec<_> = shared.ports.iter().chain([&shared.feed_port]).cloned().collect();
     let stages = Stages::start(
         rebuilt,
         &shared.config,
         &shared.clock,
         shared.views.clone(),
         &shared.history,
-        &shared.ports,
+        &ports,
         &shared.hub,
     );
     let (stages, own) = stages?;
@@ -200,7 +205,8 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
 
 /// Publishes a command of the process itself. Its ring is new, so there is room.
 fn send<B: Body>(own: &mut Lane, body: B) {
-    let command = Command { source: own.source, source_seq: 1, ..Command::new(body) };
+    own.numbered += 1;
+    let command = Command { source: own.source, source_seq: own.numbered, ..Command::new(body) };
     let published = own.producer.try_publish(&command);
     debug_assert!(published.is_ok());
 }

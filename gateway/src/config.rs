@@ -4,10 +4,14 @@
 //! given by `--config`, `RINGSIDE_WEIGHT_PER_MINUTE=2400` in the environment (which wins). Durations and sizes carry units.
 //! A key that no row knows is refused, so that a misspelled limit cannot silently stay at its default.
 //!
+//! Price feeds are the one thing that is no plain value: each is a table `[[feed]]` of the file, see [`feed`].
+//!
 //! No setting changes what the engine decides; such things travel as commands.
 
+pub mod feed;
 mod value;
 
+use feed::Feed;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -62,6 +66,14 @@ pub enum ConfigError {
         /// What is wanted.
         reason: String,
     },
+    /// A price feed is not as it must be.
+    #[error("{origin}: {reason}")]
+    Feed {
+        /// The file.
+        origin: String,
+        /// Which feed, and what is wrong.
+        reason: String,
+    },
     /// Two settings contradict each other.
     #[error("configuration: {0}")]
     Conflict(String),
@@ -80,11 +92,15 @@ macro_rules! settings {
     ($($(#[doc = $doc:literal])* $key:ident : $type:ty = $default:expr;)*) => {
         /// Everything that can be set. [`Config::default`] is safe on two cores.
         #[derive(Clone, Debug)]
-        pub struct Config { $($(#[doc = $doc])* pub $key: $type,)* }
+        pub struct Config {
+            $($(#[doc = $doc])* pub $key: $type,)*
+            /// Where prices of the outside come from, in the order of the file.
+            pub feeds: Vec<Feed>,
+        }
 
         impl Default for Config {
             fn default() -> Config {
-                Config { $($key: $default,)* }
+                Config { $($key: $default,)* feeds: Vec::new() }
             }
         }
 
@@ -274,6 +290,11 @@ impl Config {
             .map_err(|cause| ConfigError::Syntax { path: path.to_owned(), cause: Box::new(cause) })?;
         let origin = path.display().to_string();
         for (key, value) in &table {
+            if key == "feed" {
+                self.feeds = feed::parse(value)
+                    .map_err(|reason| ConfigError::Feed { origin: origin.clone(), reason })?;
+                continue;
+            }
             let text =
                 value::text_of(value).ok_or_else(|| match SETTINGS.iter().find(|row| row.key == key) {
                     Some(row) => ConfigError::Value {
@@ -345,6 +366,9 @@ impl Config {
             let mark = if shown == default { ' ' } else { '*' };
             // Writing into a string cannot fail.
             let _ = writeln!(text, "{mark} {key:width$}  {shown}");
+        }
+        for feed in &self.feeds {
+            let _ = writeln!(text, "* {:width$}  {feed}", "feed");
         }
         text
     }

@@ -1,4 +1,5 @@
-//! The way in: one worker thread's commands into its own input ring, and the replies back to whoever waits for them.
+//! The way in: one thread's commands into its own input ring, and the replies back to whoever waits for them. Such a thread is a
+//! worker of the server, or the one that reads price feeds.
 //!
 //! A worker never waits for room: a full ring answers "busy" at once, and the last slots are kept for cancels and internal
 //! commands. A reply comes from egress through one queue per worker, with one wake for all that a batch brought;
@@ -160,13 +161,15 @@ pub struct Lane {
     pub source: u32,
     /// Slots that new orders must leave free.
     pub reserved: usize,
+    /// Commands that were published before the lane was handed on; the next has the number after it.
+    pub numbered: u64,
 }
 
 impl Lane {
     /// A lane that keeps a quarter of the ring for cancels and internal commands.
     pub fn new(producer: Producer<Command>, source: u32) -> Lane {
         let reserved = producer.capacity() / 4;
-        Lane { producer, source, reserved }
+        Lane { producer, source, reserved, numbered: 0 }
     }
 }
 
@@ -328,6 +331,7 @@ impl Inner {
         let state = &mut *self.state.borrow_mut();
         if state.lane.is_none() {
             state.lane = self.port.lane.lock().take();
+            state.answered = state.lane.as_ref().map_or(0, |lane| lane.numbered);
         }
         let lane = state.lane.as_mut().ok_or(Unavailable::Restarting)?;
         if priority == Priority::Order && !lane.producer.has_room(lane.reserved + 1) {

@@ -2,7 +2,7 @@
 //!
 //! A request passes `http` (socket, limits, router), `auth` (who asks), `api` (one row per route) and a `dialect`
 //! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
-//! what a client listens to is pushed by `ws`, which hangs in `egress`.
+//! what a client listens to is pushed by `ws`, which hangs in `egress`. Prices of the outside enter through `feed`.
 //!
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists, only `archive` and
 //! `boot` that there is an archive.
@@ -16,6 +16,7 @@ pub mod command_line;
 pub mod config;
 pub mod dialect;
 pub mod egress;
+pub mod feed;
 pub mod http;
 pub mod ingress;
 pub mod view;

@@ -28,6 +28,8 @@ pub struct Shared {
     pub history: History,
     /// The way in of each worker, by its index.
     pub ports: Vec<Arc<Port>>,
+    /// The way in of the thread that reads price feeds.
+    pub feed_port: Arc<Port>,
     /// Who wants which pushes, and the way of pushes to each worker.
     pub hub: Arc<Hub>,
     /// Idempotency keys that the engine does not know of.
@@ -39,10 +41,11 @@ impl Shared {
     pub fn new(config: Arc<Config>, clock: Clock, edge: Edge, workers: usize) -> Shared {
         let phase = Arc::new(EnginePhase::new(Phase::Restarting));
         let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
+        let feed_port = Arc::new(Port::new(phase.clone()));
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
-        Shared { config, clock, edge, phase, views, history, ports, hub, replays }
+        Shared { config, clock, edge, phase, views, history, ports, feed_port, hub, replays }
     }
 }
 

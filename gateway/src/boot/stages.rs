@@ -195,7 +195,8 @@ fn make_ring<T: Slot>(
 
 impl Stages {
     /// Joins and starts everything behind the ports. `views` show what was recovered; replies go to `ports`, which get
-    /// their lanes here; pushes go to `hub`; the lane that is given back is for commands of the process itself.
+    /// their lanes here, all but the last: that one is the process's own, and its lane is given back, for what is to be
+    /// published before anything else. Pushes go to `hub`.
     pub(super) fn start(
         rebuilt: Rebuilt,
         config: &Config,
@@ -219,15 +220,15 @@ impl Stages {
 
         let mut inputs = Vec::new();
         let mut lanes = Vec::new();
-        for lane in 0..=ports.len() as u32 {
+        for lane in 0..ports.len() as u32 {
             let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
             let reserved = config.input_ring_slots * config.input_ring_reserve_percent as usize / 100;
             let source = recovered.report.epoch.wrapping_mul(LANES) + lane + 1;
             inputs.push(consumer);
-            lanes.push(Lane { producer, source, reserved });
+            lanes.push(Lane { producer, source, reserved, numbered: 0 });
         }
-        let own = lanes.pop().expect("one lane more than ports");
         let routes = lanes.iter().zip(ports).map(|(lane, port)| (lane.source, port.clone())).collect();
+        let own = lanes.pop().expect("the process has a port");
 
         let journaller = Journaller::new(recovered.journal, journal_out, gate.clone())?;
         let journal = journaller.status();

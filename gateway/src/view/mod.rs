@@ -15,6 +15,7 @@ pub mod kline;
 pub mod market;
 mod memory;
 pub mod order;
+pub mod perpetual;
 pub mod recent;
 mod shared;
 pub mod slots;
@@ -32,20 +33,22 @@ use kline::KlineView;
 use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
+use perpetual::PerpetualView;
 pub use recent::RecentHistory;
 use ringside_core::event::{self, Event, Kind};
-use ringside_core::ids::{OrderId, Sequence};
+use ringside_core::ids::{FIRST_PERPETUAL, OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
 use ticker::TickerView;
 
-/// Version of the bytes of [`Views::save`].
-const FORMAT: u64 = 3;
+/// Version of the bytes of [`Views::save`]. Version 3, which is read too, had no perpetual markets.
+const FORMAT: u64 = 4;
 
 /// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
 pub struct Views {
     accounts: AccountView,
     markets: MarketView,
+    perpetual: PerpetualView,
     open: OpenOrders,
     depth: DepthView,
     balances: BalanceView,
@@ -81,6 +84,7 @@ impl Views {
         Views {
             accounts: AccountView::default(),
             markets: MarketView::default(),
+            perpetual: PerpetualView::default(),
             open: OpenOrders::default(),
             depth: DepthView::default(),
             balances: BalanceView::default(),
@@ -104,6 +108,11 @@ impl Views {
     /// Markets and assets.
     pub fn markets(&self) -> &MarketView {
         &self.markets
+    }
+
+    /// Perpetual markets.
+    pub fn perpetual(&self) -> &PerpetualView {
+        &self.perpetual
     }
 
     /// How many times a market or an asset changed: tells whether a copy of [`Views::markets`] is still good.
@@ -212,7 +221,12 @@ impl Views {
         match Kind::from_code(event.kind) {
             Some(Kind::Trade) => self.each(event, Views::trade),
             Some(Kind::Order) => self.each(event, Views::changed_order),
-            Some(Kind::Depth) => self.each(event, |views, _, depth| views.depth.changed(depth)),
+            Some(Kind::Depth) => self.each(event, |views, _, depth: &event::Depth| {
+                // Books of perpetual markets, whose ids are far above, are not held yet.
+                if depth.market < FIRST_PERPETUAL {
+                    views.depth.changed(depth);
+                }
+            }),
             Some(Kind::Balances) => {
                 self.each(event, |views, event, balances| views.balances.changed(balances, event.time_ns));
             }
@@ -230,9 +244,12 @@ impl Views {
                 views.markets.changed(market);
                 views.markets_changed += 1;
             }),
+            Some(Kind::PerpetualListed) => {
+                self.each(event, |views, _, listed| views.perpetual.listed(listed));
+            }
             Some(Kind::StateHash) => {}
             Some(Kind::Done) => self.each(event, Views::done),
-            // Facts of the perpetual side: no view of spot holds them.
+            // Other facts of the perpetual side: no view holds them yet.
             Some(_) => {}
             None => panic!("views fold only events of their own version, not {event:?}"),
         }
@@ -310,6 +327,7 @@ impl Views {
         self.audit.save(writer);
         self.klines.save(writer);
         self.tickers.save(writer);
+        self.perpetual.save(writer);
         self.history.save(writer);
     }
 
@@ -318,7 +336,7 @@ impl Views {
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         let mut reader = Reader::new(bytes);
         let found = reader.u64()?;
-        if found != FORMAT {
+        if found != FORMAT && found != 3 {
             return Err(LoadError::Version { found, known: FORMAT });
         }
         let sequence = reader.u64()?;
@@ -333,10 +351,12 @@ impl Views {
         let audit = AuditView::load(&mut reader)?;
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;
+        let perpetual = if found == 3 { PerpetualView::default() } else { PerpetualView::load(&mut reader)? };
         self.history.load(&mut reader)?;
         reader.end()?;
         self.accounts = accounts;
         self.markets = markets;
+        self.perpetual = perpetual;
         self.open = open;
         self.depth = depth;
         self.balances = balances;

@@ -13,7 +13,7 @@ use crate::view::order::OrderRecord;
 use crate::view::ticker::Ticker;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
-use ringside_core::ids::{AccountId, AssetId, MarketId};
+use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::{Amount, Price, notional};
 use std::ops::Range;
 
@@ -102,7 +102,7 @@ impl Notebook {
     /// Follows the update ids of a command that nobody wants to know more of.
     pub fn skip(&mut self, events: &[Event]) {
         for event in events {
-            if let Some(depth) = event.get::<event::Depth>() {
+            if let Some(depth) = spot_depth(event) {
                 *self.update_of(depth.market) = depth.update;
             }
         }
@@ -132,7 +132,7 @@ impl Notebook {
 
     /// One note per market whose book changed; only a cancel of all orders changes more than one.
     fn depth(&mut self, events: &[Event], desk: &mut impl Desk) {
-        let depths = || events.iter().filter_map(|event| event.get::<event::Depth>());
+        let depths = || events.iter().filter_map(spot_depth);
         self.markets.clear();
         for first in depths() {
             let market = first.market;
@@ -174,6 +174,11 @@ impl Notebook {
         }
         &mut self.updates[index]
     }
+}
+
+/// A level of a spot book; those of perpetual markets, whose ids are far above, are not pushed yet.
+fn spot_depth(event: &Event) -> Option<&event::Depth> {
+    event.get::<event::Depth>().filter(|depth| depth.market < FIRST_PERPETUAL)
 }
 
 /// The market that a command traded in.

@@ -9,7 +9,7 @@ use crate::money::{Money, Price, Quantity};
 /// Average price of `products`, the sum of price x quantity, over `quantity` > 0: down for bids, up for asks, so that
 /// it is never better than what was there.
 #[inline]
-pub(crate) fn average_price(side: Side, products: i128, quantity: i128) -> Option<Price> {
+pub fn average_price(side: Side, products: i128, quantity: i128) -> Option<Price> {
     if quantity <= 0 {
         return None;
     }
@@ -21,7 +21,7 @@ pub(crate) fn average_price(side: Side, products: i128, quantity: i128) -> Optio
 
 /// The impact price of a side for `notional`: from each level whole lots, as many as the notional still missing needs.
 /// `None` where the levels are too thin.
-pub(crate) fn impact_price(
+pub fn impact_price(
     side: Side,
     levels: impl IntoIterator<Item = (Price, i128)>,
     notional: Money,
@@ -48,13 +48,13 @@ pub(crate) fn impact_price(
 
 /// Between both impact prices, down.
 #[inline]
-pub(crate) fn mid(bid: Price, ask: Price) -> Option<Price> {
+pub fn mid(bid: Price, ask: Price) -> Option<Price> {
     narrow(floor_div(i128::from(bid) + i128::from(ask), 2))
 }
 
 /// The index that a spot market gives: the middle of its impact prices, where both are there and the ask is at most
 /// 2 % above the bid.
-pub(crate) fn spot_index(bid: Option<Price>, ask: Option<Price>) -> Option<Price> {
+pub fn spot_index(bid: Option<Price>, ask: Option<Price>) -> Option<Price> {
     let (bid, ask) = (bid?, ask?);
     let is_close = (i128::from(ask) - i128::from(bid)) * 50 <= i128::from(bid);
     if is_close { mid(bid, ask) } else { None }

@@ -19,8 +19,7 @@ pub mod bracket;
 pub mod fee;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod funding;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
-pub(crate) mod impact;
+pub mod impact;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod index;
 pub mod isolated;

@@ -1,0 +1,130 @@
+//! Publishers of prices of the outside, as `FeedPrice` commands, on one thread with a lane of its own.
+//!
+//! A feed reads one source in one way ([`fixed`], [`spot`], [`http`], [`websocket`]) and keeps only its newest price; a
+//! publisher hands that over as a numbered command like any other, no faster than configured. A source that fails is
+//! tried again, later each time. Nothing is made up meanwhile: a price that does not come is not repeated, so that the
+//! engine, which knows each source's age, sees it go stale. What a price does to an index, and what weighs a source,
+//! is decided by the engine.
+
+mod fixed;
+mod http;
+pub mod price;
+mod publisher;
+mod spot;
+mod websocket;
+
+use crate::api::Shared;
+use crate::config::feed::{Feed, FeedKind};
+use crate::ingress::Ingress;
+use publisher::Publisher;
+use ringside_core::money::Price;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// How long anything at a source's end may take before it counts as failed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// First and longest time between two attempts at a source that fails.
+const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+/// Longest message or answer of a source, in bytes.
+const MESSAGE_LEN_MAX: usize = 1 << 20;
+
+/// Where a feed leaves its newest price: whoever reads it sees no older one.
+type Newest = watch::Sender<Option<Price>>;
+
+/// Why a source was given up for now.
+#[derive(Debug, thiserror::Error)]
+enum FeedError {
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    #[error("nothing came for too long")]
+    Silent,
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error("answered with status {0}")]
+    Status(u16),
+    #[error("the answer cannot be read: {0}")]
+    Body(String),
+    #[error("no price in the answer")]
+    NoPrice,
+    #[error(transparent)]
+    WebSocket(#[from] Box<tokio_tungstenite::tungstenite::Error>),
+    #[error("the stream ended")]
+    Ended,
+}
+
+/// Starts the thread of all feeds of the configuration. It ends with `shutdown`. The lane of
+/// [`Shared::feed_port`] must be attached.
+pub fn start(shared: Arc<Shared>, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name("feed".to_owned()).spawn(move || {
+        let tasks = tokio::task::LocalSet::new();
+        let ingress = Ingress::new(shared.feed_port.clone());
+        tasks.spawn_local(ingress.clone().run());
+        for feed in &shared.config.feeds {
+            let (newest, published) = watch::channel(None);
+            let publisher = Publisher::new(feed, ingress.clone(), shared.views.clone(), published);
+            tasks.spawn_local(publisher.run());
+            tasks.spawn_local(read(feed.clone(), shared.clone(), newest));
+        }
+        tasks.block_on(&runtime, shutdown.cancelled());
+    })
+}
+
+/// Reads a source for ever.
+async fn read(feed: Feed, shared: Arc<Shared>, newest: Newest) {
+    let mut attempts = Attempts::new();
+    loop {
+        let outcome = match &feed.kind {
+            FeedKind::Fixed { price } => fixed::run(*price, feed.every, &newest).await,
+            FeedKind::Spot { market, notional } => {
+                spot::run(&shared.views, market, *notional, feed.every, &newest).await
+            }
+            FeedKind::Http { url, price } => http::run(url, price, feed.every, &newest).await,
+            FeedKind::WebSocket { url, send, price } => websocket::run(url, send, price, &newest).await,
+        };
+        let Err(error) = outcome;
+        let pause = attempts.next(newest.borrow().is_some());
+        tracing::warn!(%feed, %error, pause_ms = pause.as_millis() as u64, "a price feed has failed");
+        newest.send_replace(None);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// The pauses between attempts: each twice the one before, from the first again once a price came.
+struct Attempts {
+    pause: Duration,
+}
+
+impl Attempts {
+    fn new() -> Attempts {
+        Attempts { pause: RETRY.0 }
+    }
+
+    /// The pause before the next attempt; `delivered` says whether the last one had a price.
+    fn next(&mut self, delivered: bool) -> Duration {
+        if delivered {
+            self.pause = RETRY.0;
+        }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(RETRY.1);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_fails_is_asked_less_often() {
+        let mut attempts = Attempts::new();
+        let pauses: Vec<u128> = (0..9).map(|_| attempts.next(false).as_millis()).collect();
+        assert_eq!(pauses, [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+        assert_eq!(attempts.next(true).as_millis(), 250, "it had a price");
+        assert_eq!(attempts.next(false).as_millis(), 500);
+    }
+}

@@ -1,0 +1,58 @@
+//! A feed that listens to a stream of JSON messages.
+
+use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, price};
+use crate::config::feed::{PricePaths, Url};
+use futures_util::{SinkExt, StreamExt};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_tungstenite::client_async_with_config;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// How long a stream may go without a price before it is connected anew.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Connects, sends what is to be sent, and tells each price that comes. Messages without a price are passed over: answers
+/// to what was sent, other channels. Ends with the first thing that fails.
+pub(super) async fn run(
+    url: &Url,
+    send: &[String],
+    paths: &PricePaths,
+    newest: &Newest,
+) -> Result<Infallible, FeedError> {
+    let connecting = async {
+        let stream = TcpStream::connect(&url.authority).await.map_err(FeedError::Connect)?;
+        let _ = stream.set_nodelay(true);
+        let settings = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_LEN_MAX))
+            .max_frame_size(Some(MESSAGE_LEN_MAX));
+        let request = format!("ws://{}{}", url.authority, url.path);
+        let (mut socket, _) =
+            client_async_with_config(request, stream, Some(settings)).await.map_err(boxed)?;
+        for text in send {
+            socket.send(Message::text(text.as_str())).await.map_err(boxed)?;
+        }
+        Ok::<_, FeedError>(socket)
+    };
+    let mut socket = timeout(PATIENCE, connecting).await.map_err(|_| FeedError::Silent)??;
+    let mut deadline = Instant::now() + SILENCE;
+    loop {
+        let message = timeout_at(deadline, socket.next()).await.map_err(|_| FeedError::Silent)?;
+        // Pings are answered by the socket while it is read.
+        let text = match message.ok_or(FeedError::Ended)?.map_err(boxed)? {
+            Message::Text(text) => text,
+            Message::Close(_) => return Err(FeedError::Ended),
+            _ => continue,
+        };
+        if let Some(price) = price::find(&text, paths) {
+            newest.send_replace(Some(price));
+            deadline = Instant::now() + SILENCE;
+        }
+    }
+}
+
+fn boxed(error: Error) -> FeedError {
+    FeedError::WebSocket(Box::new(error))
+}

@@ -1,0 +1,439 @@
+//! Price feeds against servers of this test: what they ask, what becomes a command, what does not, and that nothing is made
+//! up while a source is away. The feeds run on their own thread as in the exchange; the test stands where the matcher and
+//! egress would, at the other end of the lane.
+
+use ringside_core::command::{Body, Command, Credit, FeedPrice, Kind, ListMarket, PlaceOrder, Side};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::event::{self, Event};
+use ringside_core::ids::{FIRST_PERPETUAL, padded};
+use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
+use ringside_core::reject::Reject;
+use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
+use ringside_gateway::api::{ROUTES, Shared};
+use ringside_gateway::auth::Auth;
+use ringside_gateway::clock::Clock;
+use ringside_gateway::config::Config;
+use ringside_gateway::feed;
+use ringside_gateway::http::Edge;
+use ringside_gateway::http::router::Router;
+use ringside_gateway::ingress::{Lane, Phase, Reply};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take before a test gives up. Machines can be very busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Source number of the lane.
+const LANE: u32 = 77;
+/// Commands of the process itself before the lane was handed on.
+const NUMBERED: u64 = 3;
+
+/// A running feed thread and the other end of its lane.
+struct Rig {
+    shared: Arc<Shared>,
+    lane: Consumer<Command>,
+    /// Number of the last command.
+    numbered: u64,
+    /// What the engine would answer to prices.
+    reject: u16,
+    shutdown: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+    folder: PathBuf,
+}
+
+impl Rig {
+    /// Feeds as this configuration file says, in an exchange that has listed the perpetual market BTCUSDT.
+    fn start(file: &str) -> Rig {
+        let rig = Rig::start_without_market(file);
+        rig.list_market();
+        rig
+    }
+
+    fn start_without_market(file: &str) -> Rig {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("ringside-feed-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("ringside.toml");
+        std::fs::write(&path, format!("data_dir = \"{}\"\n{file}", folder.display())).expect("a file");
+        let config = Config::load(Some(&path), std::iter::empty()).expect("a configuration");
+        let config = Arc::new(config);
+        let (auth, _) = Auth::open(&config).expect("keys");
+        let edge = Edge::new(&config, auth, Router::new(ROUTES).expect("routes"), CancellationToken::new());
+        let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
+        let options = Options { capacity: 64, consumers: 1, start: 1, wait: Wait::Park };
+        let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
+        shared.feed_port.attach(Lane { numbered: NUMBERED, ..Lane::new(producer, LANE) });
+        shared.phase.set(Phase::Running);
+        let shutdown = CancellationToken::new();
+        let thread = feed::start(shared.clone(), shutdown.clone()).expect("a thread");
+        Rig {
+            shared,
+            lane: consumers.pop().expect("one consumer"),
+            numbered: NUMBERED,
+            reject: 0,
+            shutdown,
+            thread: Some(thread),
+            folder,
+        }
+    }
+
+    fn list_market(&self) {
+        let listed = event::PerpetualListed {
+            market: FIRST_PERPETUAL,
+            base: 0,
+            quote: 0,
+            symbol: padded("BTCUSDT").expect("it fits"),
+            reserved: 0,
+        };
+        self.shared.views.write(|views| views.fold(&Event::new(1, 0, 0, listed)));
+    }
+
+    /// Takes what has come and answers it: the prices with their sources, in order.
+    fn take(&mut self) -> Vec<(u32, Price)> {
+        let mut prices = Vec::new();
+        let (port, numbered, reject) = (&self.shared.feed_port, &mut self.numbered, self.reject);
+        self.lane.poll(usize::MAX, |_, command| {
+            *numbered += 1;
+            assert_eq!((command.source, command.source_seq), (LANE, *numbered), "numbers have no gap");
+            assert_eq!(command.kind, Kind::FeedPrice as u16, "nothing but prices");
+            let price = command.body::<FeedPrice>();
+            assert_eq!(price.market, FIRST_PERPETUAL);
+            prices.push((price.source, price.price));
+            port.reply(reply(command, reject));
+        });
+        port.wake();
+        prices
+    }
+
+    /// Waits for a price.
+    fn next(&mut self) -> (u32, Price) {
+        let begin = Instant::now();
+        loop {
+            let prices = self.take();
+            if let Some(price) = prices.last() {
+                return *price;
+            }
+            assert!(begin.elapsed() < PATIENCE, "no price came");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits for this price.
+    fn wait_for(&mut self, expected: (u32, Price)) {
+        let begin = Instant::now();
+        while self.next() != expected {
+            assert!(begin.elapsed() < PATIENCE, "{expected:?} did not come");
+        }
+    }
+
+    /// Answers whatever comes for a while: the prices.
+    fn watch(&mut self, span: Duration) -> Vec<(u32, Price)> {
+        let (begin, mut prices) = (Instant::now(), Vec::new());
+        while begin.elapsed() < span {
+            prices.append(&mut self.take());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        prices
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        let ended = self.thread.take().map(JoinHandle::join);
+        let _ = std::fs::remove_dir_all(&self.folder);
+        if !std::thread::panicking() {
+            assert!(matches!(ended, Some(Ok(()))), "the thread ends with the exchange");
+        }
+    }
+}
+
+fn reply(command: &Command, reject: u16) -> Reply {
+    let done = event::Done {
+        source_seq: command.source_seq,
+        source: command.source,
+        command: command.kind,
+        reject,
+        order: 0,
+        account: 0,
+        market: 0,
+        idempotency_key: 0,
+        replayed: 0,
+        update: 0,
+    };
+    Reply { sequence: 1, time_ns: 0, done, order: None, further_orders: Vec::new(), trades: Vec::new() }
+}
+
+/// What a server of this test answers with, and what it saw.
+#[derive(Default)]
+struct Script {
+    status: u16,
+    body: String,
+    requests: Vec<String>,
+    connections: u32,
+    /// Whether connections are closed as they come.
+    is_away: bool,
+}
+
+/// An HTTP server on a thread per connection; it ends with the process.
+fn http_server() -> (SocketAddr, Arc<Mutex<Script>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let script = Arc::new(Mutex::new(Script { status: 200, ..Script::default() }));
+    let shared = script.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut script = shared.lock().expect("no panic");
+            script.connections += 1;
+            if !script.is_away {
+                let shared = shared.clone();
+                std::thread::spawn(move || serve(stream, &shared));
+            }
+        }
+    });
+    (address, script)
+}
+
+/// Answers requests of one connection until it closes.
+fn serve(mut stream: TcpStream, script: &Mutex<Script>) {
+    let (mut request, mut byte) = (Vec::new(), [0]);
+    while let Ok(1) = stream.read(&mut byte) {
+        request.push(byte[0]);
+        if !request.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let mut script = script.lock().expect("no panic");
+        script.requests.push(String::from_utf8_lossy(&request).into_owned());
+        let (status, body) = (script.status, &script.body);
+        let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+        request.clear();
+    }
+}
+
+#[test]
+fn an_http_source_is_asked_again_and_again() {
+    let (address, script) = http_server();
+    let say = |status: u16, body: &str| {
+        let mut script = script.lock().unwrap();
+        (script.status, script.body) = (status, body.to_owned());
+    };
+    say(200, r#"{"data":[{"last":"60000.5"}]}"#);
+    let mut rig = Rig::start(&format!(
+        "[[feed]]\nmarket = \"BTCUSDT\"\nsource = 3\nkind = \"http\"\nurl = \"http://{address}/ticker?symbol=BTCUSD\"\n\
+         price = \"data.0.last\"\nevery = \"50ms\""
+    ));
+    let first = (3, 60_000 * UNIT + UNIT / 2);
+    assert_eq!(rig.next(), first);
+    assert_eq!(rig.next(), first, "a price that is confirmed is told again");
+    say(200, r#"{"data":[{"last":60001}]}"#);
+    rig.wait_for((3, 60_001 * UNIT));
+    {
+        let script = script.lock().unwrap();
+        assert_eq!(script.connections, 1, "one connection for all requests");
+        assert!(
+            script.requests[0].starts_with("GET /ticker?symbol=BTCUSD HTTP/1.1\r\n"),
+            "{}",
+            script.requests[0]
+        );
+        assert!(script.requests[0].contains(&format!("host: {address}\r\n")), "{}", script.requests[0]);
+    }
+
+    // No answer that is right, no price: nothing is made up, and nothing old is told again.
+    for (status, body) in [(503, "{}"), (200, "{}"), (200, r#"{"data":[{"last":"-1"}]}"#), (200, "<html>")] {
+        say(status, body);
+        // What was asked before may still be on its way.
+        rig.watch(Duration::from_millis(200));
+        assert_eq!(rig.watch(Duration::from_millis(400)), [], "{status} {body}");
+    }
+    say(200, r#"{"data":[{"last":60002}]}"#);
+    rig.wait_for((3, 60_002 * UNIT));
+    assert!(script.lock().unwrap().connections > 1, "a source that failed is connected anew");
+
+    // Refused prices are no reason to stop.
+    rig.reject = Reject::SourceNotFound as u16;
+    rig.next();
+    rig.reject = 0;
+    say(200, r#"{"data":[{"last":60003}]}"#);
+    rig.wait_for((3, 60_003 * UNIT));
+}
+
+#[test]
+fn a_source_that_cannot_be_reached_is_tried_until_it_can() {
+    let (address, script) = http_server();
+    {
+        let mut script = script.lock().unwrap();
+        (script.is_away, script.body) = (true, r#"{"p":"1.5"}"#.to_owned());
+    }
+    let mut rig = Rig::start(&format!(
+        "[[feed]]\nmarket = \"BTCUSDT\"\nsource = 1\nkind = \"http\"\nurl = \"http://{address}\"\nprice = \"p\"\nevery = \"50ms\""
+    ));
+    let begin = Instant::now();
+    while script.lock().unwrap().connections < 3 {
+        assert_eq!(rig.take(), []);
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    script.lock().unwrap().is_away = false;
+    assert_eq!(rig.next(), (1, UNIT + UNIT / 2));
+}
+
+/// A WebSocket server that takes one connection at a time: each goes to `talk`.
+fn websocket_server(
+    mut talk: impl FnMut(u32, &mut tungstenite::WebSocket<TcpStream>) + Send + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for (number, stream) in (1..).zip(listener.incoming().flatten()) {
+            if let Ok(mut socket) = tungstenite::accept(stream) {
+                talk(number, &mut socket);
+                let _ = socket.close(None);
+                while socket.read().is_ok() {}
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_websocket_source_is_listened_to() {
+    const BURST: i64 = 2_000;
+    let (told, heard) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let address = websocket_server(move |number, socket| {
+        let text = |socket: &mut tungstenite::WebSocket<TcpStream>| loop {
+            match socket.read() {
+                Ok(Message::Text(text)) => return text.to_string(),
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let _ = told.send((number, text(socket), text(socket)));
+        let mut send = |text: String| drop(socket.send(Message::text(text)));
+        send(r#"{"result":null,"id":1}"#.to_owned());
+        send(format!(r#"{{"stream":"s","data":{{"b":"{number}00.10","a":"{number}00.30"}}}}"#));
+        if wait.recv().is_err() {
+            return;
+        }
+        (1..=BURST).for_each(|step| send(format!(r#"{{"data":{{"b":"{step}","a":"{step}"}}}}"#)));
+        send("no JSON".to_owned());
+        let _ = wait.recv();
+    });
+    let mut rig = Rig::start(&format!(
+        "[[feed]]\nmarket = \"btcusdt\"\nsource = 9\nkind = \"websocket\"\nurl = \"ws://{address}/ws\"\n\
+         send = ['{{\"op\":\"one\"}}', \"two\"]\nprice = [\"data.b\", \"data.a\"]\nevery = \"100ms\""
+    ));
+    assert_eq!(rig.next(), (9, 100 * UNIT + UNIT / 5), "the middle of bid and ask");
+    assert_eq!(heard.recv().unwrap(), (1, r#"{"op":"one"}"#.to_owned(), "two".to_owned()));
+
+    // A burst: the newest counts, and prices come no faster than configured.
+    let begin = Instant::now();
+    go.send(()).unwrap();
+    let mut count = 0;
+    loop {
+        let prices = rig.take();
+        count += prices.len();
+        if prices.last() == Some(&(9, BURST * UNIT)) {
+            break;
+        }
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let most = begin.elapsed().as_millis() as usize / 90 + 2;
+    assert!(count <= most, "{count} prices where {most} have their time");
+    assert_eq!(rig.watch(Duration::from_millis(500)), [], "what does not come is not repeated");
+
+    // The stream ends: it is connected anew, and asked as the first time.
+    go.send(()).unwrap();
+    assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), (2, r#"{"op":"one"}"#.to_owned(), "two".to_owned()));
+    rig.wait_for((9, 200 * UNIT + UNIT / 5));
+}
+
+#[test]
+fn nothing_is_published_for_a_market_that_is_not_listed() {
+    let mut rig = Rig::start_without_market(
+        "[[feed]]\nmarket = \"BTCUSDT\"\nsource = 1\nkind = \"fixed\"\nprice = \"60000\"\nevery = \"50ms\"",
+    );
+    assert_eq!(rig.watch(Duration::from_millis(1_200)), []);
+    rig.list_market();
+    assert_eq!(rig.next(), (1, 60_000 * UNIT));
+}
+
+#[test]
+fn the_own_spot_market_is_a_source() {
+    let mut rig = Rig::start(
+        "[[feed]]\nmarket = \"BTCUSDT\"\nsource = 2\nkind = \"spot\"\nspot_market = \"BTCUSD\"\nnotional = \"1000\"\nevery = \"50ms\"",
+    );
+    let mut spot = Spot::open(&rig);
+    spot.place(&rig, Side::Buy, 99, 50);
+    assert_eq!(rig.watch(Duration::from_millis(300)), [], "one side is no price");
+    spot.place(&rig, Side::Sell, 100, 1);
+    assert_eq!(rig.watch(Duration::from_millis(300)), [], "the other is too thin");
+    spot.place(&rig, Side::Sell, 101, 50);
+    // Bid 99; ask: 1 at 100 and 8.92 at 101, rounded up to lots of 0.1: (100 + 9 x 101) / 10 = 100.9.
+    assert_eq!(rig.next(), (2, 99 * UNIT + 95 * UNIT / 100));
+}
+
+/// A spot market BTCUSD in the views, from an engine of its own.
+struct Spot {
+    engine: Engine,
+    sequence: u64,
+}
+
+impl Spot {
+    fn open(rig: &Rig) -> Spot {
+        let mut spot = Spot { engine: Engine::new(&EngineConfig::default()), sequence: 0 };
+        spot.apply(
+            rig,
+            ListMarket {
+                symbol: padded("BTCUSD").expect("it fits"),
+                base: padded("BTC").expect("it fits"),
+                quote: padded("USD").expect("it fits"),
+                tick: UNIT / 100,
+                lot: UNIT / 10,
+                min_notional: AMOUNT_UNIT.into(),
+                maker_fee: 0,
+                taker_fee: 0,
+                max_open_orders: 200,
+                kind: 0,
+                reserved: [0; 3],
+            },
+        );
+        for asset in ["BTC", "USD"] {
+            let credit = Credit {
+                address: [1; 20],
+                asset: padded(asset).expect("it fits"),
+                reserved: 0,
+                amount: (1_000_000 * AMOUNT_UNIT).into(),
+                reason: [0; 64],
+            };
+            spot.apply(rig, credit);
+        }
+        spot
+    }
+
+    fn place(&mut self, rig: &Rig, side: Side, price: i64, quantity: i64) {
+        self.apply(rig, PlaceOrder::limit(1, 0, side, price * UNIT, quantity * UNIT));
+    }
+
+    fn apply<B: Body>(&mut self, rig: &Rig, body: B) {
+        self.sequence += 1;
+        let mut command = Command::new(body);
+        command.sequence = self.sequence;
+        let mut events: Vec<Event> = Vec::new();
+        self.engine.apply(&command, &mut events);
+        let done = events.last().and_then(|event| event.get::<event::Done>()).expect("an end");
+        assert_eq!(done.reject, 0, "{command:?}");
+        rig.shared.views.write(|views| events.iter().for_each(|event| views.fold(event)));
+    }
+}
