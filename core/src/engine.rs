@@ -8,6 +8,7 @@ mod admin;
 pub(crate) mod emit;
 mod end;
 pub(crate) mod idempotency;
+pub(crate) mod perpetual;
 mod place;
 pub(crate) mod sources;
 mod view;
@@ -22,6 +23,7 @@ use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
 use crate::market::Market;
 use crate::memory::Pages;
+use crate::perpetual::Perpetual;
 use crate::prefetch::{Hint, NEAR};
 use crate::reject::Reject;
 use crate::time::EngineTime;
@@ -76,6 +78,8 @@ pub struct Engine {
     pub(crate) balances: Balances,
     pub(crate) markets: Vec<Market>,
     pub(crate) orders: Orders,
+    /// The perpetual side, once it was spoken of.
+    pub(crate) perpetual: Option<Box<Perpetual>>,
     /// The last checkpoint and its hash: not part of what is hashed.
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
@@ -135,6 +139,7 @@ impl Engine {
             balances: Balances::new(config.accounts, config.pages),
             markets: Vec::new(),
             orders: Orders::new(config.orders, config.pages),
+            perpetual: None,
             checkpoint: None,
             divergence: None,
             notes: Notes::new(),
@@ -197,10 +202,13 @@ impl Engine {
             Kind::OpenEpoch => self.open_epoch(command.body::<OpenEpoch>()),
             Kind::Checkpoint => self.take_checkpoint(emitter),
             Kind::VerifyHash => self.verify_hash(command.body::<VerifyHash>()),
-            // Time has passed already; recovery reads skips before it replays.
-            Kind::AdvanceTime | Kind::SkipCommand => Outcome::default(),
-            // The commands of the perpetual side: not carried out by this version.
-            _ => Outcome::default().refused(Reject::Malformed),
+            // Recovery reads skips before it replays.
+            Kind::SkipCommand => Outcome::default(),
+            Kind::AdvanceTime => {
+                self.tick_perpetual(emitter);
+                Outcome::default()
+            }
+            _ => self.perpetual_command(kind, command, emitter),
         }
     }
 

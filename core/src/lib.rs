@@ -27,6 +27,7 @@ mod matching;
 pub mod memory;
 pub mod money;
 mod order;
+mod perpetual;
 pub mod pin;
 pub mod prefetch;
 pub mod reject;

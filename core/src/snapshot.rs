@@ -16,6 +16,7 @@ use crate::ids::{MarketId, OrderId};
 use crate::market::{Market, Rules};
 use crate::money::{FEE_RATE_ONE, MAX_ENTRY};
 use crate::order::{Order, Traits};
+use crate::perpetual::Perpetual;
 use crate::state_hash::hash;
 use crate::time::EngineTime;
 
@@ -112,52 +113,52 @@ impl Engine {
     }
 }
 
-fn invalid(what: &str) -> SnapshotError {
+pub(crate) fn invalid(what: &str) -> SnapshotError {
     SnapshotError::Invalid(what.into())
 }
 
-fn ensure(holds: bool, what: &str) -> Result<(), SnapshotError> {
+pub(crate) fn ensure(holds: bool, what: &str) -> Result<(), SnapshotError> {
     if holds { Ok(()) } else { Err(invalid(what)) }
 }
 
 /// Takes fields off the front.
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
 }
 
 impl Reader<'_> {
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
         let (field, rest) = self.bytes.split_first_chunk::<N>().ok_or_else(|| invalid("it ends early"))?;
         self.bytes = rest;
         Ok(*field)
     }
 
-    fn u8(&mut self) -> Result<u8, SnapshotError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, SnapshotError> {
         Ok(self.array::<1>()?[0])
     }
 
-    fn u16(&mut self) -> Result<u16, SnapshotError> {
+    pub(crate) fn u16(&mut self) -> Result<u16, SnapshotError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, SnapshotError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, SnapshotError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, SnapshotError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, SnapshotError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    fn i64(&mut self) -> Result<i64, SnapshotError> {
+    pub(crate) fn i64(&mut self) -> Result<i64, SnapshotError> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
-    fn i128(&mut self) -> Result<i128, SnapshotError> {
+    pub(crate) fn i128(&mut self) -> Result<i128, SnapshotError> {
         Ok(i128::from_le_bytes(self.array()?))
     }
 
     /// A length of a list whose entries have at least `least` bytes.
-    fn count(&mut self, least: usize) -> Result<usize, SnapshotError> {
+    pub(crate) fn count(&mut self, least: usize) -> Result<usize, SnapshotError> {
         let count = self.u64()?;
         ensure(count <= (self.bytes.len() / least) as u64, "a list is longer than the bytes left")?;
         Ok(count as usize)
@@ -207,6 +208,10 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
         read_book(reader, &mut engine)?;
     }
     link(&mut engine)?;
+    if !reader.bytes.is_empty() {
+        let perpetual = Perpetual::read(config, reader, engine.accounts.count(), assets)?;
+        engine.perpetual = Some(Box::new(perpetual));
+    }
     Ok(engine)
 }
 

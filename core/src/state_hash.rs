@@ -15,6 +15,7 @@
 //!              min notional i128, maker fee u32, taker fee u32, max open orders u32, trades u64, last price i64,
 //!              update u64, then buys and sells, each: count u64, and by priority:
 //!              order u64, account u32, price i64, quantity i64, open i64, time in force u8, self trade u8, fee u32
+//! perpetual    only where there is a perpetual side: see `perpetual/canonical.rs`
 //! ```
 //!
 //! The hash is XXH3 with 128 bits: it must tell accidents apart at the speed of memory, not withstand an adversary,
@@ -96,6 +97,9 @@ impl Engine {
         count(out, self.markets.len());
         for market in 0..self.markets.len() {
             self.write_market(market, out);
+        }
+        if let Some(perpetual) = &self.perpetual {
+            perpetual.write(out, self.accounts.count());
         }
     }
 

@@ -264,11 +264,12 @@ fn random_streams() {
     }
     eprintln!("{} commands in {streams} streams, {} events", seen.commands, seen.events);
     if total >= 200_000 {
-        // The comparison is worth what its streams reach.
-        for reject in Reject::ALL {
+        // The comparison is worth what its streams reach; the perpetual side has a comparison of its own.
+        let of_spot = |code: u16| code < Reject::MarginAssetDiffers.code();
+        for reject in Reject::ALL.into_iter().filter(|reject| of_spot(reject.code())) {
             assert!(seen.rejects.contains_key(&reject.code()), "no stream met {reject:?}");
         }
-        for &kind in event::Kind::ALL {
+        for &kind in event::Kind::ALL.iter().filter(|&&kind| kind as u16 <= event::Kind::Done as u16) {
             assert!(seen.kinds.contains_key(&(kind as u16)), "no stream told {kind:?}");
         }
     }

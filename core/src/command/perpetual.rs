@@ -16,6 +16,26 @@
 //! the next AdvanceTime (`risk.md` 19, step 3). A basis sample is taken at the first tick of each UTC second, a premium
 //! sample at the first tick of each five UTC seconds; seconds without a tick have none.
 //!
+//! **Left to the engine, and decided here.**
+//! - Leverage: without position and orders in the market only its range is judged; otherwise, cross, free equity at the new
+//!   leverage must not be below 0, whether it rises or falls (`risk.md` 8 as it stands).
+//! - Fills of liquidations and of the fund's unwinding count for nobody's volume, and the maker's rebate in them is 0. The
+//!   fund pays no fee when it unwinds.
+//! - A fill between two orders of one account (mode NONE) changes no position: it is not judged for margin.
+//! - A maker's leg is judged before the taker's. An isolated leg that opens also needs the cross scope to stay at or above
+//!   its maintenance margin.
+//! - Triggers wait while nothing matches (POST_ONLY, CANCEL_ONLY, HALTED). Fired in REDUCE_ONLY, an order that does not reduce
+//!   is refused (StateRefuses).
+//! - Contract-price triggers watch the mark until the first trade. One window of lowest and highest price serves all orders
+//!   of the market, those attached in the same command included.
+//! - A liquidation of the cross scope expires all orders of the account, in every market; its bankruptcy price of 0 or below
+//!   is, for a sell, one tick. Dynamic band and self-trade modes do not bind liquidation and unwinding.
+//! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it.
+//! - The fund, below its maintenance margin, gives up whole positions, the largest margin first, until it is not.
+//! - A wallet below 0 without cross position is paid to 0 by the fund (INSURANCE_CLEAR), whatever brought it there.
+//! - A settlement without index samples is at the last index.
+//! - Hours and days roll at ticks; a fill between the hour and its tick counts for the hour before.
+//!
 //! **Flow of a command** (`risk.md` 19): checks, match, trim of reduce-only orders, triggers, liquidation scan. A tick does
 //! the ten steps of `risk.md` 19, of which the tenth is the views'.
 
@@ -328,8 +348,7 @@ body! {
 
     /// See [`Kind::SetLeverage`]. `risk.md` 8. Rejects: AccountNotFound, MarketNotFound, MarketDelisted, InvalidLeverage
     /// (not 1 to the first bracket's), LeverageReduction (isolated, with a position, lower), ExceedsBracket,
-    /// InsufficientMarginForLeverage (cross: the requirement rises and equity does not cover it; isolated: the order margin
-    /// likewise). The same value is accepted.
+    /// InsufficientMarginForLeverage (cross). The same value is accepted.
     pub struct SetLeverage {
         /// Whose.
         pub account: AccountId,

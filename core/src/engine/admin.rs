@@ -71,10 +71,16 @@ impl Engine {
         if let Some(asset) = self.asset(&name) {
             return asset;
         }
+        let asset = self.add_asset(name);
+        emitter.emit(event::AssetCreated { name, asset, reserved: 0 });
+        asset
+    }
+
+    /// Makes an asset.
+    pub(super) fn add_asset(&mut self, name: AssetName) -> AssetId {
         let asset = self.assets.len() as AssetId;
         self.assets.push(Asset { name, credited: 0 });
         self.balances.ensure(self.assets.len());
-        emitter.emit(event::AssetCreated { name, asset, reserved: 0 });
         asset
     }
 
@@ -202,7 +208,7 @@ impl Engine {
 }
 
 /// `least` or more of `[A-Z0-9]`, then zeros.
-fn is_name(field: &[u8], least: usize) -> bool {
+pub(super) fn is_name(field: &[u8], least: usize) -> bool {
     let len = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
     let (text, rest) = field.split_at(len);
     len >= least
@@ -210,7 +216,7 @@ fn is_name(field: &[u8], least: usize) -> bool {
         && rest.iter().all(|&byte| byte == 0)
 }
 
-fn is_step(step: i64) -> bool {
+pub(super) fn is_step(step: i64) -> bool {
     (1..=MAX_ENTRY).contains(&step)
 }
 

@@ -28,6 +28,12 @@ impl<'s, S: Sink> Emitter<'s, S> {
         self.index = self.index.wrapping_add(1);
     }
 
+    /// Writes an event that was made elsewhere, in its turn.
+    pub(crate) fn forward(&mut self, event: &event::Event) {
+        self.sink.event(&event::Event { index: self.index, ..*event });
+        self.index += 1;
+    }
+
     #[inline(always)]
     pub(crate) fn depth(&mut self, market: MarketId, mutation: Mutation) {
         self.emit(depth_event(market, mutation));

@@ -182,7 +182,8 @@ impl Engine {
         if self.orders.levels.used() != leaves {
             return Err(format!("{} leaves are used, books have {leaves}", self.orders.levels.used()));
         }
-        self.check_money()
+        self.check_money()?;
+        self.perpetual.as_ref().map_or(Ok(()), |perpetual| perpetual.check(self.accounts.count()))
     }
 
     /// Frozen is the sum of reservations, nothing is negative, and each asset's balances add up to its credits.

@@ -13,31 +13,25 @@
 pub(crate) mod adl;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod band;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod bankruptcy;
 pub mod bracket;
 pub mod fee;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod funding;
 pub mod impact;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod index;
 pub mod isolated;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod mark;
 pub mod order_margin;
 pub mod position;
 pub mod preview;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod reduce_only;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod settlement;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod takeover;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod trigger;
 pub mod units;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod vip;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod window;

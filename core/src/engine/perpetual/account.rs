@@ -1,0 +1,233 @@
+//! What accounts ask beside placing: cancels, countdowns, leverage, margin mode, margins, transfers.
+
+use super::settle::reason;
+use crate::command::{
+    AdjustIsolatedMargin, CancelAllPerpetual, CancelPerpetual, ClientOrder, MarginMode, PerpetualState,
+    PerpetualStatus, SetCountdown, SetLeverage, SetMarginMode,
+};
+use crate::event::{AccountTerms, Execution, PostingReason};
+use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
+use crate::perpetual::account::Holding;
+use crate::perpetual::{Perpetual, State};
+use crate::reject::Reject;
+use crate::risk::perpetual::{isolated, units};
+use std::ops::Range;
+
+/// Longest countdown, ms.
+const COUNTDOWN_MAX_MS: i64 = 1_000_000_000_000;
+
+impl Perpetual {
+    /// An open order of an account in a market, by id or name.
+    pub(crate) fn find_own(
+        &self,
+        account: AccountId,
+        index: usize,
+        order: OrderId,
+        name: &ClientOrder,
+    ) -> Result<u32, Reject> {
+        if order == 0 {
+            return self.find_named(account, index, name).ok_or(Reject::OrderNotFound);
+        }
+        let slot = self.state.slots.find(order).ok_or(Reject::OrderNotFound)?;
+        let details = &self.state.details[slot as usize];
+        if details.account == account && super::orders::place_of(details.market) == index {
+            Ok(slot)
+        } else {
+            Err(Reject::OrderNotFound)
+        }
+    }
+
+    /// See [`CancelPerpetual`]; the id of the order.
+    pub(crate) fn cancel(&mut self, cancel: &CancelPerpetual) -> Result<OrderId, Reject> {
+        self.state.check_account(cancel.account)?;
+        let index = self.state.index_of(cancel.market).ok_or(Reject::MarketNotFound)?;
+        let slot = self.find_own(cancel.account, index, cancel.order, &cancel.client_order)?;
+        let details = &self.state.details[slot as usize];
+        let id = details.id;
+        if !details.is_of(cancel.classes) {
+            return Err(Reject::OrderNotFound);
+        }
+        self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+        Ok(id)
+    }
+
+    /// See [`CancelAllPerpetual`].
+    pub(crate) fn cancel_all(&mut self, cancel: &CancelAllPerpetual) -> Result<(), Reject> {
+        self.state.check_account(cancel.account)?;
+        let canceled = (PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+        for index in self.state.range(cancel.market)? {
+            self.end_all(cancel.account, index, canceled, |details| details.is_of(cancel.classes));
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// The markets that an id means.
+    fn range(&self, market: MarketId) -> Result<Range<usize>, Reject> {
+        if market == ALL_MARKETS {
+            return Ok(0..self.symbols.len());
+        }
+        let index = self.index_of(market).ok_or(Reject::MarketNotFound)?;
+        Ok(index..index + 1)
+    }
+
+    /// See [`SetCountdown`].
+    pub(crate) fn set_countdown(&mut self, set: &SetCountdown) -> Result<(), Reject> {
+        self.check_account(set.account)?;
+        self.range(set.market)?;
+        if !(0..=COUNTDOWN_MAX_MS).contains(&set.countdown_ms) {
+            return Err(Reject::Malformed);
+        }
+        let deadline = if set.countdown_ms == 0 { 0 } else { self.now_ms + set.countdown_ms };
+        let keeps = u8::from(set.keep_reduce_only != 0);
+        let market = match self.index_of(set.market) {
+            Some(index) => {
+                let holding = self.holdings[index].get_mut(set.account);
+                (holding.countdown_ms, holding.countdown_keeps) = (deadline, keeps);
+                index as u32
+            }
+            None => {
+                let record = self.accounts.get_mut(set.account);
+                (record.countdown_ms, record.countdown_keeps) = (deadline, keeps);
+                u32::MAX
+            }
+        };
+        if deadline != 0 {
+            self.dates.countdowns.push(std::cmp::Reverse((deadline, set.account, market)));
+        }
+        Ok(())
+    }
+
+    /// Whether a leverage may be set (`risk.md` 8).
+    pub(crate) fn check_leverage(
+        &self,
+        account: AccountId,
+        index: usize,
+        leverage: u32,
+    ) -> Result<(), Reject> {
+        let symbol = &self.symbols[index];
+        if leverage == 0 || leverage > symbol.brackets.first().leverage_max {
+            return Err(Reject::InvalidLeverage);
+        }
+        let before = *self.holding(account, index);
+        if symbol.leverage(&before) == leverage {
+            return Ok(());
+        }
+        let is_isolated = self.mode(account, index) == MarginMode::Isolated;
+        if is_isolated && before.quantity != 0 && leverage < symbol.leverage(&before) {
+            return Err(Reject::LeverageReduction);
+        }
+        let after = Holding { leverage, ..before };
+        let most = symbol.brackets.exposure_max(leverage);
+        let exposure = self.exposure(index, &after).ok_or(Reject::ExceedsBracket)?;
+        let is_open = before.quantity != 0 || before.has_orders();
+        if is_open && exposure.filled_max().is_none_or(|filled| filled > most) {
+            return Err(Reject::ExceedsBracket);
+        }
+        let free = self
+            .sums_with(account, self.wallet(account), Some((index, &after)))
+            .and_then(|sums| sums.cross.free());
+        if !is_isolated && is_open && free.is_none_or(|free| free < 0) {
+            return Err(Reject::InsufficientMarginForLeverage);
+        }
+        Ok(())
+    }
+
+    /// See [`SetLeverage`].
+    pub(crate) fn set_leverage(&mut self, set: &SetLeverage) -> Result<(), Reject> {
+        self.check_account(set.account)?;
+        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+        if self.symbols[index].state() == PerpetualState::Closed {
+            return Err(Reject::MarketDelisted);
+        }
+        self.check_leverage(set.account, index, set.leverage)?;
+        if self.leverage(set.account, index) != set.leverage {
+            self.touch(set.account, index).leverage = set.leverage;
+        }
+        Ok(())
+    }
+
+    /// See [`SetMarginMode`].
+    pub(crate) fn set_mode(&mut self, set: &SetMarginMode) -> Result<(), Reject> {
+        self.check_account(set.account)?;
+        let markets = self.range(set.market)?;
+        let mode = u8::try_from(set.mode).ok().and_then(MarginMode::from_code).ok_or(Reject::Malformed)?;
+        let changes = |state: &State, index: usize| state.mode(set.account, index) != mode;
+        let holds = |state: &State, index: usize| state.holding(set.account, index).quantity != 0;
+        let mut affected = markets.clone().filter(|&index| changes(self, index));
+        if affected.clone().any(|index| self.seats[index].get(set.account).open_orders() != 0) {
+            return Err(Reject::OpenOrdersExist);
+        }
+        if affected.any(|index| holds(self, index)) {
+            return Err(Reject::PositionExists);
+        }
+        for index in markets {
+            if changes(self, index) {
+                self.touch(set.account, index).mode = mode as u8 + 1;
+            }
+        }
+        if set.market == ALL_MARKETS && self.accounts.get(set.account).default_mode != mode as u8 {
+            self.accounts.get_mut(set.account).default_mode = mode as u8;
+            self.tell_terms(set.account);
+        }
+        Ok(())
+    }
+
+    /// Tells an account's terms.
+    pub(crate) fn tell_terms(&mut self, account: AccountId) {
+        let record = *self.accounts.get(account);
+        self.facts.emit(AccountTerms {
+            account,
+            trading_enabled: u32::from(record.disabled == 0),
+            trade_group: record.group - 1,
+            promo_until_ms: record.promo_until_ms,
+            fee_burn: record.fee_burn.into(),
+            referral_total_bps: record.referral_total_bps,
+            referral_share_bps: record.referral_share_bps,
+            promo_bps: record.promo_bps,
+            default_mode: record.default_mode.into(),
+            reserved: 0,
+        });
+    }
+
+    /// See [`AdjustIsolatedMargin`].
+    pub(crate) fn adjust_margin(&mut self, adjust: &AdjustIsolatedMargin) -> Result<(), Reject> {
+        let AdjustIsolatedMargin { account, amount, .. } = *adjust;
+        self.check_account(account)?;
+        let index = self.index_of(adjust.market).ok_or(Reject::MarketNotFound)?;
+        if self.mode(account, index) != MarginMode::Isolated {
+            return Err(Reject::NotIsolated);
+        }
+        let holding = *self.holding(account, index);
+        if holding.quantity == 0 {
+            return Err(Reject::NoPosition);
+        }
+        if amount == 0 {
+            return Err(Reject::InvalidAmount);
+        }
+        if amount > 0 {
+            if self.withdrawable(account).is_none_or(|most| amount > most) {
+                return Err(Reject::CrossInsufficient);
+            }
+        } else {
+            let symbol = &self.symbols[index];
+            let mark = symbol.prices.mark;
+            let may = holding.position().unrealised(mark).and_then(|unrealised| {
+                let notional = units::notional(holding.quantity, mark)?;
+                let taken = amount.checked_neg()?;
+                isolated::may_remove(holding.isolated, unrealised, taken, notional, symbol.leverage(&holding))
+            });
+            if may != Some(true) {
+                return Err(Reject::IsolatedInsufficient);
+            }
+        }
+        self.touch(account, index).isolated += amount;
+        *self.wallet_mut(account) -= amount;
+        let (moved, wallet) =
+            if amount > 0 { (amount, MarginMode::Isolated) } else { (-amount, MarginMode::Cross) };
+        self.post(account, index, moved, PostingReason::IsolatedMargin, wallet);
+        self.suspect(account);
+        Ok(())
+    }
+}

@@ -1,0 +1,308 @@
+//! What administrators and feeds ask: listings, parameters, brackets, states, tiers, terms, sources, credits.
+
+use crate::book::grid::{Step, gcd};
+use crate::command::{
+    FeedPrice, PerpetualParameter as P, PerpetualState, SetBrackets, SetManualPrice, SetPerpetualAccount,
+    SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask,
+};
+use crate::event::{PerpetualBracket, PerpetualListed, PerpetualSetting, PerpetualSource, VipTier};
+use crate::ids::{ALL_MARKETS, AssetId, MarketId, Symbol as Name};
+use crate::money::{Price, Quantity};
+use crate::perpetual::market::{Source, Symbol, is_in_range};
+use crate::perpetual::{Perpetual, State, id_of};
+use crate::reject::Reject;
+use crate::risk::perpetual::bracket::{BracketRow, Brackets, initial_rate};
+use crate::risk::perpetual::index::SOURCES_MAX;
+use crate::risk::perpetual::units::value_of_step;
+use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
+
+/// Greatest price of a source or an index, P8.
+const PRICE_MAX: Price = 100_000_000_000_000_000;
+/// Greatest weight of a source.
+const WEIGHT_MAX: u32 = 1_000_000;
+
+impl Perpetual {
+    /// Opens a market whose names and steps are sound.
+    pub(crate) fn open_market(
+        &mut self,
+        name: Name,
+        base: AssetId,
+        quote: AssetId,
+        tick: Price,
+        lot: Quantity,
+    ) -> MarketId {
+        let symbol = Symbol::new(name, base, tick, lot, self.state.now_ms);
+        let index = self.list(symbol);
+        let market = id_of(index);
+        self.state.margin_asset = Some(quote);
+        self.state.facts.emit(PerpetualListed { market, base, quote, symbol: name, reserved: 0 });
+        for &parameter in P::ALL {
+            if parameter != P::FeeBurnBps {
+                let value = self.state.symbols[index].get(parameter);
+                self.state.facts.emit(PerpetualSetting { market, parameter: parameter as u32, value });
+            }
+        }
+        self.state.tell_brackets(index);
+        market
+    }
+
+    /// See [`SetPerpetualParameter`]. `spot_markets` is the count of spot markets.
+    pub(crate) fn set_parameter(
+        &mut self,
+        set: &SetPerpetualParameter,
+        spot_markets: usize,
+    ) -> Result<(), Reject> {
+        let code = u8::try_from(set.parameter).ok();
+        let parameter = code.and_then(P::from_code).ok_or(Reject::Malformed)?;
+        if parameter == P::FeeBurnBps {
+            if set.market != ALL_MARKETS {
+                return Err(Reject::MarketNotFound);
+            }
+            if !is_in_range(parameter, set.value) {
+                return Err(Reject::ParameterOutOfRange);
+            }
+            self.state.fee_burn_bps = set.value as u32;
+        } else {
+            let index = self.state.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+            self.state.check_parameter(index, parameter, set.value, spot_markets)?;
+            let now_ms = self.state.now_ms;
+            let symbol = &mut self.state.symbols[index];
+            symbol.parameters[parameter as usize] = set.value;
+            match parameter {
+                P::Tick => {
+                    symbol.tick = Step::new(set.value);
+                    symbol.steps.0 = gcd(symbol.steps.0, set.value);
+                    self.books[index].fit(&mut self.orders, set.value);
+                }
+                P::Lot => {
+                    symbol.lot = Step::new(set.value);
+                    symbol.steps.1 = gcd(symbol.steps.1, set.value);
+                }
+                P::FundingIntervalHours => symbol.next_funding_ms = symbol.funding_after(now_ms),
+                _ => {}
+            }
+        }
+        let SetPerpetualParameter { market, parameter, value } = *set;
+        self.state.facts.emit(PerpetualSetting { market, parameter, value });
+        Ok(())
+    }
+
+    /// See [`SetPerpetualState`].
+    pub(crate) fn set_state(&mut self, set: &SetPerpetualState) -> Result<(), Reject> {
+        let index = self.state.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+        let symbol = &self.state.symbols[index];
+        if symbol.set == PerpetualState::Closed {
+            return Err(Reject::MarketDelisted);
+        }
+        let state = PerpetualState::from_code(set.state).ok_or(Reject::Malformed)?;
+        let needs_mark = !matches!(state, PerpetualState::Halted | PerpetualState::CancelOnly);
+        if needs_mark && symbol.prices.mark == 0 {
+            return Err(Reject::NoMarkPrice);
+        }
+        if state == PerpetualState::Closed {
+            self.close(index);
+            return Ok(());
+        }
+        let symbol = &mut self.state.symbols[index];
+        let was_suspended = symbol.is_suspended();
+        symbol.set = state;
+        if was_suspended && !symbol.is_suspended() {
+            let State { symbols, suspects, .. } = &mut self.state;
+            suspects.extend_from_slice(&symbols[index].holders);
+        }
+        self.state.tell_state(index);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Bounds that only the state knows.
+    fn check_parameter(
+        &self,
+        index: usize,
+        parameter: P,
+        value: i64,
+        spot_markets: usize,
+    ) -> Result<(), Reject> {
+        let symbol = &self.symbols[index];
+        if !is_in_range(parameter, value) {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        let first = symbol.brackets.first();
+        let three_quarters = value * 4 <= 3 * first.maintenance_rate;
+        let (tick, lot) = symbol.steps;
+        let holds = match parameter {
+            P::Tick if value_of_step(gcd(tick, value), lot).is_none() => return Err(Reject::StepsDoNotFit),
+            P::Lot if value_of_step(tick, gcd(lot, value)).is_none() => return Err(Reject::StepsDoNotFit),
+            P::LiquidationFee | P::FundingCap => three_quarters,
+            P::MarkClamp => value <= initial_rate(first.leverage_max) - first.maintenance_rate,
+            P::SpotMarket => value < spot_markets as i64,
+            _ => true,
+        };
+        if holds { Ok(()) } else { Err(Reject::ParameterOutOfRange) }
+    }
+
+    /// See [`SetBrackets`].
+    pub(crate) fn set_brackets(&mut self, set: &SetBrackets) -> Result<(), Reject> {
+        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+        let count = set.count as usize;
+        if !(1..=set.caps.len()).contains(&count) {
+            return Err(Reject::Malformed);
+        }
+        let mut rows = [BracketRow::default(); 8];
+        for (place, row) in rows.iter_mut().enumerate() {
+            *row = BracketRow {
+                cap: set.caps[place],
+                maintenance_rate: set.rates[place].into(),
+                leverage_max: set.leverages[place],
+            };
+        }
+        let rows = &rows[..count];
+        let is_bounded = rows.iter().all(|row| row.cap <= 1_000_000_000_000_000 && row.leverage_max <= 125);
+        let brackets =
+            Brackets::new(rows).filter(|brackets| is_bounded && self.symbols[index].fits(brackets));
+        self.symbols[index].brackets = brackets.ok_or(Reject::ParameterOutOfRange)?;
+        self.tell_brackets(index);
+        let State { symbols, suspects, .. } = self;
+        suspects.extend_from_slice(&symbols[index].holders);
+        Ok(())
+    }
+
+    fn tell_brackets(&mut self, index: usize) {
+        let rows = self.symbols[index].brackets.rows();
+        let count = rows.len() as u16;
+        for (place, row) in rows.iter().enumerate() {
+            self.facts.emit(PerpetualBracket {
+                market: id_of(index),
+                bracket: place as u16 + 1,
+                count,
+                cap: row.cap,
+                rate: row.maintenance_rate,
+                cumulated: row.cumulated,
+                leverage: row.leverage_max,
+                reserved: 0,
+            });
+        }
+    }
+
+    /// See [`SetVipTier`].
+    pub(crate) fn set_tier(&mut self, set: &SetVipTier) -> Result<(), Reject> {
+        let (tier, count) = (set.tier as usize, set.count as usize);
+        if tier >= count || !(1..=TIERS_MAX).contains(&count) {
+            return Err(Reject::Malformed);
+        }
+        let limit = 1_000_000;
+        let is_rate = (-limit..=limit).contains(&set.maker_rate)
+            && (0..=limit).contains(&set.taker_rate)
+            && set.maker_rate + set.taker_rate >= 0;
+        let mut rows = [Tier::default(); TIERS_MAX];
+        let known = self.tiers.rows();
+        let kept = known.len().min(count);
+        rows[..kept].copy_from_slice(&known[..kept]);
+        rows[tier] = Tier { volume_min: set.volume, maker_rate: set.maker_rate, taker_rate: set.taker_rate };
+        let tiers = Tiers::new(&rows[..count]).filter(|_| is_rate);
+        self.tiers = tiers.ok_or(Reject::ParameterOutOfRange)?;
+        self.facts.emit(VipTier {
+            tier: set.tier,
+            count: set.count,
+            volume: set.volume,
+            maker_rate: set.maker_rate,
+            taker_rate: set.taker_rate,
+        });
+        for account in 0..self.accounts_count {
+            self.rejudge_tier(account);
+        }
+        Ok(())
+    }
+
+    /// See [`SetPerpetualAccount`].
+    pub(crate) fn set_account(&mut self, set: &SetPerpetualAccount) -> Result<(), Reject> {
+        self.check_account(set.account)?;
+        let counts = |bit: u32| set.mask & bit != 0;
+        if (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
+            || (counts(account_mask::REFERRAL)
+                && (set.referral_total_bps > 10_000 || set.referral_share_bps > 10_000))
+            || (counts(account_mask::PROMO) && set.promo_bps > 10_000)
+        {
+            return Err(Reject::Malformed);
+        }
+        let record = self.accounts.get_mut(set.account);
+        if counts(account_mask::TRADE_GROUP) {
+            record.group = set.trade_group + 1;
+        }
+        if counts(account_mask::TRADING) {
+            record.disabled = u8::from(set.trading_enabled == 0);
+        }
+        if counts(account_mask::FEE_BURN) {
+            record.fee_burn = u8::from(set.fee_burn != 0);
+        }
+        if counts(account_mask::REFERRAL) {
+            record.referral_total_bps = set.referral_total_bps;
+            record.referral_share_bps = set.referral_share_bps;
+        }
+        if counts(account_mask::PROMO) {
+            record.promo_bps = set.promo_bps;
+            record.promo_until_ms = set.promo_until_ms;
+        }
+        self.tell_terms(set.account);
+        Ok(())
+    }
+
+    /// See [`SetSource`].
+    pub(crate) fn set_source(&mut self, set: &SetSource) -> Result<(), Reject> {
+        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+        let sources = &mut self.symbols[index].sources;
+        let found = sources.binary_search_by_key(&set.source, |source| source.id);
+        if set.weight > WEIGHT_MAX || (found.is_err() && set.weight > 0 && sources.len() == SOURCES_MAX) {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        let mut price = 0;
+        match found {
+            Ok(place) if set.weight == 0 => {
+                sources.remove(place);
+            }
+            Ok(place) => {
+                sources[place].weight = set.weight;
+                price = sources[place].price;
+            }
+            Err(_) if set.weight == 0 => {}
+            Err(place) => {
+                sources.insert(place, Source { id: set.source, weight: set.weight, ..Source::default() })
+            }
+        }
+        let (market, source, weight) = (set.market, set.source, set.weight);
+        self.facts.emit(PerpetualSource { market, source, weight, manual: 0, price });
+        Ok(())
+    }
+
+    /// See [`FeedPrice`].
+    pub(crate) fn feed(&mut self, feed: &FeedPrice) -> Result<(), Reject> {
+        let index = self.index_of(feed.market).ok_or(Reject::MarketNotFound)?;
+        if !(1..=PRICE_MAX).contains(&feed.price) {
+            return Err(Reject::InvalidPrice);
+        }
+        let now_ms = self.now_ms;
+        let sources = &mut self.symbols[index].sources;
+        let place = sources
+            .binary_search_by_key(&feed.source, |source| source.id)
+            .map_err(|_| Reject::SourceNotFound)?;
+        let source = &mut sources[place];
+        (source.price, source.at_ms) = (feed.price, now_ms);
+        let weight = source.weight;
+        let FeedPrice { market, source, price } = *feed;
+        self.facts.emit(PerpetualSource { market, source, weight, manual: 0, price });
+        Ok(())
+    }
+
+    /// See [`SetManualPrice`].
+    pub(crate) fn set_manual(&mut self, set: &SetManualPrice) -> Result<(), Reject> {
+        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+        if !(0..=PRICE_MAX).contains(&set.price) {
+            return Err(Reject::InvalidPrice);
+        }
+        self.symbols[index].manual = set.price;
+        let (market, price) = (set.market, set.price);
+        self.facts.emit(PerpetualSource { market, source: 0, weight: 0, manual: 1, price });
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! The invariants of `risk.md` 20, over the whole perpetual side. Slow; names the first fault.
+
+use crate::book::pool::NONE;
+use crate::command::{MarginMode, Side, order_flag};
+use crate::ids::FEE_ACCOUNT;
+use crate::perpetual::order::Stage;
+use crate::perpetual::{Perpetual, id_of};
+use crate::risk::perpetual::bankruptcy::is_due;
+use crate::risk::perpetual::order_margin::Bucket;
+
+impl Perpetual {
+    /// Checks everything, for accounts below `accounts`.
+    pub(crate) fn check(&self, accounts: u32) -> Result<(), String> {
+        self.check_orders(accounts)?;
+        self.check_money(accounts)?;
+        self.check_scopes(accounts)?;
+        self.check_bands(accounts)
+    }
+
+    /// I-5, I-6, I-7: books, lists, buckets, reduce-only orders.
+    fn check_orders(&self, accounts: u32) -> Result<(), String> {
+        let (mut open, mut leaves) = (0, 0);
+        for (index, book) in self.books.iter().enumerate() {
+            let fault = |fault: String| format!("market {}: {fault}", id_of(index));
+            let (in_book, found) = book.check(&self.orders).map_err(fault)?;
+            leaves += found;
+            open += self.state.seats[index].check(&self.orders, id_of(index), accounts).map_err(fault)?;
+            let (mut resting, mut reducing) = (0, [0u32; 2]);
+            for account in 0..accounts {
+                let holding = self.state.holding(account, index);
+                let mut buckets = [Bucket::default(); 2];
+                let (mut waiting, mut bound) = (0, 0);
+                for slot in self.open_orders(account, index) {
+                    let (order, details) = (self.orders.pool.get(slot), &self.state.details[slot as usize]);
+                    if details.id != order.id || self.state.slots.find(order.id) != Some(slot) {
+                        return Err(fault(format!("order {} is not where it is said to be", order.id)));
+                    }
+                    match details.stage {
+                        Stage::Resting => resting += 1,
+                        Stage::Running => return Err(fault(format!("order {} still runs", order.id))),
+                        Stage::Waiting | Stage::Dormant => {
+                            waiting += 1;
+                            bound += u32::from(details.is(order_flag::GTE));
+                            continue;
+                        }
+                    }
+                    if details.filled + order.remaining > details.quantity {
+                        return Err(fault(format!("order {} has more than it was given", order.id)));
+                    }
+                    let side = details.side as usize;
+                    if details.is(order_flag::REDUCE_ONLY) {
+                        reducing[side] += 1;
+                        bound += 1;
+                        let closable =
+                            if details.side == Side::Buy { -holding.quantity } else { holding.quantity };
+                        if order.remaining > closable {
+                            return Err(fault(format!("order {} reduces more than there is", order.id)));
+                        }
+                        continue;
+                    }
+                    let part = details.reservation.scaled(order.remaining, details.reserved_quantity);
+                    let sum = part.and_then(|part| buckets[side].with(order.remaining, part));
+                    buckets[side] = sum.ok_or_else(|| fault("a bucket leaves its range".into()))?;
+                }
+                if buckets != [holding.bucket(Side::Buy), holding.bucket(Side::Sell)]
+                    || (waiting, bound) != (holding.waiting, holding.bound)
+                {
+                    return Err(fault(format!("buckets or counts of account {account} are wrong")));
+                }
+            }
+            if resting != in_book || reducing != self.state.symbols[index].reducing {
+                return Err(fault(format!("{in_book} in the book, {resting} rest, {reducing:?} reduce")));
+            }
+        }
+        let (indexed, slots) = (self.orders.index.len(), self.orders.pool.count()?);
+        if indexed != open || slots != open || self.state.slots.len() != open {
+            return Err(format!("{open} open orders, {indexed} are indexed, {slots} hold slots"));
+        }
+        if self.orders.levels.used() != leaves || self.state.slots.find(u64::from(NONE)).is_some() {
+            return Err(format!("{} leaves are used, books have {leaves}", self.orders.levels.used()));
+        }
+        Ok(())
+    }
+
+    /// I-1, I-2, I-3, I-8: the ledger.
+    fn check_money(&self, accounts: u32) -> Result<(), String> {
+        let state = &self.state;
+        let mut sum = i128::from(state.pools.fees) + i128::from(state.pools.affiliates);
+        for account in 0..accounts {
+            sum += i128::from(state.wallet(account));
+        }
+        for index in 0..state.symbols.len() {
+            let (mut quantities, mut holders) = (0i128, 0);
+            for account in 0..accounts {
+                let holding = state.holding(account, index);
+                if (holding.quantity == 0) != (holding.cost == 0) {
+                    return Err(format!("account {account} has quantity or cost alone in {}", id_of(index)));
+                }
+                if holding.isolated < 0
+                    || (holding.isolated != 0
+                        && (holding.quantity == 0 || state.mode(account, index) != MarginMode::Isolated))
+                {
+                    return Err(format!("isolated wallet of account {account} in {}", id_of(index)));
+                }
+                quantities += i128::from(holding.quantity);
+                sum += i128::from(holding.isolated) - i128::from(holding.cost);
+                holders += usize::from(holding.quantity != 0);
+                let listed = holding.listed as usize;
+                let is_listed = listed != 0 && state.symbols[index].holders.get(listed - 1) == Some(&account);
+                if is_listed != (holding.quantity != 0) {
+                    return Err(format!("account {account} is not listed as it holds in {}", id_of(index)));
+                }
+            }
+            if quantities != 0 || holders != state.symbols[index].holders.len() {
+                return Err(format!("longs and shorts of {} differ by {quantities}", id_of(index)));
+            }
+        }
+        if sum != i128::from(state.pools.deposits) {
+            return Err(format!("the ledger holds {sum}, deposits are {}", state.pools.deposits));
+        }
+        if state.pools.fees < 0 || state.pools.affiliates < 0 {
+            return Err("a pool is below zero".into());
+        }
+        Ok(())
+    }
+
+    /// I-8, I-9: no scope rests below its maintenance margin, none is left in liquidation.
+    fn check_scopes(&self, accounts: u32) -> Result<(), String> {
+        let state = &self.state;
+        for account in 0..accounts {
+            let sums = state.sums(account).ok_or("sums leave their range")?;
+            let equity = sums.cross.equity().ok_or("equity leaves its range")?;
+            if account == FEE_ACCOUNT {
+                if (state.wallet(account) < 0 || equity < 0) != state.pools.deficit {
+                    return Err("the deficit flag is wrong".into());
+                }
+                continue;
+            }
+            if sums.positions == 0 && state.wallet(account) < 0 {
+                return Err(format!("account {account} owes without a position"));
+            }
+            if !sums.suspended && sums.positions > 0 && is_due(equity, sums.maintenance) {
+                return Err(format!("account {account} rests with {equity} below {}", sums.maintenance));
+            }
+            let mut liquidating = state.accounts.get(account).liquidating;
+            for index in 0..state.symbols.len() {
+                let holding = state.holding(account, index);
+                liquidating |= holding.liquidating;
+                if holding.quantity == 0 || state.mode(account, index) != MarginMode::Isolated {
+                    continue;
+                }
+                let (equity, maintenance) =
+                    state.isolated(index, holding).ok_or("equity leaves its range")?;
+                if !state.symbols[index].is_suspended() && is_due(equity, maintenance) {
+                    return Err(format!("account {account} rests below maintenance in {}", id_of(index)));
+                }
+            }
+            if liquidating != 0 {
+                return Err(format!("account {account} rests in liquidation"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bands would find every scope that a scan over all positions finds: at its marks none is passed that is due.
+    fn check_bands(&self, accounts: u32) -> Result<(), String> {
+        for index in 0..self.state.symbols.len() {
+            for account in 0..accounts {
+                let holding = self.state.holding(account, index);
+                if holding.quantity != 0 && account != FEE_ACCOUNT && holding.band == 0 {
+                    return Err(format!("account {account} has no threshold in {}", id_of(index)));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,382 @@
+//! Commands of the perpetual side: one file per family, and here what they share, which is the frame of a command.
+//!
+//! Checks, match, trim, triggers, liquidation scan (`risk.md` 19); then the state tells what changed.
+
+mod account;
+mod admin;
+mod invariants;
+mod judge;
+mod liquidate;
+mod modify;
+mod orders;
+mod place;
+mod run;
+mod settle;
+mod tick;
+mod triggers;
+
+use super::admin::{is_name, is_step};
+use super::emit::Emitter;
+use super::idempotency::{Use, Verdict};
+use super::{Engine, Outcome};
+use crate::command::{
+    Command, CreditPerpetual, Kind, ListPerpetual, MarginMode, PlacePerpetual, Side, TransferPerpetual,
+    order_flag,
+};
+use crate::event::{self, PostingReason, Sink};
+use crate::ids::{AssetId, FEE_ACCOUNT, MarketId, OrderId};
+use crate::money::{Amount, Money, RawAmount};
+use crate::perpetual::{MARKETS_MAX, Perpetual};
+use crate::reject::Reject;
+use crate::risk::perpetual::impact::{impact_price, spot_index};
+use crate::risk::perpetual::units::value_of_step;
+
+/// Amount steps of a micro.
+const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
+/// Largest transfer or credit.
+const TRANSFER_MAX: Money = 1_000_000_000_000_000_000;
+
+/// What a perpetual command comes to.
+type Answer = Result<Acted, Reject>;
+
+/// What [`event::Done`] says of it.
+#[derive(Clone, Copy, Default)]
+struct Acted {
+    order: OrderId,
+    account: u32,
+    market: Option<MarketId>,
+}
+
+impl Engine {
+    /// Carries out a command of the perpetual side.
+    pub(super) fn perpetual_command<S: Sink>(
+        &mut self,
+        kind: Kind,
+        command: &Command,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        if kind == Kind::PlacePerpetual {
+            let place: &PlacePerpetual = command.body();
+            outcome.account = place.account;
+            outcome.idempotency_key = place.idempotency_key;
+            if place.idempotency_key != 0 {
+                let new = Use {
+                    account: place.account,
+                    key: place.idempotency_key,
+                    body: place.idempotency_body,
+                    sequence: self.sequence,
+                    time_ns: self.time.ns(),
+                };
+                match self.idempotency.admit(new) {
+                    Verdict::Fresh => {}
+                    Verdict::Replay(first) => {
+                        return Outcome { replayed: first, ..outcome.refused(Reject::IdempotencyReplay) };
+                    }
+                    Verdict::Conflict => return outcome.refused(Reject::IdempotencyConflict),
+                }
+            }
+        }
+        let mut perpetual = self.take_perpetual();
+        let answer = match kind {
+            Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
+            Kind::CreditPerpetual => self.credit_perpetual(&mut perpetual, command.body()),
+            Kind::TransferPerpetual => self.transfer_perpetual(&mut perpetual, command.body()),
+            _ => perpetual.act(kind, command, self.markets.len()),
+        };
+        self.give_perpetual(perpetual, emitter);
+        match answer {
+            Ok(Acted { order, account, market }) => {
+                if kind == Kind::TransferPerpetual {
+                    self.tell_spot(account, emitter);
+                }
+                let update = market.map_or(0, |market| self.perpetual_update(market));
+                Outcome { order, account, market, update, ..outcome }
+            }
+            Err(reject) => {
+                outcome.account = named_account(kind, command);
+                outcome.refused(reject)
+            }
+        }
+    }
+
+    /// Lets time pass on the perpetual side.
+    pub(super) fn tick_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+        if self.perpetual.is_none() {
+            return;
+        }
+        let mut perpetual = self.take_perpetual();
+        let (markets, orders) = (&self.markets, &self.orders);
+        perpetual.tick(|market, notional| {
+            let market = markets.get(usize::try_from(market).ok()?)?;
+            let lot = market.rules.lot.value();
+            let side = |side: Side| impact_price(side, market.book.depth(orders, side), notional, lot);
+            spot_index(side(Side::Buy), side(Side::Sell))
+        });
+        self.give_perpetual(perpetual, emitter);
+    }
+
+    /// Takes the perpetual side out, ready for this command; made where it is new.
+    fn take_perpetual(&mut self) -> Box<Perpetual> {
+        let mut perpetual = self.perpetual.take().unwrap_or_else(|| {
+            let mut new =
+                Box::new(Perpetual::new(self.config.orders, self.config.accounts, self.config.pages));
+            new.state.volumes.hour = self.time.ns() / 3_600_000_000_000;
+            new
+        });
+        let state = &mut perpetual.state;
+        state.now_ms = self.time.ns() / 1_000_000;
+        state.next_order = self.next_order;
+        state.accounts_count = self.accounts.count();
+        let pools = state.pools;
+        state.facts.start(self.sequence, self.time.ns(), &pools);
+        perpetual
+    }
+
+    /// Ends a command: what it touched is tested and told, and the perpetual side put back.
+    fn give_perpetual<S: Sink>(&mut self, mut perpetual: Box<Perpetual>, emitter: &mut Emitter<'_, S>) {
+        perpetual.settle_down();
+        let state = &mut perpetual.state;
+        state.finish_facts();
+        self.next_order = state.next_order;
+        for event in &state.facts.events {
+            emitter.forward(event);
+        }
+        self.perpetual = Some(perpetual);
+    }
+
+    fn perpetual_update(&self, market: MarketId) -> u64 {
+        let perpetual = self.perpetual.as_ref();
+        perpetual
+            .and_then(|perpetual| Some(perpetual.books[perpetual.state.index_of(market)?].update))
+            .unwrap_or(0)
+    }
+
+    fn list_perpetual(&mut self, perpetual: &mut Perpetual, list: &ListPerpetual) -> Answer {
+        if perpetual.state.symbols.iter().any(|symbol| symbol.name == list.symbol) {
+            return Err(Reject::MarketExists);
+        }
+        let is_sound = is_name(&list.symbol, 2)
+            && is_name(&list.base, 1)
+            && is_name(&list.quote, 1)
+            && list.base != list.quote
+            && is_step(list.tick)
+            && is_step(list.lot)
+            && self.assets.len() < AssetId::MAX as usize - 2
+            && perpetual.books.len() < MARKETS_MAX;
+        if !is_sound {
+            return Err(Reject::Malformed);
+        }
+        if perpetual.state.margin_asset.is_some_and(|asset| self.assets[asset as usize].name != list.quote) {
+            return Err(Reject::MarginAssetDiffers);
+        }
+        if value_of_step(list.tick, list.lot).is_none() {
+            return Err(Reject::StepsDoNotFit);
+        }
+        let [base, quote] = [list.base, list.quote].map(|name| {
+            self.asset(&name).unwrap_or_else(|| {
+                let asset = self.add_asset(name);
+                perpetual.state.facts.emit(event::AssetCreated { name, asset, reserved: 0 });
+                asset
+            })
+        });
+        let market = perpetual.open_market(list.symbol, base, quote, list.tick, list.lot);
+        Ok(Acted { market: Some(market), ..Acted::default() })
+    }
+
+    /// See [`CreditPerpetual`].
+    fn credit_perpetual(&mut self, perpetual: &mut Perpetual, credit: &CreditPerpetual) -> Answer {
+        let state = &mut perpetual.state;
+        if state.margin_asset.is_none() {
+            return Err(Reject::MarketNotFound);
+        }
+        let amount = credit.amount;
+        let found = self.accounts.find(&credit.address);
+        let wallet = found.map_or(0, |account| state.wallet(account));
+        let is_sound = amount != 0
+            && (-TRANSFER_MAX..=TRANSFER_MAX).contains(&amount)
+            && !(amount < 0 && found == Some(FEE_ACCOUNT))
+            && in_range(state.pools.deposits, amount)
+            && in_range(wallet, amount);
+        if !is_sound {
+            return Err(Reject::InvalidAmount);
+        }
+        if amount < 0 {
+            let free = found.and_then(|account| state.withdrawable(account)).unwrap_or(0);
+            if -amount > free {
+                return Err(Reject::CrossInsufficient);
+            }
+        }
+        let (account, is_new) = self.accounts.find_or_make(credit.address);
+        if is_new {
+            state.facts.emit(event::AccountCreated { address: credit.address, account });
+            state.accounts_count = self.accounts.count();
+        }
+        *state.wallet_mut(account) += amount;
+        state.pools.deposits += amount;
+        state.facts.emit(event::Posting {
+            account,
+            market: crate::ids::ALL_MARKETS,
+            amount,
+            reason: PostingReason::Adjustment as u8,
+            wallet: MarginMode::Cross as u8,
+            reserved: [0; 6],
+            trade: 0,
+        });
+        state.suspect(account);
+        Ok(Acted { account, ..Acted::default() })
+    }
+
+    /// See [`TransferPerpetual`].
+    fn transfer_perpetual(&mut self, perpetual: &mut Perpetual, transfer: &TransferPerpetual) -> Answer {
+        let TransferPerpetual { account, amount, .. } = *transfer;
+        let state = &mut perpetual.state;
+        state.check_account(account)?;
+        let asset = state.margin_asset.ok_or(Reject::MarketNotFound)?;
+        let is_sound = amount != 0
+            && (-TRANSFER_MAX..=TRANSFER_MAX).contains(&amount)
+            && in_range(state.pools.deposits, amount)
+            && in_range(state.wallet(account), amount);
+        if !is_sound {
+            return Err(Reject::InvalidAmount);
+        }
+        let moved = Amount::from(amount) * AMOUNT_PER_MICRO;
+        let available = self.balances.get(account, asset).available;
+        if amount > 0 {
+            if available < moved {
+                return Err(Reject::InsufficientBalance);
+            }
+            self.balances.get_mut(account, asset).pay(moved);
+        } else {
+            if state.pools.deficit {
+                return Err(Reject::WithdrawalsPaused);
+            }
+            if state.withdrawable(account).is_none_or(|free| -amount > free) {
+                return Err(Reject::CrossInsufficient);
+            }
+            if self.assets[asset as usize].credited.checked_sub(moved).is_none() {
+                return Err(Reject::InvalidAmount);
+            }
+            self.balances.get_mut(account, asset).receive(-moved);
+        }
+        // What spot balances add up to.
+        self.assets[asset as usize].credited -= moved;
+        *state.wallet_mut(account) += amount;
+        state.pools.deposits += amount;
+        state.facts.emit(event::Posting {
+            account,
+            market: crate::ids::ALL_MARKETS,
+            amount,
+            reason: PostingReason::Transfer as u8,
+            wallet: MarginMode::Cross as u8,
+            reserved: [0; 6],
+            trade: 0,
+        });
+        state.suspect(account);
+        Ok(Acted { account, ..Acted::default() })
+    }
+
+    /// Tells the spot balance of the margin asset.
+    fn tell_spot<S: Sink>(&self, account: u32, emitter: &mut Emitter<'_, S>) {
+        let asset = self.perpetual.as_ref().and_then(|perpetual| perpetual.state.margin_asset).unwrap_or(0);
+        let balance = self.balances.get(account, asset);
+        emitter.emit(event::Balances {
+            account,
+            base: asset,
+            quote: asset,
+            changed: 1,
+            base_available: balance.available.into(),
+            base_frozen: balance.frozen.into(),
+            quote_available: RawAmount::ZERO,
+            quote_frozen: RawAmount::ZERO,
+        });
+    }
+}
+
+/// Whether a sum stays within what money may be.
+fn in_range(sum: Money, amount: Money) -> bool {
+    sum.checked_add(amount).is_some_and(|sum| sum.unsigned_abs() <= 4_000_000_000_000_000_000)
+}
+
+/// The account that a command names, for the answer to a refusal.
+fn named_account(kind: Kind, command: &Command) -> u32 {
+    match kind {
+        Kind::SetPerpetualAccount
+        | Kind::PlacePerpetual
+        | Kind::ModifyPerpetual
+        | Kind::CancelPerpetual
+        | Kind::CancelAllPerpetual
+        | Kind::SetCountdown
+        | Kind::SetLeverage
+        | Kind::SetMarginMode
+        | Kind::AdjustIsolatedMargin
+        | Kind::TransferPerpetual => command.body::<crate::command::SetLeverage>().account,
+        _ => 0,
+    }
+}
+
+impl Perpetual {
+    /// Carries out a command that concerns the perpetual side alone.
+    fn act(&mut self, kind: Kind, command: &Command, spot_markets: usize) -> Answer {
+        // Where a command names an account first, a market second, this reads both.
+        let named: &crate::command::SetLeverage = command.body();
+        let of_account = Acted { account: named.account, ..Acted::default() };
+        let of_both = Acted { market: self.state.index_of(named.market).map(|_| named.market), ..of_account };
+        let market = command.body::<crate::command::SetPerpetualState>().market;
+        let of_market = Acted { market: self.state.index_of(market).map(|_| market), ..Acted::default() };
+        match kind {
+            Kind::SetPerpetualParameter => {
+                self.set_parameter(command.body(), spot_markets).map(|()| of_market)
+            }
+            Kind::SetBrackets => self.state.set_brackets(command.body()).map(|()| of_market),
+            Kind::SetPerpetualState => self.set_state(command.body()).map(|()| of_market),
+            Kind::SetVipTier => self.state.set_tier(command.body()).map(|()| Acted::default()),
+            Kind::SetPerpetualAccount => self.state.set_account(command.body()).map(|()| of_account),
+            Kind::SetSource => self.state.set_source(command.body()).map(|()| of_market),
+            Kind::FeedPrice => self.state.feed(command.body()).map(|()| of_market),
+            Kind::SetManualPrice => self.state.set_manual(command.body()).map(|()| of_market),
+            Kind::PlacePerpetual => {
+                let place: &PlacePerpetual = command.body();
+                let is_test = place.flags & order_flag::TEST != 0;
+                self.place(place).map(|order| if is_test { of_account } else { Acted { order, ..of_both } })
+            }
+            Kind::ModifyPerpetual => self.modify(command.body()).map(|order| Acted { order, ..of_both }),
+            Kind::CancelPerpetual => self.cancel(command.body()).map(|order| Acted { order, ..of_both }),
+            Kind::CancelAllPerpetual => self.cancel_all(command.body()).map(|()| of_both),
+            Kind::SetCountdown => self.state.set_countdown(command.body()).map(|()| of_both),
+            Kind::SetLeverage => self.state.set_leverage(command.body()).map(|()| of_both),
+            Kind::SetMarginMode => self.state.set_mode(command.body()).map(|()| of_both),
+            Kind::AdjustIsolatedMargin => self.state.adjust_margin(command.body()).map(|()| of_both),
+            _ => Err(Reject::Malformed),
+        }
+    }
+
+    /// What follows every command: trim, triggers, liquidation scan.
+    fn settle_down(&mut self) {
+        for index in 0..self.books.len() {
+            self.trim(index);
+        }
+        self.run_triggers();
+        self.scan();
+    }
+}
+
+/// Looking at the perpetual side without changing it: for tests and recovery checks.
+impl Engine {
+    /// A cross wallet, 0 where there is none.
+    pub fn perpetual_wallet(&self, account: u32) -> Money {
+        self.perpetual.as_ref().map_or(0, |perpetual| perpetual.state.wallet(account))
+    }
+
+    /// What an account has in a market, as an event.
+    pub fn perpetual_position(&self, account: u32, market: MarketId) -> Option<event::PerpetualPosition> {
+        let state = &self.perpetual.as_ref()?.state;
+        let index = state.index_of(market)?;
+        Some(state.position_event(account, index, state.holding(account, index)))
+    }
+
+    /// The cross account of an account.
+    pub fn perpetual_cross(&self, account: u32) -> Option<crate::risk::perpetual::order_margin::Cross> {
+        Some(self.perpetual.as_ref()?.state.sums(account)?.cross)
+    }
+}

@@ -1,0 +1,322 @@
+//! The life of an order beside the match: it enters the tables, rests, shrinks, ends, and takes its attached orders with it.
+
+use super::settle::reason;
+use crate::book::Orders;
+use crate::book::pool::NONE;
+use crate::command::PerpetualOrderType as Type;
+use crate::command::{PerpetualStatus, SelfTradePrevention, TimeInForce, order_flag};
+use crate::event::{Execution, PerpetualPlaced};
+use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
+use crate::money::Quantity;
+use crate::order::{Order, Traits};
+use crate::perpetual::order::{Details, Stage, name_hash};
+use crate::perpetual::triggers::Triggers;
+use crate::perpetual::{Perpetual, State};
+use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
+
+/// What a conditional type waits for; `None` for the others.
+pub(crate) fn condition(order_type: Type) -> Option<Condition> {
+    match order_type {
+        Type::Stop | Type::StopMarket => Some(Condition::Stop),
+        Type::TakeProfit | Type::TakeProfitMarket => Some(Condition::TakeProfit),
+        Type::Limit | Type::Market | Type::TrailingStopMarket | Type::Liquidation => None,
+    }
+}
+
+/// Index of a market that exists.
+#[inline]
+pub(crate) fn place_of(market: MarketId) -> usize {
+    (market - FIRST_PERPETUAL) as usize
+}
+
+impl Perpetual {
+    /// Gives an order its slot, and its place among its account's. It is not in the book yet.
+    pub(crate) fn enter(&mut self, details: Details) -> u32 {
+        let index = place_of(details.market);
+        let slot = self.orders.pool.take();
+        *self.orders.pool.get_mut(slot) = Order {
+            id: details.id,
+            remaining: details.quantity - details.filled,
+            price: details.price,
+            quantity: details.quantity,
+            next: NONE,
+            previous: NONE,
+            level: 0,
+            account: details.account,
+            younger: NONE,
+            older: NONE,
+            market: details.market,
+            traits: Traits::new(details.side, TimeInForce::GoodTillCancel, SelfTradePrevention::None, 0),
+        };
+        self.orders.index.insert(&self.orders.pool, details.id, slot);
+        self.state.seats[index].link(&mut self.orders, slot);
+        *self.details_mut(slot) = details;
+        let state = &mut self.state;
+        *state.slots.entry(details.id) = slot;
+        *state.names.entry(name_hash(details.account, &details.client_order)) += 1;
+        if details.good_till_ms != 0 {
+            state.dates.orders.add(details.good_till_ms, details.id);
+        }
+        if details.waits() {
+            let holding = state.holdings[index].get_mut(details.account);
+            holding.waiting += 1;
+            holding.bound += u32::from(details.is(order_flag::GTE));
+            if details.is(order_flag::CLOSE_POSITION) {
+                holding.closers |= details.closer_bit();
+            }
+        }
+        if details.stage == Stage::Waiting {
+            state.watch(slot);
+        }
+        slot
+    }
+
+    /// Tells a new order, names first.
+    pub(crate) fn announce(&mut self, slot: u32, fired: OrderId) {
+        let details = &self.state.details[slot as usize];
+        let placed = PerpetualPlaced {
+            order: details.id,
+            account: details.account,
+            market: details.market,
+            fired,
+            client_order: details.client_order,
+            reserved: 0,
+        };
+        let event = details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity);
+        self.state.facts.emit(placed);
+        self.state.facts.emit(event);
+    }
+
+    /// Puts an order into the book with what it has left, and into its bucket.
+    pub(crate) fn rest(&mut self, slot: u32, remaining: Quantity) {
+        self.queue(slot, remaining);
+        if !self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
+            self.state.book_in(slot, remaining);
+        }
+    }
+
+    /// Puts an order into the book.
+    pub(crate) fn queue(&mut self, slot: u32, remaining: Quantity) {
+        let details = &mut self.state.details[slot as usize];
+        details.stage = Stage::Resting;
+        let details = *details;
+        let index = place_of(details.market);
+        let order = self.orders.pool.get_mut(slot);
+        order.remaining = remaining;
+        order.quantity = details.filled + remaining;
+        order.price = details.price;
+        let mutation = self.books[index].rest(&mut self.orders, slot);
+        self.state.facts.mutated(index, mutation);
+        if details.is(order_flag::REDUCE_ONLY) {
+            self.state.symbols[index].reducing[details.side as usize & 1] += 1;
+            self.state.holdings[index].get_mut(details.account).bound += 1;
+        }
+    }
+
+    /// Takes an order out of the book, if it is in; it stays in the tables.
+    pub(crate) fn lift(&mut self, slot: u32) {
+        let details = self.state.details[slot as usize];
+        if details.stage != Stage::Resting {
+            return;
+        }
+        let index = place_of(details.market);
+        let remaining = self.orders.pool.get(slot).remaining;
+        let mutation = self.books[index].take_out(&mut self.orders, slot);
+        self.state.facts.mutated(index, mutation);
+        self.state.rebook(slot, remaining, 0);
+        self.state.unbind(slot);
+        self.state.details[slot as usize].stage = Stage::Running;
+    }
+
+    /// Ends an open order for good, its attached orders first.
+    pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
+        self.state.end_attached(&mut self.orders, slot);
+        self.lift(slot);
+        let details = &self.state.details[slot as usize];
+        let id = details.id;
+        let event = details.event(status, execution, why, 0);
+        self.state.facts.emit(event);
+        self.state.forget(&mut self.orders, slot);
+        self.orders.end(id, slot);
+    }
+
+    /// Ends an order that was filled: nothing tells it, and its attached orders stay.
+    pub(crate) fn complete(&mut self, slot: u32) {
+        let id = self.state.details[slot as usize].id;
+        self.state.forget(&mut self.orders, slot);
+        self.orders.end(id, slot);
+    }
+
+    /// Open orders of an account in a market, oldest first.
+    pub(crate) fn open_orders(&self, account: AccountId, index: usize) -> impl Iterator<Item = u32> + '_ {
+        let mut slot = self.state.seats[index].get(account).oldest;
+        std::iter::from_fn(move || {
+            let found = slot;
+            (found != NONE).then(|| {
+                slot = self.orders.pool.get(found).younger;
+                found
+            })
+        })
+    }
+
+    /// Ends every open order of an account in a market that `choose` picks, ascending ids.
+    pub(crate) fn end_all(
+        &mut self,
+        account: AccountId,
+        index: usize,
+        (status, execution, why): (PerpetualStatus, Execution, u8),
+        choose: impl Fn(&Details) -> bool,
+    ) {
+        let mut doomed = std::mem::take(&mut self.state.doomed);
+        doomed.clear();
+        doomed.extend(
+            self.open_orders(account, index)
+                .filter(|&slot| choose(&self.state.details[slot as usize]))
+                .map(|slot| self.orders.pool.get(slot).id),
+        );
+        for &id in &doomed {
+            // Attached orders may have gone with an earlier one.
+            if let Some(slot) = self.state.slots.find(id) {
+                self.end(slot, status, execution, why);
+            }
+        }
+        self.state.doomed = doomed;
+    }
+}
+
+impl State {
+    /// Adds what an order has open to its bucket.
+    pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
+        let details = &self.details[slot as usize];
+        let (side, account, index) = (details.side, details.account, place_of(details.market));
+        let part = details.reservation.scaled(remaining, details.reserved_quantity);
+        let holding = self.touch(account, index);
+        let bucket = part.and_then(|part| holding.bucket(side).with(remaining, part));
+        let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
+        holding.set_bucket(side, bucket);
+    }
+
+    /// A resting reduce-only order counts no longer.
+    fn unbind(&mut self, slot: u32) {
+        let details = &self.details[slot as usize];
+        if details.stage == Stage::Resting && details.is(order_flag::REDUCE_ONLY) {
+            let index = place_of(details.market);
+            self.symbols[index].reducing[details.side as usize & 1] -= 1;
+            self.holdings[index].get_mut(details.account).bound -= 1;
+        }
+    }
+
+    /// Puts a waiting order where its price will find it.
+    pub(crate) fn watch(&mut self, slot: u32) {
+        let details = &self.details[slot as usize];
+        let (id, stop, working) = (details.id, details.stop_price, details.working_type as usize);
+        let triggers: &mut Triggers = &mut self.triggers[place_of(details.market)];
+        match condition(details.original_type) {
+            Some(condition) if waits_for_rise(condition, details.side) => {
+                triggers.stops[working][0].add(stop, id);
+            }
+            Some(_) => triggers.stops[working][1].add(-stop, id),
+            None => {
+                let trailing = &mut triggers.trailing[working];
+                let place = trailing.partition_point(|&other| other < id);
+                trailing.insert(place, id);
+            }
+        }
+    }
+
+    /// A waiting order waits no longer: it fired, or ends. `was_taken`: the heap gave it away already.
+    pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
+        let details = self.details[slot as usize];
+        if !details.waits() {
+            return;
+        }
+        let index = place_of(details.market);
+        let holding = self.holdings[index].get_mut(details.account);
+        holding.waiting -= 1;
+        holding.bound -= u32::from(details.is(order_flag::GTE));
+        if details.is(order_flag::CLOSE_POSITION) {
+            holding.closers &= !details.closer_bit();
+        }
+        if details.stage == Stage::Dormant {
+            return;
+        }
+        let working = details.working_type as usize;
+        let State { triggers, slots, details: all, .. } = self;
+        let triggers = &mut triggers[index];
+        match condition(details.original_type) {
+            Some(condition) => {
+                let heap = usize::from(!waits_for_rise(condition, details.side));
+                let due = &mut triggers.stops[working][heap];
+                if was_taken {
+                    due.fired();
+                } else {
+                    due.ended(|_, id| {
+                        id != details.id
+                            && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
+                    });
+                }
+            }
+            None => triggers.trailing[working].retain(|&id| id != details.id),
+        }
+    }
+
+    /// Cancels the attached orders of an order that ends.
+    pub(crate) fn end_attached(&mut self, orders: &mut Orders, slot: u32) {
+        for child in self.details[slot as usize].children {
+            if let Some(place) = self.slots.find(child) {
+                self.cancel_waiting(orders, place);
+            }
+        }
+    }
+
+    /// Cancels an order that is not in the book.
+    pub(crate) fn cancel_waiting(&mut self, orders: &mut Orders, slot: u32) {
+        let details = &self.details[slot as usize];
+        let id = details.id;
+        let event = details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0);
+        self.facts.emit(event);
+        self.forget(orders, slot);
+        orders.end(id, slot);
+    }
+
+    /// Takes an order out of every table but its slot, which the caller gives back.
+    pub(crate) fn forget(&mut self, orders: &mut Orders, slot: u32) {
+        let details = self.details[slot as usize];
+        let index = place_of(details.market);
+        self.unwatch(slot, false);
+        self.unbind(slot);
+        self.seats[index].unlink(orders, slot);
+        self.slots.remove(details.id);
+        let hash = name_hash(details.account, &details.client_order);
+        let count = self.names.entry(hash);
+        *count -= 1;
+        if *count == 0 {
+            self.names.remove(hash);
+        }
+        if details.good_till_ms != 0 {
+            let slots = &self.slots;
+            self.dates.orders.ended(|_, id| slots.find(id).is_some());
+        }
+        self.details[slot as usize].stage = Stage::Running;
+    }
+
+    /// Lets the attached orders of an order grow to what it has filled.
+    pub(crate) fn grow_attached(&mut self, parent: u32) {
+        let details = &self.details[parent as usize];
+        let filled = details.filled;
+        for child in details.children {
+            let Some(slot) = self.slots.find(child) else { continue };
+            let details = &mut self.details[slot as usize];
+            details.quantity = filled;
+            let wakes = details.stage == Stage::Dormant;
+            if wakes {
+                details.stage = Stage::Waiting;
+            }
+            let event = details.event(PerpetualStatus::New, Execution::Amended, reason::NONE, filled);
+            self.facts.emit(event);
+            if wakes {
+                self.watch(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! A new perpetual order: its checks in the order of `perpetual.md` 7.10, then it waits for its trigger or runs.
+
+use super::orders::condition;
+use super::run::Role;
+use crate::command::{
+    ClientOrder, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualState,
+    PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType,
+    order_flag,
+};
+use crate::ids::{AccountId, OrderId};
+use crate::money::{Money, Price, Quantity};
+use crate::perpetual::order::{Details, Stage, attached_name, is_name, name_hash};
+use crate::perpetual::{Perpetual, State};
+use crate::reject::Reject;
+use crate::risk::perpetual::trigger::{Range, Trailing, fires, is_callback};
+use crate::risk::perpetual::{band, reduce_only, units};
+
+/// Last good-till date, ms (`perpetual.md` 7.4).
+const GOOD_TILL_END_MS: i64 = 253_402_300_799_000;
+/// How far a good-till date must be ahead, ms.
+const GOOD_TILL_AHEAD_MS: i64 = 600_000;
+
+/// A placement whose bytes are within their enumerations and fit together.
+struct Parsed {
+    details: Details,
+    attached_working_type: WorkingType,
+    leverage: u32,
+}
+
+/// `None`: malformed.
+fn parse(place: &PlacePerpetual) -> Option<Parsed> {
+    let side = Side::from_code(place.side)?;
+    let order_type = Type::from_code(place.order_type)?;
+    let time_in_force = Tif::from_code(place.time_in_force)?;
+    let self_trade = SelfTradePrevention::from_code(place.self_trade)?;
+    let working_type = WorkingType::from_code(place.working_type)?;
+    let price_match = PriceMatch::from_code(place.price_match)?;
+    let attached_working_type = WorkingType::from_code(place.attached_working_type)?;
+    let flag = |bit: u16| place.flags & bit != 0;
+    let has_limit = matches!(order_type, Type::Limit | Type::Stop | Type::TakeProfit);
+    let has_stop =
+        matches!(order_type, Type::Stop | Type::TakeProfit | Type::StopMarket | Type::TakeProfitMarket);
+    let is_trailing = order_type == Type::TrailingStopMarket;
+    let closes = flag(order_flag::CLOSE_POSITION);
+    let is_sound = place.flags < order_flag::KEEP_PRIORITY
+        && order_type != Type::Liquidation
+        && self_trade != SelfTradePrevention::RejectTaker
+        && (has_limit || (place.price == 0 && price_match == PriceMatch::None))
+        && (price_match == PriceMatch::None || place.price == 0)
+        && (has_limit || time_in_force == Tif::GoodTillCancel)
+        && (has_stop || is_trailing || place.stop_price == 0)
+        && (is_trailing || place.callback_rate == 0)
+        && (time_in_force == Tif::GoodTillDate || place.good_till_ms == 0)
+        && (!closes
+            || (matches!(order_type, Type::StopMarket | Type::TakeProfitMarket)
+                && place.quantity == 0
+                && !flag(order_flag::REDUCE_ONLY)))
+        && (closes || !flag(order_flag::GTE))
+        && (condition(order_type).is_some() || is_trailing || !flag(order_flag::CONDITIONAL_SERVICE))
+        && (matches!(order_type, Type::Limit | Type::Market)
+            || (place.take_profit == 0 && place.stop_loss == 0))
+        && !(flag(order_flag::TEST) && (place.take_profit != 0 || place.stop_loss != 0));
+    is_sound.then_some(Parsed {
+        details: Details {
+            account: place.account,
+            market: place.market,
+            price: place.price,
+            side,
+            order_type,
+            original_type: order_type,
+            time_in_force,
+            self_trade,
+            working_type,
+            price_match,
+            flags: place.flags & !order_flag::TEST,
+            callback_rate: place.callback_rate,
+            quantity: place.quantity,
+            stop_price: place.stop_price,
+            good_till_ms: place.good_till_ms,
+            client_order: place.client_order,
+            ..Details::default()
+        },
+        attached_working_type,
+        leverage: place.leverage,
+    })
+}
+
+impl Perpetual {
+    /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
+    pub(crate) fn place(&mut self, place: &PlacePerpetual) -> Result<OrderId, Reject> {
+        let Parsed { mut details, attached_working_type, leverage } =
+            parse(place).ok_or(Reject::Malformed)?;
+        self.state.check_account(details.account)?;
+        let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
+        self.state.check_state(index, &details)?;
+        self.check_name(details.account, &details.client_order)?;
+        let waits = !matches!(details.order_type, Type::Limit | Type::Market);
+        let has_price = matches!(details.order_type, Type::Limit | Type::Stop | Type::TakeProfit);
+        // Resolved at the trigger for the types that wait.
+        let mut is_unresolved = details.price_match != PriceMatch::None && waits;
+        let mut has_no_level = false;
+        if details.price_match != PriceMatch::None && !waits {
+            match self.matched_price(index, details.side, details.price_match) {
+                Some(price) => details.price = price,
+                None => (is_unresolved, has_no_level) = (true, true),
+            }
+        }
+        let state = &self.state;
+        if has_price && !is_unresolved {
+            state.check_price(index, details.price)?;
+        }
+        state.check_stops(index, &details, [place.take_profit, place.stop_loss])?;
+        let watched = state.watched(index, details.working_type);
+        if !details.is(order_flag::CLOSE_POSITION) {
+            details.quantity = state.check_quantity(index, &details, has_price)?;
+            if !waits && details.is(order_flag::REDUCE_ONLY) {
+                let held = state.holding(details.account, index).quantity;
+                details.quantity = reduce_only::clamped(details.side, details.quantity, held)
+                    .ok_or(Reject::ReduceOnlyRefused)?;
+                details.quantity = state.check_quantity(index, &details, has_price)?;
+            }
+            let price = match details.order_type {
+                Type::Limit | Type::Stop | Type::TakeProfit if is_unresolved => 0,
+                Type::Limit | Type::Stop | Type::TakeProfit => details.price,
+                Type::TrailingStopMarket if details.stop_price == 0 => watched,
+                Type::Market => state.mark(index),
+                _ => details.stop_price,
+            };
+            if price != 0 {
+                state.check_notional(index, &details, price)?;
+            }
+        }
+        if has_price && !is_unresolved {
+            state.check_band(index, details.side, details.price)?;
+        } else if details.order_type == Type::Market {
+            self.check_counterparty(index, details.side)?;
+        }
+        let state = &self.state;
+        state.check_date(&mut details)?;
+        state.check_limits(index, &details, waits)?;
+        let record = state.accounts.get(details.account);
+        if record.disabled != 0 {
+            return Err(Reject::TradingDisabled);
+        }
+        if record.liquidating != 0 || state.holding(details.account, index).liquidating != 0 {
+            return Err(Reject::InLiquidation);
+        }
+        let held = state.leverage(details.account, index);
+        if leverage != 0 {
+            state.check_leverage(details.account, index, leverage)?;
+        }
+        let leverage_in_force = if leverage == 0 { held } else { leverage };
+        if waits {
+            self.state.check_trigger(index, &mut details, watched)?;
+        }
+        let terms = if waits || is_unresolved {
+            None
+        } else {
+            // Of attached orders' place on the right side, margin comes first.
+            let judged = self.judge(index, &details, leverage_in_force);
+            match judged {
+                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {
+                    self.state.check_attached(index, &details, place)?;
+                }
+                Err(_) => {}
+            }
+            Some(judged?)
+        };
+        if has_no_level {
+            self.state.check_attached(index, &details, place)?;
+            return Err(Reject::NoPriceMatch);
+        }
+        if place.flags & order_flag::TEST != 0 {
+            return Ok(0);
+        }
+
+        // Nothing refuses it any more.
+        if leverage != 0 && leverage != held {
+            self.state.touch(details.account, index).leverage = leverage;
+            self.state.suspect(details.account);
+        }
+        details.id = self.take_id();
+        details.stage = if waits { Stage::Waiting } else { Stage::Running };
+        let slot = self.enter(details);
+        self.announce(slot, 0);
+        let prices = [(place.take_profit, Type::TakeProfitMarket), (place.stop_loss, Type::StopMarket)];
+        for (number, (price, order_type)) in prices.into_iter().enumerate() {
+            if price != 0 {
+                let child = self.attach(slot, price, order_type, attached_working_type);
+                self.state.details[slot as usize].children[number] = child;
+            }
+        }
+        if let Some(terms) = terms {
+            self.run(slot, &terms, Role::Owner);
+        }
+        Ok(details.id)
+    }
+
+    /// The next order id.
+    pub(crate) fn take_id(&mut self) -> OrderId {
+        let id = self.state.next_order;
+        self.state.next_order += 1;
+        id
+    }
+
+    /// Makes an order attached to another.
+    fn attach(&mut self, parent: u32, price: Price, order_type: Type, working_type: WorkingType) -> OrderId {
+        let of = self.state.details[parent as usize];
+        let suffix = if order_type == Type::StopMarket { b"_sl" } else { b"_tp" };
+        let details = Details {
+            id: self.take_id(),
+            account: of.account,
+            market: of.market,
+            side: of.side.opposite(),
+            order_type,
+            original_type: order_type,
+            working_type,
+            flags: order_flag::REDUCE_ONLY,
+            stop_price: price,
+            parent: of.id,
+            client_order: attached_name(&of.client_order, suffix),
+            ..Details::default()
+        };
+        let slot = self.enter(details);
+        self.announce(slot, 0);
+        details.id
+    }
+
+    /// The name is one, and no open order of the account has it.
+    fn check_name(&self, account: AccountId, name: &ClientOrder) -> Result<(), Reject> {
+        if !is_name(name) {
+            return Err(Reject::InvalidClientOrder);
+        }
+        if self.state.names.find(name_hash(account, name)).is_some()
+            && (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
+        {
+            return Err(Reject::DuplicateClientOrder);
+        }
+        Ok(())
+    }
+
+    /// The oldest open order of an account in a market with a name.
+    pub(crate) fn find_named(&self, account: AccountId, index: usize, name: &ClientOrder) -> Option<u32> {
+        self.open_orders(account, index).find(|&slot| self.state.details[slot as usize].client_order == *name)
+    }
+
+    fn check_counterparty(&self, index: usize, side: Side) -> Result<(), Reject> {
+        let Some(best) = self.books[index].best(&self.orders, side.opposite()) else { return Ok(()) };
+        let bound = self.state.symbols[index].entry_bound(side).ok_or(Reject::CounterpartyOutsideBand)?;
+        if band::is_within(side, best, bound) { Ok(()) } else { Err(Reject::CounterpartyOutsideBand) }
+    }
+}
+
+impl State {
+    /// An account of the exchange that may act here.
+    pub(crate) fn check_account(&self, account: AccountId) -> Result<(), Reject> {
+        if account != crate::ids::FEE_ACCOUNT && account < self.accounts_count {
+            Ok(())
+        } else {
+            Err(Reject::AccountNotFound)
+        }
+    }
+
+    /// The market takes such an order now.
+    fn check_state(&self, index: usize, order: &Details) -> Result<(), Reject> {
+        let takes = match self.symbols[index].state() {
+            PerpetualState::Closed => return Err(Reject::MarketDelisted),
+            PerpetualState::Trading => true,
+            PerpetualState::PostOnly => order.time_in_force == Tif::PostOnly,
+            PerpetualState::ReduceOnly => order.reduces(),
+            PerpetualState::CancelOnly | PerpetualState::Halted => false,
+        };
+        if takes { Ok(()) } else { Err(Reject::StateRefuses) }
+    }
+
+    pub(crate) fn check_price(&self, index: usize, price: Price) -> Result<(), Reject> {
+        let symbol = &self.symbols[index];
+        if price <= 0 {
+            return Err(Reject::InvalidPrice);
+        }
+        if !symbol.tick.divides(price) {
+            return Err(Reject::InvalidTick);
+        }
+        if price < symbol.get(P::MinPrice) {
+            return Err(Reject::PriceBelowMinimum);
+        }
+        if price > symbol.get(P::MaxPrice) {
+            return Err(Reject::PriceAboveMaximum);
+        }
+        Ok(())
+    }
+
+    /// Stop, activation and attached prices, and the callback.
+    fn check_stops(&self, index: usize, order: &Details, attached: [Price; 2]) -> Result<(), Reject> {
+        let as_stop = |price: Price, invalid: Reject| match self.check_price(index, price) {
+            Err(Reject::InvalidPrice) => Err(invalid),
+            Err(Reject::PriceAboveMaximum) => Err(Reject::StopPriceAboveMaximum),
+            other => other,
+        };
+        if order.order_type == Type::TrailingStopMarket {
+            if order.stop_price != 0 {
+                as_stop(order.stop_price, Reject::InvalidActivationPrice)?;
+            }
+            if !is_callback(order.callback_rate.into()) {
+                return Err(Reject::InvalidCallback);
+            }
+        } else if condition(order.order_type).is_some() {
+            as_stop(order.stop_price, Reject::InvalidStopPrice)?;
+        }
+        for price in attached.into_iter().filter(|&price| price != 0) {
+            as_stop(price, Reject::InvalidStopPrice)?;
+        }
+        Ok(())
+    }
+
+    /// The quantity floored to lots, if it is one.
+    pub(crate) fn check_quantity(
+        &self,
+        index: usize,
+        order: &Details,
+        has_price: bool,
+    ) -> Result<Quantity, Reject> {
+        let symbol = &self.symbols[index];
+        if order.quantity <= 0 {
+            return Err(Reject::InvalidQuantity);
+        }
+        let quantity = order.quantity - order.quantity % symbol.lot.value();
+        let most = symbol.get(if has_price { P::MaxQuantity } else { P::MaxMarketQuantity });
+        if (symbol.get(P::MinQuantity)..=most).contains(&quantity) {
+            Ok(quantity)
+        } else {
+            Err(Reject::QuantityOutOfRange)
+        }
+    }
+
+    pub(crate) fn check_notional(&self, index: usize, order: &Details, price: Price) -> Result<(), Reject> {
+        let symbol = &self.symbols[index];
+        // Exact for a price on the tick.
+        let notional: Money = units::ceil_value(order.quantity, price).ok_or(Reject::AboveMaxNotional)?;
+        if notional < symbol.get(P::MinNotional) && !order.is(order_flag::REDUCE_ONLY) {
+            return Err(Reject::BelowMinNotional);
+        }
+        if notional > symbol.get(P::MaxNotional) {
+            return Err(Reject::AboveMaxNotional);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_band(&self, index: usize, side: Side, price: Price) -> Result<(), Reject> {
+        let outside = match side {
+            Side::Buy => Reject::PriceAboveBand,
+            Side::Sell => Reject::PriceBelowBand,
+        };
+        let bound = self.symbols[index].entry_bound(side).ok_or(outside)?;
+        if band::is_within(side, price, bound) { Ok(()) } else { Err(outside) }
+    }
+
+    fn check_date(&self, order: &mut Details) -> Result<(), Reject> {
+        if order.time_in_force != Tif::GoodTillDate {
+            return Ok(());
+        }
+        let date = order.good_till_ms - order.good_till_ms.rem_euclid(1_000);
+        let least = self.now_ms.saturating_add(GOOD_TILL_AHEAD_MS);
+        if date <= least || date >= GOOD_TILL_END_MS {
+            return Err(Reject::InvalidGoodTill);
+        }
+        order.good_till_ms = date;
+        Ok(())
+    }
+
+    fn check_limits(&self, index: usize, order: &Details, waits: bool) -> Result<(), Reject> {
+        let symbol = &self.symbols[index];
+        let open = self.seats[index].get(order.account).open_orders();
+        if i64::from(open) >= symbol.get(P::MaxOpenOrders) {
+            return Err(Reject::TooManyOpenOrders);
+        }
+        let holding = self.holding(order.account, index);
+        if waits && i64::from(holding.waiting) >= symbol.get(P::MaxConditionalOrders) {
+            return Err(Reject::TooManyConditional);
+        }
+        if order.is(order_flag::CLOSE_POSITION) && holding.closers & order.closer_bit() != 0 {
+            return Err(Reject::ClosePositionExists);
+        }
+        Ok(())
+    }
+
+    /// The latest price of a working type.
+    pub(crate) fn watched(&self, index: usize, working_type: WorkingType) -> Price {
+        match working_type {
+            WorkingType::ContractPrice => self.symbols[index].contract_price(),
+            WorkingType::MarkPrice => self.mark(index),
+        }
+    }
+
+    /// It would not fire at once; a trailing order gets its activation price.
+    fn check_trigger(&self, _: usize, order: &mut Details, watched: Price) -> Result<(), Reject> {
+        match condition(order.order_type) {
+            Some(condition) if fires(condition, order.side, order.stop_price, Range::of(watched)) => {
+                Err(Reject::ImmediateTrigger)
+            }
+            Some(_) => Ok(()),
+            None => {
+                let activation = (order.stop_price != 0).then_some(order.stop_price);
+                let callback = order.callback_rate.into();
+                let trailing = Trailing::new(order.side, activation, callback, watched)
+                    .ok_or(Reject::ImmediateTrigger)?;
+                (order.stop_price, order.extreme) = (trailing.activation, trailing.extreme);
+                Ok(())
+            }
+        }
+    }
+
+    /// Attached prices stand on the right side of the order's price.
+    fn check_attached(&self, index: usize, order: &Details, place: &PlacePerpetual) -> Result<(), Reject> {
+        let price = if order.price == 0 { self.mark(index) } else { order.price };
+        let (profit, loss) = (place.take_profit, place.stop_loss);
+        let is_right = match order.side {
+            Side::Buy => (profit == 0 || profit > price) && (loss == 0 || loss < price),
+            Side::Sell => (profit == 0 || profit < price) && (loss == 0 || loss > price),
+        };
+        if is_right { Ok(()) } else { Err(Reject::ImmediateTrigger) }
+    }
+}

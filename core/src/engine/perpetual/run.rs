@@ -1,0 +1,97 @@
+//! Runs an order that passed its checks: it trades, then rests or ends.
+
+use super::judge::Terms;
+use super::orders::place_of;
+use super::settle::{Arriving, PerpetualMatch, reason};
+use crate::command::{PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention, Side};
+use crate::event::Execution;
+use crate::matching::{Ending, Taker, sweep};
+use crate::money::Price;
+use crate::perpetual::Perpetual;
+use crate::perpetual::order::Stage;
+
+/// On whose behalf an order runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Owner,
+    /// It closes for a scope in liquidation.
+    Liquidation,
+    /// It unwinds the insurance fund.
+    Fund,
+}
+
+impl Perpetual {
+    /// Runs the order in a slot. Its events before the match are out already.
+    pub(crate) fn run(&mut self, slot: u32, terms: &Terms, role: Role) {
+        let details = &mut self.state.details[slot as usize];
+        details.stage = Stage::Running;
+        details.reservation = terms.reservation;
+        details.reserved_quantity = terms.reserved_quantity;
+        let details = *details;
+        let index = place_of(details.market);
+        let open = details.quantity - details.filled;
+        let mut stopped = None;
+        let mut ending = None;
+        let mut remaining = open;
+        if self.state.symbols[index].matches() || role == Role::Liquidation {
+            let is_owner = role == Role::Owner;
+            let limit = self.key(index, details.side, terms.limit);
+            let mut taker = Taker {
+                order: details.id,
+                account: details.account,
+                side: details.side,
+                limit,
+                remaining,
+                ending: None,
+            };
+            let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
+            let Perpetual { books, orders, state } = self;
+            let arriving = Arriving {
+                slot,
+                self_trade: if is_owner { details.self_trade } else { SelfTradePrevention::None },
+                liquidates: role == Role::Liquidation,
+                is_fund: role == Role::Fund,
+                band: band.filter(|_| is_owner),
+                stopped: None,
+                group: state.accounts.get(details.account).group,
+            };
+            let mut matching = PerpetualMatch::new(state, index, arriving);
+            sweep(&mut books[index], orders, &mut taker, &mut matching);
+            stopped = matching.arriving.stopped;
+            (remaining, ending) = (taker.remaining, taker.ending);
+        }
+        if stopped.is_some_and(|why| why.get() == reason::BAND) {
+            let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
+            if *binds == 0 {
+                *binds = self.state.now_ms;
+            }
+        }
+        if remaining == 0 {
+            return self.complete(slot);
+        }
+        let is_limit = details.order_type == PerpetualOrderType::Limit;
+        let is_immediate = !is_limit
+            || matches!(
+                details.time_in_force,
+                PerpetualTimeInForce::ImmediateOrCancel | PerpetualTimeInForce::FillOrKill
+            );
+        let (status, why) = match (ending, stopped) {
+            (Some(Ending::SelfTrade), _) if is_immediate => {
+                (PerpetualStatus::ExpiredInMatch, reason::IMMEDIATE_SELF_TRADE)
+            }
+            (Some(Ending::SelfTrade), _) => (PerpetualStatus::ExpiredInMatch, reason::SELF_TRADE),
+            (_, Some(why)) => (PerpetualStatus::Expired, why.get()),
+            _ if details.order_type == PerpetualOrderType::Market => {
+                (PerpetualStatus::Expired, reason::MARKET)
+            }
+            _ if is_immediate => (PerpetualStatus::Expired, reason::IMMEDIATE),
+            _ => return self.rest(slot, remaining),
+        };
+        self.end(slot, status, Execution::Expired, why);
+    }
+
+    /// The last key of the other side that an order with a limit price may trade at.
+    fn key(&self, index: usize, side: Side, limit: Price) -> u64 {
+        self.books[index].key(side.opposite(), limit)
+    }
+}

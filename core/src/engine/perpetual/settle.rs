@@ -1,0 +1,496 @@
+//! What a fill costs both sides: positions, wallets, fees, affiliates, volumes. And who may be filled: the check at the
+//! match (`risk.md` 6), self-trade prevention (15), reduce-only (13), the dynamic band (16).
+
+use crate::book::{Mutation, Orders};
+use crate::command::{
+    MarginMode, PerpetualParameter, PerpetualStatus, SelfTradePrevention, Side, order_flag,
+};
+use crate::event::{Execution, LiquidationStep, PerpetualTrade, Posting, PostingReason, PreventedMatch};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
+use crate::money::{Money, Quantity};
+use crate::order::Order;
+use crate::perpetual::account::Holding;
+use crate::perpetual::{State, id_of, mode_of};
+use crate::risk::perpetual::band::Band;
+use crate::risk::perpetual::bankruptcy::{Distress, liquidation_fee, room};
+use crate::risk::perpetual::position::{Filled, open_fees};
+use crate::risk::perpetual::{fee, isolated, reduce_only, units};
+use std::num::NonZeroU8;
+
+/// Reasons why orders expire, numbers of `perpetual-stream.md` 4.1.
+pub(crate) mod reason {
+    pub(crate) const NONE: u8 = 0;
+    pub(crate) const SELF_TRADE: u8 = 1;
+    pub(crate) const IMMEDIATE: u8 = 2;
+    pub(crate) const IMMEDIATE_SELF_TRADE: u8 = 3;
+    pub(crate) const REDUCE_ONLY: u8 = 4;
+    pub(crate) const LIQUIDATION: u8 = 5;
+    pub(crate) const CLOSE_POSITION: u8 = 6;
+    pub(crate) const CLOSED: u8 = 7;
+    pub(crate) const REFUSED: u8 = 8;
+    pub(crate) const MARKET: u8 = 9;
+    pub(crate) const MARGIN: u8 = 10;
+    pub(crate) const BAND: u8 = 11;
+    pub(crate) const DELEVERAGED: u8 = 12;
+}
+
+/// What one side of a fill comes to.
+#[derive(Clone, Copy)]
+pub(crate) struct Leg {
+    pub(crate) holding: Holding,
+    pub(crate) wallet: Money,
+    pub(crate) filled: Filled,
+    /// What the fund pays because an isolated wallet does not suffice.
+    pub(crate) covered: Money,
+}
+
+/// What an arriving order is to the settlement.
+pub(crate) struct Arriving {
+    pub(crate) slot: u32,
+    pub(crate) self_trade: SelfTradePrevention,
+    /// It closes for a scope in liquidation.
+    pub(crate) liquidates: bool,
+    /// The insurance fund sends it, free of fees.
+    pub(crate) is_fund: bool,
+    /// No bounds by the dynamic band.
+    pub(crate) band: Option<Band>,
+    /// Why it stopped, a `reason`; none while it did not.
+    pub(crate) stopped: Option<NonZeroU8>,
+    pub(crate) group: i64,
+}
+
+/// An order trading on a perpetual market.
+pub(crate) struct PerpetualMatch<'a> {
+    pub(crate) state: &'a mut State,
+    pub(crate) index: usize,
+    pub(crate) arriving: Arriving,
+    prepared: Option<Prepared>,
+    /// How the resting order that leaves next ends, unless it was filled.
+    leaving: Option<(PerpetualStatus, u8)>,
+}
+
+/// A fill that was found possible.
+#[derive(Clone, Copy)]
+struct Prepared {
+    maker: Leg,
+    taker: Leg,
+    value: Money,
+    maker_fee: Money,
+    taker_fee: Money,
+    affiliates: [Money; 2],
+}
+
+impl State {
+    /// One side of a fill of `quantity` worth `value`, with its fee. `None`: an isolated opening that the wallet does not
+    /// bear, or numbers out of range.
+    pub(crate) fn leg(
+        &self,
+        index: usize,
+        mut holding: Holding,
+        mut wallet: Money,
+        is_isolated: bool,
+        side: Side,
+        (quantity, value, fee): (Quantity, Money, Money),
+    ) -> Option<Leg> {
+        let held = holding.quantity.checked_abs()?;
+        let filled = holding.position().fill(side, quantity, value)?;
+        let mut covered = 0;
+        if is_isolated {
+            let mut fee_left = fee;
+            if filled.closed > 0 {
+                let closed = isolated::close(holding.isolated, filled.closed, held, filled.realised, fee)?;
+                fee_left = 0;
+                holding.isolated = closed.isolated;
+                wallet = wallet.checked_add(closed.released)?;
+                covered = closed.covered;
+            }
+            if filled.opened > 0 {
+                let leverage = self.symbols[index].leverage(&holding);
+                let margin = isolated::opening_margin(filled.opened_value, leverage)?;
+                if wallet < margin.checked_add(fee_left)? {
+                    return None;
+                }
+                wallet -= margin;
+                holding.isolated = holding.isolated.checked_add(margin)?;
+            }
+            wallet = wallet.checked_sub(fee_left)?;
+        } else {
+            wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
+        }
+        holding.open_fees = open_fees(holding.open_fees, held, &filled, fee)?;
+        holding.quantity = filled.position.quantity;
+        holding.cost = filled.position.cost;
+        holding.realised = holding.realised.checked_add(filled.realised)?;
+        if holding.cost.checked_abs()? > units::VALUE_MAX {
+            return None;
+        }
+        Some(Leg { holding, wallet, filled, covered })
+    }
+
+    /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it.
+    fn bears(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
+        let record = self.accounts.get(account);
+        if mode_of(record, &leg.holding) == MarginMode::Isolated {
+            let (equity, maintenance) = self.isolated(index, &leg.holding)?;
+            if equity < maintenance {
+                return Some(false);
+            }
+        }
+        let sums = self.sums_with(account, leg.wallet, Some((index, &leg.holding)))?;
+        Some(sums.positions == 0 || sums.cross.equity()? >= sums.maintenance)
+    }
+
+    /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
+    pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {
+        let record = self.accounts.get(account);
+        let referral = fee::Referral { total: record.referral_total_bps, share: record.referral_share_bps };
+        let active = |bps: u32, is_active: bool| if is_active { bps } else { 0 };
+        let tier = self.tiers.of(record.tier);
+        let multiplier = fee::multiplier(&[
+            referral.trader(),
+            active(self.fee_burn_bps, record.fee_burn != 0),
+            active(record.promo_bps, self.now_ms < record.promo_until_ms),
+        ])?;
+        Some([
+            fee::rate(tier.maker_rate, multiplier)?,
+            fee::rate(tier.taker_rate, multiplier)?,
+            tier.maker_rate,
+            tier.taker_rate,
+            i64::from(referral.affiliate()?),
+        ])
+    }
+
+    /// Puts a leg into place.
+    pub(crate) fn put_leg(&mut self, account: AccountId, index: usize, leg: &Leg) {
+        let before = self.holding(account, index).quantity;
+        let holding = self.touch(account, index);
+        *holding = Holding { note: holding.note, listed: holding.listed, band: holding.band, ..leg.holding };
+        *self.wallet_mut(account) = leg.wallet;
+        if leg.covered != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) -= leg.covered;
+            self.facts.emit(Posting {
+                account,
+                market: id_of(index),
+                amount: leg.covered,
+                reason: PostingReason::InsuranceClear as u8,
+                wallet: MarginMode::Isolated as u8,
+                reserved: [0; 6],
+                trade: 0,
+            });
+        }
+        self.enlist(account, index, before);
+        self.suspect(account);
+    }
+
+    /// Keeps the list of holders and the bands in step with a position that was `before`.
+    pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
+        let now = self.holding(account, index).quantity;
+        if before != 0 && (now == 0 || (now > 0) != (before > 0)) {
+            self.bands.remove(&mut self.holdings[index], index, account, before > 0);
+        }
+        let holders = &mut self.symbols[index].holders;
+        if before == 0 && now != 0 {
+            holders.push(account);
+            self.holdings[index].get_mut(account).listed = holders.len() as u32;
+        } else if before != 0 && now == 0 {
+            let place = self.holdings[index].get(account).listed as usize;
+            holders.swap_remove(place - 1);
+            if let Some(&moved) = holders.get(place - 1) {
+                self.holdings[index].get_mut(moved).listed = place as u32;
+            }
+            self.holdings[index].get_mut(account).listed = 0;
+        }
+    }
+
+    /// Lowers what an order has open in its bucket from `before` to `after`.
+    pub(crate) fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
+        let index = (self.details[slot as usize].market - crate::ids::FIRST_PERPETUAL) as usize;
+        let details = &self.details[slot as usize];
+        if details.reserved_quantity == 0 {
+            return;
+        }
+        let (reservation, whole) = (details.reservation, details.reserved_quantity);
+        let (side, account) = (details.side, details.account);
+        let parts = (reservation.scaled(before, whole), reservation.scaled(after, whole));
+        let (Some(old), Some(new)) = parts else { unreachable!("parts of an accepted order") };
+        let holding = self.touch(account, index);
+        let bucket = holding.bucket(side).without(before, old).and_then(|rest| rest.with(after, new));
+        let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
+        holding.set_bucket(side, bucket);
+    }
+}
+
+impl<'a> PerpetualMatch<'a> {
+    pub(crate) fn new(state: &'a mut State, index: usize, arriving: Arriving) -> PerpetualMatch<'a> {
+        PerpetualMatch { state, index, arriving, prepared: None, leaving: None }
+    }
+
+    fn stop(&mut self, why: u8) -> Meeting {
+        self.arriving.stopped = NonZeroU8::new(why);
+        Meeting::StopTaker(Ending::Spent)
+    }
+
+    /// The slot of a resting order.
+    fn slot_of(&self, order: &Order) -> u32 {
+        self.state.slots.find(order.id).unwrap_or(0)
+    }
+
+    /// Whether both are one party.
+    fn is_one_party(&self, taker: &Taker, maker: &Order) -> bool {
+        maker.account == taker.account
+            || (self.arriving.group != 0
+                && self.state.accounts.get(maker.account).group == self.arriving.group)
+    }
+
+    /// Notes that self-trade prevention kept two orders apart.
+    fn prevented(&mut self, taker: &Taker, maker: &Order, mode: SelfTradePrevention) {
+        let symbol = &mut self.state.symbols[self.index];
+        symbol.prevented += 1;
+        let ends_maker = mode != SelfTradePrevention::ExpireTaker;
+        let ends_taker = mode != SelfTradePrevention::ExpireMaker;
+        let group = if maker.account == taker.account { 0 } else { self.arriving.group };
+        let event = PreventedMatch {
+            prevented: symbol.prevented,
+            taker_order: taker.order,
+            maker_order: maker.id,
+            price: maker.price,
+            maker_quantity: if ends_maker { maker.remaining } else { 0 },
+            taker_quantity: if ends_taker { taker.remaining } else { 0 },
+            trade_group: group - 1,
+            taker_account: taker.account,
+            maker_account: maker.account,
+            market: maker.market,
+            mode: mode as u8,
+            reserved: [0; 3],
+        };
+        self.state.facts.emit(event);
+    }
+
+    /// A fill of `quantity`, if both sides may have it; otherwise who may not: `true` the maker.
+    fn prepare(&mut self, taker: &Taker, maker: &Order, quantity: Quantity) -> Result<Prepared, bool> {
+        let index = self.index;
+        let state = &*self.state;
+        let value = units::value(maker.price, quantity).ok_or(true)?;
+        let arriving = &self.arriving;
+        let maker_rates = state.rates(maker.account).ok_or(true)?;
+        let taker_rates = state.rates(taker.account).ok_or(false)?;
+        let is_free = arriving.liquidates || arriving.is_fund;
+        let taker_rate = if is_free { 0 } else { taker_rates[1] };
+        let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(true)?;
+        if arriving.liquidates {
+            taker_fee = self.liquidation_fee(taker, quantity, value).ok_or(false)?;
+        }
+        let reward = |rates: &[i64; 5], base: i64, fee: Money| {
+            if fee <= 0 || rates[4] == 0 { Some(0) } else { fee::reward(value, base, rates[4] as u32, fee) }
+        };
+        let affiliates = [
+            reward(&maker_rates, maker_rates[2], maker_fee).ok_or(true)?,
+            if is_free { 0 } else { reward(&taker_rates, taker_rates[3], taker_fee).ok_or(false)? },
+        ];
+        let maker_leg = {
+            let holding = *state.holding(maker.account, index);
+            let isolated = state.mode(maker.account, index) == MarginMode::Isolated;
+            let terms = (quantity, value, maker_fee);
+            state.leg(index, holding, state.wallet(maker.account), isolated, taker.side.opposite(), terms)
+        }
+        .ok_or(true)?;
+        let is_self = maker.account == taker.account;
+        if !is_self
+            && maker_leg.filled.opened > 0
+            && !state.bears(maker.account, index, &maker_leg).unwrap_or(false)
+        {
+            return Err(true);
+        }
+        let (holding, wallet) = if is_self {
+            (maker_leg.holding, maker_leg.wallet)
+        } else {
+            (*state.holding(taker.account, index), state.wallet(taker.account))
+        };
+        let isolated = state.mode(taker.account, index) == MarginMode::Isolated;
+        let terms = (quantity, value, taker_fee);
+        let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
+        if !is_self
+            && !is_free
+            && taker_leg.filled.opened > 0
+            && !state.bears(taker.account, index, &taker_leg).unwrap_or(false)
+        {
+            return Err(false);
+        }
+        Ok(Prepared { maker: maker_leg, taker: taker_leg, value, maker_fee, taker_fee, affiliates })
+    }
+
+    /// The fee of a liquidation's fill: what the fund may take of what it brings above its bankruptcy value.
+    fn liquidation_fee(&self, taker: &Taker, quantity: Quantity, value: Money) -> Option<Money> {
+        let state = &*self.state;
+        let holding = state.holding(taker.account, self.index);
+        let symbol = &state.symbols[self.index];
+        let is_isolated = state.mode(taker.account, self.index) == MarginMode::Isolated;
+        let (equity, maintenance) = if is_isolated {
+            state.isolated(self.index, holding)?
+        } else {
+            let sums = state.sums(taker.account)?;
+            (sums.cross.equity()?, sums.maintenance)
+        };
+        let distress = Distress { quantity: holding.quantity, mark: symbol.prices.mark, equity, maintenance };
+        let bankruptcy = distress.bankruptcy_value(quantity, &symbol.brackets)?;
+        let rate = symbol.get(PerpetualParameter::LiquidationFee);
+        liquidation_fee(value, rate, room(taker.side, value, bankruptcy)?)
+    }
+
+    /// Fees of a fill into their pools.
+    fn collect(&mut self, prepared: &Prepared, makers: [AccountId; 2]) {
+        let [maker_reward, taker_reward] = prepared.affiliates;
+        let rewards = maker_reward + taker_reward;
+        let pools = &mut self.state.pools;
+        pools.affiliates += rewards;
+        if self.arriving.liquidates {
+            pools.fees += prepared.maker_fee - rewards;
+            *self.state.wallet_mut(FEE_ACCOUNT) += prepared.taker_fee;
+        } else {
+            pools.fees += prepared.maker_fee + prepared.taker_fee - rewards;
+        }
+        assert!(self.state.pools.fees >= 0, "the fee pool is below zero");
+        for (account, amount) in makers.into_iter().zip(prepared.affiliates) {
+            if amount != 0 {
+                let trade = self.state.symbols[self.index].trades;
+                self.state.facts.emit(Posting {
+                    account,
+                    market: id_of(self.index),
+                    amount,
+                    reason: PostingReason::Affiliate as u8,
+                    wallet: MarginMode::Cross as u8,
+                    reserved: [0; 6],
+                    trade,
+                });
+            }
+        }
+    }
+}
+
+impl Settlement for PerpetualMatch<'_> {
+    fn meet(&mut self, taker: &Taker, maker: &Order) -> Meeting {
+        if self.arriving.band.is_some_and(|band| match taker.side {
+            Side::Buy => maker.price > band.high,
+            Side::Sell => maker.price < band.low,
+        }) {
+            return self.stop(reason::BAND);
+        }
+        let free = self.arriving.liquidates || self.arriving.is_fund;
+        if !free && self.arriving.self_trade != SelfTradePrevention::None && self.is_one_party(taker, maker) {
+            let mode = self.arriving.self_trade;
+            self.prevented(taker, maker, mode);
+            if mode != SelfTradePrevention::ExpireTaker {
+                self.leaving = Some((PerpetualStatus::ExpiredInMatch, reason::SELF_TRADE));
+            }
+            return match mode {
+                SelfTradePrevention::ExpireMaker => Meeting::ExpireMaker,
+                SelfTradePrevention::ExpireBoth => Meeting::ExpireBoth(Ending::SelfTrade),
+                _ => Meeting::StopTaker(Ending::SelfTrade),
+            };
+        }
+        let mut most = Quantity::MAX;
+        let slot = self.slot_of(maker);
+        if self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
+            let held = self.state.holding(maker.account, self.index).quantity;
+            most = reduce_only::shrunk(taker.side.opposite(), maker.remaining, held);
+            if most == 0 {
+                self.leaving = Some((PerpetualStatus::Expired, reason::REDUCE_ONLY));
+                return Meeting::ExpireMaker;
+            }
+        }
+        match self.prepare(taker, maker, taker.remaining.min(maker.remaining).min(most)) {
+            Ok(prepared) => {
+                self.prepared = Some(prepared);
+                Meeting::Fill(most)
+            }
+            Err(true) => {
+                self.leaving = Some((PerpetualStatus::Expired, reason::MARGIN));
+                Meeting::ExpireMaker
+            }
+            Err(false) => self.stop(reason::MARGIN),
+        }
+    }
+
+    fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill) {
+        let Some(prepared) = self.prepared.take() else { unreachable!("a meeting prepared it") };
+        let index = self.index;
+        self.state.put_leg(maker.account, index, &prepared.maker);
+        self.state.put_leg(taker.account, index, &prepared.taker);
+        let (slot, taker_slot) = (self.slot_of(maker), self.arriving.slot);
+        for place in [slot, taker_slot] {
+            let details = &mut self.state.details[place as usize];
+            details.filled += fill.quantity;
+            details.value += prepared.value;
+        }
+        if self.state.details[slot as usize].reserved_quantity != 0 {
+            self.state.rebook(slot, maker.remaining, maker.remaining - fill.quantity);
+        }
+        let symbol = &mut self.state.symbols[index];
+        symbol.trades += 1;
+        symbol.last_price = fill.price;
+        symbol.contract_range.add(fill.price);
+        let trade = symbol.trades;
+        let is_shortened = self.state.details[slot as usize].is_shortened;
+        let free = self.arriving.liquidates || self.arriving.is_fund;
+        self.state.facts.emit(PerpetualTrade {
+            trade,
+            maker_order: maker.id,
+            taker_order: taker.order,
+            price: fill.price,
+            quantity: fill.quantity,
+            maker_account: maker.account,
+            taker_account: taker.account,
+            market: id_of(index),
+            taker_side: taker.side as u8,
+            flags: u8::from(fill.is_maker_filled && !is_shortened)
+                | u8::from(taker.remaining == fill.quantity) << 1
+                | u8::from(free) << 2,
+            reserved: 0,
+            maker_fee: prepared.maker_fee,
+            taker_fee: prepared.taker_fee,
+            maker_realised: prepared.maker.filled.realised,
+            taker_realised: prepared.taker.filled.realised,
+            affiliate: prepared.affiliates[0] + prepared.affiliates[1],
+        });
+        if !free {
+            self.state.add_volume(maker.account, prepared.value);
+            self.state.add_volume(taker.account, prepared.value);
+        }
+        self.collect(&prepared, [maker.account, taker.account]);
+        if self.arriving.liquidates {
+            self.state.liquidation_step(
+                taker.account,
+                index,
+                LiquidationStep::Book,
+                (taker.side, taker.order),
+                (fill.quantity, prepared.value, prepared.taker_fee),
+                FEE_ACCOUNT,
+            );
+        }
+        self.state.grow_attached(slot);
+        self.state.grow_attached(taker_slot);
+        if fill.is_maker_filled && is_shortened {
+            self.leaving = Some((PerpetualStatus::Expired, reason::REDUCE_ONLY));
+        }
+        self.state.follow_trailing(index, 0, fill.price);
+    }
+
+    fn expire(&mut self, maker: &Order) {
+        let slot = self.slot_of(maker);
+        self.state.rebook(slot, maker.remaining, 0);
+    }
+
+    fn leave(&mut self, orders: &mut Orders, slot: u32) {
+        if let Some((status, why)) = self.leaving.take() {
+            self.state.end_attached(orders, slot);
+            let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
+            self.state.facts.emit(event);
+        }
+        self.state.forget(orders, slot);
+    }
+
+    fn mutated(&mut self, mutation: Mutation) {
+        self.state.facts.mutated(self.index, mutation);
+    }
+}

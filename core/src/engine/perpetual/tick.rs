@@ -1,0 +1,525 @@
+//! Time passes: the steps of `risk.md` 19, markets ascending inside each.
+
+use super::orders::place_of;
+use super::settle::reason;
+use crate::command::{MarginMode, PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
+use crate::event::{
+    Execution, FundingSettled, PerpetualPrice, PerpetualStateChanged, Posting, PostingReason, VipChange,
+    VipChanged,
+};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::money::{Money, Price};
+use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
+use crate::perpetual::{Perpetual, State, id_of};
+use crate::risk::perpetual::funding::{payment, premium};
+use crate::risk::perpetual::impact::impact_price;
+use crate::risk::perpetual::index::{IndexState, Inputs, Quote, SOURCES_MAX, average, is_fresh};
+use crate::risk::perpetual::mark::mark;
+use crate::risk::perpetual::window::Window;
+
+const HOUR_MS: i64 = 3_600_000;
+
+impl Perpetual {
+    /// A tick. `spot` is what the own spot market gives as the index of a market.
+    pub(crate) fn tick(&mut self, spot: impl Fn(i64, Money) -> Option<Price>) {
+        self.expire_dates();
+        self.run_countdowns();
+        for index in 0..self.books.len() {
+            self.move_prices(index, &spot);
+        }
+        self.run_triggers();
+        let mut is_new_second = false;
+        for index in 0..self.books.len() {
+            is_new_second |= self.state.is_new_second(index);
+            self.sample_premium(index);
+            self.state.settle_funding(index);
+            let now_s = self.state.now_ms / 1_000;
+            self.state.symbols[index].sampled.0 = now_s;
+        }
+        self.scan();
+        if let Some(equity) = self.state.sums(FEE_ACCOUNT).and_then(|sums| sums.cross.equity()) {
+            self.state.peak.record(self.state.now_ms as u64, equity);
+        }
+        if is_new_second {
+            self.unwind();
+            self.run_triggers();
+            self.scan();
+        }
+        self.state.roll_hours();
+        for index in 0..self.books.len() {
+            self.judge_band(index);
+            self.state.judge_state(index);
+            self.state.tell_prices(index);
+        }
+    }
+
+    /// Good-till dates that have come, ascending ids.
+    fn expire_dates(&mut self) {
+        let mut doomed = std::mem::take(&mut self.state.doomed);
+        doomed.clear();
+        while let Some((_, id)) = self.state.dates.orders.take(self.state.now_ms) {
+            if self.state.slots.find(id).is_some() {
+                doomed.push(id);
+            }
+        }
+        doomed.sort_unstable();
+        for &id in &doomed {
+            if let Some(slot) = self.state.slots.find(id) {
+                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::NONE);
+            }
+        }
+        self.state.doomed = doomed;
+    }
+
+    /// Countdowns that have run out, by deadline, account, market.
+    fn run_countdowns(&mut self) {
+        let now_ms = self.state.now_ms;
+        while let Some(&std::cmp::Reverse((deadline, account, market))) = self.state.dates.countdowns.peek() {
+            if deadline > now_ms {
+                return;
+            }
+            self.state.dates.countdowns.pop();
+            let (markets, keeps) = if market == u32::MAX {
+                let record = self.state.accounts.get_mut(account);
+                if record.countdown_ms != deadline {
+                    continue;
+                }
+                record.countdown_ms = 0;
+                (0..self.books.len(), record.countdown_keeps != 0)
+            } else {
+                let index = market as usize;
+                let holding = self.state.holdings[index].get_mut(account);
+                if holding.countdown_ms != deadline {
+                    continue;
+                }
+                holding.countdown_ms = 0;
+                (index..index + 1, holding.countdown_keeps != 0)
+            };
+            let canceled = (PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+            for index in markets {
+                self.end_all(account, index, canceled, |details| {
+                    !(keeps && details.is(order_flag::REDUCE_ONLY | order_flag::CLOSE_POSITION))
+                });
+            }
+        }
+    }
+
+    /// Index, basis, mark.
+    fn move_prices(&mut self, index: usize, spot: &impl Fn(i64, Money) -> Option<Price>) {
+        if self.state.symbols[index].set == PerpetualState::Closed {
+            return;
+        }
+        let now_ms = self.state.now_ms;
+        let is_new_second = self.state.is_new_second(index);
+        let symbol = &mut self.state.symbols[index];
+        let mut quotes = [Quote::default(); SOURCES_MAX];
+        let mut fresh = 0;
+        let stale_ms = symbol.get(PerpetualParameter::SourceStaleMs) as u64;
+        for source in &symbol.sources {
+            if source.price > 0 && is_fresh(source.at_ms as u64, now_ms as u64, stale_ms) {
+                quotes[fresh] = Quote { price: source.price, source: source.id, weight: source.weight };
+                fresh += 1;
+            }
+        }
+        let clamp = symbol.get(PerpetualParameter::SourceClamp);
+        let impact = symbol.get(PerpetualParameter::ImpactNotional);
+        let inputs = Inputs {
+            average: average(&quotes[..fresh], clamp).map(|average| average.index),
+            fresh_count: fresh as u32,
+            sources_min: symbol.get(PerpetualParameter::MinSources) as u32,
+            spot: spot(symbol.get(PerpetualParameter::SpotMarket), impact),
+            manual: (symbol.manual != 0).then_some(symbol.manual),
+        };
+        let was_suspended = symbol.is_suspended();
+        symbol.index = symbol.index.next(&inputs, now_ms as u64);
+        if symbol.index.price == 0 {
+            return;
+        }
+        let lot = symbol.lot.value();
+        let [bid, ask] = [Side::Buy, Side::Sell]
+            .map(|side| impact_price(side, self.books[index].depth(&self.orders, side), impact, lot));
+        let symbol = &mut self.state.symbols[index];
+        if is_new_second {
+            symbol.basis.sample(symbol.index.price, bid, ask);
+            (symbol.prices.bid, symbol.prices.ask) = (bid.unwrap_or(0), ask.unwrap_or(0));
+            symbol.indexes.record((now_ms / 1_000) as u64, symbol.index.price);
+        }
+        let basis = symbol.basis.average();
+        let clamp = symbol.get(PerpetualParameter::MarkClamp);
+        let Some(new) = mark(symbol.index.price, basis, clamp).filter(|mark| mark.price > 0) else { return };
+        let before = symbol.prices.mark;
+        symbol.prices.mark = new.price;
+        (symbol.prices.basis, symbol.prices.clamped) = (basis, new.is_clamped);
+        if is_new_second {
+            symbol.marks.record((now_ms / 1_000) as u64, new.price);
+        }
+        let resumes = was_suspended && !symbol.is_suspended();
+        if new.price != before {
+            symbol.mark_range.add(new.price);
+            let is_stale = symbol.index.state == IndexState::Stale;
+            if !is_stale {
+                self.state.follow_trailing(index, 1, new.price);
+            }
+            if self.state.symbols[index].last_price == 0 {
+                self.state.symbols[index].contract_range.add(new.price);
+                self.state.follow_trailing(index, 0, new.price);
+            }
+            let State { bands, suspects, .. } = &mut self.state;
+            bands.passed(index, new.price, |account| suspects.push(account));
+        }
+        if resumes {
+            let State { symbols, suspects, .. } = &mut self.state;
+            suspects.extend_from_slice(&symbols[index].holders);
+        }
+    }
+
+    /// The premium sample of a five-second.
+    fn sample_premium(&mut self, index: usize) {
+        let symbol = &self.state.symbols[index];
+        let five = self.state.now_ms / 5_000;
+        let is_known = !matches!(symbol.index.state, IndexState::Held | IndexState::Stale);
+        if five == symbol.sampled.1 || symbol.set == PerpetualState::Closed || symbol.index.price == 0 {
+            return;
+        }
+        let (impact, lot) = (symbol.get(PerpetualParameter::ImpactNotional), symbol.lot.value());
+        let [bid, ask] = [Side::Buy, Side::Sell]
+            .map(|side| impact_price(side, self.books[index].depth(&self.orders, side), impact, lot));
+        let symbol = &mut self.state.symbols[index];
+        symbol.sampled.1 = five;
+        if is_known {
+            let sample =
+                premium(symbol.index.price, bid, ask).and_then(|sample| symbol.premiums.with(sample));
+            symbol.premiums = sample.unwrap_or(symbol.premiums);
+        }
+    }
+
+    /// Starts and ends the pause of the dynamic band.
+    fn judge_band(&mut self, index: usize) {
+        let now_ms = self.state.now_ms;
+        let symbol = &self.state.symbols[index];
+        if symbol.pause_ms != 0 && now_ms >= symbol.pause_ms {
+            self.state.symbols[index].pause_ms = 0;
+        }
+        let Some(band) = self.state.symbols[index].dynamic_band(now_ms) else { return };
+        for side in [Side::Buy, Side::Sell] {
+            let best = self.books[index].best(&self.orders, side.opposite());
+            let symbol = &mut self.state.symbols[index];
+            let since = symbol.binds_ms[side as usize];
+            if since == 0 {
+                continue;
+            }
+            let is_beyond = best.is_some_and(|best| match side {
+                Side::Buy => best > band.high,
+                Side::Sell => best < band.low,
+            });
+            if !is_beyond {
+                symbol.binds_ms[side as usize] = 0;
+            } else if now_ms - since >= BAND_BINDS_MS {
+                symbol.binds_ms = [0; 2];
+                symbol.pause_ms = now_ms + BAND_PAUSE_MS;
+                symbol.marks = Window::new();
+                symbol.marks.record((now_ms / 1_000) as u64, symbol.prices.mark);
+            }
+        }
+    }
+
+    /// Settles a market for good (`risk.md` 18), at the mean of its index samples, or its last index.
+    pub(crate) fn close(&mut self, index: usize) {
+        let mut doomed: Vec<(u64, u32)> = Vec::new();
+        for account in 0..self.state.accounts_count {
+            doomed.extend(self.open_orders(account, index).map(|slot| (self.orders.pool.get(slot).id, slot)));
+        }
+        doomed.sort_unstable();
+        for (id, _) in doomed {
+            if let Some(slot) = self.state.slots.find(id) {
+                debug_assert_eq!(place_of(self.state.details[slot as usize].market), index);
+                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSED);
+            }
+        }
+        self.state.close_positions(index);
+    }
+}
+
+impl State {
+    fn is_new_second(&self, index: usize) -> bool {
+        self.now_ms / 1_000 != self.symbols[index].sampled.0
+    }
+
+    /// Pays funding where its time has come.
+    fn settle_funding(&mut self, index: usize) {
+        let now_ms = self.now_ms;
+        let symbol = &mut self.symbols[index];
+        if now_ms < symbol.next_funding_ms || symbol.set == PerpetualState::Closed {
+            return;
+        }
+        let funding_ms = symbol.next_funding_ms;
+        let is_sparse = symbol.premiums.is_short(symbol.funding_rules().interval_hours);
+        let rate = if is_sparse { 0 } else { symbol.estimated_rate() };
+        symbol.next_funding_ms = symbol.funding_after(now_ms);
+        symbol.premiums = Default::default();
+        let mark = symbol.prices.mark;
+        if symbol.state() == PerpetualState::Halted || mark == 0 {
+            return;
+        }
+        let mut accounts = std::mem::take(&mut self.trimmed);
+        accounts.clear();
+        accounts.extend_from_slice(&symbol.holders);
+        accounts.sort_unstable();
+        let amount_of = |state: &State, account: AccountId| {
+            let amount = payment(state.holding(account, index).quantity, mark, rate);
+            amount.unwrap_or_else(|| unreachable!("an accepted position"))
+        };
+        let residue: Money = -accounts.iter().map(|&account| amount_of(self, account)).sum::<Money>();
+        self.facts.emit(FundingSettled {
+            market: id_of(index),
+            sparse: u32::from(is_sparse),
+            rate,
+            mark,
+            funding_ms,
+            residue,
+            positions: accounts.len() as u64,
+        });
+        for &account in &accounts {
+            let amount = amount_of(self, account);
+            if amount != 0 {
+                let mode = self.mode(account, index);
+                match mode {
+                    MarginMode::Cross => *self.wallet_mut(account) += amount,
+                    MarginMode::Isolated => self.touch(account, index).isolated += amount,
+                }
+                self.post(account, index, amount, PostingReason::FundingFee, mode);
+                self.suspect(account);
+            }
+        }
+        if residue != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) += residue;
+            self.post(FEE_ACCOUNT, index, residue, PostingReason::FundingResidue, MarginMode::Cross);
+        }
+        self.trimmed = accounts;
+    }
+
+    /// Tells a movement of money of a market.
+    pub(crate) fn post(
+        &mut self,
+        account: AccountId,
+        index: usize,
+        amount: Money,
+        reason: PostingReason,
+        wallet: MarginMode,
+    ) {
+        self.facts.emit(Posting {
+            account,
+            market: id_of(index),
+            amount,
+            reason: reason as u8,
+            wallet: wallet as u8,
+            reserved: [0; 6],
+            trade: 0,
+        });
+    }
+
+    /// Closes every position of a market at its settlement price.
+    fn close_positions(&mut self, index: usize) {
+        let symbol = &mut self.symbols[index];
+        symbol.indexes.advance((self.now_ms / 1_000) as u64);
+        let price = symbol.indexes.mean().unwrap_or(symbol.index.price);
+        let mut accounts = symbol.holders.clone();
+        accounts.sort_unstable();
+        let mut residue = 0;
+        for account in accounts {
+            let mode = self.mode(account, index);
+            let before = *self.holding(account, index);
+            let Some(amount) = before.position().unrealised(price) else {
+                unreachable!("an accepted position")
+            };
+            residue -= amount;
+            let holding = self.touch(account, index);
+            (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
+            holding.realised += amount;
+            *self.wallet_mut(account) += amount + before.isolated;
+            self.post(account, index, amount, PostingReason::Settlement, mode);
+            self.enlist(account, index, before.quantity);
+            self.suspect(account);
+        }
+        if residue != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) += residue;
+            self.post(FEE_ACCOUNT, index, residue, PostingReason::Settlement, MarginMode::Cross);
+        }
+        let symbol = &mut self.symbols[index];
+        symbol.set = PerpetualState::Closed;
+        symbol.told = PerpetualState::Closed;
+        self.facts.emit(PerpetualStateChanged {
+            market: id_of(index),
+            state: PerpetualState::Closed as u8,
+            set: PerpetualState::Closed as u8,
+            reserved: 0,
+            settlement_price: price,
+        });
+    }
+
+    /// Lets the state in force follow the index, and tells it where it changed.
+    fn judge_state(&mut self, index: usize) {
+        let now_ms = self.now_ms as u64;
+        let symbol = &mut self.symbols[index];
+        symbol.index_halts = symbol.index.price != 0 && symbol.index.is_halting(now_ms);
+        let state = symbol.state();
+        if state != symbol.told {
+            self.tell_state(index);
+        }
+    }
+
+    /// Tells the state in force.
+    pub(crate) fn tell_state(&mut self, index: usize) {
+        let symbol = &mut self.symbols[index];
+        symbol.told = symbol.state();
+        let event = PerpetualStateChanged {
+            market: id_of(index),
+            state: symbol.told as u8,
+            set: symbol.set as u8,
+            reserved: 0,
+            settlement_price: 0,
+        };
+        self.facts.emit(event);
+    }
+
+    /// Tells prices that differ from the last ones told.
+    fn tell_prices(&mut self, index: usize) {
+        let symbol = &mut self.symbols[index];
+        if symbol.index.price == 0 || symbol.set == PerpetualState::Closed {
+            return;
+        }
+        let event = PerpetualPrice {
+            market: id_of(index),
+            index_state: symbol.index.state as u8,
+            clamped: u8::from(symbol.prices.clamped),
+            reserved: 0,
+            index: symbol.index.price,
+            mark: symbol.prices.mark,
+            basis: symbol.prices.basis,
+            impact_bid: symbol.prices.bid,
+            impact_ask: symbol.prices.ask,
+            funding_rate: symbol.estimated_rate(),
+            next_funding_ms: symbol.next_funding_ms,
+        };
+        if symbol.price_told != Some(event) {
+            symbol.price_told = Some(event);
+            self.facts.emit(event);
+        }
+    }
+
+    /// Adds a fill to an account's volume; a higher tier holds at once.
+    pub(crate) fn add_volume(&mut self, account: AccountId, value: Money) {
+        let record = self.accounts.get_mut(account);
+        record.hour = self.volumes.add(account, record.hour, value);
+        record.volume += value;
+        record.volume_30 += value;
+        self.raise_tier(account);
+    }
+
+    /// Judges an account by a new table.
+    pub(crate) fn rejudge_tier(&mut self, account: AccountId) {
+        self.raise_tier(account);
+        self.judge_tier(account);
+    }
+
+    fn raise_tier(&mut self, account: AccountId) {
+        let record = self.accounts.get_mut(account);
+        let earned = self.tiers.earned(record.volume);
+        if earned < record.tier {
+            return;
+        }
+        record.pending = 0;
+        if earned > record.tier {
+            let from = record.tier;
+            record.tier = earned;
+            self.tell_tier(account, VipChange::UpgradeImmediate, (from, earned), self.now_ms);
+        }
+    }
+
+    fn tell_tier(&mut self, account: AccountId, change: VipChange, (from, to): (u8, u8), effective_ms: i64) {
+        let record = self.accounts.get(account);
+        self.facts.emit(VipChanged {
+            account,
+            change: change as u8,
+            from,
+            to,
+            reserved: 0,
+            volume: record.volume,
+            volume_30: record.volume_30,
+            effective_ms,
+        });
+    }
+
+    /// Hours that have passed: at midnight what is pending comes due, then what is too old leaves.
+    fn roll_hours(&mut self) {
+        let now = self.now_ms / HOUR_MS;
+        while self.volumes.hour < now {
+            // Nothing happens in hours in which nothing leaves and nothing is pending.
+            if self.volumes.entries.is_empty() && self.pending.is_empty() {
+                self.volumes.hour = now;
+                return;
+            }
+            let hour = self.volumes.hour + 1;
+            if hour % 24 == 0 {
+                self.apply_pending(hour);
+            }
+            self.volumes.hour = hour;
+            let mut accounts = std::mem::take(&mut self.trimmed);
+            accounts.clear();
+            while let Some(entry) = self.volumes.leave_14(hour) {
+                self.accounts.get_mut(entry.account).volume -= entry.volume;
+                accounts.push(entry.account);
+            }
+            while let Some(entry) = self.volumes.leave_30(hour) {
+                self.accounts.get_mut(entry.account).volume_30 -= entry.volume;
+            }
+            accounts.sort_unstable();
+            accounts.dedup();
+            for &account in &accounts {
+                self.judge_tier(account);
+            }
+            self.trimmed = accounts;
+        }
+    }
+
+    fn apply_pending(&mut self, hour: i64) {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_unstable();
+        pending.dedup();
+        pending.retain(|&account| {
+            let record = self.accounts.get_mut(account);
+            if record.pending == 0 {
+                return false;
+            }
+            if record.pending_ms > hour * HOUR_MS {
+                return true;
+            }
+            record.pending = 0;
+            let (from, to) = (record.tier, self.tiers.earned(record.volume));
+            if to < from {
+                record.tier = to;
+                self.tell_tier(account, VipChange::DowngradeApplied, (from, to), hour * HOUR_MS);
+            }
+            false
+        });
+        self.pending = pending;
+    }
+
+    /// A lower tier is noted for the next midnight, once.
+    fn judge_tier(&mut self, account: AccountId) {
+        let hour = self.volumes.hour;
+        let record = self.accounts.get_mut(account);
+        let (from, to) = (record.tier, self.tiers.earned(record.volume));
+        if to >= from {
+            record.pending = 0;
+            return;
+        }
+        if record.pending != 0 {
+            return;
+        }
+        let effective_ms = (hour / 24 + 1) * 24 * HOUR_MS;
+        (record.pending, record.pending_ms) = (to + 1, effective_ms);
+        self.pending.push(account);
+        self.tell_tier(account, VipChange::DowngradeScheduled, (from, to), effective_ms);
+    }
+}

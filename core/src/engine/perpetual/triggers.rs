@@ -1,0 +1,307 @@
+//! After the match: reduce-only orders are trimmed to their positions, and orders whose price has come are run
+//! (`risk.md` 13, 14).
+
+use super::orders::place_of;
+use super::run::Role;
+use super::settle::reason;
+use crate::command::{
+    PerpetualOrderType as Type, PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch, WorkingType,
+    order_flag,
+};
+use crate::event::{Execution, TriggerDeferred, TriggerRefused};
+use crate::ids::AccountId;
+use crate::money::Price;
+use crate::perpetual::market::Range;
+use crate::perpetual::order::Stage;
+use crate::perpetual::{Perpetual, State};
+use crate::reject::Reject;
+use crate::risk::perpetual::index::IndexState;
+use crate::risk::perpetual::reduce_only;
+use crate::risk::perpetual::trigger::{Trailing, is_deferred};
+
+impl Perpetual {
+    /// Trims orders of every account whose position in a market shrank or turned in this command.
+    pub(crate) fn trim(&mut self, index: usize) {
+        let mut accounts = std::mem::take(&mut self.state.trimmed);
+        accounts.clear();
+        let state = &self.state;
+        accounts.extend(state.facts.touched(index).filter_map(|(account, before)| {
+            let now = state.holding(account, index);
+            let (held, was) = (now.quantity, before.quantity);
+            let shrank = held.abs() < was.abs() || (held > 0) != (was > 0) || was == 0;
+            (now.bound > 0 && shrank).then_some(account)
+        }));
+        accounts.sort_unstable();
+        for &account in &accounts {
+            self.trim_account(account, index);
+        }
+        self.state.trimmed = accounts;
+    }
+
+    fn trim_account(&mut self, account: AccountId, index: usize) {
+        let held = self.state.holding(account, index).quantity;
+        let mut doomed = std::mem::take(&mut self.state.doomed);
+        doomed.clear();
+        doomed.extend(
+            self.open_orders(account, index)
+                .filter(|&slot| {
+                    let details = &self.state.details[slot as usize];
+                    details.is(order_flag::GTE)
+                        || (details.stage == Stage::Resting && details.is(order_flag::REDUCE_ONLY))
+                })
+                .map(|slot| self.orders.pool.get(slot).id),
+        );
+        for &id in &doomed {
+            let Some(slot) = self.state.slots.find(id) else { continue };
+            let details = self.state.details[slot as usize];
+            if details.stage == Stage::Resting {
+                let open = self.orders.pool.get(slot).remaining;
+                let left = reduce_only::shrunk(details.side, open, held);
+                if left == 0 {
+                    self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::REDUCE_ONLY);
+                } else if left < open {
+                    let mutation = self.books[index].shrink(&mut self.orders, slot, open - left);
+                    self.state.facts.mutated(index, mutation);
+                    let details = &mut self.state.details[slot as usize];
+                    details.is_shortened = true;
+                    let status = details.open_status();
+                    let event = details.event(status, Execution::Amended, reason::NONE, left);
+                    self.state.facts.emit(event);
+                }
+            } else if details.waits() && reduce_only::shrunk(details.side, 1, held) == 0 {
+                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSE_POSITION);
+            }
+        }
+        self.state.doomed = doomed;
+    }
+
+    /// Runs every order whose price has come, and those that these bring about.
+    pub(crate) fn run_triggers(&mut self) {
+        loop {
+            for index in 0..self.state.symbols.len() {
+                self.state.collect_fired(index);
+            }
+            let Some(id) = self.state.fired.pop_front() else { return };
+            if let Some(slot) = self.state.slots.find(id) {
+                self.fire(slot);
+            }
+        }
+    }
+
+    /// Runs one fired order to its end.
+    fn fire(&mut self, slot: u32) {
+        self.state.unwatch(slot, true);
+        let sibling = self.state.sibling(slot).map(|slot| self.state.details[slot as usize].id);
+        self.state.details[slot as usize].stage = Stage::Running;
+        let before = self.state.details[slot as usize];
+        let index = place_of(before.market);
+        let mut slot = slot;
+        let prepared = self.prepare_fired(slot, index);
+        match prepared {
+            Ok(terms) => {
+                if before.is(order_flag::CONDITIONAL_SERVICE) {
+                    slot = self.go_on_as_new(slot);
+                } else {
+                    let details = &self.state.details[slot as usize];
+                    let event = details.event(
+                        PerpetualStatus::New,
+                        Execution::Triggered,
+                        reason::NONE,
+                        details.quantity,
+                    );
+                    self.state.facts.emit(event);
+                }
+                self.run(slot, &terms, Role::Owner);
+                self.trim(index);
+            }
+            Err(reject) => {
+                let why = if before.is(order_flag::CLOSE_POSITION) && reject == Reject::ReduceOnlyRefused {
+                    reason::CLOSE_POSITION
+                } else {
+                    self.state.facts.emit(TriggerRefused {
+                        order: before.id,
+                        account: before.account,
+                        market: before.market,
+                        reject: reject.code(),
+                        reserved: [0; 6],
+                    });
+                    reason::REFUSED
+                };
+                self.end(slot, PerpetualStatus::Expired, Execution::Expired, why);
+            }
+        }
+        if let Some(slot) = sibling.and_then(|id| self.state.slots.find(id)) {
+            self.state.cancel_waiting(&mut self.orders, slot);
+        }
+    }
+
+    /// Makes a fired order an ordinary one, and judges it.
+    fn prepare_fired(&mut self, slot: u32, index: usize) -> Result<super::judge::Terms, Reject> {
+        let mut details = self.state.details[slot as usize];
+        details.order_type = match details.original_type {
+            Type::Stop | Type::TakeProfit | Type::Limit => Type::Limit,
+            _ => Type::Market,
+        };
+        let held = self.state.holding(details.account, index).quantity;
+        let mut reject = None;
+        if details.is(order_flag::CLOSE_POSITION) {
+            details.quantity = held.abs();
+        }
+        if details.reduces() {
+            match reduce_only::clamped(details.side, details.quantity, held) {
+                Some(quantity) => details.quantity = quantity,
+                None => reject = Some(Reject::ReduceOnlyRefused),
+            }
+        } else if self.state.symbols[index].state() == PerpetualState::ReduceOnly {
+            reject = Some(Reject::StateRefuses);
+        }
+        if details.price_match != PriceMatch::None {
+            match self.matched_price(index, details.side, details.price_match) {
+                Some(price) => details.price = price,
+                None => reject = reject.or(Some(Reject::NoPriceMatch)),
+            }
+        }
+        if let Some(reject) = reject {
+            return Err(reject);
+        }
+        let leverage = self.state.leverage(details.account, index);
+        let terms = self.judge(index, &details, leverage)?;
+        self.state.details[slot as usize] = details;
+        Ok(terms)
+    }
+
+    /// A fired order of the conditional-order service ends under its id, and goes on under a new one.
+    fn go_on_as_new(&mut self, slot: u32) -> u32 {
+        let old = self.state.details[slot as usize];
+        let event = old.event(PerpetualStatus::New, Execution::Triggered, reason::NONE, 0);
+        self.state.facts.emit(event);
+        self.state.forget(&mut self.orders, slot);
+        self.orders.end(old.id, slot);
+        let mut details = old;
+        details.id = self.take_id();
+        details.flags &= !order_flag::CONDITIONAL_SERVICE;
+        let slot = self.enter(details);
+        self.announce(slot, old.id);
+        slot
+    }
+}
+
+impl State {
+    /// The other order attached to the parent of this one.
+    fn sibling(&self, slot: u32) -> Option<u32> {
+        let details = &self.details[slot as usize];
+        if details.parent == 0 {
+            return None;
+        }
+        // It is next to it in its account's list of ids: take-profit and stop-loss follow each other.
+        [details.id - 1, details.id + 1].into_iter().find_map(|id| {
+            let slot = self.slots.find(id)?;
+            let other = &self.details[slot as usize];
+            (other.parent == details.parent && other.waits()).then_some(slot)
+        })
+    }
+
+    /// Moves orders whose price has come since the last call to the queue, ascending ids.
+    fn collect_fired(&mut self, index: usize) {
+        let symbol = &mut self.symbols[index];
+        let ranges = [symbol.contract_range, symbol.mark_range];
+        if ranges == [Range::EMPTY; 2] || !symbol.matches() {
+            return;
+        }
+        let is_stale = symbol.index.state == IndexState::Stale;
+        symbol.contract_range = Range::EMPTY;
+        if !is_stale {
+            symbol.mark_range = Range::EMPTY;
+        }
+        let mut found = std::mem::take(&mut self.doomed);
+        found.clear();
+        for working in [WorkingType::ContractPrice, WorkingType::MarkPrice] {
+            let range = ranges[working as usize];
+            if range == Range::EMPTY || (working == WorkingType::MarkPrice && is_stale) {
+                continue;
+            }
+            for (heap, key) in [(0, range.high), (1, -range.low)] {
+                let mut deferred = std::mem::take(&mut self.deferred);
+                deferred.clear();
+                while let Some((stop, id)) = self.triggers[index].stops[working as usize][heap].take(key) {
+                    let Some(slot) = self.slots.find(id) else { continue };
+                    if self.details[slot as usize].stage != Stage::Waiting {
+                        continue;
+                    }
+                    if self.defers(index, slot) {
+                        deferred.push((stop, id));
+                    } else {
+                        found.push(id);
+                    }
+                }
+                for &(stop, id) in &deferred {
+                    let due = &mut self.triggers[index].stops[working as usize][heap];
+                    due.fired();
+                    due.add(stop, id);
+                }
+                self.deferred = deferred;
+            }
+            for place in 0..self.triggers[index].trailing[working as usize].len() {
+                let id = self.triggers[index].trailing[working as usize][place];
+                let Some(slot) = self.slots.find(id) else { continue };
+                if self.details[slot as usize].has_turned {
+                    if self.defers(index, slot) {
+                        // It is judged again on the next price.
+                        self.details[slot as usize].has_turned = false;
+                    } else {
+                        found.push(id);
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        for id in &found {
+            // A trailing order may have been queued before.
+            if !self.fired.contains(id) {
+                self.fired.push_back(*id);
+            }
+        }
+        self.doomed = found;
+    }
+
+    /// Whether price protection holds an order back; tells it once per episode.
+    fn defers(&mut self, index: usize, slot: u32) -> bool {
+        let symbol = &self.symbols[index];
+        let (mark, last) = (symbol.prices.mark, symbol.contract_price());
+        let protection = symbol.get(PerpetualParameter::TriggerProtect);
+        let details = &mut self.details[slot as usize];
+        if !details.is(order_flag::PRICE_PROTECT) || !is_deferred(mark, last, protection) {
+            details.is_deferred = false;
+            return false;
+        }
+        if !details.is_deferred {
+            details.is_deferred = true;
+            let event = TriggerDeferred {
+                order: details.id,
+                account: details.account,
+                market: details.market,
+                mark,
+                last,
+            };
+            self.facts.emit(event);
+        }
+        true
+    }
+
+    /// Shows a watched price to every trailing order of a working type.
+    pub(crate) fn follow_trailing(&mut self, index: usize, working: usize, price: Price) {
+        for place in 0..self.triggers[index].trailing[working].len() {
+            let id = self.triggers[index].trailing[working][place];
+            let Some(slot) = self.slots.find(id) else { continue };
+            let details = &mut self.details[slot as usize];
+            let mut trailing = Trailing {
+                activation: details.stop_price,
+                callback: details.callback_rate.into(),
+                extreme: details.extreme,
+            };
+            details.has_turned |= trailing.follow(details.side, price);
+            details.extreme = trailing.extreme;
+        }
+    }
+}

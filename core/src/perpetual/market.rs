@@ -1,0 +1,327 @@
+//! One perpetual market beside its book: rules, brackets, sources, prices, funding samples, and what it takes now.
+
+use super::account::Holding;
+use crate::book::grid::Step;
+use crate::command::{PerpetualParameter, PerpetualState, Side};
+use crate::event::PerpetualPrice;
+use crate::ids::{AccountId, AssetId, Symbol as Name, TradeId};
+use crate::money::{Money, Price, Quantity, RATE_ONE};
+use crate::risk::perpetual::band::{Band, bound, market_limit};
+use crate::risk::perpetual::bracket::{BracketRow, Brackets, rates_fit};
+use crate::risk::perpetual::funding::{FundingRules, Premiums};
+use crate::risk::perpetual::index::{Index, IndexState};
+use crate::risk::perpetual::mark::Basis;
+use crate::risk::perpetual::settlement::IndexSamples;
+use crate::risk::perpetual::window::Window;
+
+/// Leverage of whoever never set one.
+pub(crate) const LEVERAGE_DEFAULT: u32 = 20;
+/// How long the dynamic band may bind before the market pauses, ms.
+pub(crate) const BAND_BINDS_MS: i64 = 15_000;
+/// How long that pause is, ms.
+pub(crate) const BAND_PAUSE_MS: i64 = 30_000;
+/// Seconds of marks that are kept for the dynamic band.
+pub(crate) const MARKS_S: usize = 601;
+/// Length of the parameter table.
+pub(crate) const PARAMETERS: usize = 29;
+
+/// A source of the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) id: u32,
+    pub(crate) weight: u32,
+    /// 0 before the first.
+    pub(crate) price: Price,
+    pub(crate) at_ms: i64,
+}
+
+/// Prices in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prices {
+    pub(crate) mark: Price,
+    pub(crate) basis: Price,
+    pub(crate) clamped: bool,
+    /// Impact prices of the last basis sample.
+    pub(crate) bid: Price,
+    pub(crate) ask: Price,
+}
+
+/// Lowest and highest watched price since triggers were last judged; empty while `low` > `high`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) low: Price,
+    pub(crate) high: Price,
+}
+
+impl Range {
+    pub(crate) const EMPTY: Range = Range { low: Price::MAX, high: Price::MIN };
+
+    pub(crate) fn add(&mut self, price: Price) {
+        self.low = self.low.min(price);
+        self.high = self.high.max(price);
+    }
+}
+
+/// See the module.
+pub(crate) struct Symbol {
+    pub(crate) name: Name,
+    pub(crate) base: AssetId,
+    pub(crate) tick: Step,
+    pub(crate) lot: Step,
+    /// Greatest common divisors of every tick and lot it ever had.
+    pub(crate) steps: (Price, Quantity),
+    /// By number of the parameter.
+    pub(crate) parameters: [i64; PARAMETERS],
+    pub(crate) brackets: Brackets,
+    /// The administrator's state.
+    pub(crate) set: PerpetualState,
+    /// State that was told last.
+    pub(crate) told: PerpetualState,
+    /// End of the pause of the dynamic band, ms; 0 for none.
+    pub(crate) pause_ms: i64,
+    /// Since when the dynamic band stops buys, sells; 0 while it does not.
+    pub(crate) binds_ms: [i64; 2],
+    pub(crate) index: Index,
+    /// The index stale for so long that the market halts.
+    pub(crate) index_halts: bool,
+    pub(crate) sources: Vec<Source>,
+    /// 0 for none.
+    pub(crate) manual: Price,
+    pub(crate) prices: Prices,
+    pub(crate) price_told: Option<PerpetualPrice>,
+    pub(crate) basis: Basis,
+    pub(crate) premiums: Premiums,
+    /// UTC seconds and five-seconds of the last samples.
+    pub(crate) sampled: (i64, i64),
+    pub(crate) next_funding_ms: i64,
+    /// Marks by second, oldest first: for the dynamic band.
+    pub(crate) marks: Window<MARKS_S>,
+    /// Index by second, oldest first: for a settlement.
+    pub(crate) indexes: IndexSamples,
+    pub(crate) trades: TradeId,
+    /// Price of the last trade, 0 before the first.
+    pub(crate) last_price: Price,
+    pub(crate) contract_range: Range,
+    pub(crate) mark_range: Range,
+    /// Prevented matches so far.
+    pub(crate) prevented: u64,
+    /// Accounts with a position, in no order that means anything.
+    pub(crate) holders: Vec<AccountId>,
+    /// Resting reduce-only orders, by side.
+    pub(crate) reducing: [u32; 2],
+}
+
+/// Shipped values, by number of the parameter (`risk.md` 2, `perpetual.md` 5). Tick and lot are the listing's.
+const SHIPPED: [i64; PARAMETERS] = [
+    0,
+    0,
+    0,
+    10_000_000,
+    1_000_000_000_000_000,
+    100_000,
+    100_000_000_000,
+    12_000_000_000,
+    5_000_000,
+    5_000_000_000_000,
+    200,
+    100,
+    105_000_000,
+    95_000_000,
+    5_000_000,
+    5_000_000,
+    250_000,
+    400_000,
+    500_000,
+    10_000,
+    2,
+    25_000_000_000,
+    1,
+    10_000,
+    50_000,
+    300_000,
+    10_000_000,
+    300,
+    -1,
+];
+
+/// Shipped brackets: cap in quote, greatest leverage, maintenance rate.
+const BRACKETS: [(Money, u32, i64); 7] = [
+    (50_000, 125, 400_000),
+    (500_000, 100, 500_000),
+    (1_000_000, 50, 1_000_000),
+    (5_000_000, 20, 2_500_000),
+    (10_000_000, 10, 5_000_000),
+    (20_000_000, 5, 10_000_000),
+    (50_000_000, 2, 12_500_000),
+];
+
+impl Symbol {
+    /// A market as it is listed.
+    pub(crate) fn new(name: Name, base: AssetId, tick: Price, lot: Quantity, now_ms: i64) -> Symbol {
+        let rows = BRACKETS.map(|(cap, leverage_max, maintenance_rate)| BracketRow {
+            cap: cap * 1_000_000,
+            maintenance_rate,
+            leverage_max,
+        });
+        let Some(brackets) = Brackets::new(&rows) else { unreachable!("shipped brackets are sound") };
+        let mut parameters = SHIPPED;
+        parameters[PerpetualParameter::Tick as usize] = tick;
+        parameters[PerpetualParameter::Lot as usize] = lot;
+        let mut symbol = Symbol {
+            name,
+            base,
+            tick: Step::new(tick),
+            lot: Step::new(lot),
+            steps: (tick, lot),
+            parameters,
+            brackets,
+            set: PerpetualState::Halted,
+            told: PerpetualState::Halted,
+            pause_ms: 0,
+            binds_ms: [0; 2],
+            index: Index::new(now_ms as u64),
+            index_halts: false,
+            sources: Vec::new(),
+            manual: 0,
+            prices: Prices::default(),
+            price_told: None,
+            basis: Basis::default(),
+            premiums: Premiums::default(),
+            sampled: (-1, -1),
+            next_funding_ms: 0,
+            marks: Window::new(),
+            indexes: IndexSamples::new(),
+            trades: 0,
+            last_price: 0,
+            contract_range: Range::EMPTY,
+            mark_range: Range::EMPTY,
+            prevented: 0,
+            holders: Vec::new(),
+            reducing: [0; 2],
+        };
+        symbol.next_funding_ms = symbol.funding_after(now_ms);
+        symbol
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, parameter: PerpetualParameter) -> i64 {
+        self.parameters[parameter as usize]
+    }
+
+    /// The next multiple of the funding interval after a time.
+    pub(crate) fn funding_after(&self, now_ms: i64) -> i64 {
+        let interval = self.get(PerpetualParameter::FundingIntervalHours) * 3_600_000;
+        (now_ms.div_euclid(interval) + 1) * interval
+    }
+
+    pub(crate) fn funding_rules(&self) -> FundingRules {
+        FundingRules {
+            interval_hours: self.get(PerpetualParameter::FundingIntervalHours) as u32,
+            interest: self.get(PerpetualParameter::Interest),
+            damping: self.get(PerpetualParameter::Damp),
+            cap: self.get(PerpetualParameter::FundingCap),
+        }
+    }
+
+    /// The rate estimated from the samples so far.
+    pub(crate) fn estimated_rate(&self) -> i64 {
+        self.premiums.average().and_then(|average| self.funding_rules().rate(average)).unwrap_or(0)
+    }
+
+    /// The state in force.
+    pub(crate) fn state(&self) -> PerpetualState {
+        let of_index = match self.index.state {
+            _ if self.index_halts => PerpetualState::Halted,
+            IndexState::Stale if self.index.price != 0 => PerpetualState::ReduceOnly,
+            _ => PerpetualState::Trading,
+        };
+        let of_band = if self.pause_ms != 0 { PerpetualState::PostOnly } else { PerpetualState::Trading };
+        [of_index, of_band]
+            .into_iter()
+            .fold(self.set, |strictest, state| if state as u8 > strictest as u8 { state } else { strictest })
+    }
+
+    /// Whether orders may trade.
+    pub(crate) fn matches(&self) -> bool {
+        matches!(self.state(), PerpetualState::Trading | PerpetualState::ReduceOnly)
+    }
+
+    /// Whether no scope with a position here may be liquidated.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.index.state == IndexState::Stale
+            || matches!(self.state(), PerpetualState::Halted | PerpetualState::Closed)
+    }
+
+    /// Leverage of a holding.
+    #[inline]
+    pub(crate) fn leverage(&self, holding: &Holding) -> u32 {
+        if holding.leverage == 0 {
+            LEVERAGE_DEFAULT.min(self.brackets.first().leverage_max)
+        } else {
+            holding.leverage
+        }
+    }
+
+    /// The price that a working type watches; the mark until the first trade.
+    pub(crate) fn contract_price(&self) -> Price {
+        if self.last_price == 0 { self.prices.mark } else { self.last_price }
+    }
+
+    /// Where an aggressor may trade.
+    pub(crate) fn dynamic_band(&self, now_ms: i64) -> Option<Band> {
+        let oldest = now_ms / 1_000 - self.get(PerpetualParameter::DynamicReferenceSeconds);
+        let reference = self.marks.at(oldest.max(0) as u64).unwrap_or(self.prices.mark);
+        Band::new(reference, self.get(PerpetualParameter::DynamicBand))
+    }
+
+    /// The limit of a market order of a side.
+    pub(crate) fn take_bound(&self, side: Side) -> Option<Price> {
+        market_limit(side, self.prices.mark, self.get(PerpetualParameter::TakeBound), self.tick.value())
+    }
+
+    /// The last price of entry of a side.
+    pub(crate) fn entry_bound(&self, side: Side) -> Option<Price> {
+        let share = match side {
+            Side::Buy => self.get(PerpetualParameter::BandUp),
+            Side::Sell => self.get(PerpetualParameter::BandDown),
+        };
+        bound(side, self.prices.mark, share, self.tick.value())
+    }
+
+    /// Whether rates and brackets fit each other.
+    pub(crate) fn fits(&self, brackets: &Brackets) -> bool {
+        rates_fit(
+            brackets,
+            self.get(PerpetualParameter::LiquidationFee),
+            self.get(PerpetualParameter::MarkClamp),
+            self.get(PerpetualParameter::FundingCap),
+        )
+    }
+}
+
+/// Whether a value is within the range of its parameter, other rules apart.
+pub(crate) fn is_in_range(parameter: PerpetualParameter, value: i64) -> bool {
+    use PerpetualParameter as P;
+    let range = match parameter {
+        P::Tick | P::Lot => 1..=crate::money::MAX_ENTRY,
+        P::MinPrice => 0..=100_000_000_000_000_000,
+        P::MaxPrice => 1..=100_000_000_000_000_000,
+        P::MinQuantity | P::MaxQuantity | P::MaxMarketQuantity => 1..=1_000_000_000_000_000_000,
+        P::MinNotional => 0..=1_000_000_000_000_000,
+        P::MaxNotional | P::ImpactNotional => 1..=1_000_000_000_000_000,
+        P::MaxOpenOrders | P::MaxConditionalOrders => 1..=10_000,
+        P::BandUp => RATE_ONE..=10 * RATE_ONE,
+        P::BandDown | P::TriggerProtect | P::SourceClamp | P::Damp => 0..=RATE_ONE,
+        P::TakeBound => 1..=RATE_ONE - 1,
+        P::LiquidationFee | P::MarkClamp | P::FundingCap => 0..=RATE_ONE,
+        P::SourceStaleMs => 1..=600_000,
+        P::MinSources => 1..=16,
+        P::FundingIntervalHours => return matches!(value, 1 | 2 | 4 | 8),
+        P::Interest => -RATE_ONE..=RATE_ONE,
+        P::DynamicBand => 1..=RATE_ONE,
+        P::DynamicReferenceSeconds => 1..=600,
+        P::SpotMarket => -1..=i64::from(u32::MAX),
+        P::FeeBurnBps => 0..=5_000,
+    };
+    range.contains(&value)
+}

@@ -1,0 +1,350 @@
+//! State of the perpetual side: markets, orders, positions, wallets, terms. What commands do with it is in
+//! `engine/perpetual/`; the arithmetic is in `risk/perpetual/`.
+//!
+//! Books and the orders in them stand apart from the rest, because the matching loop holds them while it asks the rest
+//! what a fill costs.
+
+pub(crate) mod account;
+pub(crate) mod bands;
+pub(crate) mod canonical;
+pub(crate) mod facts;
+pub(crate) mod market;
+pub(crate) mod order;
+pub(crate) mod triggers;
+pub(crate) mod volume;
+
+use crate::account::Sparse;
+use crate::book::table::Table;
+use crate::book::{Book, Orders};
+use crate::command::{MarginMode, Side};
+use crate::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
+use crate::market::Seats;
+use crate::memory::Pages;
+use crate::money::{Money, Price};
+use crate::risk::perpetual::order_margin::{Cross, Exposure};
+use crate::risk::perpetual::takeover::Peak;
+use crate::risk::perpetual::vip::Tiers;
+use account::{Account, Holding};
+use bands::Bands;
+use facts::Facts;
+use market::Symbol;
+use order::Details;
+use triggers::Triggers;
+use volume::Volumes;
+
+/// Most perpetual markets.
+pub(crate) const MARKETS_MAX: usize = 128;
+
+/// See the module.
+pub(crate) struct Perpetual {
+    pub(crate) books: Vec<Book>,
+    pub(crate) orders: Orders,
+    pub(crate) state: State,
+}
+
+/// Everything but the books.
+pub(crate) struct State {
+    /// How many accounts address space is taken for, and from what.
+    memory: (usize, Pages),
+    /// The one margin asset, set by the first listing.
+    pub(crate) margin_asset: Option<AssetId>,
+    pub(crate) symbols: Vec<Symbol>,
+    /// Open orders of each account, by market.
+    pub(crate) seats: Vec<Seats>,
+    /// Position and order margin of each account, by market.
+    pub(crate) holdings: Vec<Sparse<Holding, 256>>,
+    pub(crate) accounts: Sparse<Account, 1024>,
+    /// Terms of each order, by its slot.
+    pub(crate) details: Vec<Details>,
+    /// Slots by order id.
+    pub(crate) slots: Table<u32>,
+    /// How many open orders have a client's name, by hash of account and name.
+    pub(crate) names: Table<u32>,
+    pub(crate) triggers: Vec<Triggers>,
+    /// Good-till dates, and countdowns.
+    pub(crate) dates: triggers::Dates,
+    pub(crate) bands: Bands,
+    pub(crate) tiers: Tiers,
+    pub(crate) volumes: Volumes,
+    /// Accounts with a scheduled downgrade, and some whose downgrade was dropped.
+    pub(crate) pending: Vec<AccountId>,
+    pub(crate) fee_burn_bps: u32,
+    pub(crate) pools: Pools,
+    /// Highest equity of the fund of late.
+    pub(crate) peak: Box<Peak>,
+    pub(crate) facts: Facts,
+    /// Engine time of the running command, ms.
+    pub(crate) now_ms: i64,
+    /// Id of the next order; the engine's counter while a command runs.
+    pub(crate) next_order: OrderId,
+    /// Accounts whose scopes the running command must test.
+    pub(crate) suspects: Vec<AccountId>,
+    /// Fired orders that wait to be run.
+    pub(crate) fired: std::collections::VecDeque<OrderId>,
+    /// Orders that the running command ends.
+    pub(crate) doomed: Vec<OrderId>,
+    /// Accounts whose orders the running command trims.
+    pub(crate) trimmed: Vec<AccountId>,
+    /// Accounts that the running scan tests.
+    pub(crate) tested: Vec<AccountId>,
+    /// Triggers that price protection holds back.
+    pub(crate) deferred: Vec<(i64, OrderId)>,
+    pub(crate) scratch: Option<Table<i64>>,
+    /// A count of accounts, to bound scans.
+    pub(crate) accounts_count: u32,
+}
+
+/// What belongs to no account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pools {
+    /// FEE.
+    pub(crate) fees: Money,
+    /// REF.
+    pub(crate) affiliates: Money,
+    /// DEP.
+    pub(crate) deposits: Money,
+    /// The insurance pool is flagged.
+    pub(crate) deficit: bool,
+}
+
+/// What a cross account comes to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) cross: Cross,
+    /// Maintenance margin of all cross positions.
+    pub(crate) maintenance: Money,
+    /// A cross position is in a market whose marks are not to be acted on.
+    pub(crate) suspended: bool,
+    /// Cross positions.
+    pub(crate) positions: u32,
+}
+
+impl Perpetual {
+    /// Nothing listed.
+    pub(crate) fn new(orders: usize, accounts: usize, pages: Pages) -> Perpetual {
+        Perpetual {
+            books: Vec::new(),
+            orders: Orders::new(orders, pages),
+            state: State {
+                memory: (accounts, pages),
+                margin_asset: None,
+                symbols: Vec::new(),
+                seats: Vec::new(),
+                holdings: Vec::new(),
+                accounts: Sparse::new(accounts, pages),
+                details: vec![Details::default(); orders + 1],
+                slots: Table::new(orders),
+                names: Table::new(orders),
+                triggers: Vec::new(),
+                dates: triggers::Dates::default(),
+                bands: Bands::default(),
+                tiers: volume::shipped_tiers(),
+                volumes: Volumes::default(),
+                pending: Vec::new(),
+                fee_burn_bps: 0,
+                pools: Pools::default(),
+                peak: Box::new(Peak::new()),
+                facts: Facts::new(),
+                now_ms: 0,
+                next_order: 0,
+                suspects: Vec::with_capacity(1024),
+                fired: std::collections::VecDeque::with_capacity(256),
+                doomed: Vec::with_capacity(1024),
+                trimmed: Vec::with_capacity(1024),
+                tested: Vec::with_capacity(1024),
+                deferred: Vec::with_capacity(64),
+                scratch: Some(Table::new(64)),
+                accounts_count: 0,
+            },
+        }
+    }
+
+    /// Adds a market.
+    pub(crate) fn list(&mut self, symbol: Symbol) -> usize {
+        let (accounts, pages) = self.state.memory;
+        self.books.push(Book::new(symbol.tick.value()));
+        self.state.symbols.push(symbol);
+        self.state.seats.push(Seats::new(accounts, pages));
+        self.state.holdings.push(Sparse::new(accounts, pages));
+        self.state.triggers.push(Triggers::default());
+        self.state.bands.list();
+        self.books.len() - 1
+    }
+
+    /// The slot of an order in the side table, grown to reach it.
+    pub(crate) fn details_mut(&mut self, slot: u32) -> &mut Details {
+        let details = &mut self.state.details;
+        if details.len() <= slot as usize {
+            details.resize(slot as usize + 4096, Details::default());
+        }
+        &mut details[slot as usize]
+    }
+}
+
+/// The id of a market.
+#[inline]
+pub(crate) fn id_of(index: usize) -> MarketId {
+    FIRST_PERPETUAL + index as MarketId
+}
+
+impl State {
+    /// The index of a market.
+    #[inline]
+    pub(crate) fn index_of(&self, market: MarketId) -> Option<usize> {
+        let index = market.checked_sub(FIRST_PERPETUAL)? as usize;
+        (index < self.symbols.len()).then_some(index)
+    }
+
+    #[inline]
+    pub(crate) fn mark(&self, index: usize) -> Price {
+        self.symbols[index].prices.mark
+    }
+
+    #[inline]
+    pub(crate) fn holding(&self, account: AccountId, index: usize) -> &Holding {
+        self.holdings[index].get(account)
+    }
+
+    /// A holding to change: noted first.
+    #[inline]
+    pub(crate) fn touch(&mut self, account: AccountId, index: usize) -> &mut Holding {
+        let holding = self.holdings[index].get_mut(account);
+        self.facts.touch(account, index, holding);
+        self.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
+        holding
+    }
+
+    /// A cross wallet to change: noted first.
+    #[inline]
+    pub(crate) fn wallet_mut(&mut self, account: AccountId) -> &mut Money {
+        let record = self.accounts.get_mut(account);
+        self.facts.touch_wallet(account, record);
+        &mut record.wallet
+    }
+
+    #[inline]
+    pub(crate) fn wallet(&self, account: AccountId) -> Money {
+        self.accounts.get(account).wallet
+    }
+
+    /// Leverage of an account in a market.
+    #[inline]
+    pub(crate) fn leverage(&self, account: AccountId, index: usize) -> u32 {
+        self.symbols[index].leverage(self.holding(account, index))
+    }
+
+    /// Margin mode of an account in a market.
+    #[inline]
+    pub(crate) fn mode(&self, account: AccountId, index: usize) -> MarginMode {
+        mode_of(self.accounts.get(account), self.holding(account, index))
+    }
+
+    /// Markets in which an account has or had anything, ascending.
+    #[inline]
+    pub(crate) fn markets_of(&self, account: AccountId) -> impl Iterator<Item = usize> + use<> {
+        let words = self.accounts.get(account).markets;
+        (0..2).flat_map(move |word| {
+            let mut bits = words[word];
+            std::iter::from_fn(move || {
+                (bits != 0).then(|| {
+                    let bit = bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    word * 64 + bit
+                })
+            })
+        })
+    }
+
+    /// What stands on a holding at the mark.
+    #[inline]
+    pub(crate) fn exposure(&self, index: usize, holding: &Holding) -> Option<Exposure> {
+        Exposure::new(
+            holding.quantity,
+            self.mark(index),
+            holding.bucket(Side::Buy),
+            holding.bucket(Side::Sell),
+        )
+    }
+
+    /// The cross account, with another wallet and another holding in one market (at its own leverage and mode).
+    pub(crate) fn sums_with(
+        &self,
+        account: AccountId,
+        wallet: Money,
+        changed: Option<(usize, &Holding)>,
+    ) -> Option<Sums> {
+        let record = self.accounts.get(account);
+        let mut sums = Sums { cross: Cross { wallet, ..Cross::default() }, ..Sums::default() };
+        let mut is_counted = changed.is_none();
+        for index in self.markets_of(account) {
+            let holding = match changed {
+                Some((place, holding)) if place == index => {
+                    is_counted = true;
+                    holding
+                }
+                _ => self.holding(account, index),
+            };
+            self.add(&mut sums, record, index, holding)?;
+        }
+        if let (false, Some((index, holding))) = (is_counted, changed) {
+            self.add(&mut sums, record, index, holding)?;
+        }
+        Some(sums)
+    }
+
+    fn add(&self, sums: &mut Sums, record: &Account, index: usize, holding: &Holding) -> Option<()> {
+        if holding.quantity == 0 && !holding.has_orders() {
+            return Some(());
+        }
+        let symbol = &self.symbols[index];
+        let exposure = self.exposure(index, holding)?;
+        let leverage = symbol.leverage(holding);
+        let cross = &mut sums.cross;
+        if mode_of(record, holding) == MarginMode::Isolated {
+            cross.isolated_orders = cross.isolated_orders.checked_add(exposure.isolated_orders(leverage)?)?;
+            return Some(());
+        }
+        cross.initial = cross.initial.checked_add(exposure.cross(leverage)?.initial)?;
+        if holding.quantity != 0 {
+            cross.unrealised =
+                cross.unrealised.checked_add(holding.position().unrealised(symbol.prices.mark)?)?;
+            let margin = symbol.brackets.maintenance(exposure.notional.checked_abs()?)?;
+            sums.maintenance = sums.maintenance.checked_add(margin)?;
+            sums.suspended |= symbol.is_suspended();
+            sums.positions += 1;
+        }
+        Some(())
+    }
+
+    /// The cross account as it is.
+    pub(crate) fn sums(&self, account: AccountId) -> Option<Sums> {
+        self.sums_with(account, self.wallet(account), None)
+    }
+
+    /// Equity and maintenance margin of an isolated position.
+    pub(crate) fn isolated(&self, index: usize, holding: &Holding) -> Option<(Money, Money)> {
+        let symbol = &self.symbols[index];
+        let equity = holding.isolated.checked_add(holding.position().unrealised(symbol.prices.mark)?)?;
+        Some((equity, symbol.brackets.maintenance_at(holding.quantity, symbol.prices.mark)?))
+    }
+
+    /// What may leave the cross wallet.
+    pub(crate) fn withdrawable(&self, account: AccountId) -> Option<Money> {
+        self.sums(account)?.cross.withdrawable()
+    }
+
+    /// Marks an account for the liquidation scan of the running command.
+    #[inline]
+    pub(crate) fn suspect(&mut self, account: AccountId) {
+        self.suspects.push(account);
+    }
+}
+
+/// The mode of a holding: its own, or its account's default while it has none.
+#[inline]
+pub(crate) fn mode_of(record: &Account, holding: &Holding) -> MarginMode {
+    match (holding.mode, record.default_mode) {
+        (1, _) | (0, 0) => MarginMode::Cross,
+        _ => MarginMode::Isolated,
+    }
+}

@@ -1,0 +1,204 @@
+//! What an open perpetual order is beyond its record in the book: kept beside it, by slot.
+
+use crate::command::{
+    ClientOrder, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention,
+    Side, WorkingType, order_flag,
+};
+use crate::event::{Execution, PerpetualOrder};
+use crate::ids::{AccountId, MarketId, OrderId};
+use crate::money::{Money, Price, Quantity};
+use crate::risk::perpetual::order_margin::Reservation;
+
+/// Where an open order stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// Attached, and its parent has no fill yet.
+    #[default]
+    Dormant = 0,
+    /// Waits for its trigger.
+    Waiting = 1,
+    /// Being matched by the running command.
+    Running = 2,
+    /// In the book.
+    Resting = 3,
+}
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Details {
+    pub(crate) id: OrderId,
+    pub(crate) account: AccountId,
+    pub(crate) market: MarketId,
+    /// Limit price, resolved; 0 of market types.
+    pub(crate) price: Price,
+    pub(crate) side: Side,
+    pub(crate) order_type: PerpetualOrderType,
+    pub(crate) original_type: PerpetualOrderType,
+    pub(crate) time_in_force: PerpetualTimeInForce,
+    pub(crate) self_trade: SelfTradePrevention,
+    pub(crate) working_type: WorkingType,
+    pub(crate) price_match: PriceMatch,
+    pub(crate) stage: Stage,
+    /// Part of it was taken away with the position.
+    pub(crate) is_shortened: bool,
+    /// Price protection holds it back, and that was told.
+    pub(crate) is_deferred: bool,
+    /// A trailing order that turned far enough.
+    pub(crate) has_turned: bool,
+    pub(crate) flags: u16,
+    pub(crate) callback_rate: u32,
+    pub(crate) amendments: u32,
+    /// As ordered.
+    pub(crate) quantity: Quantity,
+    pub(crate) filled: Quantity,
+    /// Value of the fills.
+    pub(crate) value: Money,
+    pub(crate) stop_price: Price,
+    /// Highest (sell) or lowest (buy) price since a trailing order became active.
+    pub(crate) extreme: Price,
+    pub(crate) good_till_ms: i64,
+    pub(crate) parent: OrderId,
+    /// Attached orders, 0 for none.
+    pub(crate) children: [OrderId; 2],
+    /// What it reserved when it was accepted with `reserved_quantity`; zeros where it reserves nothing.
+    pub(crate) reservation: Reservation,
+    pub(crate) reserved_quantity: Quantity,
+    pub(crate) client_order: ClientOrder,
+}
+
+impl Default for Details {
+    fn default() -> Details {
+        Details {
+            id: 0,
+            account: 0,
+            market: 0,
+            price: 0,
+            side: Side::Buy,
+            order_type: PerpetualOrderType::Limit,
+            original_type: PerpetualOrderType::Limit,
+            time_in_force: PerpetualTimeInForce::GoodTillCancel,
+            self_trade: SelfTradePrevention::None,
+            working_type: WorkingType::ContractPrice,
+            price_match: PriceMatch::None,
+            stage: Stage::Dormant,
+            is_shortened: false,
+            is_deferred: false,
+            has_turned: false,
+            flags: 0,
+            callback_rate: 0,
+            amendments: 0,
+            quantity: 0,
+            filled: 0,
+            value: 0,
+            stop_price: 0,
+            extreme: 0,
+            good_till_ms: 0,
+            parent: 0,
+            children: [0; 2],
+            reservation: Reservation::default(),
+            reserved_quantity: 0,
+            client_order: [0; 36],
+        }
+    }
+}
+
+impl Details {
+    #[inline]
+    pub(crate) fn is(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Whether it only shrinks the position.
+    #[inline]
+    pub(crate) fn reduces(&self) -> bool {
+        self.is(order_flag::REDUCE_ONLY | order_flag::CLOSE_POSITION)
+    }
+
+    /// Whether it waits for a trigger, or for its parent first.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.stage, Stage::Dormant | Stage::Waiting)
+    }
+
+    /// Whether an open order is of the classes of `order_class`.
+    pub(crate) fn is_of(&self, classes: u32) -> bool {
+        let class = if self.is(order_flag::CONDITIONAL_SERVICE) && self.waits() { 2 } else { 1 };
+        classes & class != 0
+    }
+
+    /// The bit of a close-position order among those of its account and market.
+    pub(crate) fn closer_bit(&self) -> u8 {
+        1 << (self.side as u8 + 2 * u8::from(self.original_type == PerpetualOrderType::TakeProfitMarket))
+    }
+
+    /// Its event.
+    pub(crate) fn event(
+        &self,
+        status: PerpetualStatus,
+        execution: Execution,
+        expiry_reason: u8,
+        open: Quantity,
+    ) -> PerpetualOrder {
+        PerpetualOrder {
+            order: self.id,
+            account: self.account,
+            market: self.market,
+            side: self.side as u8,
+            order_type: self.order_type as u8,
+            original_type: self.original_type as u8,
+            time_in_force: self.time_in_force as u8,
+            status: status as u8,
+            execution: execution as u8,
+            expiry_reason,
+            self_trade: self.self_trade as u8,
+            working_type: self.working_type as u8,
+            price_match: self.price_match as u8,
+            flags: self.flags,
+            callback_rate: self.callback_rate,
+            price: self.price,
+            quantity: self.quantity,
+            filled: self.filled,
+            open,
+            value: self.value,
+            stop_price: self.stop_price,
+            good_till_ms: self.good_till_ms,
+            parent: self.parent,
+        }
+    }
+
+    /// Its status while it is open.
+    pub(crate) fn open_status(&self) -> PerpetualStatus {
+        if self.filled == 0 { PerpetualStatus::New } else { PerpetualStatus::PartiallyFilled }
+    }
+}
+
+/// Spreads account and name over 63 bits; fixed, so that every engine behaves alike.
+pub(crate) fn name_hash(account: u32, name: &ClientOrder) -> u64 {
+    let mut hash = u64::from(account) ^ 0x9e37_79b9_7f4a_7c15;
+    for chunk in name.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        let wide = u128::from(hash ^ u64::from_le_bytes(word)) * 0xa076_1d64_78bd_642f;
+        hash = (wide as u64 ^ (wide >> 64) as u64).wrapping_add(0xd6e8_feb8_6659_fd93);
+    }
+    hash >> 1
+}
+
+/// Whether a name is one: 1 to 36 of `[.A-Z:/a-z0-9_-]`, then zeros.
+pub(crate) fn is_name(name: &ClientOrder) -> bool {
+    let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    let (text, rest) = name.split_at(len);
+    len > 0
+        && text.iter().all(|&byte| byte.is_ascii_alphanumeric() || b".:/_-".contains(&byte))
+        && rest.iter().all(|&byte| byte == 0)
+}
+
+/// The name of an attached order.
+pub(crate) fn attached_name(parent: &ClientOrder, suffix: &[u8; 3]) -> ClientOrder {
+    let mut name = [0; 36];
+    let len = parent.iter().position(|&byte| byte == 0).unwrap_or(parent.len()).min(33);
+    name[..len].copy_from_slice(&parent[..len]);
+    name[len..len + 3].copy_from_slice(suffix);
+    name
+}

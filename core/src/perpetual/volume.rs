@@ -1,0 +1,88 @@
+//! Traded value by account and UTC hour, and the fee tiers it earns (`risk.md` 9, `account.md` 3).
+//!
+//! An hour in which an account traded is one entry in a queue ordered by hour, so a roll touches only what leaves a
+//! window, never every account.
+
+use crate::ids::AccountId;
+use crate::money::Money;
+use crate::risk::perpetual::vip::{Tier, Tiers};
+use std::collections::VecDeque;
+
+/// Whole hours before the running one that V14 counts.
+pub(crate) const WINDOW_14_H: i64 = 336;
+/// Whole hours before the running one that V30 counts.
+pub(crate) const WINDOW_30_H: i64 = 720;
+/// The table that ships.
+pub(crate) fn shipped_tiers() -> Tiers {
+    let rows = [
+        (0, 20_000, 50_000),
+        (1_000_000, 18_000, 45_000),
+        (5_000_000, 15_000, 40_000),
+        (20_000_000, 12_000, 35_000),
+        (100_000_000, 8_000, 30_000),
+        (500_000_000, 5_000, 25_000),
+    ]
+    .map(|(volume, maker_rate, taker_rate)| Tier {
+        volume_min: volume * 1_000_000,
+        maker_rate,
+        taker_rate,
+    });
+    let Some(tiers) = Tiers::new(&rows) else { unreachable!("shipped tiers rise") };
+    tiers
+}
+
+/// What an account traded in one hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) hour: i64,
+    pub(crate) account: AccountId,
+    pub(crate) volume: Money,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Volumes {
+    /// By hour.
+    pub(crate) entries: VecDeque<Entry>,
+    /// Entries forgotten so far: the number of the first.
+    pub(crate) forgotten: u64,
+    /// Number of the first entry that V14 still counts.
+    pub(crate) counted: u64,
+    /// The running hour, UTC hours of the epoch.
+    pub(crate) hour: i64,
+}
+
+impl Volumes {
+    /// Adds to the running hour of an account, whose entry is `handle` - 1 where that is of this hour; the new handle.
+    pub(crate) fn add(&mut self, account: AccountId, handle: u64, value: Money) -> u64 {
+        if let Some(place) = handle.checked_sub(1).and_then(|number| number.checked_sub(self.forgotten))
+            && let Some(entry) = self.entries.get_mut(place as usize)
+            && entry.hour == self.hour
+            && entry.account == account
+        {
+            entry.volume += value;
+            return handle;
+        }
+        self.entries.push_back(Entry { hour: self.hour, account, volume: value });
+        self.forgotten + self.entries.len() as u64
+    }
+
+    /// The next entry that leaves V14 at `hour`.
+    pub(crate) fn leave_14(&mut self, hour: i64) -> Option<Entry> {
+        let entry = *self.entries.get((self.counted - self.forgotten) as usize)?;
+        (entry.hour < hour - WINDOW_14_H).then(|| {
+            self.counted += 1;
+            entry
+        })
+    }
+
+    /// The next entry that leaves V30 at `hour`, and is forgotten. V14 must have left it before.
+    pub(crate) fn leave_30(&mut self, hour: i64) -> Option<Entry> {
+        let entry = *self.entries.front()?;
+        (entry.hour < hour - WINDOW_30_H).then(|| {
+            self.entries.pop_front();
+            self.forgotten += 1;
+            entry
+        })
+    }
+}
