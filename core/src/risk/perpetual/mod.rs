@@ -29,6 +29,8 @@ pub(crate) mod reduce_only;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod settlement;
 pub(crate) mod takeover;
+#[cfg(test)]
+mod total;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod trigger;
 pub mod units;
