@@ -1,6 +1,8 @@
 //! A real account of USD-margined futures (BNBUSDT, March 2022), recomputed fill by fill: 75 events, 8 sessions, 23
 //! fills; market and limit orders, partial fills, adding, closing in parts, crossing through zero, isolated margin,
-//! deposits and withdrawals.
+//! deposits and withdrawals. Once by the functions of `risk::perpetual`, and once through the whole engine: the recorded
+//! orders are placed, what they traded with is placed by another account, cancels, transfers and modes are commands, and
+//! every event is followed by the invariants.
 //!
 //! Each fill is computed from our own state before it, which begins with what a session publishes and is never set
 //! right in between: fee, position, entry price, realised profit, wallet. Prices (0.01) and quantities (0.01) are exact
@@ -12,14 +14,18 @@
 //! - they charge the fee of opening to the isolated margin, we to the cross wallet: compared is the sum of both, and
 //!   the margin that moved.
 
+mod perpetual_support;
 mod support;
 
-use ringside_core::command::Side;
+use perpetual_support::Venue;
+use ringside_core::command::*;
+use ringside_core::event::{self, PerpetualTrade};
+use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, padded};
 use ringside_core::money::{MONEY_UNIT, Money, Price, Quantity, Rate, UNIT};
 use ringside_core::risk::perpetual::position::{Filled, Position};
 use ringside_core::risk::perpetual::{fee, isolated, units};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use support::data;
 
 /// Of the recorded exchange at that time: 0.04 %.
@@ -309,4 +315,285 @@ fn move_isolated(account: &mut Account, held: Quantity, filled: &Filled, charged
     let margin = isolated::opening_margin(filled.opened_value, LEVERAGE).expect(FITS);
     account.isolated += margin;
     account.wallet -= margin + charged - closing_fee;
+}
+
+/// The market of the record, beside the one that every venue of these tests has.
+const BNB: MarketId = FIRST_PERPETUAL + 1;
+
+/// The recorded account in an engine, and another one that trades with it.
+struct Live {
+    venue: Venue,
+    trader: AccountId,
+    other: AccountId,
+    /// The engine's ids of recorded orders.
+    orders: BTreeMap<String, OrderId>,
+    /// Trades of the trader's orders that the record has yet to tell.
+    trades: VecDeque<PerpetualTrade>,
+    /// The trader's money, and position, as of the last recorded fill. `None` before anything is known of it.
+    running: Option<Account>,
+    /// Whether the fills of the running session are isolated.
+    is_isolated: bool,
+    /// What the trader's wallet has beyond the record. An order that turns an isolated position needs, by `risk.md` 6, the
+    /// margin of its opening part in the cross wallet before the closing part frees any; there, it did not.
+    loan: Money,
+}
+
+/// How many of each went through the engine.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Done {
+    orders: u32,
+    fills: u32,
+    wallets: u32,
+    canceled: u32,
+    expired: u32,
+    transfers: u32,
+}
+
+#[test]
+fn the_same_account_through_the_engine() {
+    let Some(folder) = data::folder("binance-usdm-account-flow") else { return };
+    let mut live = Live::new();
+    let mut done = Done::default();
+    for session in 1..=8 {
+        let text = data::text(&folder.join(format!("session_{session:02}.jsonl")));
+        let events: Vec<Fields> = text.lines().filter(|line| !line.is_empty()).map(fields).collect();
+        if session != 7 {
+            live.begin(&events);
+        }
+        live.replay(&events, &mut done);
+        assert!(live.trades.is_empty(), "session {session}: trades that nobody recorded");
+    }
+    let expected = Done { orders: 20, fills: 23, wallets: 23, canceled: 1, expired: 1, transfers: 2 };
+    assert_eq!(done, expected);
+}
+
+impl Live {
+    fn new() -> Live {
+        let mut venue = Venue::new();
+        let symbol = padded("BNBUSDT").expect("it fits");
+        let (base, quote) = (padded("BNB").expect("it fits"), padded("USDT").expect("it fits"));
+        venue.ok(ListPerpetual { symbol, base, quote, tick: TICK, lot: LOT });
+        let minimum = PerpetualParameter::MinQuantity as u32;
+        venue.ok(SetPerpetualParameter { market: BNB, parameter: minimum, value: LOT });
+        venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: MAKER, taker_rate: TAKER });
+        let other = venue.account("1000000");
+        let mut live = Live {
+            venue,
+            trader: 0,
+            other,
+            orders: BTreeMap::new(),
+            trades: VecDeque::new(),
+            running: None,
+            is_isolated: false,
+            loan: 0,
+        };
+        live.mark(400 * UNIT);
+        let state = PerpetualState::Trading as u8;
+        live.venue.ok(SetPerpetualState { market: BNB, state, reserved: [0; 3] });
+        live
+    }
+
+    /// Pins index and mark.
+    fn mark(&mut self, price: Price) {
+        self.venue.ok(SetManualPrice { market: BNB, reserved: 0, price });
+        self.venue.tick();
+    }
+
+    /// A new account for a session, with the wallet that it begins with and the mode of its fills.
+    fn begin(&mut self, events: &[Fields]) {
+        let updates = events.iter().filter(|event| text(event, "e") == "ACCOUNT_UPDATE");
+        let updates: Vec<_> = updates
+            .map(|event| {
+                (text(event, "initial_state") == "true", Published::parse(&fields(event["a"].get())))
+            })
+            .collect();
+        let (is_initial, first) = &updates[0];
+        // Where it is not told, the first fill paid its fee out of it.
+        let fee =
+            events.iter().map(|event| event.get("o").map(|order| fields(order.get()))).find_map(|order| {
+                order
+                    .filter(|order| text(order, "executionType") == "TRADE")
+                    .and_then(|order| decimal(&order, "commissionAmount"))
+            });
+        let wallet = (first.wallet + if *is_initial { 0 } else { fee.expect("a first fee") }) / 100;
+        let is_isolated = |update: &Published| update.position.is_some_and(|held| held.is_isolated);
+        self.is_isolated = updates.iter().any(|(_, update)| is_isolated(update));
+        self.loan = if self.is_isolated { 10 * MONEY_UNIT } else { 0 };
+        self.trader = self.venue.account("0");
+        self.credit(wallet + self.loan);
+        let leverage = if self.is_isolated { LEVERAGE } else { 125 };
+        if self.is_isolated {
+            let mode = MarginMode::Isolated as u32;
+            self.venue.ok(SetMarginMode { account: self.trader, market: BNB, mode, reserved: 0 });
+        }
+        self.venue.ok(SetLeverage { account: self.trader, market: BNB, leverage, reserved: 0 });
+        self.running = Some(Account { wallet, ..Account::default() });
+    }
+
+    /// A deposit, or a withdrawal.
+    fn credit(&mut self, amount: Money) {
+        let mut address = [9; 20];
+        address[..4].copy_from_slice(&self.trader.to_le_bytes());
+        self.venue.ok(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] });
+    }
+
+    fn replay(&mut self, events: &[Fields], done: &mut Done) {
+        let mut update = None;
+        for (at, event) in events.iter().enumerate() {
+            if text(event, "e") == "ACCOUNT_UPDATE" {
+                let body = fields(event["a"].get());
+                let published = Published::parse(&body);
+                if text(event, "initial_state") == "true" {
+                    continue;
+                }
+                if text(&body, "reason") == "ORDER" {
+                    update = Some(published);
+                    continue;
+                }
+                self.transfer(&published);
+                done.transfers += 1;
+                continue;
+            }
+            let order = fields(event["o"].get());
+            match text(&order, "executionType") {
+                "NEW" => {
+                    self.place(&order, &events[at + 1..]);
+                    done.orders += 1;
+                }
+                "TRADE" => {
+                    self.fill(&order, &update.take().expect("an update before its fill"), done);
+                }
+                "CANCELED" => {
+                    let id = self.orders[text(&order, "orderId")];
+                    let (account, client_order, classes) = (self.trader, [0; 36], order_class::ORDINARY);
+                    self.venue.ok(CancelPerpetual { account, market: BNB, order: id, client_order, classes });
+                    assert_eq!(self.venue.ends(), [(id, PerpetualStatus::Canceled, 0, 0)]);
+                    done.canceled += 1;
+                }
+                // Theirs is told before the order that closes the position, ours ends with the fill: see `fill`.
+                "EXPIRED" => {}
+                kind => panic!("{kind}"),
+            }
+        }
+    }
+
+    /// What was transferred; a withdrawal takes what is there.
+    fn transfer(&mut self, published: &Published) {
+        let wallet = self.venue.engine.perpetual_wallet(self.trader);
+        let change = if published.wallet == 0 { -wallet } else { published.wallet / 100 };
+        self.credit(change);
+        assert_eq!(self.venue.engine.perpetual_wallet(self.trader), published.wallet / 100);
+        self.running = Some(Account { wallet: wallet + change, ..Account::default() });
+    }
+
+    /// Places a recorded order, after what it is to trade with at once, which the record tells later.
+    fn place(&mut self, order: &Fields, later: &[Fields]) {
+        let id = text(order, "orderId");
+        let side = if text(order, "orderSide") == "BUY" { Side::Buy } else { Side::Sell };
+        let limit = decimal(order, "originalPrice").expect("a price");
+        let fills: Vec<(Price, Quantity)> = later
+            .iter()
+            .filter(|event| text(event, "e") == "ORDER_TRADE_UPDATE")
+            .map(|event| fields(event["o"].get()))
+            .filter(|other| text(other, "orderId") == id && text(other, "executionType") == "TRADE")
+            .filter(|fill| text(fill, "isMakerTrade") == "false")
+            .map(|fill| {
+                ["lastFilledPrice", "lastFilledQuantity"].map(|name| decimal(&fill, name).expect("a number"))
+            })
+            .map(|[price, quantity]| (price, quantity))
+            .collect();
+        self.mark(fills.first().map_or(limit, |(price, _)| *price));
+        for &(price, quantity) in &fills {
+            let rest = self.order(self.other, side.opposite(), price, quantity);
+            self.venue.ok(rest);
+            assert_eq!(self.venue.said::<PerpetualTrade>(), []);
+        }
+        let quantity = decimal(order, "originalQuantity").expect("a quantity");
+        let mut place = self.order(self.trader, side, limit, quantity);
+        if text(order, "orderType") == "MARKET" {
+            place.order_type = PerpetualOrderType::Market as u8;
+        }
+        if text(order, "isReduceOnly") == "true" {
+            place.flags |= order_flag::REDUCE_ONLY;
+        }
+        let placed = self.venue.ok(place).order;
+        self.orders.insert(id.to_owned(), placed);
+        let trades = self.venue.said::<PerpetualTrade>();
+        let traded: Vec<_> = trades.iter().map(|trade| (trade.price, trade.quantity)).collect();
+        assert_eq!(traded, fills, "order {id}");
+        self.trades.extend(trades);
+    }
+
+    fn order(&mut self, account: AccountId, side: Side, price: Price, quantity: Quantity) -> PlacePerpetual {
+        let template = self.venue.limit(account, side, "1", "1");
+        PlacePerpetual { market: BNB, price, quantity, ..template }
+    }
+
+    /// A recorded fill: one of an order that arrived and traded, or of a resting order, which the other account now meets.
+    fn fill(&mut self, order: &Fields, published: &Published, done: &mut Done) {
+        let price = decimal(order, "lastFilledPrice").expect("a price");
+        let quantity = decimal(order, "lastFilledQuantity").expect("a quantity");
+        let side = if text(order, "orderSide") == "BUY" { Side::Buy } else { Side::Sell };
+        let is_maker = text(order, "isMakerTrade") == "true";
+        if is_maker {
+            self.mark(price);
+            let take = self.order(self.other, side.opposite(), price, quantity);
+            self.venue.ok(take);
+            self.trades.extend(self.venue.said::<PerpetualTrade>());
+        }
+        let trade = self.trades.pop_front().expect("a trade for each recorded fill");
+        assert_eq!((trade.price, trade.quantity), (price, quantity));
+        let id = self.orders[text(order, "orderId")];
+        let (traded, charged, realised) = if is_maker {
+            (trade.maker_order, trade.maker_fee, trade.maker_realised)
+        } else {
+            (trade.taker_order, trade.taker_fee, trade.taker_realised)
+        };
+        assert_eq!(traded, id);
+
+        // Fee and profit as recorded, but for the last digits.
+        if let Some(theirs) = decimal(order, "commissionAmount") {
+            assert!((0..=100).contains(&(charged * 100 - theirs)), "fee {theirs}, ours {charged}");
+        }
+        let theirs = decimal(order, "realisedProfit").expect("a profit");
+        assert!((realised * 100 - theirs).abs() <= 100, "profit {theirs}, ours {realised}");
+
+        let mut running = self.running.expect("the account is known");
+        running.wallet += realised - charged;
+        running.fills += 1;
+        let value = units::value(price, quantity).expect("exact");
+        running.position = running.position.fill(side, quantity, value).expect(FITS).position;
+        compare_wallet(&running, published.wallet);
+        self.running = Some(running);
+        done.wallets += 1;
+        done.fills += 1;
+        if self.trades.is_empty() {
+            // All fills of the command are told: the engine's state is the recorded one.
+            self.compare_state(&running, published);
+        }
+        if published.position.expect("a position").quantity == 0 {
+            let expired: Vec<_> =
+                self.venue.ends().into_iter().filter(|end| end.1 == PerpetualStatus::Expired).collect();
+            // A reduce-only order that rests ends where its position is gone, for reason 4.
+            assert!(expired.iter().all(|(_, _, reason, _)| *reason == 4));
+            done.expired += expired.len() as u32;
+        }
+    }
+
+    fn compare_state(&self, running: &Account, published: &Published) {
+        let held: event::PerpetualPosition =
+            self.venue.engine.perpetual_position(self.trader, BNB).expect("a listed market");
+        let position = Position { quantity: held.quantity, cost: held.cost };
+        assert_eq!(position, running.position);
+        let recorded = published.position.expect("a position");
+        assert_eq!(held.quantity, recorded.quantity);
+        let entry = position.entry_price().expect(FITS);
+        assert!((entry - recorded.entry).abs() <= UNIT / 100_000, "entry {}, ours {entry}", recorded.entry);
+        let wallet = self.venue.engine.perpetual_wallet(self.trader) - self.loan;
+        assert_eq!(wallet + held.isolated_wallet, running.wallet, "the sum is what fills made of it");
+        assert_eq!(held.mode == MarginMode::Isolated as u32, self.is_isolated);
+        // They take the fee of opening from the margin: at most that much is between.
+        let between = held.isolated_wallet * 100 - recorded.isolated;
+        assert!((0..=running.fills * 650_000).contains(&between), "margin {} {between}", recorded.isolated);
+    }
 }
