@@ -62,10 +62,35 @@ impl Sources {
     }
 
     pub(crate) fn restore(epoch: u32, last: &[(u32, u64)]) -> Sources {
-        let mut sources = Sources { last: Table::new(last.len().max(64)), speaker: (0, 0), epoch };
+        // Source 0 is the speaker of an engine in which nobody has spoken, so its own number must stand there.
+        let zero = last.iter().find(|(source, _)| *source == 0).map_or(0, |(_, number)| *number);
+        let mut sources = Sources { last: Table::new(last.len().max(64)), speaker: (0, zero), epoch };
         for &(source, number) in last {
             *sources.last.entry(u64::from(source)) = number;
         }
         sources
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source that is number 0 and numbers its commands was forgotten by a restored engine, which took them twice.
+    #[test]
+    fn what_was_seen_is_seen_after_a_restore_whoever_spoke() {
+        for order in [[0, 1], [1, 0], [7, 3]] {
+            let mut sources = Sources::new();
+            for source in order {
+                assert!(sources.admit(source, 5));
+            }
+            let mut restored = Sources::restore(sources.epoch(), &sources.sorted());
+            assert_eq!(restored.sorted(), sources.sorted());
+            for source in order {
+                assert!(!restored.admit(source, 5), "source {source} of {order:?}");
+                assert!(restored.admit(source, 6));
+            }
+            assert!(!restored.admit(order[0], 6));
+        }
     }
 }
