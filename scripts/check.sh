@@ -63,6 +63,9 @@ if [ "$mode" = all ]; then
 fi
 
 if [ "$mode" = all ]; then
+    step "what strangers can send, for a minute"
+    scripts/fuzz.sh
+
     step "requests made of the API's own document"
     scripts/schema.sh
 fi

@@ -134,3 +134,26 @@ impl Socket {
         }
     }
 }
+
+/// What `spot.md` 11 asks of a text frame, judged by another reading of the JSON than the server's.
+pub(crate) fn is_well_formed(text: &str) -> bool {
+    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else { return false };
+    let is_text = |name: &str| members.get(name).is_some_and(Value::is_string);
+    let is_or_null = |name: &str, good: fn(&Value) -> bool| {
+        members.get(name).is_none_or(|value| value.is_null() || good(value))
+    };
+    match members.get("type").and_then(Value::as_str) {
+        Some("ping") => true,
+        Some("auth") => is_text("listenKey"),
+        Some("auth_token") => is_text("token"),
+        Some("auth_eip712") => is_text("address") && is_text("nonce") && is_text("signature"),
+        Some("subscribe") => {
+            is_text("channel")
+                && is_or_null("token", Value::is_string)
+                && is_or_null("resume", Value::is_boolean)
+                && is_or_null("from", Value::is_u64)
+        }
+        Some("unsubscribe") => is_text("channel"),
+        _ => false,
+    }
+}

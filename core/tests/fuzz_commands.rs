@@ -1,0 +1,193 @@
+//! Any bytes as commands, on an engine with markets, money and resting orders: it never panics, every command is answered
+//! by one Done at its end, the state stays sound, and another engine that is loaded from the same state decides the same.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/fuzz.rs"]
+mod fuzz;
+
+use fuzz::Fuzz;
+use ringside_core::command::*;
+use ringside_core::event::{Done, Event};
+use ringside_core::ids::{ALL_MARKETS, padded};
+use ringside_core::money::{AMOUNT_UNIT, UNIT};
+use ringside_core::{Engine, EngineConfig};
+use zerocopy::{FromBytes, IntoBytes};
+
+const LEN: usize = size_of::<Command>();
+const DAY_NS: i64 = 86_400_000_000_000;
+
+fn address(number: u8) -> [u8; 20] {
+    [number; 20]
+}
+
+fn market(symbol: &str, base: &str, lot: i64) -> Command {
+    Command::new(ListMarket {
+        symbol: padded(symbol).unwrap(),
+        base: padded(base).unwrap(),
+        quote: padded("USDT").unwrap(),
+        tick: UNIT / 100,
+        lot,
+        min_notional: AMOUNT_UNIT.into(),
+        maker_fee: 500,
+        taker_fee: 1_000,
+        max_open_orders: 20,
+        kind: MarketKind::Spot as u8,
+        reserved: [0; 3],
+    })
+}
+
+fn credit(account: u8, asset: &str) -> Command {
+    Command::new(Credit {
+        address: address(account),
+        asset: padded(asset).unwrap(),
+        reserved: 0,
+        amount: (1_000_000 * AMOUNT_UNIT).into(),
+        reason: [0; 64],
+    })
+}
+
+fn order(account: u32, side: Side, price: i64, quantity: i64) -> PlaceOrder {
+    PlaceOrder::limit(account, 0, side, price * UNIT / 100, quantity * UNIT)
+}
+
+/// What every input meets.
+fn opening() -> Vec<Command> {
+    let mut commands = vec![market("DFUSDT", "DF", UNIT / 10), market("ABUSDT", "AB", UNIT)];
+    commands.extend((1..=4).flat_map(|account| ["DF", "USDT", "AB"].map(|asset| credit(account, asset))));
+    for step in 0..6 {
+        commands.push(Command::new(order(1 + step as u32 % 4, Side::Sell, 101 + step, 10)));
+        commands.push(Command::new(order(1 + step as u32 % 4, Side::Buy, 99 - step, 10)));
+    }
+    commands
+}
+
+fn corpus() -> Vec<Vec<u8>> {
+    let buy = order(1, Side::Buy, 104, 35);
+    let market_buy = PlaceOrder {
+        order_type: OrderType::Market as u8,
+        time_in_force: TimeInForce::ImmediateOrCancel as u8,
+        price: 0,
+        quantity: 0,
+        quote_quantity: (50 * AMOUNT_UNIT).into(),
+        ..buy
+    };
+    let mut inputs: Vec<Vec<Command>> = vec![
+        vec![Command::new(buy), Command::new(order(2, Side::Sell, 95, 100))],
+        vec![Command::new(market_buy)],
+        vec![Command::new(PlaceOrder { idempotency_key: 7, idempotency_body: 1, ..buy }); 2],
+        vec![Command::new(PlaceOrder { time_in_force: TimeInForce::FillOrKill as u8, ..buy })],
+        vec![Command::new(CancelOrder { account: 1, reserved: 0, order: 1 })],
+        vec![Command::new(CancelAll { account: 2, market: ALL_MARKETS })],
+        vec![Command::new(AmendOrder { account: 3, reserved: 0, order: 5, quantity: UNIT })],
+        vec![Command::new(ReplaceOrder {
+            account: 1,
+            reserved: 0,
+            order: 1,
+            price: 2 * UNIT,
+            quantity: 3 * UNIT,
+        })],
+        vec![Command::new(CreateAccount { address: address(9), reserved: 0 })],
+        vec![credit(2, "DF"), market("NEW", "AB", UNIT)],
+        vec![Command::new(SetMarketStatus {
+            market: 0,
+            status: MarketStatus::Delisted as u8,
+            reserved: [0; 3],
+        })],
+        vec![Command::new(UpdateMarket {
+            market: 0,
+            mask: 31,
+            tick: UNIT,
+            lot: UNIT,
+            min_notional: AMOUNT_UNIT.into(),
+            maker_fee: 1,
+            taker_fee: 2,
+        })],
+        vec![Command::new(OpenEpoch { epoch: 9, reserved: 0 }), Command::new(Checkpoint {})],
+    ];
+    // Every kind that there is, with small numbers in every field.
+    for kind in Kind::ALL {
+        for byte in [0, 1, 2] {
+            let mut command = Command { kind: *kind as u16, ..Command::new(AdvanceTime {}) };
+            command.body.iter_mut().step_by(8).for_each(|first| *first = byte);
+            inputs.push(vec![command]);
+        }
+    }
+    inputs.iter().map(|commands| commands.as_bytes().to_vec()).collect()
+}
+
+/// Small tables, so that they grow under the fuzzer as well.
+fn config() -> EngineConfig {
+    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: ringside_core::memory::Pages::Small }
+}
+
+#[test]
+fn any_bytes_are_commands() {
+    assert!(
+        Command::read_from_bytes(&[0xff; LEN]).is_ok() && Command::read_from_bytes(&[0; LEN - 1]).is_err()
+    );
+    let mut engine = Engine::new(&config());
+    for command in opening() {
+        let command = Command { sequence: engine.sequence() + 1, time_ns: DAY_NS, ..command };
+        engine.apply(&command, &mut Vec::new());
+    }
+    let mut state = Vec::new();
+    engine.save(&mut state);
+    let fuzz = Fuzz {
+        name: "-p ringside-core --test fuzz_commands",
+        corpus: corpus(),
+        dictionary: &[],
+        record_len: LEN,
+        len_max: 24 * LEN,
+        seconds: 2.0,
+    };
+    let mut inputs = 0u64;
+    let run = fuzz.run(|bytes| {
+        inputs += 1;
+        let mut engine = Engine::load(&config(), &state).unwrap();
+        let mut commands = Vec::new();
+        let mut signature = Vec::new();
+        let mut events: Vec<Event> = Vec::new();
+        for record in bytes.chunks_exact(LEN) {
+            let sent = Command::read_from_bytes(record).unwrap();
+            assert_eq!(sent.as_bytes(), record, "every byte of a command is its own");
+            // Printing is part of what an operator does with it.
+            let _ = format!("{sent:?}");
+            // The matcher stamps these two; its clock is in this century.
+            let time_ns = engine.time_ns() + sent.time_ns.rem_euclid(DAY_NS);
+            let command = Command { sequence: engine.sequence() + 1, time_ns, ..sent };
+            commands.push(command);
+            let before = events.len();
+            engine.apply(&command, &mut events);
+            let made = &events[before..];
+            let (last, rest) = made.split_last().expect("an answer");
+            let done = last.get::<Done>().expect("the last event is the verdict");
+            assert!(rest.iter().all(|event| event.get::<Done>().is_none()), "one verdict");
+            assert_eq!(
+                (done.source, done.source_seq, done.command),
+                (sent.source, sent.source_seq, sent.kind)
+            );
+            signature.push((done.command, done.reject, made.len().min(8)));
+        }
+        engine.check_invariants().unwrap_or_else(|fault| panic!("{fault}: {commands:?}"));
+        if inputs.is_multiple_of(16) {
+            let mut again = Engine::load(&config(), &state).unwrap();
+            let mut events_again = Vec::new();
+            commands.iter().for_each(|command| again.apply(command, &mut events_again));
+            assert_eq!((again.state_hash(), events_again), (engine.state_hash(), events));
+            let mut saved = Vec::new();
+            engine.save(&mut saved);
+            assert_eq!(Engine::load(&config(), &saved).unwrap().state_hash(), engine.state_hash());
+        }
+        // In any order: sequences of the same things are no news.
+        signature.sort_unstable();
+        signature.dedup();
+        signature
+    });
+    let is_whole_run = std::env::var_os("FUZZ_INPUT").is_none();
+    assert!(
+        !is_whole_run || run.signatures > 30,
+        "only {} kinds of outcome in {} inputs",
+        run.signatures,
+        run.inputs
+    );
+}

@@ -1,0 +1,160 @@
+//! Any text as a frame of `/ws`, and any bytes as frames: a text is answered, as malformed exactly where another reading of
+//! the JSON says so; bytes that break the framing end their own connection and no other.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+mod exchange;
+#[path = "../../core/tests/support/fuzz.rs"]
+mod fuzz;
+
+use exchange::Exchange;
+use exchange::socket::{End, Socket, is_well_formed};
+use fuzz::Fuzz;
+use ringside_gateway::view::Views;
+use ringside_gateway::ws::channel::Channel;
+use ringside_gateway::ws::frame::ClientFrame;
+use serde_json::Value;
+use std::io::Write;
+use std::time::Duration;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+const FRAMES: &[&str] = &[
+    r#"{"type":"ping"}"#,
+    r#"{"type":"auth","listenKey":"k"}"#,
+    r#"{"type":"auth_token","token":"t.u.v"}"#,
+    r#"{"type":"auth_eip712","address":"0xa1","nonce":"n","signature":"0x00"}"#,
+    r#"{"type":"subscribe","channel":"spot:depth:DFUSDT","token":"t"}"#,
+    r#"{"type":"subscribe","channel":"spot:kline:DFUSDT:1m","resume":true,"from":7}"#,
+    r#"{"type":"subscribe","channel":"spot:user:orders"}"#,
+    r#"{"type":"unsubscribe","channel":"spot:trade:DFUSDT"}"#,
+];
+
+#[rustfmt::skip]
+const WORDS: &[&[u8]] = &[
+    b"\"type\":", b"\"channel\":", b"\"token\":", b"\"resume\":", b"\"from\":", b"\"listenKey\":", b"\"ping\"", b"\"subscribe\"",
+    b"\"spot:depth:DFUSDT\"", b"\"spot:ticker:\"", b":1h", b":", b"{", b"}", b"[", b"]", b",", b"\"", b"null", b"true", b"7", b"-7", b"1e3",
+    b"18446744073709551615", b"18446744073709551616", b"\\u0000", b"\\ud83d\\ude00", b"\\ud800", b"\xc3\xa9", b"\xf0\x9f\x98\x80", b"\xff", b"\x00",
+];
+
+/// A text in which a member that is looked at may stand twice: refused here, taken by the other reader.
+fn may_stand_twice(text: &str) -> bool {
+    let names = ["type", "listenKey", "token", "address", "nonce", "signature", "channel", "resume", "from"];
+    text.contains('\\') || names.iter().any(|name| text.matches(&format!("\"{name}\"")).count() > 1)
+}
+
+#[test]
+fn any_text_is_a_frame() {
+    let mut exchange = Exchange::start_with(|config| config.websocket_frames_per_second = u32::MAX);
+    exchange.open();
+    let mut socket = Socket::open(&exchange);
+    let views = Views::default();
+    let fuzz = Fuzz {
+        name: "-p ringside-gateway --test fuzz_frames any_text",
+        corpus: FRAMES.iter().map(|frame| frame.as_bytes().to_vec()).collect(),
+        dictionary: WORDS,
+        record_len: 1,
+        len_max: 60_000,
+        seconds: 2.0,
+    };
+    let mut inputs = 0;
+    let run = fuzz.run(|bytes| {
+        inputs += 1;
+        let text = String::from_utf8_lossy(bytes);
+        let read = ClientFrame::parse(&text);
+        assert!(read.is_ok() == is_well_formed(&text) || may_stand_twice(&text), "{read:?}");
+        if let Ok(ClientFrame::Subscribe { channel, .. } | ClientFrame::Unsubscribe { channel }) = &read {
+            let _ = Channel::parse(channel, views.markets());
+        }
+        if inputs % 23 == 0 || std::env::var_os("FUZZ_INPUT").is_some() {
+            socket.send(&text);
+            let frames = socket.drain().expect("it stays open");
+            let frames: Vec<Value> =
+                frames.iter().map(|frame| serde_json::from_str(frame).unwrap()).collect();
+            assert!(!frames.is_empty(), "unanswered");
+            let is_refused = frames.len() == 1 && frames[0]["code"] == "INVALID_MESSAGE";
+            assert_eq!(is_refused, read.is_err(), "{frames:?}");
+        }
+        // Which frame, or which fault.
+        match read {
+            Ok(frame) => format!("{frame:?}").split([' ', '{']).next().map(str::to_owned),
+            Err(malformed) => Some(malformed.to_owned()),
+        }
+    });
+    let is_whole_run = std::env::var_os("FUZZ_INPUT").is_none();
+    assert!(
+        !is_whole_run || run.signatures >= 12,
+        "only {} kinds of outcome in {} inputs",
+        run.signatures,
+        run.inputs
+    );
+}
+
+/// Frames on the wire: a first byte, a length of one of three forms, a mask, a payload.
+fn wire(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    match payload.len() {
+        len @ 0..126 => bytes.push(0x80 | len as u8),
+        len => {
+            bytes.push(0xfe);
+            bytes.extend((len as u16).to_be_bytes());
+        }
+    }
+    let mask = [1, 2, 3, 4];
+    bytes.extend(mask);
+    bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    bytes
+}
+
+#[test]
+fn any_bytes_are_frames() {
+    let mut exchange = Exchange::start_with(|config| config.websocket_frames_per_second = u32::MAX);
+    exchange.open();
+    let mut healthy = Socket::open(&exchange);
+    healthy.subscribe("spot:depth:DFUSDT");
+    let mut corpus: Vec<Vec<u8>> = FRAMES.iter().map(|frame| wire(0x81, frame.as_bytes())).collect();
+    corpus.push([wire(0x01, b"{\"type\":"), wire(0x89, b"ping"), wire(0x80, b"\"ping\"}")].concat());
+    corpus.push(wire(0x82, &[0; 200]));
+    corpus.push(wire(0x88, &[3, 232]));
+    corpus.push(wire(0x8a, b"pong"));
+    corpus.push(wire(0x00, b"").repeat(300));
+    let fuzz = Fuzz {
+        name: "-p ringside-gateway --test fuzz_frames any_bytes",
+        corpus,
+        dictionary: &[
+            b"\x81\x80",
+            b"\x81\xfe\xff\xff",
+            b"\x81\xff\x00\x00\x00\x00\x00\x01\x00\x01",
+            b"\x88\x82",
+            b"\x89\xfe",
+            b"\xff",
+        ],
+        record_len: 1,
+        len_max: 70_000,
+        seconds: 2.0,
+    };
+    fuzz.run(|bytes| {
+        let mut bad = Socket::open(&exchange);
+        // The server may close while this is still being sent.
+        let _ = bad.inner.get_mut().write_all(bytes);
+        // What the bytes may have left open is ended, so that the connection comes to an end whatever they were.
+        let _ = bad.inner.get_mut().shutdown(std::net::Shutdown::Write);
+        let mut answers = 0;
+        let end = loop {
+            match bad.try_next(Duration::from_secs(20)) {
+                Ok(Some(text)) => {
+                    let frame: Value = serde_json::from_str(&text).expect("every frame is JSON");
+                    assert!(frame["type"].is_string());
+                    answers += 1;
+                }
+                Ok(None) => panic!("the connection neither answers nor ends"),
+                Err(end) => break end,
+            }
+        };
+        healthy.inner.send(Message::Ping(Bytes::new())).expect("others go on");
+        assert!(healthy.drain().is_ok(), "others go on");
+        match end {
+            End::Closed(code, _) => (answers.min(3), code),
+            End::Cut => (answers.min(3), 0),
+        }
+    });
+}
