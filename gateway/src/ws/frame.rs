@@ -1,6 +1,7 @@
 //! Shapes of frames: what clients send, parsed; what they are answered, and the envelope of every push, written.
 
 use crate::dialect::decimal::{write_i64, write_u64};
+use crate::dialect::spot::decode;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -99,7 +100,10 @@ impl<'a> ClientFrame<'a> {
             },
             "subscribe" => ClientFrame::Subscribe {
                 channel: channel()?,
-                token: optional::<Text<'a>>(members.token, "`token` must be a string")?.map(|text| text.0),
+                token: match members.token {
+                    Some(_) => Some(required(members.token, "`token` must be a string")?),
+                    None => None,
+                },
                 resume: optional(members.resume, "`resume` must be true or false")?.unwrap_or(false),
                 from: optional(members.from, "`from` must be a whole number")?,
             },
@@ -109,12 +113,8 @@ impl<'a> ClientFrame<'a> {
     }
 }
 
-/// A string that is copied only where it has escapes.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
 fn required<'a>(value: Option<&'a RawValue>, otherwise: Malformed) -> Result<Cow<'a, str>, Malformed> {
-    optional::<Text<'a>>(value, otherwise)?.map(|text| text.0).ok_or(otherwise)
+    value.and_then(decode::text).ok_or(otherwise)
 }
 
 fn optional<'a, T: Deserialize<'a>>(

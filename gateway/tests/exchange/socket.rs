@@ -1,13 +1,13 @@
 //! A WebSocket client of the tests: the protocol library on a blocking socket, nothing of the exchange's own code.
 
 use super::{Exchange, PATIENCE};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::client::client_with_config;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use tokio_tungstenite::tungstenite::{Error, Message, WebSocket};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes, WebSocket};
 
 /// See the module.
 pub(crate) struct Socket {
@@ -79,11 +79,28 @@ impl Socket {
         }
     }
 
+    /// Sends a text and gives all that it is answered with.
+    pub(crate) fn ask(&mut self, text: &str) -> Vec<Value> {
+        self.send(text);
+        // Answers come in the order of the frames: this one's, which is of no other's form, ends those of the text.
+        self.pings += 1;
+        let mark = format!("mark {}", self.pings);
+        self.send(&json!({ "type": "unsubscribe", "channel": mark }).to_string());
+        let mut answers = Vec::new();
+        loop {
+            match self.next() {
+                answer if answer["channel"] == *mark => return answers,
+                answer => answers.push(answer),
+            }
+        }
+    }
+
     /// Every text frame that was on its way when this was called.
     pub(crate) fn drain(&mut self) -> Result<Vec<String>, End> {
         let mut texts = Vec::new();
-        // The first answer says that the server's thread has run since; what waited for that thread stands before the second.
-        for _ in 0..2 {
+        // The first answer says that the server's thread has run since; what waited for that thread stands before the second,
+        // unless this client was so quick that the server read its second question in the same turn.
+        for _ in 0..3 {
             self.pings += 1;
             let payload = self.pings.to_be_bytes();
             if self.inner.send(Message::Ping(payload.to_vec().into())).is_err() {
@@ -121,7 +138,9 @@ impl Socket {
     fn read(&mut self) -> Result<Option<Message>, End> {
         match self.inner.read() {
             Ok(Message::Close(frame)) => {
-                let CloseFrame { code, reason } = frame.expect("a code");
+                // A client that closes without a code is answered without one, which has a number for itself (RFC 6455, 7.1.5).
+                let without = CloseFrame { code: 1005.into(), reason: Utf8Bytes::default() };
+                let CloseFrame { code, reason } = frame.unwrap_or(without);
                 // The answer to it leaves with the next call.
                 let _ = self.inner.flush();
                 Err(End::Closed(code.into(), reason.to_string()))
