@@ -4,6 +4,7 @@
 #
 #   scripts/replay.sh                          Shanghai, 600519, one morning
 #   scripts/replay.sh aapl                     NASDAQ, AAPL, one hour
+#   scripts/replay.sh bitstamp                 Bitstamp, BTC/USD, five hours, with the fills of an obvious book
 #   scripts/replay.sh flow [--scenario static] the public engine benchmark's flow
 #   scripts/replay.sh journal FOLDER           a copy of an exchange's data folder or journal
 #   ... --rate max|recorded|60x|20000          --help shows the rest

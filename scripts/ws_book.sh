@@ -4,6 +4,7 @@
 # GET /spot/depth at 1,000 random moments; a tenth of its connections is stalled. Skips where the library cannot be had.
 #
 #   scripts/ws_book.sh [session] [options of the replay]      default: sse --limit 30000 --rate 1500
+#   scripts/ws_book.sh bitstamp --limit 12000 --rate 1500       orders that come and go, nearly all without trading
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}

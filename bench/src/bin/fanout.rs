@@ -5,6 +5,9 @@
 //! engine events -> views + pusher -> worker thread: hub, sessions -> 1, 100, 1,000 sockets -> one reading thread
 //! frames of before ---------------> bare thread: tokio broadcast --> as many sockets -------> the same reading thread
 //! ```
+//! Then, through the whole exchange as a process of its own: how long after the answer to a trade's REST request its push is
+//! read from a subscribed socket, by one client thread that waits for both. Below zero: the push was there first.
+//!
 //! Both are fed in stretches of [`STRETCH`] commands, no further ahead of the slowest reader than a queue holds, so nothing
 //! is lost; a run that loses a byte prints nothing but that.
 #![allow(clippy::print_stdout)]
@@ -12,6 +15,11 @@
 use anyhow::{Result, ensure};
 use clap::Parser;
 use futures_util::{SinkExt, StreamExt};
+use ringside_bench::load;
+use ringside_bench::load::api::{self, MarketText};
+use ringside_bench::load::connection::Connection;
+use ringside_bench::load::server::ServerOptions;
+use ringside_bench::load::wallet::Wallet;
 use ringside_bench::report::{self, bar};
 use ringside_bench::workload::{Shape, Stamper, Workload};
 use ringside_core::event::{self, Event};
@@ -27,6 +35,7 @@ use ringside_gateway::http::server::{MakeWorker, Server};
 use ringside_gateway::ingress::Phase;
 use ringside_gateway::ws::hub::Pusher;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -57,6 +66,12 @@ struct Arguments {
     /// Repetitions of each.
     #[arg(long, default_value_t = 5)]
     repetitions: usize,
+    /// Trades of which the delay from answer to push is measured; 0 for none.
+    #[arg(long, default_value_t = 3_000)]
+    trades: usize,
+    /// The server program of that part, if not `ringside` beside this one.
+    #[arg(long)]
+    server: Option<PathBuf>,
     /// End with an error when the bar is missed.
     #[arg(long)]
     strict: bool,
@@ -86,6 +101,18 @@ fn main() -> Result<()> {
         let (is_met, line) = bar(&format!("frames to {count} beside a bare broadcast"), ratio, 0.7, false);
         println!("{line}");
         missed += usize::from(!is_met);
+    }
+    for acknowledge in ["durable", "written"].into_iter().filter(|_| arguments.trades > 0) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let delays = tokio::task::LocalSet::new().block_on(&runtime, delays(&arguments, acknowledge))?;
+        let at = |quantile: f64| delays[((delays.len() - 1) as f64 * quantile) as usize];
+        println!(
+            "from answer to push, acknowledging {acknowledge}: p50 {} us, p99 {} us, most {} us ({} trades)",
+            at(0.5),
+            at(0.99),
+            at(1.0),
+            delays.len()
+        );
     }
     ensure!(missed == 0 || !arguments.strict, "{missed} bars missed");
     Ok(())
@@ -227,6 +254,63 @@ async fn broadcast_to(mut socket: WebSocketStream<TcpStream>, receiver: &mut bro
             return;
         }
     }
+}
+
+/// Microseconds from the answer to a taking order to the push of its trade, ascending.
+async fn delays(arguments: &Arguments, acknowledge: &str) -> Result<Vec<i64>> {
+    let settings = vec![("acknowledge".to_owned(), acknowledge.to_owned())];
+    let options = ServerOptions { program: arguments.server.clone(), folder: None, settings };
+    let exchange = load::server::Server::start(&options).await?;
+    let mut connection = Connection::open(exchange.address).await?;
+    let market = MarketText {
+        symbol: "FANOUT".to_owned(),
+        tick_size: "0.01".to_owned(),
+        lot_size: "1".to_owned(),
+        min_notional: "0.01".to_owned(),
+        maker_fee_bps: 0,
+        taker_fee_bps: 0,
+    };
+    api::list_market(&mut connection, &exchange.admin_key, &market).await?;
+    let mut orders = Vec::new();
+    for (index, side) in ["sell", "buy"].into_iter().enumerate() {
+        let wallet = Wallet::from_seed(SEED, index as u32);
+        let token = api::login(&mut connection, &wallet).await?;
+        let key = api::key_header(&api::create_api_key(&mut connection, &token).await?);
+        for token in [api::BASE_TOKEN, api::QUOTE_TOKEN] {
+            api::credit(&mut connection, &exchange.admin_key, &wallet, token, "1000000").await?;
+        }
+        let body =
+            format!(r#"{{"symbol":"FANOUT","side":"{side}","type":"limit","price":"1","quantity":"1"}}"#);
+        orders.push(api::request("POST", "/spot/orders", &key, Some(&body)));
+    }
+    let stream = TcpStream::connect(exchange.address).await?;
+    stream.set_nodelay(true)?;
+    let (mut socket, _) = client_async("ws://ringside/ws", stream).await?;
+    socket.send(Message::text(r#"{"type":"subscribe","channel":"spot:trade:FANOUT"}"#)).await?;
+    socket.next().await.ok_or_else(|| anyhow::anyhow!("closed"))??;
+    let mut delays = Vec::with_capacity(arguments.trades);
+    for _ in 0..arguments.trades {
+        // Whichever side rests; the other one trades.
+        ensure!(connection.call(&orders[0]).await?.status == 200, "an order was refused");
+        let acknowledged = async {
+            let status = connection.call(&orders[1]).await?.status;
+            ensure!(status == 200, "an order was refused");
+            Ok(Instant::now())
+        };
+        let pushed = async {
+            let frame = socket.next().await.ok_or_else(|| anyhow::anyhow!("closed"))??;
+            ensure!(frame.to_text()?.starts_with(r#"{"type":"spot_trade""#), "{frame}");
+            Ok(Instant::now())
+        };
+        let (acknowledged, pushed) = tokio::try_join!(acknowledged, pushed)?;
+        let micros = |duration: Duration| duration.as_micros() as i64;
+        delays.push(
+            micros(pushed.saturating_duration_since(acknowledged))
+                - micros(acknowledged.saturating_duration_since(pushed)),
+        );
+    }
+    delays.sort_unstable();
+    Ok(delays)
 }
 
 /// One thread that reads all sockets and counts their frames.

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use ringside_bench::data::script::Script;
-use ringside_bench::data::{aapl, flow, sse};
+use ringside_bench::data::{aapl, bitstamp, flow, sse};
 use ringside_bench::load::pace::Rate;
 use ringside_bench::load::server::{Server, ServerOptions};
 use ringside_bench::replay::audit::Audited;
@@ -28,6 +28,8 @@ enum Session {
     Sse,
     /// NASDAQ, AAPL, one hour.
     Aapl,
+    /// Bitstamp, BTC/USD, five hours: as flow, with the fills of an obvious book.
+    Bitstamp,
     /// The public engine benchmark's flow.
     Flow,
 }
@@ -98,6 +100,7 @@ async fn replay(arguments: &Arguments) -> Result<()> {
     let mut script = match arguments.session {
         Session::Sse => sse::load()?,
         Session::Aapl => aapl::load()?,
+        Session::Bitstamp => bitstamp::load()?,
         Session::Flow => flow::load_script(&arguments.scenario)?,
     };
     if let Some(limit) = arguments.limit {

@@ -1,8 +1,9 @@
 //! Readers of recorded order flow. The files stay where they are; nothing of them is kept in the project.
 //!
-//! - [`script`]: what a session is once read. [`sse`], [`aapl`], [`flow`]: one data set each.
+//! - [`script`]: what a session is once read. [`sse`], [`aapl`], [`bitstamp`], [`flow`]: one data set each.
 
 pub mod aapl;
+pub mod bitstamp;
 pub mod flow;
 pub mod script;
 pub mod sse;

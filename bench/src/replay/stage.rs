@@ -12,7 +12,7 @@ use anyhow::Result;
 use std::time::{Duration, Instant};
 
 /// Every account starts with this much of both tokens, whole units.
-pub const CREDIT: i128 = 1_000_000_000_000;
+pub const CREDIT: i128 = 10_000_000_000_000_000;
 
 /// Accounts ready to trade.
 pub struct Stage {
