@@ -3,19 +3,19 @@
 //!
 //! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test history` repeats it.
 
-use ringside_core::command::{
-    CancelAll, CancelOrder, Command, Credit, ListMarket, MarketKind, OrderStatus, PlaceOrder, ReplaceOrder,
-    SelfTradePrevention, Side, TimeInForce,
-};
+mod flow;
+
+use flow::{Random, any_order, credit, fills, list_market, seeds};
+use ringside_core::command::{CancelAll, CancelOrder, Command, OrderStatus, PlaceOrder, ReplaceOrder, Side};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Balances, Credited, Done, Event};
-use ringside_core::ids::{ALL_MARKETS, AccountId, Address, MarketId, OrderId, Sequence, padded};
+use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Sequence};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
 use ringside_gateway::archive::History;
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::archive::readers::{Readers, Unreadable};
 use ringside_gateway::archive::rows;
-use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange};
+use ringside_gateway::view::history::{FillQuery, OrderQuery, TimeRange};
 use ringside_gateway::view::kline::{Interval, KEPT, Kline};
 use ringside_gateway::view::order::OrderRecord;
 use ringside_gateway::view::{OrderSearch, RecentHistory, SharedViews, Views};
@@ -31,21 +31,6 @@ const SYMBOLS: [(&str, &str, &str); 2] = [("DFUSDT", "DF", "USDT"), ("ABUSDT", "
 const JOURNAL: [u8; 16] = [3; 16];
 /// Rows that views keep although they are archived.
 const WINDOW: usize = 40;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
-    }
-
-    fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize]
-    }
-}
 
 /// The state of the follower at one command.
 struct Snapshot {
@@ -79,12 +64,6 @@ struct Rig {
     /// How often a query needed both tiers, and how many rows came from the archive alone.
     forgotten: usize,
     runtime: tokio::runtime::Runtime,
-}
-
-fn address(account: u64) -> Address {
-    let mut address = Address::default();
-    address[19] = account as u8;
-    address
 }
 
 fn recent() -> Views {
@@ -126,37 +105,15 @@ impl Rig {
             forgotten: 0,
             runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
         };
-        for (symbol, base, quote) in SYMBOLS {
-            rig.apply(Command::new(ListMarket {
-                symbol: padded(symbol).expect("short"),
-                base: padded(base).expect("short"),
-                quote: padded(quote).expect("short"),
-                tick: 10_000,
-                lot: UNIT / 10,
-                min_notional: AMOUNT_UNIT.into(),
-                maker_fee: 500,
-                taker_fee: 1000,
-                max_open_orders: 20,
-                kind: MarketKind::Spot as u8,
-                reserved: [0; 3],
-            }));
+        for names in SYMBOLS {
+            rig.apply(list_market(names));
         }
         for account in 1..=ACCOUNTS {
             for asset in ["DF", "USDT", "AB"] {
-                rig.credit(account, asset, 50_000 * AMOUNT_UNIT);
+                rig.apply(credit(account, asset, 50_000 * AMOUNT_UNIT));
             }
         }
         rig
-    }
-
-    fn credit(&mut self, account: u64, asset: &str, amount: i128) {
-        self.apply(Command::new(Credit {
-            address: address(account),
-            asset: padded(asset).expect("short"),
-            reserved: 0,
-            amount: amount.into(),
-            reason: padded("test").expect("short"),
-        }));
     }
 
     fn apply(&mut self, mut command: Command) {
@@ -188,14 +145,7 @@ impl Rig {
         let price = 20_000_000 + self.random.below(12) as i64 * 10_000;
         match self.random.below(100) {
             0..70 => {
-                let side = self.random.one_of(Side::ALL);
-                let limit = PlaceOrder::limit(account, market, side, price, quantity);
-                let mut place = match (self.random.below(6), side) {
-                    (0, Side::Buy) => PlaceOrder::market_buy(account, market, notional(price, quantity)),
-                    (0, Side::Sell) => PlaceOrder::market_sell(account, market, quantity),
-                    _ => PlaceOrder { time_in_force: self.random.one_of(TimeInForce::ALL) as u8, ..limit },
-                };
-                place.self_trade = self.random.one_of(SelfTradePrevention::ALL) as u8;
+                let place = any_order(&mut self.random, account, market, price, quantity);
                 self.apply(Command::new(place));
             }
             70..88 => self.apply(Command::new(CancelOrder { account, reserved: 0, order })),
@@ -209,7 +159,7 @@ impl Rig {
             _ => {
                 let amount = self.random.below(5000) as i128 * AMOUNT_UNIT / 7;
                 let asset = self.random.one_of(&["DF", "USDT", "AB"]);
-                self.credit(account.into(), asset, amount);
+                self.apply(credit(account.into(), asset, amount));
             }
         }
     }
@@ -326,7 +276,7 @@ impl Rig {
         assert_eq!(search.into_orders(), expected, "in stretches: {query:?}");
 
         let query = FillQuery { account, market, time, limit };
-        let expected = all_fills(&self.reference, &query);
+        let expected = fills(&self.reference, &query, usize::MAX);
         let found = self.runtime.block_on(self.history.fills(query)).expect("history is read");
         assert_eq!(found, expected, "{query:?}");
 
@@ -410,24 +360,9 @@ fn searched(views: &Views, query: OrderQuery) -> Vec<OrderRecord> {
     search.into_orders()
 }
 
-fn all_fills(views: &Views, query: &FillQuery) -> Vec<FillRecord> {
-    let (mut place, mut fills) = (Place::Newest, Vec::new());
-    while place != Place::End {
-        place = views.history().fills(query, place, usize::MAX, &mut fills);
-    }
-    fills
-}
-
-fn seeds() -> Vec<u64> {
-    match std::env::var("RINGSIDE_SEED") {
-        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
-        Err(_) => (1..=6).collect(),
-    }
-}
-
 #[test]
 fn two_tiers_answer_as_one() {
-    for seed in seeds() {
+    for seed in seeds(6) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test history");
         let mut rig = Rig::new(seed);
         for _ in 0..400 {

@@ -6,7 +6,9 @@
 #[allow(unreachable_pub, reason = "shared with the tests of the core")]
 #[path = "../../core/tests/support/data.rs"]
 mod data;
+mod flow;
 
+use flow::{saved, seeds};
 use ringside_core::command::{
     AdvanceTime, Body, CancelAll, Command, CreateAccount, Credit, ListMarket, MarketKind, PlaceOrder, Side,
     TimeInForce,
@@ -197,19 +199,6 @@ impl Random {
     }
 }
 
-fn seeds() -> Vec<u64> {
-    match std::env::var("RINGSIDE_SEED") {
-        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
-        Err(_) => (1..=16).collect(),
-    }
-}
-
-fn saved(views: &Views) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    views.save(&mut bytes);
-    bytes
-}
-
 /// Moves the clock: often not at all, often to just before, onto or just behind an edge: of a second, of an interval, of
 /// the window of one of the last trades.
 fn turn_clock(random: &mut Random, rig: &mut Rig) {
@@ -239,7 +228,7 @@ fn turn_clock(random: &mut Random, rig: &mut Rig) {
 
 #[test]
 fn random_trades_at_the_edges_of_windows() {
-    for seed in seeds() {
+    for seed in seeds(16) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test market_data");
         let mut random = Random(seed | 1 << 40);
         let mut rig = Rig::new(2, 1_700_000_000 * SECOND_NS + random.below(DAY_S * SECOND_NS));

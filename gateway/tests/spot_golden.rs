@@ -16,13 +16,10 @@
 
 mod exchange;
 
-use exchange::{ADMIN_KEY, Answer, Exchange};
+use exchange::transcript::{self, transcripts};
+use exchange::{Answer, Exchange};
 use ringside_gateway::ingress::Phase;
 use std::fmt::Write;
-use std::path::Path;
-
-/// Names in transcripts: account n is the n-th of these; mallory's token names an account that does not exist.
-const NAMES: [&str; 4] = ["alice", "bob", "carol", "mallory"];
 
 struct Transcript {
     exchange: Exchange,
@@ -71,18 +68,9 @@ impl Transcript {
     }
 
     fn ask(&mut self, request: &Request<'_>) -> Answer {
-        let mut parts = request.line.splitn(4, ' ');
-        let mut part = || parts.next().unwrap_or("");
-        let (who, method, path, body) = (part(), part(), part(), part());
+        let [who, method, path, body] = transcript::request(request.line);
         let mut headers: Vec<String> = request.headers.iter().map(|header| (*header).to_owned()).collect();
-        match who {
-            "-" => {}
-            "admin" => headers.push(format!("X-API-Key: {ADMIN_KEY}")),
-            name => {
-                let index = NAMES.iter().position(|known| *known == name).expect("a known name") + 1;
-                headers.extend(self.exchange.account(index as u8));
-            }
-        }
+        headers.extend(transcript::credentials(&self.exchange, who));
         // Long bodies are written as what they are.
         let body = match body.strip_prefix("<bytes>") {
             Some(len) => format!("{{\"x\":\"{}\"}}", "a".repeat(len.parse::<usize>().expect("a length") - 8)),
@@ -108,47 +96,8 @@ impl Transcript {
     }
 }
 
-fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/spot").join(name);
-    let text = std::fs::read_to_string(&path).expect("the transcript");
-    let shown = Transcript::run(&text);
-    if std::env::var_os("RINGSIDE_BLESS").is_some() {
-        std::fs::write(&path, shown).expect("the transcript is written");
-        return;
-    }
-    let mut request = "";
-    for (number, (expected, given)) in text.lines().zip(shown.lines()).enumerate() {
-        if expected != given {
-            panic!("{name}:{}: after {request}\nexpected {expected}\n   given {given}", number + 1);
-        }
-        request = if given.as_bytes().first().is_some_and(u8::is_ascii_digit) { request } else { given };
-    }
-    assert_eq!(text.lines().count(), shown.lines().count(), "{name}: a request without its answer");
-}
-
-macro_rules! transcripts {
-    ($($name:ident)*) => {
-        $(#[test]
-        fn $name() {
-            check(concat!(stringify!($name), ".txt"));
-        })*
-
-        #[test]
-        fn every_transcript_is_run() {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/spot");
-            let mut files: Vec<_> = std::fs::read_dir(folder)
-                .expect("the folder")
-                .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
-                .collect();
-            let mut named = [$(concat!(stringify!($name), ".txt")),*];
-            files.sort();
-            named.sort_unstable();
-            assert_eq!(files, named);
-        }
-    };
-}
-
 transcripts! {
+    "spot", Transcript::run;
     admin
     amounts
     balances

@@ -2,40 +2,27 @@
 //!
 //! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test spot_views` repeats it.
 
+mod flow;
+
+use flow::{Random, address, any_order, credit, fills, list_market, saved, seeds};
 use ringside_core::command::{
-    AdvanceTime, AmendOrder, CancelAll, CancelOrder, Command, CreateAccount, Credit, ListMarket, MarketKind,
-    MarketStatus, OrderStatus, OrderType, PlaceOrder, ReplaceOrder, SelfTradePrevention, SetMarketStatus,
-    Side, TimeInForce, UpdateMarket, update_mask,
+    AdvanceTime, AmendOrder, CancelAll, CancelOrder, Command, CreateAccount, MarketStatus, OrderStatus,
+    OrderType, ReplaceOrder, SetMarketStatus, Side, UpdateMarket, update_mask,
 };
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Done, Event};
-use ringside_core::ids::{ALL_MARKETS, AccountId, Address, AssetId, MarketId, OrderId, padded};
+use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId, OrderId};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
 use ringside_core::reject::Reject;
 use ringside_gateway::view::OrderSearch;
 use ringside_gateway::view::Views;
-use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, seconds};
+use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, TimeRange, seconds};
 use ringside_gateway::view::order::OrderRecord;
 use std::collections::BTreeMap;
 
 const ACCOUNTS: u64 = 12;
 const SYMBOLS: [(&str, &str, &str); 3] =
     [("DFUSDT", "DF", "USDT"), ("ABUSDT", "AB", "USDT"), ("DFAB", "DF", "AB")];
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
-    }
-
-    fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize]
-    }
-}
 
 /// An engine, its views, and what the test itself remembers.
 struct Rig {
@@ -45,22 +32,6 @@ struct Rig {
     time_ns: i64,
     events: Vec<Event>,
     orders_seen: OrderId,
-}
-
-fn address(account: u64) -> Address {
-    let mut address = Address::default();
-    address[19] = account as u8;
-    address
-}
-
-fn credit(account: u64, asset: &str, amount: i128) -> Command {
-    Command::new(Credit {
-        address: address(account),
-        asset: padded(asset).expect("short"),
-        reserved: 0,
-        amount: amount.into(),
-        reason: padded("test").expect("short"),
-    })
 }
 
 impl Rig {
@@ -73,20 +44,8 @@ impl Rig {
             events: Vec::new(),
             orders_seen: 0,
         };
-        for (symbol, base, quote) in SYMBOLS {
-            rig.apply(Command::new(ListMarket {
-                symbol: padded(symbol).expect("short"),
-                base: padded(base).expect("short"),
-                quote: padded(quote).expect("short"),
-                tick: 10_000,
-                lot: UNIT / 10,
-                min_notional: AMOUNT_UNIT.into(),
-                maker_fee: 500,
-                taker_fee: 1000,
-                max_open_orders: 20,
-                kind: MarketKind::Spot as u8,
-                reserved: [0; 3],
-            }));
+        for names in SYMBOLS {
+            rig.apply(list_market(names));
         }
         for account in 1..=ACCOUNTS / 2 {
             rig.apply(Command::new(CreateAccount { address: address(account), reserved: 0 }));
@@ -156,15 +115,8 @@ impl Rig {
     }
 
     fn place(&mut self, account: AccountId, market: MarketId, price: i64, quantity: i64) {
-        let side = self.random.one_of(Side::ALL);
         let price = price + self.random.one_of(&[0, 0, 0, 0, 1]);
-        let limit = PlaceOrder::limit(account, market, side, price, quantity);
-        let mut place = match (self.random.below(6), side) {
-            (0, Side::Buy) => PlaceOrder::market_buy(account, market, notional(price, quantity)),
-            (0, Side::Sell) => PlaceOrder::market_sell(account, market, quantity),
-            _ => PlaceOrder { time_in_force: self.random.one_of(TimeInForce::ALL) as u8, ..limit },
-        };
-        place.self_trade = self.random.one_of(SelfTradePrevention::ALL) as u8;
+        let mut place = any_order(&mut self.random, account, market, price, quantity);
         if self.random.below(4) == 0 {
             place.idempotency_key = 1 + self.random.below(40);
             place.idempotency_body = self.random.below(2);
@@ -322,34 +274,13 @@ impl Rig {
     }
 }
 
-fn fills(views: &Views, query: &FillQuery, steps: usize) -> Vec<FillRecord> {
-    let (mut place, mut fills) = (Place::Newest, Vec::new());
-    while place != Place::End {
-        place = views.history().fills(query, place, steps, &mut fills);
-    }
-    fills
-}
-
 fn all_fills(views: &Views, account: AccountId) -> Vec<FillRecord> {
     fills(views, &FillQuery { account, market: None, time: TimeRange::ALL, limit: usize::MAX }, 5)
 }
 
-fn saved(views: &Views) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    views.save(&mut bytes);
-    bytes
-}
-
-fn seeds() -> Vec<u64> {
-    match std::env::var("RINGSIDE_SEED") {
-        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
-        Err(_) => (1..=12).collect(),
-    }
-}
-
 #[test]
 fn views_show_what_the_engine_says() {
-    for seed in seeds() {
+    for seed in seeds(12) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test spot_views");
         let mut rig = Rig::new(seed);
         for step in 0..4000 {
@@ -368,7 +299,7 @@ fn views_show_what_the_engine_says() {
 
 #[test]
 fn saved_views_go_on_as_if_nothing_had_happened() {
-    for seed in seeds() {
+    for seed in seeds(12) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test spot_views");
         let mut rig = Rig::new(seed);
         let mut restarted = Views::default();

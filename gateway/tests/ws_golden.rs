@@ -18,13 +18,10 @@
 mod exchange;
 
 use exchange::socket::{End, Socket};
-use exchange::{ADMIN_KEY, Exchange, wallet};
+use exchange::transcript::{self, NAMES, transcripts};
+use exchange::{Exchange, wallet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
-
-/// Account n is the n-th of these.
-const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 
 struct Transcript {
     exchange: Exchange,
@@ -74,14 +71,8 @@ impl Transcript {
             let socket = self.sockets.entry(name.to_owned()).or_insert_with(|| Socket::open(exchange));
             socket.send(&frame);
         } else {
-            let mut parts = line.splitn(4, ' ');
-            let mut part = || parts.next().unwrap_or("");
-            let (name, method, path, body) = (part(), part(), part(), part());
-            let headers = match NAMES.iter().position(|other| *other == name) {
-                Some(index) => self.exchange.account(index as u8 + 1).to_vec(),
-                None if name == "admin" => vec![format!("X-API-Key: {ADMIN_KEY}")],
-                None => Vec::new(),
-            };
+            let [name, method, path, body] = transcript::request(line);
+            let headers = transcript::credentials(&self.exchange, name);
             let answer = self.exchange.request(method, &format!("/api/v1{path}"), &headers, body);
             writeln!(self.shown, "{}", answer.status).expect("a string");
         }
@@ -110,43 +101,8 @@ impl Transcript {
     }
 }
 
-fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ws").join(name);
-    let text = std::fs::read_to_string(&path).expect("the transcript");
-    let shown = Transcript::run(&text);
-    if std::env::var_os("RINGSIDE_BLESS").is_some() {
-        std::fs::write(&path, shown).expect("the transcript is written");
-        return;
-    }
-    for (number, (expected, given)) in text.lines().zip(shown.lines()).enumerate() {
-        assert_eq!(expected, given, "{name}:{}", number + 1);
-    }
-    assert_eq!(text.lines().count(), shown.lines().count(), "{name}");
-}
-
-macro_rules! transcripts {
-    ($($name:ident)*) => {
-        $(#[test]
-        fn $name() {
-            check(concat!(stringify!($name), ".txt"));
-        })*
-
-        #[test]
-        fn every_transcript_is_run() {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ws");
-            let mut files: Vec<_> = std::fs::read_dir(folder)
-                .expect("the folder")
-                .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
-                .collect();
-            let mut named = [$(concat!(stringify!($name), ".txt")),*];
-            files.sort();
-            named.sort_unstable();
-            assert_eq!(files, named);
-        }
-    };
-}
-
 transcripts! {
+    "ws", Transcript::run;
     account
     authentication
     errors

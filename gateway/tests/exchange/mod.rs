@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod socket;
+pub(crate) mod transcript;
 
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
