@@ -33,6 +33,9 @@
 //! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it.
 //! - The fund, below its maintenance margin, gives up whole positions, the largest margin first, until it is not.
 //! - A wallet below 0 without cross position is paid to 0 by the fund (INSURANCE_CLEAR), whatever brought it there.
+//! - The liquidation scan goes through accounts ascending; one that a test brings into question (by a fill, a takeover) has
+//!   its turn in the same pass if its id is still to come, else in the next. MARGIN_CALL is judged at the same tests, cross
+//!   scope first, isolated ones ascending: the ratio is rounded up to 10^-8, and an account without equity is above it.
 //! - A settlement without index samples is at the last index.
 //! - Hours and days roll at ticks; a fill between the hour and its tick counts for the hour before.
 //!

@@ -64,6 +64,8 @@ pub(crate) struct State {
     /// Good-till dates, and countdowns.
     pub(crate) dates: triggers::Dates,
     pub(crate) bands: Bands,
+    /// Test every position of a market whose mark moved, whatever the bands say: what they are compared with.
+    pub(crate) tests_all: bool,
     pub(crate) tiers: Tiers,
     pub(crate) volumes: Volumes,
     /// Accounts with a scheduled downgrade, and some whose downgrade was dropped.
@@ -85,8 +87,9 @@ pub(crate) struct State {
     pub(crate) doomed: Vec<OrderId>,
     /// Accounts whose orders the running command trims.
     pub(crate) trimmed: Vec<AccountId>,
-    /// Accounts that the running scan tests.
-    pub(crate) tested: Vec<AccountId>,
+    /// Accounts that the running pass of the scan still tests, and those for the next.
+    pub(crate) pass: std::collections::BinaryHeap<std::cmp::Reverse<AccountId>>,
+    pub(crate) later: Vec<AccountId>,
     /// Triggers that price protection holds back.
     pub(crate) deferred: Vec<(i64, OrderId)>,
     pub(crate) scratch: Option<Table<i64>>,
@@ -138,6 +141,7 @@ impl Perpetual {
                 triggers: Vec::new(),
                 dates: triggers::Dates::default(),
                 bands: Bands::default(),
+                tests_all: false,
                 tiers: volume::shipped_tiers(),
                 volumes: Volumes::default(),
                 pending: Vec::new(),
@@ -151,7 +155,8 @@ impl Perpetual {
                 fired: std::collections::VecDeque::with_capacity(256),
                 doomed: Vec::with_capacity(1024),
                 trimmed: Vec::with_capacity(1024),
-                tested: Vec::with_capacity(1024),
+                pass: std::collections::BinaryHeap::with_capacity(1024),
+                later: Vec::with_capacity(1024),
                 deferred: Vec::with_capacity(64),
                 scratch: Some(Table::new(64)),
                 accounts_count: 0,

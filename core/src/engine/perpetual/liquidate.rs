@@ -16,6 +16,7 @@ use crate::risk::perpetual::adl::{Place, equity_after, part_value, score};
 use crate::risk::perpetual::bankruptcy::{Distress, is_due, limit_price, margin_ratio};
 use crate::risk::perpetual::takeover::{Fund, close_value, may_take, unwind_price, unwind_quantity};
 use crate::risk::perpetual::units;
+use std::cmp::Reverse;
 
 /// Margin ratio from which an account is warned, 10^-8.
 const CALL_RATIO: i64 = 80_000_000;
@@ -30,29 +31,37 @@ pub(crate) struct Scope {
 }
 
 impl Perpetual {
-    /// Tests every suspected account, ascending, until nothing changes; then the fund.
+    /// Tests every suspected account, ascending, until nothing changes; then the fund. An account that a test brings into
+    /// question has its turn in the same pass if its id is still to come, else in the next.
     pub(crate) fn scan(&mut self) {
+        let mut pass = std::mem::take(&mut self.state.pass);
         loop {
-            let mut accounts = std::mem::take(&mut self.state.suspects);
-            if accounts.is_empty() {
-                self.state.suspects = accounts;
+            pass.extend(self.state.suspects.drain(..).map(Reverse));
+            if pass.is_empty() {
                 if !self.test_fund() {
                     break;
                 }
                 continue;
             }
-            accounts.sort_unstable();
-            accounts.dedup();
-            let mut tested = std::mem::take(&mut self.state.tested);
-            std::mem::swap(&mut tested, &mut accounts);
-            self.state.suspects = accounts;
-            self.state.suspects.clear();
-            for &account in &tested {
+            let mut later = std::mem::take(&mut self.state.later);
+            while let Some(Reverse(account)) = pass.pop() {
+                while pass.peek() == Some(&Reverse(account)) {
+                    pass.pop();
+                }
                 self.test(account);
+                for &suspect in &self.state.suspects {
+                    if suspect > account {
+                        pass.push(Reverse(suspect));
+                    } else {
+                        later.push(suspect);
+                    }
+                }
+                self.state.suspects.clear();
             }
-            tested.clear();
-            self.state.tested = tested;
+            self.state.suspects.append(&mut later);
+            self.state.later = later;
         }
+        self.state.pass = pass;
         self.state.flag_deficit();
     }
 
@@ -575,8 +584,11 @@ impl State {
         let cross = (sums.cross.wallet + sums.cross.unrealised, sums.maintenance, sums.positions);
         // What equity may lose per part of the marks: notional, and the rise of margins with it.
         let mut exposed = 0i128;
+        // A warned account is tested at every move, so that warnings come again in time.
+        let mut is_called = record.called != 0;
         for index in self.markets_of(account) {
             let holding = self.holding(account, index);
+            is_called |= holding.called != 0;
             if holding.quantity != 0 && self.mode(account, index) == MarginMode::Cross {
                 exposed += self.exposed(index, holding.quantity);
             }
@@ -586,13 +598,13 @@ impl State {
             if holding.quantity == 0 {
                 continue;
             }
-            let (standing, called, exposed) = if self.mode(account, index) == MarginMode::Isolated {
+            let (standing, exposed) = if self.mode(account, index) == MarginMode::Isolated {
                 let Some((equity, maintenance)) = self.isolated(index, &holding) else {
                     unreachable!("an accepted position")
                 };
-                ((equity, maintenance, 1), holding.called != 0, self.exposed(index, holding.quantity))
+                ((equity, maintenance, 1), self.exposed(index, holding.quantity))
             } else {
-                (cross, record.called != 0, exposed)
+                (cross, exposed)
             };
             let (equity, maintenance, count) = standing;
             // A micro or two of rounding per position, before and after a move.
@@ -600,7 +612,7 @@ impl State {
             let slack = i128::from(equity) - margin;
             let mark = self.mark(index);
             let is_long = holding.quantity > 0;
-            let threshold = if called || slack <= 0 || self.is_steep(index) {
+            let threshold = if is_called || slack <= 0 || self.is_steep(index) {
                 if is_long { i64::MAX } else { 0 }
             } else {
                 let room = (i128::from(mark) * slack / exposed.max(1)).min(i128::from(i64::MAX / 4)) as i64;

@@ -375,6 +375,14 @@ impl Engine {
         Some(state.position_event(account, index, state.holding(account, index)))
     }
 
+    /// From now on a moved mark has every position of its market tested, as if there were no thresholds: what they are
+    /// compared with. No part of the state.
+    pub fn test_every_position(&mut self) {
+        if let Some(perpetual) = &mut self.perpetual {
+            perpetual.state.tests_all = true;
+        }
+    }
+
     /// The cross account of an account.
     pub fn perpetual_cross(&self, account: u32) -> Option<crate::risk::perpetual::order_margin::Cross> {
         Some(self.perpetual.as_ref()?.state.sums(account)?.cross)

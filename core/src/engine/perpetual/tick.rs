@@ -164,8 +164,12 @@ impl Perpetual {
                 self.state.symbols[index].contract_range.add(new.price);
                 self.state.follow_trailing(index, 0, new.price);
             }
-            let State { bands, suspects, .. } = &mut self.state;
-            bands.passed(index, new.price, |account| suspects.push(account));
+            let State { bands, suspects, symbols, tests_all, .. } = &mut self.state;
+            if *tests_all {
+                suspects.extend_from_slice(&symbols[index].holders);
+            } else {
+                bands.passed(index, new.price, |account| suspects.push(account));
+            }
         }
         if resumes {
             let State { symbols, suspects, .. } = &mut self.state;
