@@ -328,7 +328,7 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
     let (mut rejects, mut kinds, mut liquidation): (BTreeMap<u16, u32>, BTreeSet<u16>, BTreeMap<u8, u32>) =
         Default::default();
     for seed in seeds {
-        println!("SEED={seed} cargo test -p ringside-core --test perpetual_random");
+        eprintln!("SEED={seed} cargo test -p ringside-core --test perpetual_random");
         let mut flow = Flow {
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             marks: [dec("60000"), dec("3000")],
@@ -377,7 +377,7 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
         }
         assert_eq!(engine.state_hash(), scanning.state_hash());
     }
-    println!("{rejects:?}\n{kinds:?}\n{liquidation:?}");
+    eprintln!("{rejects:?}\n{kinds:?}\n{liquidation:?}");
     if std::env::var("SEED").is_err() {
         let met = |reject: Reject| rejects.contains_key(&reject.code());
         for reject in [
