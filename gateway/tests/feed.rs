@@ -2,9 +2,12 @@
 //! up while a source is away. The feeds run on their own thread as in the exchange; the test stands where the matcher and
 //! egress would, at the other end of the lane.
 
-use ringside_core::command::{Body, Command, Credit, FeedPrice, Kind, ListMarket, PlaceOrder, Side};
+use ringside_core::command::{
+    AdvanceTime, Body, Command, Credit, FeedPrice, Kind, ListMarket, ListPerpetual, PlaceOrder, SetSource,
+    Side,
+};
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{self, Event};
+use ringside_core::event::{self, Event, IndexState};
 use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
@@ -382,6 +385,99 @@ fn the_own_spot_market_is_a_source() {
     spot.place(&rig, Side::Sell, 101, 50);
     // Bid 99; ask: 1 at 100 and 8.92 at 101, rounded up to lots of 0.1: (100 + 9 x 101) / 10 = 100.9.
     assert_eq!(rig.next(), (2, 99 * UNIT + 95 * UNIT / 100));
+}
+
+/// V-15 of `risk.md`, from sockets to the index: three sources, of which the engine makes a price.
+#[test]
+fn prices_of_three_sources_become_an_index() {
+    let (http, script) = http_server();
+    script.lock().unwrap().body = r#"{"last":"60010"}"#.to_owned();
+    let (stop, wait) = std::sync::mpsc::channel::<()>();
+    let websocket = websocket_server(move |number, socket| {
+        // From the second connection on it has nothing to say.
+        while number == 1 && wait.try_recv().is_err() {
+            let _ = socket.send(Message::text(r#"{"p":60000}"#));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let feed = |source: u32, rest: String| {
+        format!("[[feed]]\nmarket = \"BTCUSDT\"\nsource = {source}\nevery = \"50ms\"\n{rest}\n")
+    };
+    let mut rig = Rig::start_without_market(
+        &[
+            feed(1, format!("kind = \"http\"\nurl = \"http://{http}\"\nprice = \"last\"")),
+            feed(2, format!("kind = \"websocket\"\nurl = \"ws://{websocket}\"\nprice = \"p\"")),
+            feed(3, "kind = \"fixed\"\nprice = \"62500\"".to_owned()),
+        ]
+        .concat(),
+    );
+    let mut venue = Venue::open(&rig);
+    for (source, weight) in [(1, 3), (2, 2), (3, 1)] {
+        venue.apply(&rig, Command::new(SetSource { market: FIRST_PERPETUAL, source, weight, reserved: 0 }));
+    }
+    venue.wait_for(&mut rig, |price| price.index == 6_005_667_500_000);
+    let told = venue.price.expect("it was waited for");
+    assert_eq!((told.index_state, told.mark), (IndexState::Live as u8, told.index), "without a book");
+
+    // Two sources fall silent: after ten seconds of engine time the third stands alone.
+    script.lock().unwrap().status = 500;
+    stop.send(()).unwrap();
+    let state = IndexState::Single as u8;
+    venue.wait_for(&mut rig, |price| price.index_state == state);
+    assert_eq!(venue.price.expect("it was waited for").index, 62_500 * UNIT);
+}
+
+/// A real engine at the other end of the lane, with a clock of its own that runs ten times as fast as the test.
+struct Venue {
+    engine: Engine,
+    begin: Instant,
+    /// The last that was told.
+    price: Option<event::PerpetualPrice>,
+}
+
+impl Venue {
+    /// With market BTCUSDT.
+    fn open(rig: &Rig) -> Venue {
+        let mut venue =
+            Venue { engine: Engine::new(&EngineConfig::default()), begin: Instant::now(), price: None };
+        let symbol = padded("BTCUSDT").expect("it fits");
+        let (base, quote) = (padded("BTC").expect("it fits"), padded("USDT").expect("it fits"));
+        let list = ListPerpetual { symbol, base, quote, tick: UNIT / 10, lot: UNIT / 1_000 };
+        venue.apply(rig, Command::new(list));
+        venue
+    }
+
+    /// Carries out a command; its events go into the views.
+    fn apply(&mut self, rig: &Rig, mut command: Command) -> event::Done {
+        command.sequence = self.engine.sequence() + 1;
+        command.time_ns = 1_700_000_000_000_000_000 + self.begin.elapsed().as_nanos() as i64 * 10;
+        let mut events: Vec<Event> = Vec::new();
+        self.engine.apply(&command, &mut events);
+        let told = events.iter().filter_map(|event| event.get::<event::PerpetualPrice>()).next_back();
+        self.price = told.copied().or(self.price);
+        rig.shared.views.write(|views| events.iter().for_each(|event| views.fold(event)));
+        let done = *events.last().and_then(|event| event.get::<event::Done>()).expect("an end");
+        assert_eq!(done.rejected(), None, "{command:?}");
+        done
+    }
+
+    /// Carries out what the feeds publish, and a tick each second, until the engine tells such a price.
+    fn wait_for(&mut self, rig: &mut Rig, is_it: impl Fn(&event::PerpetualPrice) -> bool) {
+        let begin = Instant::now();
+        while !self.price.as_ref().is_some_and(&is_it) {
+            assert!(begin.elapsed() < PATIENCE, "{:?}", self.price);
+            let mut commands = Vec::new();
+            rig.lane.poll(usize::MAX, |_, command| commands.push(*command));
+            for command in commands {
+                let done = self.apply(rig, command);
+                assert_eq!((done.source, done.source_seq), (LANE, command.source_seq));
+                rig.shared.feed_port.reply(reply(&command, 0));
+            }
+            rig.shared.feed_port.wake();
+            self.apply(rig, Command::new(AdvanceTime {}));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 /// A spot market BTCUSD in the views, from an engine of its own.
