@@ -11,6 +11,7 @@ pub mod kills;
 pub mod load;
 pub mod op;
 pub mod peers;
+pub mod perpetual;
 pub mod replay;
 pub mod report;
 pub mod variant;

@@ -5,13 +5,14 @@
 
 use crate::floor::Floor;
 use crate::op::{FillSum, Op, OpKind, TakesFills};
+use crate::perpetual::PerpetualFlow;
 use crate::report;
 use crate::workload::{LOT, Stamper, TICK, Workload, level_of, price_of};
 use hdrhistogram::Histogram;
 use ringside_core::bare::BareBook;
 use ringside_core::command::{Command, Side};
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{Event, Kind, Outbox, Payload, Sink, Trade};
+use ringside_core::event::{Event, Kind, Outbox, Payload, PerpetualTrade, Sink, Trade};
 use ringside_core::ids::Sequence;
 use ringside_core::memory::Pages;
 use ringside_core::money::{Price, Quantity};
@@ -397,6 +398,102 @@ impl<E: Events> Variant for OnEngine<E> {
 
     fn sum(&mut self) -> &mut FillSum {
         self.events.sum()
+    }
+}
+
+/// The whole engine on a perpetual market: commands in; positions, margin, fees, tiers; events kept.
+pub struct OnPerpetual {
+    engine: Engine,
+    stamper: Stamper,
+    flow: PerpetualFlow,
+    /// Replaces converted so far.
+    replaces: usize,
+    events: PerpetualEvents,
+}
+
+/// The core's outbox, and the checksum of the perpetual trades among the events.
+struct PerpetualEvents {
+    outbox: Outbox,
+    sum: FillSum,
+}
+
+impl Sink for PerpetualEvents {
+    #[inline(always)]
+    fn event(&mut self, event: &Event) {
+        self.outbox.event(event);
+        self.count();
+    }
+
+    #[inline(always)]
+    fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
+        self.outbox.emit(sequence, time_ns, index, payload);
+        if P::KIND as u16 == Kind::PerpetualTrade as u16 {
+            self.count();
+        }
+    }
+}
+
+impl PerpetualEvents {
+    #[inline(always)]
+    fn count(&mut self) {
+        if let Some(trade) = self.outbox.events().last().and_then(Event::get::<PerpetualTrade>) {
+            let level = level_of(trade.price);
+            self.sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+        }
+    }
+}
+
+impl OnPerpetual {
+    /// A fresh engine for a flow that [`PerpetualFlow::new`] made.
+    pub fn start(flow: PerpetualFlow) -> OnPerpetual {
+        let config = EngineConfig {
+            orders: orders_of(&flow.workload),
+            accounts: flow.workload.accounts as usize + 1,
+            pages: Pages::Huge,
+            ..EngineConfig::default()
+        };
+        let events = PerpetualEvents { outbox: Outbox::new(4_096), sum: FillSum::default() };
+        let setup = flow.setup();
+        let mut variant = OnPerpetual {
+            engine: Engine::new(&config),
+            stamper: Stamper::after(0),
+            flow,
+            replaces: 0,
+            events,
+        };
+        for command in setup {
+            let command = variant.stamper.stamp(command);
+            variant.apply(&command);
+        }
+        variant
+    }
+}
+
+impl Variant for OnPerpetual {
+    type Input = Command;
+
+    /// The flow is made again: what was executed of each replaced order is not part of a workload.
+    fn fresh(workload: &Workload) -> OnPerpetual {
+        OnPerpetual::start(PerpetualFlow::new(workload.clone()))
+    }
+
+    fn input(&mut self, _: &Workload, op: &Op) -> Command {
+        self.stamper.stamp(self.flow.command(op, &mut self.replaces))
+    }
+
+    #[inline(always)]
+    fn apply(&mut self, command: &Command) {
+        self.events.outbox.clear();
+        self.engine.apply(command, &mut self.events);
+    }
+
+    #[inline(always)]
+    fn hint(&self, command: &Command, hint: Hint) {
+        self.engine.prefetch(command, hint);
+    }
+
+    fn sum(&mut self) -> &mut FillSum {
+        &mut self.events.sum
     }
 }
 

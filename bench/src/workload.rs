@@ -262,7 +262,7 @@ struct Generator<'a> {
     buys: u32,
 }
 
-const CENTRE: u32 = LEVELS as u32 / 2;
+pub(crate) const CENTRE: u32 = LEVELS as u32 / 2;
 const QUANTITY_MAX: u32 = 100;
 
 impl Generator<'_> {

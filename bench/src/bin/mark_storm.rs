@@ -1,0 +1,225 @@
+//! How long a move of the mark holds back the order behind it, with few and with very many open positions.
+//!
+//! ```text
+//!  positions: pairs of accounts, one long and one short, each worth 0.1 to 19 times its wallet
+//!  a round:   the index moves by up to 0.05 %, a tick makes it the mark, a user's order arrives meanwhile
+//!  measured:  tick + order, from the moment the tick begins: the longest that the order can have to wait
+//! ```
+//!
+//! The index stays within 4 % of where it began, where nobody is liquidated; then it falls in steps of 0.25 % until
+//! positions are, and those rounds are shown apart: a liquidation is work that the market itself asks for.
+#![allow(clippy::print_stdout)]
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use hdrhistogram::Histogram;
+use ringside_bench::op::Random;
+use ringside_bench::perpetual::{MARKET, credits, limit, listing};
+use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
+use ringside_bench::workload::{LOT, TICK};
+use ringside_core::command::{
+    AdvanceTime, CancelPerpetual, Command, PerpetualTimeInForce, SetManualPrice, Side, order_class,
+};
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::event::{Done, Event, Liquidation, Outbox};
+use ringside_core::memory::Pages;
+use ringside_core::money::{Price, UNIT};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// How long a move of the mark holds back an order.
+#[derive(Parser)]
+struct Arguments {
+    /// Open positions, the many.
+    #[arg(long, default_value_t = 1_000_000)]
+    positions: u32,
+    /// Open positions, the few.
+    #[arg(long, default_value_t = 1_000)]
+    few: u32,
+    /// Moves of the mark.
+    #[arg(long, default_value_t = 20_000)]
+    moves: u32,
+    /// Seed.
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Core to run on.
+    #[arg(long, default_value_t = 1)]
+    core: usize,
+    /// Write the report into this folder as well.
+    #[arg(long)]
+    results: Option<PathBuf>,
+    /// End with an error when a bar is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+const INDEX: Price = 1_000 * UNIT;
+/// Of every account, micro-quote.
+const WALLET: i64 = 1_000_000_000;
+/// Steps of the fall.
+const MOVES_DOWN: u32 = 40;
+
+/// The engine, and what its commands need.
+struct Venue {
+    engine: Engine,
+    outbox: Outbox,
+    sequence: u64,
+    time_ns: i64,
+    random: Random,
+    orders: u64,
+}
+
+/// What came of one number of positions.
+struct Stormed {
+    calm: Histogram<u64>,
+    falling: Histogram<u64>,
+    liquidations: usize,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
+    let load = ForeignLoad::start();
+    let mut text = format!("{}\n", report::machine_facts());
+    writeln!(
+        text,
+        "cargo run --release -p ringside-bench --bin mark_storm -- {}\n{} moves, seed {}, pinned {pinned}\n",
+        std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        arguments.moves,
+        arguments.seed
+    )?;
+    let few = storm(arguments.few, &arguments)?;
+    let many = storm(arguments.positions, &arguments)?;
+    let names = [&arguments.few, &arguments.positions].map(|positions| format!("{positions} positions"));
+    let falling = names.clone().map(|name| format!("{name}, falling"));
+    let rows = [
+        (names[0].as_str(), &few.calm),
+        (names[1].as_str(), &many.calm),
+        (falling[0].as_str(), &few.falling),
+        (falling[1].as_str(), &many.falling),
+    ];
+    text.push_str(&report::percentile_table(&rows, Unit::Microseconds));
+    writeln!(text, "\nliquidations while falling: {} and {}", few.liquidations, many.liquidations)?;
+    let mut bars = Bars::default();
+    let held_us = many.calm.value_at_quantile(0.999) as f64 / 1_000.0;
+    bars.at_most(format!("{}: p99.9 of the hold, us", names[1]), held_us, 50.0);
+    writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
+    text.push_str(&bars.table());
+    print!("{text}");
+    if let Some(folder) = &arguments.results {
+        println!("written to {}", report::write_result(folder, "mark_storm", &text)?.display());
+    }
+    if arguments.strict && bars.missed() > 0 {
+        bail!("a bar was missed");
+    }
+    Ok(())
+}
+
+fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
+    let mut venue = Venue::new(positions, arguments.seed)?;
+    let mut stormed = Stormed { calm: report::histogram(), falling: report::histogram(), liquidations: 0 };
+    let mut index = INDEX;
+    for _ in 0..arguments.moves {
+        let step = i64::from(venue.random.below(10_001)) - 5_000;
+        let moved = index + index / 10_000_000 * step;
+        if (moved - INDEX).abs() < INDEX / 25 {
+            index = moved;
+        }
+        let (held_ns, liquidations) = venue.round(index, positions)?;
+        if liquidations > 0 {
+            bail!("{liquidations} liquidations where nobody should be near one");
+        }
+        stormed.calm.saturating_record(held_ns);
+    }
+    for _ in 0..MOVES_DOWN {
+        index -= INDEX / 400;
+        let (held_ns, liquidations) = venue.round(index, positions)?;
+        stormed.falling.saturating_record(held_ns);
+        stormed.liquidations += liquidations;
+    }
+    Ok(stormed)
+}
+
+impl Venue {
+    /// A market with `positions` open positions, an even number.
+    fn new(positions: u32, seed: u64) -> Result<Venue> {
+        let config = EngineConfig {
+            orders: 1 << 16,
+            accounts: positions as usize + 2,
+            pages: Pages::Huge,
+            ..EngineConfig::default()
+        };
+        let mut venue = Venue {
+            engine: Engine::new(&config),
+            outbox: Outbox::new(4_096),
+            sequence: 0,
+            time_ns: 1_700_000_000_000_000_000,
+            random: Random::new(seed),
+            orders: 0,
+        };
+        for command in listing(INDEX).chain(credits(positions + 1, WALLET)) {
+            venue.accepted(command)?;
+        }
+        for pair in 0..positions / 2 {
+            // 0.1 to 19 times the wallet of 1,000 at a price of 1,000.
+            let quantity = i64::from(10 + venue.random.below(1_890)) * LOT;
+            let (long, short) = (1 + 2 * pair, 2 + 2 * pair);
+            for (account, side) in [(long, Side::Buy), (short, Side::Sell)] {
+                venue.orders += 1;
+                let gtc = PerpetualTimeInForce::GoodTillCancel;
+                venue.accepted(Command::new(limit(account, side, INDEX, quantity, gtc, venue.orders)))?;
+            }
+        }
+        Ok(venue)
+    }
+
+    /// One move of the mark with an order behind it: how long the order was held, and how many scopes were liquidated.
+    fn round(&mut self, index: Price, positions: u32) -> Result<(u64, usize)> {
+        self.accepted(Command::new(SetManualPrice { market: MARKET, reserved: 0, price: index }))?;
+        self.time_ns += 1_000_000_000;
+        let tick = self.stamp(Command::new(AdvanceTime {}));
+        self.orders += 1;
+        let price = (index - index / 50) / TICK * TICK;
+        let gtc = PerpetualTimeInForce::GoodTillCancel;
+        let user = positions + 1;
+        let order = self.stamp(Command::new(limit(user, Side::Buy, price, LOT, gtc, self.orders)));
+        self.outbox.clear();
+        let start = Instant::now();
+        self.engine.apply(&tick, &mut self.outbox);
+        self.engine.apply(&order, &mut self.outbox);
+        let held_ns = start.elapsed().as_nanos() as u64;
+        let done = self.outbox.events().last().and_then(Event::get::<Done>).copied();
+        let Some(done) = done.filter(|done| done.reject == 0) else {
+            bail!("the order was refused: {done:?}")
+        };
+        let events = self.outbox.events();
+        let liquidations = events.iter().filter(|event| event.get::<Liquidation>().is_some()).count();
+        self.accepted(Command::new(CancelPerpetual {
+            account: user,
+            market: MARKET,
+            order: done.order,
+            client_order: [0; 36],
+            classes: order_class::ORDINARY,
+        }))?;
+        Ok((held_ns, liquidations))
+    }
+
+    /// Carries out a command that nothing may refuse.
+    fn accepted(&mut self, command: Command) -> Result<()> {
+        let command = self.stamp(command);
+        self.outbox.clear();
+        self.engine.apply(&command, &mut self.outbox);
+        match self.outbox.events().last().and_then(Event::get::<Done>) {
+            Some(done) if done.reject == 0 => Ok(()),
+            done => bail!("{command:?} was answered by {done:?}"),
+        }
+    }
+
+    fn stamp(&mut self, mut command: Command) -> Command {
+        self.sequence += 1;
+        command.sequence = self.sequence;
+        command.time_ns = self.time_ns;
+        command
+    }
+}

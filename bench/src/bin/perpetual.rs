@@ -1,0 +1,123 @@
+//! Time per command of the whole engine on a perpetual market, margin included, beside the bare floor on the same
+//! flow, interleaved in one run; and how it grows with the number of accounts. Prints nothing but the difference when
+//! the fills are not the floor's.
+#![allow(clippy::print_stdout)]
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use ringside_bench::perpetual::PerpetualFlow;
+use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
+use ringside_bench::variant::{
+    OnFloor, OnPerpetual, Pass, Variant, ns_per_command, timed, timed_each, timer_cost_ns,
+};
+use ringside_bench::workload::{Shape, Workload};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Time per command of floor and perpetual engine.
+#[derive(Parser)]
+struct Arguments {
+    /// Timed repetitions of each variant on each flow.
+    #[arg(long, default_value_t = 5)]
+    repetitions: usize,
+    /// Commands of each flow.
+    #[arg(long, default_value_t = 1_000_000)]
+    commands: usize,
+    /// Seed of the flows.
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Core to run on.
+    #[arg(long, default_value_t = 1)]
+    core: usize,
+    /// Write the report into this folder as well.
+    #[arg(long)]
+    results: Option<PathBuf>,
+    /// End with an error when a bar is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What one flow came to.
+struct Measured {
+    floor_ns: f64,
+    engine_ns: f64,
+    p50: u64,
+    p999: u64,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
+    let load = ForeignLoad::start();
+    let mut text = format!("{}\n", report::machine_facts());
+    writeln!(
+        text,
+        "cargo run --release -p ringside-bench --bin perpetual -- {}\n{} repetitions, seed {}, pinned {pinned}\n",
+        std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        arguments.repetitions,
+        arguments.seed
+    )?;
+    let mut bars = Bars::default();
+    let mut by_accounts = Vec::new();
+    for (shape, name) in [
+        (Shape::a(1_000), "A, 1,000 accounts"),
+        (Shape::a(1_000_000), "A, 1,000,000 accounts"),
+        (Shape::b(1_000_000), "B, 1,000,000 accounts"),
+    ] {
+        let flow = PerpetualFlow::new(Workload::generate(&shape, arguments.commands, arguments.seed));
+        let measured = measure(&flow.workload, name, &arguments, &mut text)?;
+        bars.at_most(
+            format!("perpetual engine / floor, flow {name}"),
+            measured.engine_ns / measured.floor_ns,
+            5.0,
+        );
+        bars.at_most(format!("p99.9 / p50, flow {name}"), measured.p999 as f64 / measured.p50 as f64, 10.0);
+        by_accounts.push(measured.engine_ns);
+    }
+    bars.at_most("1,000,000 accounts / 1,000, flow A".to_string(), by_accounts[1] / by_accounts[0], 2.5);
+    writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
+    text.push_str(&bars.table());
+    print!("{text}");
+    if let Some(folder) = &arguments.results {
+        println!("written to {}", report::write_result(folder, "perpetual", &text)?.display());
+    }
+    if arguments.strict && bars.missed() > 0 {
+        bail!("a bar was missed");
+    }
+    Ok(())
+}
+
+fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut String) -> Result<Measured> {
+    let (mut floor, mut engine) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.repetitions {
+        floor.push(pass::<OnFloor>(workload)?);
+        engine.push(pass::<OnPerpetual>(workload)?);
+    }
+    let timer = timer_cost_ns();
+    let mut latencies = report::histogram();
+    let fills = timed_each::<OnPerpetual>(workload, true, &mut latencies);
+    if fills != workload.expected {
+        bail!("flow {name}: {fills:?} instead of {:?}", workload.expected);
+    }
+    let commands = workload.ops.len();
+    let (floor_ns, engine_ns) = (ns_per_command(&floor, commands), ns_per_command(&engine, commands));
+    writeln!(text, "flow {name}: {commands} commands, {:?}", workload.mix)?;
+    writeln!(text, "  {} fills, the same in every row and repetition", workload.expected.fills)?;
+    writeln!(text, "  floor, look-ahead      {floor_ns:>8.1} ns/command")?;
+    writeln!(text, "  perpetual, look-ahead  {engine_ns:>8.1} ns/command, {:.2} x", engine_ns / floor_ns)?;
+    writeln!(text, "  one at a time, {timer} ns of timer included:")?;
+    for line in report::percentile_table(&[("perpetual", &latencies)], Unit::Nanoseconds).lines() {
+        writeln!(text, "  {line}")?;
+    }
+    text.push('\n');
+    let quantile = |quantile| latencies.value_at_quantile(quantile).saturating_sub(timer).max(1);
+    Ok(Measured { floor_ns, engine_ns, p50: quantile(0.5), p999: quantile(0.999) })
+}
+
+fn pass<V: Variant>(workload: &Workload) -> Result<Pass> {
+    let pass = timed::<V>(workload, true);
+    if pass.fills != workload.expected {
+        bail!("{:?} instead of {:?}; no figures for wrong fills", pass.fills, workload.expected);
+    }
+    Ok(pass)
+}
