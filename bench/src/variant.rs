@@ -487,6 +487,10 @@ impl Variant for OnPerpetual {
         self.engine.apply(command, &mut self.events);
     }
 
+    fn wants_hints(&self) -> bool {
+        self.engine.wants_hints()
+    }
+
     #[inline(always)]
     fn hint(&self, command: &Command, hint: Hint) {
         self.engine.prefetch(command, hint);
