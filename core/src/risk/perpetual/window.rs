@@ -12,12 +12,14 @@ pub(crate) struct Window<const SECONDS: usize> {
     count: u32,
     /// The last second that something was told of.
     second: u64,
+    /// The first second of the window that a value was told of; 0 where none was.
+    oldest: u64,
 }
 
 impl<const SECONDS: usize> Window<SECONDS> {
     /// Nothing was told yet.
     pub(crate) const fn new() -> Self {
-        Window { values: [0; SECONDS], sum: 0, count: 0, second: 0 }
+        Window { values: [0; SECONDS], sum: 0, count: 0, second: 0, oldest: 0 }
     }
 
     /// Tells the value of a second, which never goes back.
@@ -27,6 +29,9 @@ impl<const SECONDS: usize> Window<SECONDS> {
         if second == self.second && *slot == 0 && value > 0 {
             *slot = value;
             self.sum += i128::from(value);
+            if self.count == 0 {
+                self.oldest = second;
+            }
             self.count += 1;
         }
     }
@@ -42,6 +47,15 @@ impl<const SECONDS: usize> Window<SECONDS> {
             }
         }
         self.second = self.second.max(second);
+        if self.count == 0 {
+            self.oldest = 0;
+        } else {
+            // Each second is passed over once in the life of a window.
+            self.oldest = self.oldest.max(self.first());
+            while self.value(self.oldest).is_none() {
+                self.oldest += 1;
+            }
+        }
     }
 
     /// The mean of what is in the window of the last second told of, down; `None` where that is nothing.
@@ -54,10 +68,19 @@ impl<const SECONDS: usize> Window<SECONDS> {
 
     /// The value of a second; where none was told of it, the last before it; where none is that old, the oldest.
     pub(crate) fn at(&self, second: u64) -> Option<Price> {
-        let value = |second| self.values.get(slot::<SECONDS>(second)).copied().filter(|value| *value != 0);
+        if self.count == 0 {
+            return None;
+        }
+        if second <= self.oldest {
+            return self.value(self.oldest);
+        }
         // Nearly always the second itself.
-        let before = (self.first()..=self.second.min(second)).rev().find_map(value);
-        before.or_else(|| self.recorded().next().map(|(_, value)| value))
+        (self.oldest..=self.second.min(second)).rev().find_map(|second| self.value(second))
+    }
+
+    /// What was told of a second of the window.
+    fn value(&self, second: u64) -> Option<Price> {
+        self.values.get(slot::<SECONDS>(second)).copied().filter(|value| *value != 0)
     }
 
     /// What it knows, as (second, value), oldest first: what a snapshot keeps.
@@ -113,6 +136,15 @@ mod tests {
         assert_eq!(window.at(1_004), Some(1_001));
         assert_eq!(window.at(9_999), Some(1_006));
         assert_eq!(window.at(7), Some(1_000), "none is so old");
+        let mut gaps = Window::<8>::new();
+        for second in [10, 15, 16] {
+            gaps.record(second, second as i64);
+        }
+        assert_eq!([gaps.at(9), gaps.at(14), gaps.at(15)], [Some(10), Some(10), Some(15)]);
+        gaps.advance(19);
+        assert_eq!([gaps.at(9), gaps.at(14), gaps.at(99)], [Some(15), Some(15), Some(16)], "10 has left");
+        gaps.advance(99);
+        assert_eq!(gaps.at(99), None);
         let mut again = Window::<300>::new();
         for (second, value) in window.recorded() {
             again.record(second, value);
