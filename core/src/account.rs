@@ -159,7 +159,7 @@ impl Balances {
     #[inline(always)]
     pub(crate) fn both(&self, account: AccountId, base: AssetId, quote: AssetId) -> [Balance; 2] {
         if base ^ quote == 1 {
-            let pair = self.pairs[base as usize / 2].get(account).0;
+            let pair = &self.pairs[base as usize / 2].get(account).0;
             [pair[base as usize % 2], pair[quote as usize % 2]]
         } else {
             [self.get(account, base), self.get(account, quote)]

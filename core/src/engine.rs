@@ -154,19 +154,26 @@ impl Engine {
     pub fn apply<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         self.pass(command);
         let mut emitter = Emitter::new(sink, self.sequence, self.time.ns());
-        if !self.sources.admit(command.source, command.source_seq) {
-            emitter.emit(Outcome::default().refused(Reject::Duplicate).done(command));
-            return;
-        }
+        let is_new = self.sources.admit(command.source, command.source_seq);
         // The two kinds that nearly all commands are of go straight to their code.
-        if command.kind == Kind::PlaceOrder as u16 {
+        if is_new && command.kind == Kind::PlaceOrder as u16 {
             self.place(command, &mut emitter);
-        } else if command.kind == Kind::CancelOrder as u16 {
+        } else if is_new && command.kind == Kind::CancelOrder as u16 {
             self.cancel(command, &mut emitter);
         } else {
-            let outcome = self.execute(command, &mut emitter);
-            emitter.emit(outcome.done(command));
+            self.apply_other(command, is_new, &mut emitter);
         }
+    }
+
+    /// Every other kind, and every command that was carried out before.
+    #[inline(never)]
+    fn apply_other<S: Sink>(&mut self, command: &Command, is_new: bool, emitter: &mut Emitter<'_, S>) {
+        let outcome = if is_new {
+            self.execute(command, emitter)
+        } else {
+            Outcome::default().refused(Reject::Duplicate)
+        };
+        emitter.emit(outcome.done(command));
     }
 
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.
@@ -184,7 +191,7 @@ impl Engine {
         self.time.advance(command.time_ns);
     }
 
-    #[inline(never)]
+    #[inline]
     fn execute<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Outcome {
         let Some(kind) = Kind::from_code(command.kind) else {
             return Outcome::default().refused(Reject::Malformed);

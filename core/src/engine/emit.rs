@@ -173,7 +173,10 @@ impl Note {
     fn flush<S: Sink>(&self, balances: &Balances, emitter: &mut Emitter<'_, S>) {
         let [base, quote] = balances.both(self.account, self.base, self.quote);
         let [base_before, quote_before] = self.before;
-        let changed = u64::from(base != base_before) | u64::from(quote != quote_before) << 1;
+        let differ = |now: Balance, before: Balance| {
+            (now.available ^ before.available) | (now.frozen ^ before.frozen) != 0
+        };
+        let changed = u64::from(differ(base, base_before)) | u64::from(differ(quote, quote_before)) << 1;
         if changed != 0 {
             emitter.emit(event::Balances {
                 account: self.account,

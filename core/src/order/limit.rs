@@ -7,7 +7,7 @@ use crate::reject::Reject;
 
 /// Price and quantity are in range, on tick and lot, and together worth enough; their product. `filled` is
 /// what a replaced order has traded already. `spot.md` 3, 7.
-#[inline]
+#[inline(always)]
 pub(crate) fn check(rules: &Rules, order: &Incoming, filled: Quantity) -> Result<Amount, Reject> {
     let notional = check_range(order.price, order.quantity, MAX_ENTRY - filled)?;
     if !rules.tick.divides(order.price) {
@@ -22,7 +22,7 @@ pub(crate) fn check(rules: &Rules, order: &Incoming, filled: Quantity) -> Result
     Ok(notional)
 }
 
-#[inline]
+#[inline(always)]
 fn check_range(price: Price, quantity: Quantity, most: Quantity) -> Result<Amount, Reject> {
     if !(1..=MAX_ENTRY).contains(&price) {
         return Err(Reject::InvalidPrice);
