@@ -5,8 +5,8 @@ use crate::memory::Pages;
 use crate::money::Amount;
 use zerocopy::FromZeros;
 
-/// Values by account, all zero until they are written. Memory is taken where they are: address space for the first
-/// accounts lies in one piece that the system fills page by page, later ones are in chunks.
+/// Values by account, all zero until they are written. Those of the first accounts lie in one piece, later ones in chunks
+/// that are taken when one of them is written.
 pub(crate) struct Sparse<T, const CHUNK: usize> {
     base: Box<[T]>,
     more: Vec<Option<Box<[T; CHUNK]>>>,
@@ -14,7 +14,7 @@ pub(crate) struct Sparse<T, const CHUNK: usize> {
 }
 
 impl<T: Copy + FromZeros, const CHUNK: usize> Sparse<T, CHUNK> {
-    /// Address space for `accounts` in one piece.
+    /// Memory for `accounts` in one piece.
     pub(crate) fn new(accounts: usize, pages: Pages) -> Self {
         const { assert!(CHUNK.is_power_of_two()) };
         Sparse { base: pages.zeroed(accounts), more: Vec::new(), zero: T::new_zeroed() }
@@ -138,7 +138,7 @@ pub(crate) struct Balances {
 }
 
 impl Balances {
-    /// No assets; address space for `accounts` of each.
+    /// No assets; memory for `accounts` of each.
     pub(crate) fn new(accounts: usize, pages: Pages) -> Balances {
         Balances { pairs: Vec::new(), accounts, pages }
     }

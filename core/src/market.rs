@@ -140,7 +140,7 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
-    /// No seat taken; address space for `accounts`.
+    /// No seat taken; memory for `accounts`.
     pub(crate) fn new(accounts: usize, pages: Pages) -> Seats {
         Seats { seats: Sparse::new(accounts, pages) }
     }

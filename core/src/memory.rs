@@ -19,12 +19,15 @@ pub enum Pages {
 const WORTH_IT: usize = 2 << 20;
 
 impl Pages {
-    /// `len` values of all zeros; the system fills their pages when they are first written. Empty where there is no
-    /// room for them.
-    pub(crate) fn zeroed<T: FromZeros>(self, len: usize) -> Box<[T]> {
-        let values = <[T]>::new_box_zeroed_with_elems(len).unwrap_or_else(|_| Box::new([]));
-        self.advise(values.as_ptr().cast(), size_of_val(&*values));
-        values
+    /// `len` values of all zeros, their memory taken. Empty where there is no room for them.
+    pub(crate) fn zeroed<T: FromZeros + Clone>(self, len: usize) -> Box<[T]> {
+        let mut values: Vec<T> = Vec::new();
+        if values.try_reserve_exact(len).is_ok() {
+            // Before anything is written: what was written on small pages stays there.
+            self.advise(values.as_ptr().cast(), values.capacity() * size_of::<T>());
+            values.resize(len, T::new_zeroed());
+        }
+        values.into_boxed_slice()
     }
 
     /// A vector of `len` default values with address space for `reserve`.
