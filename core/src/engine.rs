@@ -261,8 +261,7 @@ impl Engine {
             let cancel: &CancelOrder = command.body();
             self.prefetch_order(cancel.account, cancel.order, hint);
         } else if command.kind == Kind::ReplaceOrder as u16 {
-            let replace: &ReplaceOrder = command.body();
-            self.prefetch_order(replace.account, replace.order, hint);
+            self.prefetch_replace(command.body(), hint);
         }
     }
 }

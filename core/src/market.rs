@@ -134,7 +134,7 @@ impl Seat {
     }
 }
 
-/// Seats of a market by account. Memory is taken where accounts trade.
+/// Seats of a market by account.
 pub(crate) struct Seats {
     seats: Sparse<Seat, 1024>,
 }

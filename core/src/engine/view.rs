@@ -3,7 +3,7 @@
 use super::{Divergence, Engine};
 use crate::book::Orders;
 use crate::book::pool::NONE;
-use crate::command::{PlaceOrder, Side};
+use crate::command::{PlaceOrder, ReplaceOrder, Side};
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol};
 use crate::market::Market;
 use crate::money::{Amount, Price, Quantity};
@@ -244,7 +244,14 @@ impl Engine {
             match hint {
                 Hint::First => {}
                 Hint::Second => prefetch(pool.get(first)),
-                Hint::Third => self.prefetch_account(market, pool.get(first).account),
+                Hint::Third => {
+                    // It may leave: its neighbours change then, and the next in its queue is met.
+                    let maker = pool.get(first);
+                    for neighbour in [maker.next, maker.younger, maker.older] {
+                        prefetch(pool.get(neighbour));
+                    }
+                    self.prefetch_account(market, maker.account);
+                }
             }
             return;
         }
@@ -268,6 +275,21 @@ impl Engine {
             && let Some(market) = self.markets.first()
         {
             self.prefetch_account(market, account);
+        }
+    }
+
+    /// The last order at the price that an order is to have, which is known once the order is near.
+    #[inline]
+    pub(super) fn prefetch_replace(&self, replace: &ReplaceOrder, hint: Hint) {
+        self.prefetch_order(replace.account, replace.order, hint);
+        if hint == Hint::Third {
+            let Orders { pool, index, levels } = &self.orders;
+            let order = pool.get(*index.cell(replace.order));
+            let Some(market) = self.markets.get(order.market as usize) else { return };
+            let own = market.book.side(order.traits.side());
+            if let Some(level) = own.hint(levels, own.key(market.book.steps(replace.price))) {
+                prefetch(pool.get(levels.get(level).tail));
+            }
         }
     }
 
