@@ -179,7 +179,7 @@ impl Reference {
 }
 
 /// At least `least` of `[A-Z0-9]`, then zeros to the end of the field.
-fn is_name(field: &[u8], least: usize) -> bool {
+pub fn is_name(field: &[u8], least: usize) -> bool {
     let text: Vec<u8> = field.iter().copied().take_while(|&byte| byte != 0).collect();
     let zeros = field[text.len()..].iter().all(|&byte| byte == 0);
     let letters = text.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());

@@ -6,8 +6,8 @@
 //! against the untouched book and only then carried out. It knows no state hash (that depends on the real engine's
 //! canonical form), no snapshots and no speed.
 //!
-//! Two test binaries include it, and each uses a part.
-#![allow(dead_code, unreachable_pub)]
+//! Three test binaries include it, and each uses a part.
+#![allow(dead_code, unreachable_pub, unused_imports)]
 
 mod admin;
 mod matching;
@@ -15,6 +15,8 @@ mod money;
 mod orders;
 mod output;
 mod view;
+
+pub use admin::is_name;
 
 use output::Output;
 use ringside_core::command::{self, Command, Kind, MarketStatus, OrderStatus, OrderType, Side};
@@ -181,8 +183,10 @@ impl Reference {
         };
         done.account = named_account(kind, command);
         if kind == Kind::PlaceOrder {
-            done.idempotency_key = command.body::<command::PlaceOrder>().idempotency_key;
-            if let Some((reject, replayed)) = self.remember(command.body()) {
+            let place: &command::PlaceOrder = command.body();
+            done.idempotency_key = place.idempotency_key;
+            let (key, body) = (place.idempotency_key, place.idempotency_body);
+            if let Some((reject, replayed)) = self.remember(place.account, key, body) {
                 done.reject = reject.code();
                 done.replayed = replayed;
                 return output.finish(done);
@@ -201,6 +205,31 @@ impl Reference {
             }
         }
         output.finish(done)
+    }
+
+    /// The next order id, for an order of another kind of market.
+    pub fn take_order_id(&mut self) -> OrderId {
+        self.last_order += 1;
+        self.last_order
+    }
+
+    /// Adds to, or takes from, what an account owns outside any market.
+    pub fn move_owned(&mut self, account: AccountId, asset: AssetId, amount: Amount) {
+        *self.owned.entry((account, asset)).or_default() += amount;
+    }
+
+    /// The asset of a name and whether this made it.
+    pub fn asset_named(&mut self, name: AssetName) -> (AssetId, bool) {
+        let known = self.assets.len();
+        let asset = self.find_or_make_asset(name, &mut Output::new(0, 0));
+        (asset, self.assets.len() > known)
+    }
+
+    /// The account of an address and whether this made it.
+    pub fn account_of(&mut self, address: Address) -> (AccountId, bool) {
+        let known = self.accounts.len();
+        let account = self.find_or_make(address, &mut Output::new(0, 0));
+        (account, self.accounts.len() > known)
     }
 
     /// Passes over a command.
@@ -244,7 +273,7 @@ impl Reference {
     }
 
     /// Judges and notes the source's number.
-    fn is_duplicate(&mut self, command: &Command) -> bool {
+    pub fn is_duplicate(&mut self, command: &Command) -> bool {
         if command.source_seq == 0 {
             return false;
         }
@@ -257,21 +286,20 @@ impl Reference {
     }
 
     /// Judges the idempotency key: a refusal with the first command's sequence, or notes it.
-    fn remember(&mut self, place: &command::PlaceOrder) -> Option<(Reject, Sequence)> {
-        let key = (place.account, place.idempotency_key);
+    pub fn remember(&mut self, account: AccountId, key: u64, body: u64) -> Option<(Reject, Sequence)> {
+        let key = (account, key);
         if key.1 == 0 {
             return None;
         }
         match self.keys.get(&key) {
             Some(first) if i128::from(self.time_ns) - i128::from(first.time_ns) < i128::from(DAY_NS) => {
-                if first.body == place.idempotency_body {
+                if first.body == body {
                     Some((Reject::IdempotencyReplay, first.sequence))
                 } else {
                     Some((Reject::IdempotencyConflict, 0))
                 }
             }
             _ => {
-                let body = place.idempotency_body;
                 self.keys.insert(key, Remembered { body, sequence: self.sequence, time_ns: self.time_ns });
                 None
             }

@@ -1,0 +1,512 @@
+//! Markets, parameters, sources, fee tiers, terms of accounts.
+
+use super::arithmetic::{E8, E10, ceil_div, narrow};
+use super::fees::HOUR_MS;
+use super::{Bracket, FUND, Market, Model, Outcome, Source, Tier};
+use ringside_core::command::{
+    CreditPerpetual, FeedPrice, ListPerpetual, MarginMode, PerpetualState, SetBrackets, SetManualPrice,
+    SetPerpetualAccount, SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask,
+};
+use ringside_core::event::{self, PostingReason};
+use ringside_core::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, MarketId};
+use ringside_core::reject::Reject;
+use std::collections::BTreeMap;
+
+/// Number, shipped default, least, greatest of each parameter of a market.
+const PARAMETERS: [(u32, i128, i128, i128); 28] = [
+    (1, 0, 1, crate::naive::MAX_ENTRY as i128),
+    (2, 0, 1, crate::naive::MAX_ENTRY as i128),
+    (3, 10_000_000, 0, 100_000_000_000_000_000),
+    (4, 1_000_000_000_000_000, 1, 100_000_000_000_000_000),
+    (5, 100_000, 1, 1_000_000_000_000_000_000),
+    (6, 100_000_000_000, 1, 1_000_000_000_000_000_000),
+    (7, 12_000_000_000, 1, 1_000_000_000_000_000_000),
+    (8, 5_000_000, 0, 1_000_000_000_000_000),
+    (9, 5_000_000_000_000, 1, 1_000_000_000_000_000),
+    (10, 200, 1, 10_000),
+    (11, 100, 1, 10_000),
+    (12, 105_000_000, 100_000_000, 1_000_000_000),
+    (13, 95_000_000, 0, 100_000_000),
+    (14, 5_000_000, 1, 99_999_999),
+    (15, 5_000_000, 0, 100_000_000),
+    (16, 250_000, 0, i64::MAX as i128),
+    (17, 400_000, 0, i64::MAX as i128),
+    (18, 500_000, 0, 100_000_000),
+    (19, 10_000, 1, 600_000),
+    (20, 2, 1, 16),
+    (21, 25_000_000_000, 1, 1_000_000_000_000_000),
+    (22, 1, 1, 8),
+    (23, 10_000, -100_000_000, 100_000_000),
+    (24, 50_000, 0, 100_000_000),
+    (25, 300_000, 0, i64::MAX as i128),
+    (26, 10_000_000, 1, 100_000_000),
+    (27, 300, 1, 600),
+    (28, -1, -1, u32::MAX as i128),
+];
+/// Cap in USDT, leverage, maintenance rate of the shipped brackets.
+const BRACKETS: [(i128, u32, i128); 7] = [
+    (50_000, 125, 400_000),
+    (500_000, 100, 500_000),
+    (1_000_000, 50, 1_000_000),
+    (5_000_000, 20, 2_500_000),
+    (10_000_000, 10, 5_000_000),
+    (20_000_000, 5, 10_000_000),
+    (50_000_000, 2, 12_500_000),
+];
+/// Volume in USDT, maker and taker rate of the shipped tiers.
+const TIERS: [(i128, i128, i128); 6] = [
+    (0, 20_000, 50_000),
+    (1_000_000, 18_000, 45_000),
+    (5_000_000, 15_000, 40_000),
+    (20_000_000, 12_000, 35_000),
+    (100_000_000, 8_000, 30_000),
+    (500_000_000, 5_000, 25_000),
+];
+const FEE_BURN: u32 = 40;
+const MOST: i64 = 1_000_000_000_000_000_000;
+/// Largest sum of money.
+const MONEY: i128 = 4_000_000_000_000_000_000;
+
+/// The tiers that ship.
+pub fn shipped_tiers() -> Vec<Tier> {
+    TIERS.iter().map(|&(volume, maker, taker)| Tier { volume: volume * super::E6, maker, taker }).collect()
+}
+
+/// A table with its sums, or `None` where it breaks a rule.
+fn brackets_of(rows: &[(i128, u32, i128)]) -> Option<Vec<Bracket>> {
+    let mut brackets: Vec<Bracket> = Vec::new();
+    for &(cap, leverage, rate) in rows {
+        let mut cumulated = 0;
+        if let Some(last) = brackets.last() {
+            if cap <= last.cap || leverage >= last.leverage || rate <= last.rate {
+                return None;
+            }
+            let slice = last.cap * (rate - last.rate);
+            if slice % E8 != 0 {
+                return None;
+            }
+            cumulated = last.cumulated + slice / E8;
+        }
+        let fits = cap > 0
+            && cap <= super::arithmetic::MAX_VALUE
+            && (1..=125).contains(&leverage)
+            && (1..E8).contains(&rate);
+        if !fits {
+            return None;
+        }
+        brackets.push(Bracket { cap, leverage, rate, cumulated });
+    }
+    Some(brackets)
+}
+
+/// The bounds of `risk.md` 2.
+fn bounds_hold(brackets: &[Bracket], parameters: &BTreeMap<u32, i128>) -> bool {
+    let first = brackets[0];
+    let initial = ceil_div(E8, first.leverage.into());
+    let under = |rate: i128| 4 * rate <= 3 * first.rate;
+    under(parameters[&16]) && under(parameters[&25]) && parameters[&17] <= initial - first.rate
+}
+
+impl Model {
+    pub(super) fn list(&mut self, list: &ListPerpetual) -> Result<Outcome, Reject> {
+        if self.markets.iter().any(|market| market.symbol == list.symbol) {
+            return Err(Reject::MarketExists);
+        }
+        let step = |step: i64| (1..=crate::naive::MAX_ENTRY).contains(&step);
+        if !crate::naive::is_name(&list.symbol, 2)
+            || !crate::naive::is_name(&list.base, 1)
+            || !crate::naive::is_name(&list.quote, 1)
+            || list.base == list.quote
+            || !step(list.tick)
+            || !step(list.lot)
+        {
+            return Err(Reject::Malformed);
+        }
+        if let Some(asset) = self.margin_asset
+            && self.spot.assets[usize::from(asset)] != list.quote
+        {
+            return Err(Reject::MarginAssetDiffers);
+        }
+        let (tick, lot) = (i128::from(list.tick), i128::from(list.lot));
+        if tick * lot % E10 != 0 {
+            return Err(Reject::StepsDoNotFit);
+        }
+        let (base, new_base) = self.spot.asset_named(list.base);
+        if new_base {
+            self.output.fact(event::AssetCreated { name: list.base, asset: base, reserved: 0 });
+        }
+        let (quote, new_quote) = self.spot.asset_named(list.quote);
+        if new_quote {
+            self.output.fact(event::AssetCreated { name: list.quote, asset: quote, reserved: 0 });
+        }
+        self.margin_asset = Some(quote);
+        let id = FIRST_PERPETUAL + self.markets.len() as MarketId;
+        let mut parameters: BTreeMap<u32, i128> =
+            PARAMETERS.iter().map(|&(number, default, _, _)| (number, default)).collect();
+        parameters.insert(1, tick);
+        parameters.insert(2, lot);
+        let rows: Vec<_> =
+            BRACKETS.iter().map(|&(cap, leverage, rate)| (cap * super::E6, leverage, rate)).collect();
+        let interval = HOUR_MS;
+        let next_funding_ms = (self.now_ms().div_euclid(interval) + 1) * interval;
+        self.markets.push(Market {
+            id,
+            symbol: list.symbol,
+            base,
+            quote,
+            parameters,
+            ticks: vec![tick],
+            lots: vec![lot],
+            brackets: brackets_of(&rows).expect("the shipped table is sound"),
+            set_state: PerpetualState::Halted,
+            told_state: PerpetualState::Halted,
+            update: 0,
+            trades: 0,
+            prevented: 0,
+            last_price: None,
+            sources: BTreeMap::new(),
+            manual: None,
+            index_state: None,
+            index: 0,
+            index_lost_ms: None,
+            index_halts: false,
+            mark: 0,
+            basis: 0,
+            clamped: false,
+            impact_bid: None,
+            impact_ask: None,
+            basis_samples: Vec::new(),
+            basis_repeats: 0,
+            second: None,
+            premiums: Vec::new(),
+            premium_slot: None,
+            next_funding_ms,
+            index_samples: BTreeMap::new(),
+            mark_samples: BTreeMap::new(),
+            contract_path: Vec::new(),
+            mark_path: Vec::new(),
+            band_since_ms: [None; 2],
+            pause_until_ms: None,
+            told_price: None,
+        });
+        self.output.fact(event::PerpetualListed {
+            market: id,
+            base,
+            quote,
+            symbol: list.symbol,
+            reserved: 0,
+        });
+        for &(number, ..) in &PARAMETERS {
+            self.tell_setting(id, number);
+        }
+        self.tell_brackets(id);
+        Ok(Outcome { market: Some(id), ..Outcome::default() })
+    }
+
+    fn tell_setting(&mut self, market: MarketId, parameter: u32) {
+        let value = if market == ALL_MARKETS {
+            self.fee_burn_bps
+        } else {
+            self.market(market).parameters[&parameter]
+        };
+        self.output.fact(event::PerpetualSetting { market, parameter, value: narrow(value) });
+    }
+
+    fn tell_brackets(&mut self, market: MarketId) {
+        let brackets = self.market(market).brackets.clone();
+        for (index, bracket) in brackets.iter().enumerate() {
+            self.output.fact(event::PerpetualBracket {
+                market,
+                bracket: index as u16 + 1,
+                count: brackets.len() as u16,
+                cap: narrow(bracket.cap),
+                rate: narrow(bracket.rate),
+                cumulated: narrow(bracket.cumulated),
+                leverage: bracket.leverage,
+                reserved: 0,
+            });
+        }
+    }
+
+    pub(super) fn set_parameter(&mut self, set: &SetPerpetualParameter) -> Result<Outcome, Reject> {
+        let value = i128::from(set.value);
+        if set.parameter == FEE_BURN {
+            if set.market != ALL_MARKETS {
+                return Err(Reject::MarketNotFound);
+            }
+            if !(0..=5_000).contains(&value) {
+                return Err(Reject::ParameterOutOfRange);
+            }
+            self.fee_burn_bps = value;
+            self.tell_setting(ALL_MARKETS, FEE_BURN);
+            return Ok(Outcome::default());
+        }
+        let Some(&(number, _, least, most)) = PARAMETERS.iter().find(|row| row.0 == set.parameter) else {
+            return Err(Reject::Malformed);
+        };
+        self.known_market(set.market)?;
+        if value < least || value > most {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        let at = self.market(set.market);
+        if number == 1 && at.lots.iter().any(|lot| value * lot % E10 != 0) {
+            return Err(Reject::StepsDoNotFit);
+        }
+        if number == 2 && at.ticks.iter().any(|tick| value * tick % E10 != 0) {
+            return Err(Reject::StepsDoNotFit);
+        }
+        let mut parameters = at.parameters.clone();
+        parameters.insert(number, value);
+        let out_of_range = !bounds_hold(&at.brackets, &parameters)
+            || (number == 22 && ![1, 2, 4, 8].contains(&value))
+            || (number == 28 && value >= self.spot.markets.len() as i128);
+        if out_of_range {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        let now = self.now_ms();
+        let at = self.market_mut(set.market);
+        at.parameters = parameters;
+        match number {
+            1 if !at.ticks.contains(&value) => at.ticks.push(value),
+            2 if !at.lots.contains(&value) => at.lots.push(value),
+            22 => {
+                let interval = value as i64 * HOUR_MS;
+                at.next_funding_ms = (now.div_euclid(interval) + 1) * interval;
+            }
+            _ => {}
+        }
+        self.tell_setting(set.market, number);
+        Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    pub(super) fn set_brackets(&mut self, set: &SetBrackets) -> Result<Outcome, Reject> {
+        self.known_market(set.market)?;
+        if !(1..=8).contains(&set.count) {
+            return Err(Reject::Malformed);
+        }
+        let rows: Vec<_> = (0..set.count as usize)
+            .map(|at| (i128::from(set.caps[at]), set.leverages[at], i128::from(set.rates[at])))
+            .collect();
+        let brackets = brackets_of(&rows).ok_or(Reject::ParameterOutOfRange)?;
+        if !bounds_hold(&brackets, &self.market(set.market).parameters) {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.market_mut(set.market).brackets = brackets;
+        self.tell_brackets(set.market);
+        self.suspect_holders(set.market);
+        Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    pub(super) fn set_state(&mut self, set: &SetPerpetualState) -> Result<Outcome, Reject> {
+        self.known_market(set.market)?;
+        let at = self.market(set.market);
+        if at.set_state == PerpetualState::Closed {
+            return Err(Reject::MarketDelisted);
+        }
+        let state = PerpetualState::from_code(set.state).ok_or(Reject::Malformed)?;
+        let needs_mark = !matches!(state, PerpetualState::Halted | PerpetualState::CancelOnly);
+        if needs_mark && at.mark == 0 {
+            return Err(Reject::NoMarkPrice);
+        }
+        let outcome = Outcome { market: Some(set.market), ..Outcome::default() };
+        if state == PerpetualState::Closed {
+            self.close_market(set.market);
+            return Ok(outcome);
+        }
+        let was_suspended = self.is_market_suspended(set.market);
+        self.market_mut(set.market).set_state = state;
+        if was_suspended && !self.is_market_suspended(set.market) {
+            self.suspect_holders(set.market);
+        }
+        let in_force = self.state(set.market);
+        self.market_mut(set.market).told_state = in_force;
+        self.output.fact(event::PerpetualStateChanged {
+            market: set.market,
+            state: in_force as u8,
+            set: state as u8,
+            reserved: 0,
+            settlement_price: 0,
+        });
+        Ok(outcome)
+    }
+
+    pub(super) fn set_tier(&mut self, set: &SetVipTier) -> Result<Outcome, Reject> {
+        if !(1..=16).contains(&set.count) || set.tier >= set.count {
+            return Err(Reject::Malformed);
+        }
+        let (maker, taker) = (i128::from(set.maker_rate), i128::from(set.taker_rate));
+        let range = -1_000_000..=1_000_000;
+        if !range.contains(&maker) || !range.contains(&taker) || taker < 0 || taker + maker < 0 {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        let mut tiers = self.tiers.clone();
+        tiers.truncate(set.count as usize);
+        let tier = Tier { volume: set.volume.into(), maker, taker };
+        while tiers.len() < set.count as usize {
+            // A tier that nobody described makes the table unsound.
+            tiers.push(Tier { volume: 0, maker: 0, taker: 0 });
+        }
+        tiers[set.tier as usize] = tier;
+        let ascending = tiers.windows(2).all(|pair| pair[0].volume < pair[1].volume);
+        if tiers[0].volume != 0 || !ascending {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.tiers = tiers;
+        for (index, tier) in self.tiers.clone().iter().enumerate() {
+            if index == set.tier as usize {
+                self.output.fact(event::VipTier {
+                    tier: set.tier,
+                    count: set.count,
+                    volume: narrow(tier.volume),
+                    maker_rate: narrow(tier.maker),
+                    taker_rate: narrow(tier.taker),
+                });
+            }
+        }
+        for account in 1..self.accounts.len() as AccountId {
+            self.judge_upgrade(account);
+            self.judge_downgrade(account);
+        }
+        Ok(Outcome::default())
+    }
+
+    pub(super) fn set_account(&mut self, set: &SetPerpetualAccount) -> Result<Outcome, Reject> {
+        self.known_trader(set.account)?;
+        let counts = |bit| set.mask & bit != 0;
+        let bad = (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
+            || (counts(account_mask::REFERRAL)
+                && (set.referral_total_bps > 10_000 || set.referral_share_bps > 10_000))
+            || (counts(account_mask::PROMO) && set.promo_bps > 10_000);
+        if bad {
+            return Err(Reject::Malformed);
+        }
+        let terms = self.account_mut(set.account);
+        if counts(account_mask::TRADE_GROUP) {
+            terms.trade_group = set.trade_group;
+        }
+        if counts(account_mask::TRADING) {
+            terms.trading_enabled = set.trading_enabled != 0;
+        }
+        if counts(account_mask::FEE_BURN) {
+            terms.fee_burn = set.fee_burn != 0;
+        }
+        if counts(account_mask::REFERRAL) {
+            terms.referral_total = set.referral_total_bps.into();
+            terms.referral_share = set.referral_share_bps.into();
+        }
+        if counts(account_mask::PROMO) {
+            terms.promo = set.promo_bps.into();
+            terms.promo_until = set.promo_until_ms;
+        }
+        self.tell_terms(set.account);
+        Ok(Outcome::default())
+    }
+
+    pub(super) fn tell_terms(&mut self, account: AccountId) {
+        let terms = self.account(account).clone();
+        self.output.fact(event::AccountTerms {
+            account,
+            trading_enabled: terms.trading_enabled.into(),
+            trade_group: terms.trade_group,
+            promo_until_ms: terms.promo_until,
+            fee_burn: terms.fee_burn.into(),
+            referral_total_bps: terms.referral_total as u32,
+            referral_share_bps: terms.referral_share as u32,
+            promo_bps: terms.promo as u32,
+            default_mode: terms.default_mode as u32,
+            reserved: 0,
+        });
+    }
+
+    pub(super) fn set_source(&mut self, set: &SetSource) -> Result<Outcome, Reject> {
+        self.known_market(set.market)?;
+        let at = self.market_mut(set.market);
+        let full = at.sources.len() >= 16 && !at.sources.contains_key(&set.source) && set.weight > 0;
+        if set.weight > 1_000_000 || full {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        let mut price = 0;
+        if set.weight == 0 {
+            at.sources.remove(&set.source);
+        } else {
+            let source = at.sources.entry(set.source).or_insert(Source { weight: 0, last: None });
+            source.weight = set.weight.into();
+            price = source.last.map_or(0, |(price, _)| narrow(price));
+        }
+        self.output.fact(event::PerpetualSource {
+            market: set.market,
+            source: set.source,
+            weight: set.weight,
+            manual: 0,
+            price,
+        });
+        Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    pub(super) fn feed(&mut self, feed: &FeedPrice) -> Result<Outcome, Reject> {
+        self.known_market(feed.market)?;
+        if !(1..=100_000_000_000_000_000).contains(&feed.price) {
+            return Err(Reject::InvalidPrice);
+        }
+        let now = self.now_ms();
+        let at = self.market_mut(feed.market);
+        let Some(source) = at.sources.get_mut(&feed.source) else { return Err(Reject::SourceNotFound) };
+        source.last = Some((feed.price.into(), now));
+        let weight = source.weight as u32;
+        self.output.fact(event::PerpetualSource {
+            market: feed.market,
+            source: feed.source,
+            weight,
+            manual: 0,
+            price: feed.price,
+        });
+        Ok(Outcome { market: Some(feed.market), ..Outcome::default() })
+    }
+
+    pub(super) fn set_manual(&mut self, set: &SetManualPrice) -> Result<Outcome, Reject> {
+        self.known_market(set.market)?;
+        if !(0..=100_000_000_000_000_000).contains(&set.price) {
+            return Err(Reject::InvalidPrice);
+        }
+        self.market_mut(set.market).manual = (set.price > 0).then_some(set.price.into());
+        self.output.fact(event::PerpetualSource {
+            market: set.market,
+            source: 0,
+            weight: 0,
+            manual: 1,
+            price: set.price,
+        });
+        Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    pub(super) fn credit(&mut self, credit: &CreditPerpetual) -> Result<Outcome, Reject> {
+        if self.margin_asset.is_none() {
+            return Err(Reject::MarketNotFound);
+        }
+        let amount = i128::from(credit.amount);
+        let known = self.spot.accounts.iter().position(|address| *address == credit.address);
+        let is_fund = known == Some(FUND as usize);
+        let wallet = known.map_or(0, |account| self.accounts[account].wallet);
+        let bad = amount == 0
+            || !(-MOST..=MOST).contains(&credit.amount)
+            || (is_fund && amount < 0)
+            || (self.deposits + amount).abs() > MONEY
+            || (wallet + amount).abs() > MONEY;
+        if bad {
+            return Err(Reject::InvalidAmount);
+        }
+        if amount < 0 && known.is_none_or(|account| self.withdrawable(account as AccountId) < -amount) {
+            return Err(Reject::CrossInsufficient);
+        }
+        let (account, is_new) = self.spot.account_of(credit.address);
+        if is_new {
+            self.output.fact(event::AccountCreated { address: credit.address, account });
+        }
+        self.meet_accounts();
+        self.account_mut(account).wallet += amount;
+        self.deposits += amount;
+        self.suspects.insert(account);
+        self.tell_posting(account, ALL_MARKETS, amount, PostingReason::Adjustment, MarginMode::Cross, 0);
+        Ok(Outcome { account: Some(account), ..Outcome::default() })
+    }
+}

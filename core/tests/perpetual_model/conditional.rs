@@ -1,0 +1,266 @@
+//! Triggers, trailing stops, and what firing does (`risk.md` 14).
+
+use super::arithmetic::{E8, narrow};
+use super::{Model, Order, Stage};
+use ringside_core::command::{
+    PerpetualOrderType, PerpetualState, PerpetualStatus, PriceMatch, Side, WorkingType, order_flag,
+};
+use ringside_core::event::{self, Execution, IndexState};
+use ringside_core::ids::{MarketId, OrderId};
+use ringside_core::reject::Reject;
+use std::collections::VecDeque;
+
+impl Model {
+    /// The price watched now.
+    pub fn watched(&self, market: MarketId, working: WorkingType) -> i128 {
+        let at = self.market(market);
+        match working {
+            WorkingType::ContractPrice => at.last_price.unwrap_or(at.mark),
+            WorkingType::MarkPrice => at.mark,
+        }
+    }
+
+    /// Whether lowest or highest price fires a stop or take-profit.
+    fn reaches(order: &Order, low: i128, high: i128) -> bool {
+        use PerpetualOrderType::*;
+        match (order.kind, order.side) {
+            (Stop | StopMarket, Side::Buy) | (TakeProfit | TakeProfitMarket, Side::Sell) => {
+                high >= order.stop_price
+            }
+            (Stop | StopMarket, Side::Sell) | (TakeProfit | TakeProfitMarket, Side::Buy) => {
+                low <= order.stop_price
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a placement would fire at once, or a trailing one starts beyond its activation price.
+    pub(super) fn fires_at_once(&self, order: &Order) -> bool {
+        let price = self.watched(order.market, order.working);
+        if order.kind == PerpetualOrderType::TrailingStopMarket {
+            return order.stop_price != 0
+                && match order.side {
+                    Side::Buy => order.stop_price >= price,
+                    Side::Sell => order.stop_price <= price,
+                };
+        }
+        Model::reaches(order, price, price)
+    }
+
+    /// A trailing order starts to watch.
+    pub(super) fn start_trailing(&self, order: &mut Order) {
+        let price = self.watched(order.market, order.working);
+        if order.stop_price == 0 {
+            order.stop_price = price;
+            order.active = true;
+            order.extreme = price;
+        }
+    }
+
+    /// One price seen by a trailing order. True: it fires.
+    fn follow(order: &mut Order, price: i128) -> bool {
+        if !order.active {
+            let reached = match order.side {
+                Side::Buy => price <= order.stop_price,
+                Side::Sell => price >= order.stop_price,
+            };
+            if !reached {
+                return false;
+            }
+            order.active = true;
+            order.extreme = price;
+        }
+        match order.side {
+            Side::Buy => {
+                order.extreme = order.extreme.min(price);
+                price * E8 >= order.extreme * (E8 + order.callback)
+            }
+            Side::Sell => {
+                order.extreme = order.extreme.max(price);
+                price * E8 <= order.extreme * (E8 - order.callback)
+            }
+        }
+    }
+
+    /// A watched price: noted for the next evaluation, and followed by trailing orders at once.
+    pub(super) fn watch(&mut self, market: MarketId, working: WorkingType, price: i128) {
+        let at = self.market_mut(market);
+        match working {
+            WorkingType::ContractPrice => at.contract_path.push(price),
+            WorkingType::MarkPrice => at.mark_path.push(price),
+        }
+        if working == WorkingType::MarkPrice && at.index_state == Some(IndexState::Stale) {
+            return;
+        }
+        for order in self.orders.values_mut() {
+            if order.market == market
+                && order.working == working
+                && order.stage == Stage::Waiting
+                && order.kind == PerpetualOrderType::TrailingStopMarket
+            {
+                order.turned |= Model::follow(order, price);
+            }
+        }
+    }
+
+    /// Orders of a market that the prices since the last evaluation fire, ascending ids. The prices are used up.
+    fn fired(&mut self, market: MarketId) -> Vec<OrderId> {
+        if !self.may_match(market) {
+            return Vec::new();
+        }
+        let at = self.market_mut(market);
+        let contract = std::mem::take(&mut at.contract_path);
+        let stale = at.index_state == Some(IndexState::Stale);
+        let mark = if stale { Vec::new() } else { std::mem::take(&mut at.mark_path) };
+        let (mark_price, bound) = (at.mark, at.parameters[&15]);
+        let last = at.last_price.unwrap_or(at.mark);
+        let mut fired = Vec::new();
+        let mut deferred = Vec::new();
+        for order in self.orders.values_mut() {
+            let dormant = order.quantity == 0 && !order.has(order_flag::CLOSE_POSITION);
+            if order.market != market || order.stage != Stage::Waiting || dormant {
+                continue;
+            }
+            let path = if order.working == WorkingType::ContractPrice { &contract } else { &mark };
+            let (Some(&low), Some(&high)) = (path.iter().min(), path.iter().max()) else { continue };
+            let trailing = order.kind == PerpetualOrderType::TrailingStopMarket;
+            let fires =
+                if trailing { std::mem::take(&mut order.turned) } else { Model::reaches(order, low, high) };
+            let held_back =
+                order.has(order_flag::PRICE_PROTECT) && (mark_price - last).abs() * E8 > bound * mark_price;
+            if !fires || !held_back {
+                order.deferred = false;
+            }
+            if fires && held_back {
+                if !order.deferred {
+                    let rises = Model::waits_for_rise(order);
+                    let key = if trailing {
+                        (2, 0)
+                    } else if rises {
+                        (0, order.stop_price)
+                    } else {
+                        (1, -order.stop_price)
+                    };
+                    deferred.push((order.working as u8, key, order.id, order.account));
+                }
+                order.deferred = true;
+            } else if fires {
+                order.turned = trailing;
+                fired.push(order.id);
+            }
+        }
+        deferred.sort_unstable();
+        for (_, _, order, account) in deferred {
+            self.output.fact(event::TriggerDeferred {
+                order,
+                account,
+                market,
+                mark: narrow(mark_price),
+                last: narrow(last),
+            });
+        }
+        fired
+    }
+
+    fn waits_for_rise(order: &Order) -> bool {
+        use PerpetualOrderType::*;
+        match order.side {
+            Side::Buy => matches!(order.kind, Stop | StopMarket),
+            Side::Sell => matches!(order.kind, TakeProfit | TakeProfitMarket),
+        }
+    }
+
+    /// Evaluates the triggers of every market and runs what fires, until nothing more does. Children of children
+    /// queue behind.
+    pub(super) fn run_triggers(&mut self) {
+        let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        let mut queue: VecDeque<OrderId> = VecDeque::new();
+        loop {
+            for &market in &ids {
+                for order in self.fired(market) {
+                    if !queue.contains(&order) {
+                        queue.push_back(order);
+                    }
+                }
+            }
+            let Some(id) = queue.pop_front() else { return };
+            if self.orders.contains_key(&id) {
+                self.fire(id);
+            }
+        }
+    }
+
+    /// A triggered order becomes an ordinary one; one of the conditional-order service goes on under a new id.
+    fn fire(&mut self, id: OrderId) {
+        let mut order = self.orders[&id].clone();
+        let siblings: Vec<OrderId> =
+            self.attached(order.parent).into_iter().filter(|&sibling| sibling != id).collect();
+        let refusal = self.judge_fired(&mut order).err();
+        if let Some(reject) = refusal {
+            self.refuse_fired(id, reject);
+        } else {
+            order.kind = if Order::is_market_type(order.kind) {
+                PerpetualOrderType::Market
+            } else {
+                PerpetualOrderType::Limit
+            };
+            order.open = order.quantity;
+            order.stage = Stage::Arriving;
+            let mut runs = id;
+            if order.has(order_flag::CONDITIONAL_SERVICE) {
+                let told = order.event(PerpetualStatus::New, Execution::Triggered, 0, 0);
+                self.output.fact(told);
+                self.orders.remove(&id);
+                runs = self.next_order();
+                order.id = runs;
+                order.flags &= !order_flag::CONDITIONAL_SERVICE;
+                self.orders.insert(runs, order);
+                self.tell_placed(runs, id);
+                self.tell_order(runs, Execution::New);
+            } else {
+                self.orders.insert(id, order);
+                self.tell_order(id, Execution::Triggered);
+            }
+            self.execute(runs);
+        }
+        for sibling in siblings {
+            if self.orders.get(&sibling).is_some_and(|order| order.stage == Stage::Waiting) {
+                self.cancel_order(sibling);
+            }
+        }
+    }
+
+    /// What is judged of a fired order: reduce-only, bracket, margin, GTX, FOK, price match.
+    fn judge_fired(&mut self, order: &mut Order) -> Result<(), Reject> {
+        let entering = if Order::is_market_type(order.kind) {
+            PerpetualOrderType::Market
+        } else {
+            PerpetualOrderType::Limit
+        };
+        let waiting = order.kind;
+        order.kind = entering;
+        if order.has(order_flag::CLOSE_POSITION) || order.has(order_flag::REDUCE_ONLY) {
+            let most = self.reducible(order.account, order.market, order.side);
+            if most == 0 {
+                order.kind = waiting;
+                return Err(Reject::ReduceOnlyRefused);
+            }
+            if order.has(order_flag::CLOSE_POSITION) || order.quantity > most {
+                order.quantity = most;
+            }
+        } else if self.state(order.market) == PerpetualState::ReduceOnly {
+            order.kind = waiting;
+            return Err(Reject::StateRefuses);
+        }
+        if order.price_match != PriceMatch::None {
+            match self.matched_price(order.market, order.side, order.price_match) {
+                Some(price) => order.price = price,
+                None => return Err(Reject::NoPriceMatch),
+            }
+        }
+        self.judge_margin(order)?;
+        self.judge_entry(order)?;
+        order.kind = waiting;
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Fees, discounts, affiliates and fee tiers (`risk.md` 9, `account.md` 3).
+
+use super::arithmetic::{E6, E8, ceil_div, floor_div, narrow, rate_down, rate_up};
+use super::{Model, Pending, Tier};
+use ringside_core::event::{self, VipChange};
+use ringside_core::ids::AccountId;
+
+/// Milliseconds in an hour and in a day.
+pub const HOUR_MS: i64 = 3_600_000;
+pub const DAY_MS: i64 = 86_400_000;
+
+impl Model {
+    pub fn now_ms(&self) -> i64 {
+        self.spot.time_ns.div_euclid(1_000_000)
+    }
+
+    /// The running hour: that of the last tick.
+    pub fn running_hour(&self) -> i64 {
+        self.hour.unwrap_or_else(|| self.now_ms().div_euclid(HOUR_MS))
+    }
+
+    /// The discount stack, in steps of 10^-6.
+    pub fn multiplier(&self, account: AccountId) -> i128 {
+        let terms = self.account(account);
+        let mut entries = Vec::new();
+        if terms.referral_total > 0 {
+            entries.push(self.trader_bps(account));
+        }
+        if terms.fee_burn {
+            entries.push(self.fee_burn_bps);
+        }
+        if self.now_ms() < terms.promo_until {
+            entries.push(terms.promo);
+        }
+        let (mut product, mut one) = (E6, 1);
+        for bps in entries {
+            product *= 10_000 - bps;
+            one *= 10_000;
+        }
+        ceil_div(product, one).max(500_000)
+    }
+
+    fn trader_bps(&self, account: AccountId) -> i128 {
+        let terms = self.account(account);
+        floor_div(terms.referral_total * terms.referral_share, 10_000)
+    }
+
+    /// What an account pays of a base rate; a rebate is not discounted.
+    pub fn rate(&self, account: AccountId, base: i128) -> i128 {
+        if base < 0 { base } else { ceil_div(base * self.multiplier(account), E6) }
+    }
+
+    pub fn tier(&self, account: AccountId) -> Tier {
+        self.tiers[usize::from(self.account(account).tier).min(self.tiers.len() - 1)]
+    }
+
+    pub fn taker_rate(&self, account: AccountId) -> i128 {
+        self.rate(account, self.tier(account).taker)
+    }
+
+    pub fn taker_fee(&self, account: AccountId, value: i128) -> i128 {
+        rate_up(value, self.taker_rate(account))
+    }
+
+    /// Fee of a maker, below 0 a rebate, which is at most what the other side pays into the pool of fees.
+    pub fn maker_fee(&self, account: AccountId, value: i128, counter_fee: i128) -> i128 {
+        let base = self.tier(account).maker;
+        if base < 0 {
+            -rate_down(value, -base).min(counter_fee.max(0))
+        } else {
+            rate_up(value, self.rate(account, base))
+        }
+    }
+
+    /// What of a fee goes to the trader's affiliate.
+    pub fn reward(&self, account: AccountId, base: i128, value: i128, fee: i128) -> i128 {
+        let terms = self.account(account);
+        if base <= 0 || fee <= 0 || terms.referral_total == 0 {
+            return 0;
+        }
+        let affiliate = terms.referral_total - self.trader_bps(account);
+        floor_div(value * base * affiliate, E8 * 10_000).min(fee)
+    }
+
+    /// Volume of the hour `last` and the `hours` before it.
+    pub fn volume(&self, account: AccountId, last: i64, hours: i64) -> i128 {
+        let volumes = &self.account(account).volumes;
+        volumes.iter().filter(|&(&hour, _)| hour >= last - hours && hour <= last).map(|(_, v)| v).sum()
+    }
+
+    /// The tier that the table gives.
+    pub fn earned_tier(&self, volume: i128) -> u8 {
+        self.tiers.iter().rposition(|tier| tier.volume <= volume).unwrap_or(0) as u8
+    }
+
+    fn tell_vip(
+        &mut self,
+        account: AccountId,
+        change: VipChange,
+        from: u8,
+        to: u8,
+        hour: i64,
+        effective: i64,
+    ) {
+        let (volume, volume_30) = (self.volume(account, hour, 336), self.volume(account, hour, 720));
+        self.output.fact(event::VipChanged {
+            account,
+            change: change as u8,
+            from,
+            to,
+            reserved: 0,
+            volume: narrow(volume),
+            volume_30: narrow(volume_30),
+            effective_ms: effective,
+        });
+    }
+
+    /// Volume of a fill, and the upgrade that it may bring.
+    pub(super) fn traded(&mut self, account: AccountId, value: i128) {
+        let hour = self.running_hour();
+        *self.account_mut(account).volumes.entry(hour).or_default() += value;
+        self.judge_upgrade(account);
+    }
+
+    /// A higher tier at once; the volume regained drops what is pending.
+    pub(super) fn judge_upgrade(&mut self, account: AccountId) {
+        let hour = self.running_hour();
+        let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, hour, 336)));
+        if earned > held {
+            let now = self.now_ms();
+            let terms = self.account_mut(account);
+            terms.tier = earned;
+            terms.pending = None;
+            self.tell_vip(account, VipChange::UpgradeImmediate, held, earned, hour, now);
+        } else if earned == held {
+            self.account_mut(account).pending = None;
+        }
+    }
+
+    /// A lower tier is noted for the next midnight.
+    pub(super) fn judge_downgrade(&mut self, account: AccountId) {
+        let hour = self.running_hour();
+        let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, hour, 336)));
+        if earned >= held {
+            self.account_mut(account).pending = None;
+        } else if self.account(account).pending.is_none() {
+            let effective_ms = ((hour * HOUR_MS).div_euclid(DAY_MS) + 1) * DAY_MS;
+            self.account_mut(account).pending = Some(Pending { from: held, to: earned, effective_ms });
+            self.tell_vip(account, VipChange::DowngradeScheduled, held, earned, hour, effective_ms);
+        }
+    }
+
+    /// Hour and day rolls (`risk.md` 9), one hour after the other.
+    pub(super) fn roll_hours(&mut self) {
+        let now = self.now_ms().div_euclid(HOUR_MS);
+        while self.running_hour() < now {
+            let (last, hour) = (self.running_hour(), self.running_hour() + 1);
+            if hour % 24 == 0 {
+                self.apply_pending(last, hour * HOUR_MS);
+            }
+            self.hour = Some(hour);
+            for account in 1..self.accounts.len() as AccountId {
+                self.account_mut(account).volumes.retain(|&of, _| of >= hour - 720);
+                self.judge_downgrade(account);
+            }
+        }
+    }
+
+    /// At midnight, before the roll of the bucket: the hour before it still runs.
+    fn apply_pending(&mut self, last: i64, midnight_ms: i64) {
+        for account in 1..self.accounts.len() as AccountId {
+            let Some(pending) = self.account(account).pending else { continue };
+            if pending.effective_ms > midnight_ms {
+                continue;
+            }
+            let (held, earned) =
+                (self.account(account).tier, self.earned_tier(self.volume(account, last, 336)));
+            self.account_mut(account).pending = None;
+            if earned < held {
+                self.account_mut(account).tier = earned;
+                self.tell_vip(account, VipChange::DowngradeApplied, held, earned, last, midnight_ms);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Premium samples and funding (`risk.md` 11).
+
+use super::arithmetic::{E8, E10, ceil_div, clamp, floor_div, narrow, trunc};
+use super::fees::HOUR_MS;
+use super::{FUND, Model};
+use ringside_core::command::{PerpetualState, Side};
+use ringside_core::event::{self, IndexState, PostingReason};
+use ringside_core::ids::{AccountId, MarketId};
+
+/// Later samples weigh more.
+fn average(premiums: &[i128]) -> i128 {
+    let weighted: i128 = premiums.iter().enumerate().map(|(at, premium)| (at as i128 + 1) * premium).sum();
+    let count = premiums.len() as i128;
+    if count == 0 { 0 } else { trunc(weighted, count * (count + 1) / 2) }
+}
+
+impl Model {
+    /// F of the samples so far.
+    pub fn estimated_funding(&self, market: MarketId) -> i128 {
+        let at = self.market(market);
+        let average = average(&at.premiums);
+        let (interest, damp, cap) = (at.parameters[&23], at.parameters[&24], at.parameters[&25]);
+        let eight_hours = average + clamp(interest - average, -damp, damp);
+        clamp(trunc(eight_hours * at.parameters[&22], 8), -cap, cap)
+    }
+
+    /// Step 5 of a tick, for one market: a sample, then the settlement that is due.
+    pub(super) fn fund_market(&mut self, market: MarketId) {
+        self.sample_premium(market);
+        let at = self.market(market);
+        if self.now_ms() >= at.next_funding_ms && at.set_state != PerpetualState::Closed {
+            self.settle_funding(market);
+        }
+    }
+
+    fn sample_premium(&mut self, market: MarketId) {
+        let slot = self.now_ms().div_euclid(5000);
+        let at = self.market(market);
+        let known = !matches!(at.index_state, Some(IndexState::Held | IndexState::Stale));
+        if at.premium_slot == Some(slot) || at.index_state.is_none() || at.set_state == PerpetualState::Closed
+        {
+            return;
+        }
+        let (bid, ask) = (self.impact(market, Side::Buy), self.impact(market, Side::Sell));
+        let at = self.market_mut(market);
+        at.premium_slot = Some(slot);
+        if !known {
+            return;
+        }
+        let index = at.index;
+        let above = bid.map_or(0, |bid| (bid - index).max(0));
+        let below = ask.map_or(0, |ask| (index - ask).max(0));
+        at.premiums.push(trunc((above - below) * E8, index));
+    }
+
+    fn settle_funding(&mut self, market: MarketId) {
+        let now = self.now_ms();
+        let at = self.market(market);
+        let interval = at.parameters[&22] as i64 * HOUR_MS;
+        let funding_ms = at.next_funding_ms;
+        let expected = interval / 5000;
+        let sparse = (at.premiums.len() as i64) * 2 < expected;
+        let rate = if sparse { 0 } else { self.estimated_funding(market) };
+        let mark = at.mark;
+        let halted = self.state(market) == PerpetualState::Halted;
+        let at = self.market_mut(market);
+        at.premiums.clear();
+        at.next_funding_ms = (now.div_euclid(interval) + 1) * interval;
+        if halted || mark == 0 {
+            return;
+        }
+        let mut paid = Vec::new();
+        for account in 0..self.accounts.len() as AccountId {
+            let position = self.position(account, market);
+            if position.quantity != 0 {
+                let product = position.quantity * mark * rate;
+                // Above 0 it pays, up; below 0 it receives, down.
+                let amount =
+                    if product > 0 { -ceil_div(product, E10 * E8) } else { floor_div(-product, E10 * E8) };
+                paid.push((account, amount));
+            }
+        }
+        let residue = -paid.iter().map(|(_, amount)| amount).sum::<i128>();
+        let positions = paid.len() as i128;
+        assert!(
+            residue >= 0 && (residue < positions || residue == 0),
+            "I-10: residue {residue} of {positions}"
+        );
+        self.output.fact(event::FundingSettled {
+            market,
+            sparse: sparse.into(),
+            rate: narrow(rate),
+            mark: narrow(mark),
+            funding_ms,
+            residue: narrow(residue),
+            positions: positions as u64,
+        });
+        let mut moved = 0;
+        for (account, amount) in paid {
+            if amount != 0 {
+                moved += self.pay(account, market, amount, PostingReason::FundingFee);
+            }
+        }
+        if residue != 0 {
+            moved += self.pay(FUND, market, residue, PostingReason::FundingResidue);
+        }
+        assert_eq!(moved, 0, "the legs of a funding settlement sum to zero");
+    }
+}

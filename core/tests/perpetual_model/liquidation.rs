@@ -1,0 +1,522 @@
+//! Liquidation, the insurance fund, auto-deleveraging (`risk.md` 12).
+
+use super::arithmetic::{E8, E10, ceil_div, ceil_to, floor_div, floor_to, narrow, value_down, value_up};
+use super::ledger::{held_side, sign};
+use super::matching::Role;
+use super::orders::reason;
+use super::{Call, FUND, Model, Order, Stage};
+use ringside_core::command::{
+    MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, WorkingType,
+};
+use ringside_core::event::{self, Execution, LiquidationStep, PostingReason};
+use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
+
+/// Minutes before the running one that the fund's highest equity is remembered.
+const HIGH_MINUTES: i64 = 480;
+
+impl Model {
+    pub(super) fn is_suspended(&self, account: AccountId, scope: Option<MarketId>) -> bool {
+        self.scope_markets(account, scope).into_iter().any(|id| self.is_market_suspended(id))
+    }
+
+    /// Tests the accounts that the command touched and those whose mark moved, ascending, until nothing changes; then the
+    /// fund. That nobody else is due is judged by [`Model::check`], which looks at all.
+    pub(super) fn scan(&mut self) {
+        let apart = self.apart();
+        loop {
+            if self.suspects.is_empty() {
+                if !self.test_fund() {
+                    break;
+                }
+                continue;
+            }
+            for account in std::mem::take(&mut self.suspects) {
+                if account != FUND {
+                    self.test(account);
+                }
+            }
+        }
+        assert!(self.untouched(&apart), "I-13: a liquidation touched one who stands apart");
+        self.deficit = self.account(FUND).wallet < 0 || self.cross_equity(FUND) < 0;
+    }
+
+    /// Tests the scopes of an account.
+    fn test(&mut self, account: AccountId) {
+        for scope in self.scopes(account) {
+            if scope.is_some() && self.scope_markets(account, scope).is_empty() {
+                continue;
+            }
+            let holds = !self.scope_markets(account, scope).is_empty();
+            if !holds && self.account(account).wallet < 0 {
+                self.clear(account, -self.account(account).wallet);
+            }
+            let (equity, maintenance) =
+                (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
+            if holds && equity < maintenance && !self.is_suspended(account, scope) {
+                self.liquidate(account, scope);
+            } else {
+                self.call_margin(account, scope, equity, maintenance);
+            }
+        }
+    }
+
+    /// Warns once when the ratio rises through 80 %, again at most once per minute while it stays.
+    fn call_margin(&mut self, account: AccountId, scope: Option<MarketId>, equity: i128, maintenance: i128) {
+        let now = self.now_ms();
+        let market = scope.unwrap_or(ALL_MARKETS);
+        let near = maintenance > 0 && (equity <= 0 || ceil_div(maintenance * E8, equity) >= 80_000_000);
+        let calls = &mut self.account_mut(account).calls;
+        let mut call = calls.get(&market).copied().unwrap_or(Call { near: false, at_ms: 0 });
+        let recent = call.at_ms != 0 && now - call.at_ms < 60_000;
+        call.near = near;
+        if near && !recent {
+            call.at_ms = now;
+        }
+        calls.insert(market, call);
+        if near && !recent {
+            self.output.fact(event::MarginCall {
+                account,
+                market,
+                equity: narrow(equity),
+                maintenance: narrow(maintenance),
+            });
+        }
+    }
+
+    /// The value at which closing `quantity` of a position uses up equity in proportion to maintenance margin.
+    pub fn bankruptcy_value(
+        &self,
+        account: AccountId,
+        scope: Option<MarketId>,
+        market: MarketId,
+        quantity: i128,
+    ) -> i128 {
+        let at = self.market(market);
+        let held = self.position(account, market).quantity;
+        let left = held.signum() * (held.abs() - quantity);
+        let equity = self.scope_equity(account, scope);
+        let total = self.scope_maintenance(account, scope);
+        let share = floor_div(equity * (at.maintenance(held) - at.maintenance(left)), total);
+        if held > 0 { value_down(quantity, at.mark) - share } else { value_up(quantity, at.mark) + share }
+    }
+
+    /// How much to close: down to the cap of the bracket below, or all.
+    fn to_close(&self, market: MarketId, held: i128) -> i128 {
+        let at = self.market(market);
+        let bracket = at.bracket(at.notional(held));
+        if bracket == 0 {
+            return held.abs();
+        }
+        let (cap, lot) = (at.brackets[bracket - 1].cap, at.parameters[&2]);
+        // N(q) = ceil(q x mark / 10^10) <= cap where q <= cap x 10^10 / mark.
+        let keep = floor_div(cap * E10, at.mark);
+        let close = ceil_to((held.abs() - keep).max(0), lot);
+        close.min(held.abs())
+    }
+
+    /// Tells a step of a liquidation: side and order, (quantity, value, what the fund gained), the counterparty.
+    pub(super) fn tell_step(
+        &mut self,
+        account: AccountId,
+        market: MarketId,
+        step: LiquidationStep,
+        (side, order): (Side, OrderId),
+        (quantity, value, fund_change): (i128, i128, i128),
+        counterparty: AccountId,
+    ) {
+        let isolated = market != ALL_MARKETS && self.position(account, market).mode == MarginMode::Isolated;
+        self.output.fact(event::Liquidation {
+            account,
+            market,
+            step: step as u8,
+            side: side as u8,
+            isolated: isolated.into(),
+            reserved: 0,
+            counterparty,
+            order,
+            quantity: narrow(quantity),
+            value: narrow(value),
+            fund_change: narrow(fund_change),
+            equity: 0,
+            maintenance: 0,
+        });
+    }
+
+    /// Tells that a scope enters or leaves liquidation.
+    fn tell_scope(&mut self, account: AccountId, scope: Option<MarketId>, step: LiquidationStep) {
+        let (equity, maintenance) =
+            (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
+        self.output.fact(event::Liquidation {
+            account,
+            market: scope.unwrap_or(ALL_MARKETS),
+            step: step as u8,
+            side: 0,
+            isolated: scope.is_some().into(),
+            reserved: 0,
+            counterparty: 0,
+            order: 0,
+            quantity: 0,
+            value: 0,
+            fund_change: 0,
+            equity: narrow(equity),
+            maintenance: narrow(maintenance),
+        });
+    }
+
+    /// `risk.md` 12.3.
+    fn liquidate(&mut self, account: AccountId, scope: Option<MarketId>) {
+        self.liquidating.push((account, scope));
+        self.tell_scope(account, scope, LiquidationStep::Begin);
+        for id in self.open_orders(account, scope) {
+            if self.orders.contains_key(&id) {
+                self.expire_order(id, reason::LIQUIDATION);
+            }
+        }
+        while let Some(largest) = self.largest(account, scope) {
+            if self.scope_equity(account, scope) >= self.scope_maintenance(account, scope) {
+                break;
+            }
+            self.close_one(account, scope, largest);
+        }
+        if scope.is_none() && self.largest(account, scope).is_none() && self.account(account).wallet < 0 {
+            self.clear(account, -self.account(account).wallet);
+        }
+        self.liquidating.retain(|of| *of != (account, scope));
+        self.tell_scope(account, scope, LiquidationStep::End);
+    }
+
+    /// The position of a scope with the largest maintenance margin, the lowest market among equals.
+    fn largest(&self, account: AccountId, scope: Option<MarketId>) -> Option<MarketId> {
+        self.scope_markets(account, scope).into_iter().max_by_key(|&id| {
+            (self.market(id).maintenance(self.position(account, id).quantity), std::cmp::Reverse(id))
+        })
+    }
+
+    /// The fund pays a cross wallet to 0.
+    fn clear(&mut self, account: AccountId, amount: i128) {
+        self.account_mut(account).wallet += amount;
+        self.account_mut(FUND).wallet -= amount;
+        self.tell_posting(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross, 0);
+        self.tell_step(
+            account,
+            ALL_MARKETS,
+            LiquidationStep::Clear,
+            (Side::Buy, 0),
+            (0, amount, -amount),
+            FUND,
+        );
+    }
+
+    /// Steps 2 to 5 for one position.
+    fn close_one(&mut self, account: AccountId, scope: Option<MarketId>, market: MarketId) {
+        let held = self.position(account, market).quantity;
+        let side = held_side(held).opposite();
+        let quantity = self.to_close(market, held);
+        let (mut left, mut id) = (quantity, 0);
+        if self.may_match(market) {
+            id = self.next_order();
+            let bankruptcy = self.bankruptcy_value(account, scope, market, quantity);
+            let tick = self.market(market).parameters[&1];
+            let exact = bankruptcy * E10;
+            let limit = match side {
+                Side::Sell => ceil_to(ceil_div(exact, quantity), tick),
+                Side::Buy => floor_to(floor_div(exact, quantity), tick),
+            };
+            if limit > 0 {
+                left = self.send(id, account, market, side, limit, quantity, Role::Liquidation(scope));
+            }
+        }
+        let due = self.scope_equity(account, scope) < self.scope_maintenance(account, scope);
+        if left == 0 || !due {
+            return;
+        }
+        let value = self.bankruptcy_value(account, scope, market, left);
+        if self.fund_may_take(market, -sign(side) * left, value) {
+            self.hand_over((account, FUND), market, side, left, value, (id, LiquidationStep::Fund));
+        } else {
+            self.deleverage(account, market, side, left, value, id);
+        }
+    }
+
+    /// The engine's own order: it trades and never rests. What it did not trade.
+    #[allow(clippy::too_many_arguments)]
+    fn send(
+        &mut self,
+        id: OrderId,
+        account: AccountId,
+        market: MarketId,
+        side: Side,
+        limit: i128,
+        quantity: i128,
+        role: Role,
+    ) -> i128 {
+        let order = self.closing_order(id, account, market, side, limit, quantity);
+        self.orders.insert(id, order);
+        self.tell_placed(id, 0);
+        self.tell_order(id, Execution::New);
+        let ending = self.run_match(id, Some(limit), role);
+        let left = self.orders[&id].open;
+        self.after_match(id, ending);
+        self.trim(market);
+        left
+    }
+
+    fn closing_order(
+        &self,
+        id: OrderId,
+        account: AccountId,
+        market: MarketId,
+        side: Side,
+        price: i128,
+        quantity: i128,
+    ) -> Order {
+        let mut client = [0; 36];
+        let name = format!("autoclose-{}{id}", self.now_ms());
+        for (place, byte) in client.iter_mut().zip(name.bytes()) {
+            *place = byte;
+        }
+        Order {
+            id,
+            account,
+            market,
+            side,
+            kind: PerpetualOrderType::Liquidation,
+            original_kind: PerpetualOrderType::Liquidation,
+            time_in_force: PerpetualTimeInForce::ImmediateOrCancel,
+            self_trade: SelfTradePrevention::None,
+            working: WorkingType::ContractPrice,
+            price_match: PriceMatch::None,
+            flags: 0,
+            callback: 0,
+            price,
+            quantity,
+            filled: 0,
+            open: quantity,
+            value: 0,
+            stop_price: 0,
+            good_till: 0,
+            parent: 0,
+            client,
+            stage: Stage::Arriving,
+            arrival: 0,
+            reserved_for: quantity,
+            reference: 0,
+            open_loss: 0,
+            fee_reserve: 0,
+            modifications: 0,
+            active: false,
+            extreme: 0,
+            deferred: false,
+            shortened: false,
+            turned: false,
+        }
+    }
+
+    /// The three conditions of `risk.md` 12.4, after taking `change` (signed) at `value`.
+    fn fund_may_take(&self, market: MarketId, change: i128, value: i128) -> bool {
+        let side = if change > 0 { Side::Buy } else { Side::Sell };
+        let old = self.position(FUND, market);
+        let half = self.half(FUND, market, side, change.abs(), value, 0);
+        let equity = self.cross_equity(FUND) - self.unrealised(market, &old)
+            + self.unrealised(market, &half.position)
+            + half.wallet;
+        let notional: i128 = self
+            .markets
+            .iter()
+            .map(|at| {
+                let quantity = if at.id == market {
+                    half.position.quantity
+                } else {
+                    self.position(FUND, at.id).quantity
+                };
+                at.notional(quantity)
+            })
+            .sum();
+        let first = self.now_ms().div_euclid(60_000) - HIGH_MINUTES;
+        let noted = self.fund_equities.range(first..).map(|(_, &equity)| equity).max();
+        let before = self.cross_equity(FUND);
+        let high = noted.unwrap_or(before).max(before);
+        equity >= 0 && notional <= 10 * equity.max(0) && 10 * equity >= 7 * high
+    }
+
+    /// The fund's highest equity of each minute.
+    pub(super) fn note_fund(&mut self) {
+        let (minute, equity) = (self.now_ms().div_euclid(60_000), self.cross_equity(FUND));
+        let noted = self.fund_equities.entry(minute).or_insert(equity);
+        *noted = equity.max(*noted);
+    }
+
+    /// A position changes hands at a value, `side` being that of the closing.
+    fn hand_over(
+        &mut self,
+        (from, to): (AccountId, AccountId),
+        market: MarketId,
+        side: Side,
+        quantity: i128,
+        value: i128,
+        (order, step): (OrderId, LiquidationStep),
+    ) {
+        let fund_before = self.account(FUND).wallet;
+        let from_half = self.half(from, market, side, quantity, value, 0);
+        let mut moved = self.settle(from, market, &from_half);
+        let to_half = self.half(to, market, side.opposite(), quantity, value, 0);
+        moved += self.settle(to, market, &to_half) - from_half.covered - to_half.covered;
+        assert_eq!(moved, 0, "the legs of a takeover sum to zero");
+        let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order() };
+        self.output.fact(event::PositionMoved {
+            from_order: order,
+            to_order,
+            quantity: narrow(quantity),
+            value: narrow(value),
+            from_realised: narrow(from_half.realised),
+            to_realised: narrow(to_half.realised),
+            from,
+            to,
+            market,
+            side: side as u8,
+            step: step as u8,
+            reserved: 0,
+        });
+        let gained = self.account(FUND).wallet - fund_before;
+        self.tell_step(from, market, step, (side, order), (quantity, value, gained), to);
+    }
+
+    /// Accounts on the other side of a position, highest rank first.
+    pub fn ranking(&self, market: MarketId, holders: Side) -> Vec<AccountId> {
+        let mut ranked = Vec::new();
+        for account in 1..self.accounts.len() as AccountId {
+            let position = self.position(account, market);
+            if position.quantity == 0 || held_side(position.quantity) != holders {
+                continue;
+            }
+            let scope = self.scope_of(account, market);
+            if self.liquidating.contains(&(account, scope)) {
+                continue;
+            }
+            let profit = self.unrealised(market, &position);
+            let notional = self.market(market).notional(position.quantity);
+            let equity = self.scope_equity(account, scope);
+            let ret = floor_div(profit * E8, position.cost.abs().max(1)).min(1_000_000_000_000);
+            let score = if profit >= 0 {
+                floor_div(ret * notional, equity.max(1))
+            } else {
+                floor_div(ret * equity, notional.max(1))
+            };
+            ranked.push((std::cmp::Reverse(score), std::cmp::Reverse(notional), account));
+        }
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, _, account)| account).collect()
+    }
+
+    /// `risk.md` 12.5. What counterparties leave goes to the fund, unless it is the fund that gives up.
+    fn deleverage(
+        &mut self,
+        from: AccountId,
+        market: MarketId,
+        side: Side,
+        quantity: i128,
+        value: i128,
+        order: OrderId,
+    ) {
+        let step = if from == FUND { LiquidationStep::Unwind } else { LiquidationStep::Adl };
+        let (mut left, mut value_left) = (quantity, value);
+        let own = self.position(FUND, market).quantity;
+        let mut counterparties = Vec::new();
+        if from != FUND && own != 0 && held_side(own) == side {
+            counterparties.push(FUND);
+        }
+        counterparties.extend(self.ranking(market, side));
+        for other in counterparties {
+            if left == 0 {
+                break;
+            }
+            let held = self.position(other, market).quantity.abs();
+            let part = left.min(held);
+            let part_value = floor_div(value_left * part, left);
+            let half = self.half(other, market, side.opposite(), part, part_value, 0);
+            if other != FUND && self.equity_after(other, market, &half) < 0 {
+                continue;
+            }
+            for id in self.open_orders(other, Some(market)) {
+                if self.orders.contains_key(&id) {
+                    self.expire_order(id, reason::DELEVERAGED);
+                }
+            }
+            self.hand_over((from, other), market, side, part, part_value, (order, step));
+            left -= part;
+            value_left -= part_value;
+        }
+        if left > 0 && from != FUND {
+            self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
+        }
+    }
+
+    fn equity_after(&self, account: AccountId, market: MarketId, half: &super::ledger::Half) -> i128 {
+        let old = self.position(account, market);
+        let scope = self.scope_of(account, market);
+        let change = self.unrealised(market, &half.position) - self.unrealised(market, &old);
+        let wallet = if scope.is_some() {
+            half.position.isolated_wallet - old.isolated_wallet - half.covered
+        } else {
+            half.wallet
+        };
+        self.scope_equity(account, scope) + change + wallet
+    }
+
+    /// The fund below its own maintenance margin gives its positions up, at the mark, or moved against the counterparties
+    /// by what it lacks. Whether anything changed.
+    fn test_fund(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            let (equity, maintenance) = (self.cross_equity(FUND), self.scope_maintenance(FUND, None));
+            let Some(market) = self.largest(FUND, None) else { return changed };
+            if self.is_suspended(FUND, None) || equity >= maintenance {
+                return changed;
+            }
+            let held = self.position(FUND, market).quantity;
+            let side = held_side(held).opposite();
+            let at = self.market(market);
+            let share = floor_div(equity.min(0) * at.maintenance(held), maintenance);
+            let value = match side {
+                Side::Sell => value_down(held.abs(), at.mark) - share,
+                Side::Buy => value_up(held.abs(), at.mark) + share,
+            };
+            self.deleverage(FUND, market, side, held.abs(), value, 0);
+            if self.position(FUND, market).quantity == held {
+                return changed;
+            }
+            changed = true;
+        }
+    }
+
+    /// Once per second and market the fund sells or buys back a part.
+    pub(super) fn unwind_fund(&mut self) {
+        let markets: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        for market in markets {
+            let held = self.position(FUND, market).quantity;
+            let due = self.cross_equity(FUND) < self.scope_maintenance(FUND, None);
+            if held == 0 || due || !self.may_match(market) || self.is_market_suspended(market) {
+                continue;
+            }
+            let side = held_side(held).opposite();
+            let at = self.market(market);
+            let (tick, lot) = (at.parameters[&1], at.parameters[&2]);
+            let limit = match side {
+                Side::Sell => ceil_to(ceil_div(at.mark * (E8 - 500_000), E8), tick),
+                Side::Buy => floor_to(floor_div(at.mark * (E8 + 500_000), E8), tick),
+            };
+            let reach: i128 = self
+                .levels(market, side.opposite())
+                .into_iter()
+                .filter(|&(price, _)| if side == Side::Sell { price >= limit } else { price <= limit })
+                .map(|(_, total)| total)
+                .sum();
+            let tenth = ceil_to(ceil_div(held.abs(), 10), lot).max(lot);
+            let part = held.abs().min(tenth).min(floor_to(floor_div(reach, 10), lot));
+            if part > 0 {
+                let id = self.next_order();
+                self.send(id, FUND, market, side, limit, part, Role::Fund);
+            }
+        }
+    }
+}

@@ -1,0 +1,535 @@
+//! The reference model of the perpetual side: what the exchange must do, written as plainly as possible from `risk.md`,
+//! `perpetual.md` 7 and the docs of commands and events. It shares the record types with the real engine and nothing
+//! else; the spot side is the reference engine of `reference/`.
+//!
+//! Nothing is cached but what the specification fixes at a moment (an order's reservation, samples, extremes). Order
+//! margin buckets, margins, equities and rankings are sums and sorts over all orders and positions whenever they are
+//! asked for. Every balance moves by a posting whose legs must sum to zero. It knows no state hash, no snapshots and no
+//! speed.
+#![allow(dead_code, unreachable_pub)]
+
+mod admin;
+mod arithmetic;
+mod conditional;
+mod fees;
+mod funding;
+mod invariants;
+mod ledger;
+mod liquidation;
+mod margin;
+mod matching;
+mod modify;
+mod orders;
+mod output;
+mod placement;
+mod prices;
+mod requests;
+mod settlement;
+pub mod stream;
+mod table;
+mod tick;
+mod view;
+
+use crate::naive::Reference;
+use arithmetic::E6;
+use output::Output;
+use ringside_core::command::{
+    self, Command, Kind, MarginMode, PerpetualOrderType, PerpetualState, PerpetualTimeInForce, PriceMatch,
+    SelfTradePrevention, Side, WorkingType,
+};
+use ringside_core::event::{self, Event, IndexState};
+use ringside_core::ids::{AccountId, AssetId, MarketId, OrderId, Symbol};
+use ringside_core::reject::Reject;
+use std::collections::{BTreeMap, BTreeSet};
+use table::Table;
+
+/// What the streams leave out because the engine does not do it by the specification yet: test placements, close-position
+/// orders that end with the position (`gte`), wild good-till dates, wild flags, attached orders, maker rebates beside
+/// affiliates, price matches on modifications, price protection, `keepPriority` on shortened orders, order ids never given
+/// out, silences after which a market halts, settlement (`close`); and in the model itself, triggers that a liquidation's fills bring about
+/// are evaluated with the next command (`loop`).
+pub const LEFT_OUT: &str =
+    "test,gte,date,flags,attached,rebates,modmatch,protect,keep,maxid,resume,loop,close";
+
+/// Whether the streams do something.
+pub fn allows(what: &str) -> bool {
+    static WITHOUT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let without =
+        WITHOUT.get_or_init(|| std::env::var("RINGSIDE_LEFT_OUT").unwrap_or_else(|_| LEFT_OUT.to_string()));
+    !without.split(',').any(|word| word == what)
+}
+
+/// Events that no stream tells while something is left out.
+pub fn is_out_of_reach(kind: event::Kind) -> bool {
+    match kind {
+        event::Kind::TriggerDeferred => !allows("protect"),
+        event::Kind::FundingSettled => !allows("resume"),
+        _ => false,
+    }
+}
+
+/// The insurance fund is account 0.
+pub const FUND: AccountId = 0;
+
+/// Whether an order rests, waits, or is trading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// In the book.
+    Resting,
+    /// Waits for its trigger.
+    Waiting,
+    /// The order of the running match.
+    Arriving,
+}
+
+/// An open order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    pub id: OrderId,
+    pub account: AccountId,
+    pub market: MarketId,
+    pub side: Side,
+    pub kind: PerpetualOrderType,
+    pub original_kind: PerpetualOrderType,
+    pub time_in_force: PerpetualTimeInForce,
+    pub self_trade: SelfTradePrevention,
+    pub working: WorkingType,
+    pub price_match: PriceMatch,
+    pub flags: u16,
+    pub callback: i128,
+    pub price: i128,
+    pub quantity: i128,
+    pub filled: i128,
+    pub open: i128,
+    /// Value of what was executed.
+    pub value: i128,
+    pub stop_price: i128,
+    pub good_till: i64,
+    pub parent: OrderId,
+    pub client: [u8; 36],
+    pub stage: Stage,
+    /// Position in time priority.
+    pub arrival: u64,
+    /// What was reserved at acceptance, for `reserved_for`.
+    pub reserved_for: i128,
+    pub reference: i128,
+    pub open_loss: i128,
+    pub fee_reserve: i128,
+    pub modifications: u32,
+    /// Of a trailing order: reached its activation price.
+    pub active: bool,
+    /// Of an active trailing order: peak or trough.
+    pub extreme: i128,
+    /// Price protection holds it back.
+    pub deferred: bool,
+    /// The shrink rule took lots away.
+    pub shortened: bool,
+    /// Of a trailing order: the price turned far enough.
+    pub turned: bool,
+}
+
+/// Where an account stands in a market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub quantity: i128,
+    pub cost: i128,
+    pub isolated_wallet: i128,
+    pub open_fees: i128,
+    pub realised: i128,
+    /// As set, 0 for the default.
+    pub leverage: u32,
+    pub mode: MarginMode,
+}
+
+/// A lower fee tier to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub from: u8,
+    pub to: u8,
+    pub effective_ms: i64,
+}
+
+/// A timer that cancels orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Countdown {
+    pub deadline_ms: i64,
+    pub keep_reduce_only: bool,
+}
+
+/// Terms and wallet of an account.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    pub wallet: i128,
+    pub default_mode: MarginMode,
+    pub trade_group: i64,
+    pub trading_enabled: bool,
+    pub fee_burn: bool,
+    pub referral_total: i128,
+    pub referral_share: i128,
+    pub promo: i128,
+    pub promo_until: i64,
+    pub tier: u8,
+    pub pending: Option<Pending>,
+    /// Traded value by UTC hour.
+    pub volumes: BTreeMap<i64, i128>,
+    /// By market, or ALL_MARKETS.
+    pub countdowns: BTreeMap<MarketId, Countdown>,
+    /// By market of an isolated position, or ALL_MARKETS.
+    pub calls: BTreeMap<MarketId, Call>,
+}
+
+/// What is known of a scope's margin calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Above 80 % at the last look.
+    pub near: bool,
+    /// The last call, 0 for none.
+    pub at_ms: i64,
+}
+
+impl Account {
+    fn new() -> Account {
+        Account {
+            wallet: 0,
+            default_mode: MarginMode::Cross,
+            trade_group: -1,
+            trading_enabled: true,
+            fee_burn: false,
+            referral_total: 0,
+            referral_share: 0,
+            promo: 0,
+            promo_until: 0,
+            tier: 0,
+            pending: None,
+            volumes: BTreeMap::new(),
+            countdowns: BTreeMap::new(),
+            calls: BTreeMap::new(),
+        }
+    }
+}
+
+/// A notional bracket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bracket {
+    pub cap: i128,
+    pub leverage: u32,
+    pub rate: i128,
+    pub cumulated: i128,
+}
+
+/// A source of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub weight: i128,
+    /// Last price and its time.
+    pub last: Option<(i128, i64)>,
+}
+
+/// A perpetual market.
+#[derive(Clone, Debug)]
+pub struct Market {
+    pub id: MarketId,
+    pub symbol: Symbol,
+    pub base: AssetId,
+    pub quote: AssetId,
+    /// By number of the parameter.
+    pub parameters: BTreeMap<u32, i128>,
+    /// Every tick it ever had.
+    pub ticks: Vec<i128>,
+    /// Every lot it ever had.
+    pub lots: Vec<i128>,
+    pub brackets: Vec<Bracket>,
+    pub set_state: PerpetualState,
+    /// The state in force as last told.
+    pub told_state: PerpetualState,
+    pub update: u64,
+    pub trades: u64,
+    pub prevented: u64,
+    pub last_price: Option<i128>,
+    pub sources: BTreeMap<u32, Source>,
+    pub manual: Option<i128>,
+    pub index_state: Option<IndexState>,
+    pub index: i128,
+    /// The first tick that found nothing to make an index of.
+    pub index_lost_ms: Option<i64>,
+    /// The index was stale for so long that the market halts.
+    pub index_halts: bool,
+    pub mark: i128,
+    pub basis: i128,
+    pub clamped: bool,
+    pub impact_bid: Option<i128>,
+    pub impact_ask: Option<i128>,
+    /// The last samples of the basis, newest last.
+    pub basis_samples: Vec<i128>,
+    /// How often the last sample was repeated because a side was undefined.
+    pub basis_repeats: u32,
+    /// The UTC second of the last tick.
+    pub second: Option<i64>,
+    pub premiums: Vec<i128>,
+    pub premium_slot: Option<i64>,
+    pub next_funding_ms: i64,
+    /// Index by second, of the last 1,800 seconds.
+    pub index_samples: BTreeMap<i64, i128>,
+    /// Mark by second, for the dynamic band.
+    pub mark_samples: BTreeMap<i64, i128>,
+    /// Prices watched since the last evaluation of triggers, in sequence.
+    pub contract_path: Vec<i128>,
+    pub mark_path: Vec<i128>,
+    /// Since when the dynamic band stops buys, sells.
+    pub band_since_ms: [Option<i64>; 2],
+    pub pause_until_ms: Option<i64>,
+    pub told_price: Option<event::PerpetualPrice>,
+}
+
+/// A fee tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tier {
+    pub volume: i128,
+    pub maker: i128,
+    pub taker: i128,
+}
+
+/// The whole state.
+pub struct Model {
+    /// Spot, accounts, assets, sources of commands, time.
+    pub spot: Reference,
+    pub margin_asset: Option<AssetId>,
+    pub accounts: Vec<Account>,
+    pub markets: Vec<Market>,
+    pub positions: Table<(AccountId, MarketId), Position>,
+    pub orders: Table<OrderId, Order>,
+    pub arrivals: u64,
+    pub fees: i128,
+    pub affiliates: i128,
+    pub deposits: i128,
+    pub tiers: Vec<Tier>,
+    pub fee_burn_bps: i128,
+    /// Highest equity of the fund by UTC minute.
+    pub fund_equities: BTreeMap<i64, i128>,
+    pub deficit: bool,
+    /// The running hour, as of the last tick.
+    pub hour: Option<i64>,
+    /// Accounts that the running command must test.
+    pub suspects: BTreeSet<AccountId>,
+    /// Positions that became zero or turned since the last trim.
+    pub turned: BTreeSet<(AccountId, MarketId)>,
+    pub output: Output,
+    pub before: view::Told,
+    /// Scopes in liquidation now.
+    pub liquidating: Vec<(AccountId, Option<MarketId>)>,
+    /// Whose spot balance the running command changed.
+    pub transferred: Option<(AccountId, AssetId)>,
+    /// The running command is refused but changed something.
+    pub refused_with_change: bool,
+    /// What trades said, to be compared with the orders.
+    pub audit: invariants::Audit,
+}
+
+/// What a command that was taken tells [`ringside_core::event::Done`].
+#[derive(Clone, Copy, Default)]
+pub struct Outcome {
+    pub order: OrderId,
+    pub account: Option<AccountId>,
+    pub market: Option<MarketId>,
+}
+
+impl Model {
+    /// Genesis.
+    pub fn new() -> Model {
+        let mut model = Model {
+            spot: Reference::new(),
+            margin_asset: None,
+            accounts: Vec::new(),
+            markets: Vec::new(),
+            positions: Table::default(),
+            orders: Table::default(),
+            arrivals: 0,
+            fees: 0,
+            affiliates: 0,
+            deposits: 0,
+            tiers: admin::shipped_tiers(),
+            fee_burn_bps: 0,
+            fund_equities: BTreeMap::new(),
+            deficit: false,
+            hour: None,
+            suspects: BTreeSet::new(),
+            turned: BTreeSet::new(),
+            output: Output::default(),
+            before: view::Told::default(),
+            liquidating: Vec::new(),
+            transferred: None,
+            refused_with_change: false,
+            audit: invariants::Audit::default(),
+        };
+        model.meet_accounts();
+        model.before = model.told();
+        model
+    }
+
+    /// Accounts that the spot side knows exist here too.
+    fn meet_accounts(&mut self) {
+        while self.accounts.len() < self.spot.accounts.len() {
+            self.accounts.push(Account::new());
+        }
+    }
+
+    /// Passes over a command.
+    pub fn skip(&mut self, command: &Command) {
+        self.spot.skip(command);
+    }
+
+    /// The events of a command.
+    pub fn apply(&mut self, command: &Command) -> Vec<Event> {
+        let kind = Kind::from_code(command.kind);
+        let is_perpetual = command.kind >= Kind::ListPerpetual as u16 || kind == Some(Kind::AdvanceTime);
+        if !is_perpetual || kind.is_none() {
+            let events = self.spot.apply(command);
+            self.meet_accounts();
+            return events;
+        }
+        self.spot.skip(command);
+        let kind = kind.expect("judged above");
+        let mut done = event::Done {
+            source_seq: command.source_seq,
+            source: command.source,
+            command: command.kind,
+            reject: 0,
+            order: 0,
+            account: 0,
+            market: 0,
+            idempotency_key: 0,
+            replayed: 0,
+            update: 0,
+        };
+        self.output = Output::new(self.spot.sequence, self.spot.time_ns);
+        if self.spot.is_duplicate(command) {
+            done.reject = Reject::Duplicate.code();
+            return std::mem::take(&mut self.output).finish(Vec::new(), done);
+        }
+        done.account = named_account(kind, command);
+        if kind == Kind::PlacePerpetual {
+            let place: &command::PlacePerpetual = command.body();
+            done.idempotency_key = place.idempotency_key;
+            let (key, body) = (place.idempotency_key, place.idempotency_body);
+            if let Some((reject, replayed)) = self.spot.remember(place.account, key, body) {
+                done.reject = reject.code();
+                done.replayed = replayed;
+                return std::mem::take(&mut self.output).finish(Vec::new(), done);
+            }
+        }
+        self.transferred = None;
+        self.refused_with_change = false;
+        self.turned.clear();
+        if self.hour.is_none() {
+            self.hour = Some(self.running_hour());
+        }
+        let result = self.dispatch(kind, command);
+        let changed = result.is_ok() || self.refused_with_change;
+        if allows("loop") {
+            if changed && kind != Kind::AdvanceTime {
+                self.settle_down();
+            }
+        } else {
+            self.run_triggers();
+            self.scan();
+        }
+        match result {
+            Err(reject) => done.reject = reject.code(),
+            Ok(outcome) => {
+                done.order = outcome.order;
+                done.account = outcome.account.unwrap_or(done.account);
+                if let Some(market) = outcome.market {
+                    done.market = market;
+                    done.update = self.market(market).update;
+                }
+            }
+        }
+        if !changed && allows("loop") {
+            assert!(self.output.facts().is_empty(), "a refusal tells nothing");
+            return std::mem::take(&mut self.output).finish(Vec::new(), done);
+        }
+        let after = self.told();
+        let mut changes = self.changes(&self.before, &after);
+        self.before = after;
+        if let Some((account, asset)) = self.transferred {
+            let (available, frozen) = self.spot.balance(account, asset);
+            let balances = event::Balances {
+                account,
+                base: asset,
+                quote: asset,
+                changed: 1,
+                base_available: available.into(),
+                base_frozen: frozen.into(),
+                quote_available: 0.into(),
+                quote_frozen: 0.into(),
+            };
+            changes.push(Event::new(0, 0, 0, balances));
+        }
+        let events = std::mem::take(&mut self.output).finish(changes, done);
+        if let Err(text) = self.audit(&events) {
+            panic!("{text}");
+        }
+        events
+    }
+
+    /// Triggers, then the liquidation scan, whose fills may move prices that triggers watch.
+    fn settle_down(&mut self) {
+        loop {
+            self.run_triggers();
+            self.scan();
+            let moved = self
+                .markets
+                .iter()
+                .any(|market| self.may_match(market.id) && !market.contract_path.is_empty());
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn dispatch(&mut self, kind: Kind, command: &Command) -> Result<Outcome, Reject> {
+        match kind {
+            Kind::AdvanceTime => {
+                self.tick();
+                Ok(Outcome::default())
+            }
+            Kind::ListPerpetual => self.list(command.body()),
+            Kind::SetPerpetualParameter => self.set_parameter(command.body()),
+            Kind::SetBrackets => self.set_brackets(command.body()),
+            Kind::SetPerpetualState => self.set_state(command.body()),
+            Kind::SetVipTier => self.set_tier(command.body()),
+            Kind::SetPerpetualAccount => self.set_account(command.body()),
+            Kind::SetSource => self.set_source(command.body()),
+            Kind::FeedPrice => self.feed(command.body()),
+            Kind::SetManualPrice => self.set_manual(command.body()),
+            Kind::CreditPerpetual => self.credit(command.body()),
+            Kind::PlacePerpetual => self.place(command.body()),
+            Kind::ModifyPerpetual => self.modify(command.body()),
+            Kind::CancelPerpetual => self.cancel(command.body()),
+            Kind::CancelAllPerpetual => self.cancel_all(command.body()),
+            Kind::SetCountdown => self.set_countdown(command.body()),
+            Kind::SetLeverage => self.set_leverage(command.body()),
+            Kind::SetMarginMode => self.set_margin_mode(command.body()),
+            Kind::AdjustIsolatedMargin => self.adjust_isolated(command.body()),
+            Kind::TransferPerpetual => self.transfer(command.body()),
+            _ => unreachable!("a spot command"),
+        }
+    }
+}
+
+/// The account that a command names, as named.
+fn named_account(kind: Kind, command: &Command) -> AccountId {
+    match kind {
+        Kind::PlacePerpetual => command.body::<command::PlacePerpetual>().account,
+        Kind::ModifyPerpetual => command.body::<command::ModifyPerpetual>().account,
+        Kind::CancelPerpetual => command.body::<command::CancelPerpetual>().account,
+        Kind::CancelAllPerpetual => command.body::<command::CancelAllPerpetual>().account,
+        Kind::SetCountdown => command.body::<command::SetCountdown>().account,
+        Kind::SetLeverage => command.body::<command::SetLeverage>().account,
+        Kind::SetMarginMode => command.body::<command::SetMarginMode>().account,
+        Kind::AdjustIsolatedMargin => command.body::<command::AdjustIsolatedMargin>().account,
+        Kind::TransferPerpetual => command.body::<command::TransferPerpetual>().account,
+        Kind::SetPerpetualAccount => command.body::<command::SetPerpetualAccount>().account,
+        _ => 0,
+    }
+}

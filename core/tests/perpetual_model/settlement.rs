@@ -1,0 +1,60 @@
+//! A market closes for good (`risk.md` 18).
+
+use super::arithmetic::{floor_div, narrow, value_down};
+use super::orders::reason;
+use super::{FUND, Model};
+use ringside_core::command::PerpetualState;
+use ringside_core::event::{self, PostingReason};
+use ringside_core::ids::{AccountId, MarketId, OrderId};
+
+impl Model {
+    pub(super) fn close_market(&mut self, market: MarketId) {
+        let orders: Vec<OrderId> =
+            self.orders.values().filter(|order| order.market == market).map(|order| order.id).collect();
+        for id in orders {
+            if self.orders.contains_key(&id) {
+                self.expire_order(id, reason::CLOSED);
+            }
+        }
+        let second = self.now_ms().div_euclid(1000);
+        let at = self.market_mut(market);
+        at.index_samples.retain(|&of, _| of > second - 1800);
+        let count = at.index_samples.len() as i128;
+        let price = if count == 0 { at.index } else { floor_div(at.index_samples.values().sum(), count) };
+        let (mut paid, mut positions, mut moved) = (0, 0, 0);
+        for account in 0..self.accounts.len() as AccountId {
+            let old = self.position(account, market);
+            if old.quantity == 0 {
+                continue;
+            }
+            let amount = value_down(old.quantity, price) - old.cost;
+            let mut new = old;
+            (new.quantity, new.cost, new.isolated_wallet, new.open_fees) = (0, 0, 0, 0);
+            new.realised += amount;
+            self.positions.insert((account, market), new);
+            let to_wallet = amount + old.isolated_wallet;
+            self.account_mut(account).wallet += to_wallet;
+            self.suspects.insert(account);
+            self.tell_posting(account, market, amount, PostingReason::Settlement, old.mode, 0);
+            moved += to_wallet - old.isolated_wallet + old.cost;
+            paid += amount + old.cost;
+            positions += 1;
+        }
+        let residue = -paid;
+        assert!((0..=positions).contains(&residue), "I-10: residue {residue} of {positions}");
+        if residue != 0 {
+            moved += self.pay(FUND, market, residue, PostingReason::Settlement);
+        }
+        assert_eq!(moved, 0, "the legs of a settlement sum to zero");
+        let at = self.market_mut(market);
+        at.set_state = PerpetualState::Closed;
+        at.told_state = PerpetualState::Closed;
+        self.output.fact(event::PerpetualStateChanged {
+            market,
+            state: PerpetualState::Closed as u8,
+            set: PerpetualState::Closed as u8,
+            reserved: 0,
+            settlement_price: narrow(price),
+        });
+    }
+}

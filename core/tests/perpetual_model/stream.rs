@@ -1,0 +1,785 @@
+//! Random streams of perpetual commands: crowded books around a mark that jumps, wallets that cannot bear it, funds that
+//! can pay for some of it or none, and values that nobody should send.
+//!
+//! A stream is a function of its seed and of the model that it looks at between commands, so that it can aim at orders
+//! and positions that exist. Every seed draws its own profile.
+
+use super::arithmetic::{E6, E8, E10};
+use super::fees::{DAY_MS, HOUR_MS};
+use super::{FUND, Model, Order, Stage};
+use crate::support::random::Random;
+use ringside_core::command::*;
+use ringside_core::ids::{ALL_MARKETS, AccountId, Address, FIRST_PERPETUAL, MarketId, OrderId, padded};
+
+/// Funds of `risk.md` 21, in USDT.
+const FUNDS: [i64; 4] = [0, 5, 500, 50_000];
+/// Jumps of the index, in hundredths of a percent.
+const JUMPS: [i64; 4] = [30, 120, 400, 900];
+const MICRO: i64 = E6 as i64;
+
+/// What one seed is like.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub accounts: u64,
+    pub fund: i64,
+    /// Permille of price moves that jump.
+    jumps: u64,
+    /// Permille of commands with something wrong in them.
+    hostility: u64,
+    /// Whether the index comes from sources, or is set by hand.
+    sources: bool,
+    /// Permille of orders in isolated accounts' markets.
+    isolated: u64,
+    /// Open orders from which on more are taken away.
+    crowd: usize,
+    /// Permille of placements that are conditional.
+    conditional: u64,
+    /// Small brackets, so that positions are cut down in steps.
+    small_brackets: bool,
+    rebates: bool,
+}
+
+/// The generator.
+pub struct Stream {
+    random: Random,
+    pub profile: Profile,
+    time_ns: i64,
+    sequence: u64,
+    /// Published by one source, numbered.
+    source_seq: u64,
+    names: u64,
+    /// Where the index of each market is headed, P8.
+    prices: Vec<i64>,
+    start: Vec<i64>,
+    /// Commands to come before anything is drawn, the next one last.
+    opening: Vec<Command>,
+}
+
+pub fn address(number: u64) -> Address {
+    let mut address = [0; 20];
+    address[12..].copy_from_slice(&(number + 1).to_be_bytes());
+    address
+}
+
+impl Stream {
+    pub fn new(seed: u64) -> Stream {
+        let mut random = Random::new(seed ^ 0x5eed_0000_0000);
+        let profile = Profile {
+            accounts: 40 + random.below(9),
+            fund: FUNDS[(seed % 4) as usize],
+            jumps: *random.pick(&[20, 60, 150]),
+            hostility: *random.pick(&[10, 30, 80]),
+            sources: random.permille(500),
+            isolated: *random.pick(&[0, 200, 500]),
+            crowd: *random.pick(&[60, 120, 200]),
+            conditional: *random.pick(&[60, 150, 300]),
+            small_brackets: random.permille(700),
+            rebates: random.permille(300) && super::allows("rebates"),
+        };
+        let prices = vec![60_000 * E8 as i64, 2_500 * E8 as i64];
+        let mut stream = Stream {
+            random,
+            profile,
+            time_ns: 1_767_225_600_000_000_000,
+            sequence: 0,
+            source_seq: 0,
+            names: 0,
+            start: prices.clone(),
+            prices,
+            opening: Vec::new(),
+        };
+        stream.open();
+        stream
+    }
+
+    /// Markets, accounts, money.
+    fn open(&mut self) {
+        let mut first: Vec<Command> = Vec::new();
+        for (symbol, base, tick) in [("BTCUSDT", "BTC", 10_000_000), ("ETHUSDT", "ETH", 1_000_000)] {
+            first.push(Command::new(ListPerpetual {
+                symbol: padded(symbol).expect("short"),
+                base: padded(base).expect("short"),
+                quote: padded("USDT").expect("short"),
+                tick,
+                lot: if base == "BTC" { 100_000 } else { 1_000_000 },
+            }));
+        }
+        for number in 0..self.profile.accounts {
+            first.push(Command::new(CreateAccount { address: address(number), reserved: 0 }));
+            let wallet = *self.random.pick(&[20, 200, 1_000, 5_000, 20_000, 200_000]);
+            first.push(self.credit_to(address(number), wallet * MICRO));
+        }
+        if self.profile.fund > 0 {
+            first.push(self.credit_to([0; 20], self.profile.fund * MICRO));
+        }
+        for market in self.markets() {
+            if self.profile.small_brackets {
+                first.push(Command::new(self.small_brackets(market)));
+            }
+            if self.profile.sources {
+                for source in 1..=3 {
+                    let weight = self.random.between(1, 3) as u32;
+                    first.push(Command::new(SetSource { market, source, weight, reserved: 0 }));
+                }
+            }
+        }
+        if self.profile.rebates {
+            first.push(Command::new(SetVipTier {
+                tier: 0,
+                count: 3,
+                volume: 0,
+                maker_rate: -5_000,
+                taker_rate: 50_000,
+            }));
+        }
+        first.extend(self.feeds(0));
+        first.extend(self.feeds(1));
+        first.push(Command::new(AdvanceTime {}));
+        for market in self.markets() {
+            first.push(Command::new(SetPerpetualState { market, state: 0, reserved: [0; 3] }));
+        }
+        first.reverse();
+        self.opening = first;
+    }
+
+    fn markets(&self) -> [MarketId; 2] {
+        [FIRST_PERPETUAL, FIRST_PERPETUAL + 1]
+    }
+
+    fn credit_to(&mut self, address: Address, amount: i64) -> Command {
+        Command::new(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] })
+    }
+
+    fn small_brackets(&mut self, market: MarketId) -> SetBrackets {
+        let mut caps = [0; 8];
+        for (at, cap) in [5_000, 20_000, 100_000, 1_000_000, 20_000_000].into_iter().enumerate() {
+            caps[at] = cap * MICRO;
+        }
+        SetBrackets {
+            market,
+            count: 5,
+            caps,
+            leverages: [125, 50, 20, 10, 2, 0, 0, 0],
+            rates: [400_000, 1_000_000, 2_500_000, 5_000_000, 12_500_000, 0, 0, 0],
+        }
+    }
+
+    /// The price of a market told by its sources, or by hand.
+    fn feeds(&mut self, at: usize) -> Vec<Command> {
+        let market = self.markets()[at];
+        let price = self.prices[at];
+        if !self.profile.sources {
+            return vec![Command::new(SetManualPrice { market, reserved: 0, price })];
+        }
+        (1..=3)
+            .map(|source| {
+                let noise = self.random.between(-price / 2_000, price / 2_000);
+                Command::new(FeedPrice { market, source, price: price + noise })
+            })
+            .collect()
+    }
+
+    /// The next command, sequenced.
+    pub fn next(&mut self, model: &Model) -> Command {
+        let starts = self.sequence < 200;
+        let mut command = match self.opening.pop() {
+            Some(command) => command,
+            None => self.draw(model),
+        };
+        self.sequence += 1;
+        command.sequence = self.sequence;
+        let passed = if starts {
+            1_000_000
+        } else {
+            let long = super::allows("resume");
+            match self.random.weighted(&[400, 500, 60, if long { 6 } else { 0 }, u64::from(long)]) {
+                0 => 0,
+                1 => self.random.between(1, 300_000_000),
+                2 => self.random.between(1, 4_000_000_000),
+                3 => self.random.between(1, 1_000) * 1_000_000_000,
+                _ => self.random.between(1, 40) * HOUR_MS * 1_000_000,
+            }
+        };
+        if passed > 9_000_000_000 {
+            // After a long silence the sources come back.
+            let mut back = self.feeds(0);
+            back.extend(self.feeds(1));
+            back.push(Command::new(AdvanceTime {}));
+            if self.random.permille(700) || !super::allows("resume") {
+                self.opening.extend(back.into_iter().rev());
+            }
+        }
+        command.time_ns = self.time_ns + passed;
+        self.time_ns = command.time_ns;
+        command.source = 3;
+        if self.random.permille(990) {
+            self.source_seq += 1;
+            command.source_seq = self.source_seq;
+        } else {
+            command.source_seq = self.random.below(self.source_seq.max(1));
+        }
+        command
+    }
+
+    fn draw(&mut self, model: &Model) -> Command {
+        if self.random.permille(self.profile.hostility) {
+            return self.hostile(model);
+        }
+        let crowded = model.orders.len() > self.profile.crowd;
+        let weights: &[u64] = if crowded {
+            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6]
+        } else {
+            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6]
+        };
+        match self.random.weighted(weights) {
+            0 => Command::new(self.place(model)),
+            1 => self.cancel(model),
+            2 => self.cancel_all(),
+            3 => self.modify(model),
+            4 => Command::new(AdvanceTime {}),
+            5 => self.move_price(),
+            6 => self.leverage(),
+            7 => self.mode(),
+            8 => self.isolated(model),
+            9 => self.transfer(model),
+            10 => self.countdown(),
+            11 => self.credit(model),
+            12 => self.administer(model),
+            _ => self.terms(),
+        }
+    }
+
+    fn trader(&mut self) -> AccountId {
+        1 + self.random.below(self.profile.accounts) as AccountId
+    }
+
+    fn market(&mut self) -> MarketId {
+        *self.random.pick(&[FIRST_PERPETUAL, FIRST_PERPETUAL + 1])
+    }
+
+    fn move_price(&mut self) -> Command {
+        let at = self.random.below(2) as usize;
+        let hundredths = if self.random.permille(self.profile.jumps) {
+            *self.random.pick(&JUMPS)
+        } else {
+            self.random.between(0, 8)
+        };
+        let (low, high) = (self.start[at] / 2, self.start[at] * 2);
+        let up = match self.prices[at] {
+            price if price < low => true,
+            price if price > high => false,
+            _ => self.random.permille(500),
+        };
+        let change = self.prices[at] / 10_000 * hundredths;
+        self.prices[at] += if up { change } else { -change };
+        let mut feeds = self.feeds(at);
+        if self.random.permille(700) {
+            feeds.push(Command::new(AdvanceTime {}));
+        }
+        let first = feeds.remove(0);
+        self.opening.extend(feeds.into_iter().rev());
+        first
+    }
+
+    /// Mark of a market, or where its price is headed before it has one.
+    fn mark(&self, model: &Model, market: MarketId) -> i64 {
+        let at = (market - FIRST_PERPETUAL) as usize;
+        match model.markets.get(at) {
+            Some(known) if known.mark > 0 => known.mark as i64,
+            _ => self.prices[at],
+        }
+    }
+
+    fn step(model: &Model, market: MarketId, parameter: u32) -> i64 {
+        model
+            .markets
+            .iter()
+            .find(|known| known.id == market)
+            .map_or(100_000, |known| known.parameters[&parameter] as i64)
+    }
+
+    /// A limit price near the mark, on the tick.
+    fn price(&mut self, model: &Model, market: MarketId, side: Side) -> i64 {
+        let mark = self.mark(model, market);
+        let tick = Stream::step(model, market, 1);
+        let away = match self.random.weighted(&[500, 350, 120, 30]) {
+            0 => self.random.between(-10, 60),
+            1 => self.random.between(-60, 250),
+            2 => self.random.between(-300, 500),
+            _ => self.random.between(-700, 900),
+        };
+        let away = if side == Side::Buy { -away } else { away };
+        // Few prices, so that levels fill up.
+        let grid = tick * if self.random.permille(800) { 50 } else { 1 };
+        ((mark + mark / 10_000 * away) / grid * grid).max(tick)
+    }
+
+    fn quantity(&mut self, model: &Model, market: MarketId) -> i64 {
+        let lot = Stream::step(model, market, 2);
+        let usdt = match self.random.weighted(&[300, 400, 200, 80, 20]) {
+            0 => self.random.between(5, 100),
+            1 => self.random.between(50, 1_500),
+            2 => self.random.between(500, 10_000),
+            3 => self.random.between(5_000, 80_000),
+            _ => self.random.between(50_000, 3_000_000),
+        };
+        let mark = self.mark(model, market).max(1);
+        let quantity = i128::from(usdt) * E6 * E10 / i128::from(mark);
+        let lots = (quantity as i64 / lot).max(1);
+        lots * lot + if self.random.permille(100) { self.random.between(0, lot - 1) } else { 0 }
+    }
+
+    fn name(&mut self) -> ClientOrder {
+        self.names += 1;
+        let mut name = [0; 36];
+        let text = if self.random.permille(15) {
+            format!("x-{}", self.names.saturating_sub(self.random.below(60)))
+        } else {
+            format!("x-{}", self.names)
+        };
+        name[..text.len()].copy_from_slice(text.as_bytes());
+        name
+    }
+
+    fn place(&mut self, model: &Model) -> PlacePerpetual {
+        use PerpetualOrderType::*;
+        let (account, market) = (self.trader(), self.market());
+        let side = *self.random.pick(Side::ALL);
+        let mut place = PlacePerpetual {
+            account,
+            market,
+            side: side as u8,
+            order_type: Limit as u8,
+            time_in_force: 0,
+            self_trade: *self.random.pick(&[0, 0, 2, 3, 4]),
+            working_type: self.random.below(2) as u8,
+            price_match: 0,
+            flags: 0,
+            price: 0,
+            quantity: self.quantity(model, market),
+            stop_price: 0,
+            callback_rate: 0,
+            leverage: 0,
+            good_till_ms: 0,
+            take_profit: 0,
+            stop_loss: 0,
+            client_order: self.name(),
+            attached_working_type: self.random.below(2) as u8,
+            reserved: [0; 3],
+            idempotency_key: 0,
+            idempotency_body: 0,
+        };
+        let kind = if self.random.permille(self.profile.conditional) {
+            *self.random.pick(&[Stop, TakeProfit, StopMarket, TakeProfitMarket, TrailingStopMarket])
+        } else if self.random.permille(130) {
+            Market
+        } else {
+            Limit
+        };
+        place.order_type = kind as u8;
+        if matches!(kind, Limit | Stop | TakeProfit) {
+            place.price = self.price(model, market, side);
+            place.time_in_force = self.random.weighted(&[600, 140, 100, 100, 60]) as u8;
+            if place.time_in_force == PerpetualTimeInForce::GoodTillDate as u8 {
+                let seconds = self.time_ns / 1_000_000_000;
+                place.good_till_ms = (seconds + self.random.between(598, 900)) * 1000;
+            }
+            if self.random.permille(60) {
+                place.price_match = 1 + self.random.below(8) as u8;
+                place.price = 0;
+            }
+        }
+        if Order::is_conditional(kind) {
+            self.condition(model, &mut place, kind, side);
+        }
+        if self.random.permille(150) && place.flags & order_flag::CLOSE_POSITION == 0 {
+            place.flags |= order_flag::REDUCE_ONLY;
+        }
+        if let Some(position) = self.random.permille(250).then(|| model.position(account, market))
+            && position.quantity != 0
+        {
+            // Against the position, by part of it or more.
+            let closing = if position.quantity > 0 { Side::Sell } else { Side::Buy };
+            place.side = closing as u8;
+            if place.quantity > 0 {
+                let held = position.quantity.abs() as i64;
+                place.quantity = *self.random.pick(&[held, held / 2, held / 10 * 15, held * 2]);
+            }
+            if place.price > 0 {
+                place.price = self.price(model, market, closing);
+            }
+        }
+        if matches!(kind, Limit | Market) && self.random.permille(60) && super::allows("attached") {
+            let (up, down) = (self.price(model, market, Side::Sell), self.price(model, market, Side::Buy));
+            let (above, below) = (up.max(down), up.min(down));
+            let buys = place.side == Side::Buy as u8;
+            if self.random.permille(700) {
+                place.take_profit = if buys { above } else { below };
+            }
+            if self.random.permille(700) {
+                place.stop_loss = if buys { below } else { above };
+            }
+        }
+        if self.random.permille(40) {
+            place.leverage = self.random.between(1, 130) as u32;
+        }
+        if self.random.permille(20) && super::allows("test") {
+            place.flags |= order_flag::TEST;
+        }
+        if self.random.permille(20) {
+            place.idempotency_key = 1 + self.random.below(30);
+            place.idempotency_body = self.random.below(2);
+        }
+        place
+    }
+
+    fn condition(&mut self, model: &Model, place: &mut PlacePerpetual, kind: PerpetualOrderType, side: Side) {
+        use PerpetualOrderType::*;
+        let (mark, tick) = (self.mark(model, place.market), Stream::step(model, place.market, 1));
+        let away = mark / 10_000 * self.random.between(-10, 250);
+        let above = match (kind, side) {
+            (Stop | StopMarket, Side::Buy) | (TakeProfit | TakeProfitMarket, Side::Sell) => true,
+            (TrailingStopMarket, side) => side == Side::Sell,
+            _ => false,
+        };
+        let price = (if above { mark + away } else { mark - away }) / tick * tick;
+        if kind == TrailingStopMarket {
+            place.callback_rate = 100_000 * self.random.between(1, 30) as u32;
+            if self.random.permille(500) {
+                place.stop_price = price;
+            }
+        } else {
+            place.stop_price = price;
+        }
+        if self.random.permille(200) && super::allows("protect") {
+            place.flags |= order_flag::PRICE_PROTECT;
+        }
+        if self.random.permille(200) {
+            place.flags |= order_flag::CONDITIONAL_SERVICE;
+        }
+        if matches!(kind, StopMarket | TakeProfitMarket) && self.random.permille(250) {
+            place.flags |= order_flag::CLOSE_POSITION;
+            place.quantity = 0;
+            if self.random.permille(400) && super::allows("gte") {
+                place.flags |= order_flag::GTE;
+            }
+        }
+    }
+
+    /// An open order, mostly.
+    fn target(&mut self, model: &Model) -> Option<Order> {
+        if model.orders.is_empty() {
+            return None;
+        }
+        let at = self.random.below(model.orders.len() as u64) as usize;
+        model.orders.values().nth(at).cloned()
+    }
+
+    fn cancel(&mut self, model: &Model) -> Command {
+        let Some(order) = self.target(model) else { return Command::new(AdvanceTime {}) };
+        let by_name = self.random.permille(300);
+        let account = if self.random.permille(950) { order.account } else { self.trader() };
+        let market = if self.random.permille(970) { order.market } else { self.market() };
+        Command::new(CancelPerpetual {
+            account,
+            market,
+            order: if by_name { 0 } else { order.id },
+            client_order: if by_name { order.client } else { [0; 36] },
+            classes: *self.random.pick(&[3, 3, 3, 1, 2]),
+        })
+    }
+
+    fn cancel_all(&mut self) -> Command {
+        let market = if self.random.permille(300) { ALL_MARKETS } else { self.market() };
+        let classes = *self.random.pick(&[3, 1, 2]);
+        Command::new(CancelAllPerpetual { account: self.trader(), market, classes, reserved: 0 })
+    }
+
+    fn modify(&mut self, model: &Model) -> Command {
+        let resting: Vec<Order> =
+            model.orders.values().filter(|order| order.stage == Stage::Resting).cloned().collect();
+        let order = if resting.is_empty() || self.random.permille(40) {
+            self.target(model)
+        } else {
+            Some(self.random.pick(&resting).clone())
+        };
+        let Some(order) = order else { return Command::new(AdvanceTime {}) };
+        let lot = Stream::step(model, order.market, 2);
+        let quantity = match self.random.below(6) {
+            0 => order.quantity as i64,
+            1 => (order.quantity as i64 / 2).max(lot),
+            2 => order.quantity as i64 - lot,
+            3 => order.filled as i64,
+            _ => self.quantity(model, order.market),
+        };
+        let keeps = self.random.permille(150) && (!order.shortened || super::allows("keep"));
+        let price = if keeps || self.random.permille(300) {
+            order.price as i64
+        } else {
+            self.price(model, order.market, order.side)
+        };
+        let matches = self.random.permille(60) && super::allows("modmatch");
+        let price_match = if matches { 1 + self.random.below(8) as u8 } else { 0 };
+        let by_name = self.random.permille(200);
+        Command::new(ModifyPerpetual {
+            account: if self.random.permille(980) { order.account } else { self.trader() },
+            market: order.market,
+            order: if by_name { 0 } else { order.id },
+            price: if price_match == 0 { price } else { 0 },
+            quantity,
+            side: *self.random.pick(&[255, order.side as u8, order.side as u8, 255, 0]),
+            price_match,
+            flags: if keeps { order_flag::KEEP_PRIORITY } else { 0 },
+            client_order: if by_name { order.client } else { [0; 36] },
+        })
+    }
+
+    fn leverage(&mut self) -> Command {
+        let leverage = *self.random.pick(&[1, 2, 5, 10, 20, 50, 100, 125, 126, 0]);
+        Command::new(SetLeverage { account: self.trader(), market: self.market(), leverage, reserved: 0 })
+    }
+
+    fn mode(&mut self) -> Command {
+        let market = if self.random.permille(150) { ALL_MARKETS } else { self.market() };
+        let mode = u32::from(self.random.permille(self.profile.isolated));
+        Command::new(SetMarginMode { account: self.trader(), market, mode, reserved: 0 })
+    }
+
+    fn isolated(&mut self, model: &Model) -> Command {
+        let held: Vec<(AccountId, MarketId)> = model
+            .positions
+            .iter()
+            .filter(|(key, at)| key.0 != FUND && at.mode == MarginMode::Isolated && at.quantity != 0)
+            .map(|(&key, _)| key)
+            .collect();
+        let (account, market) = if held.is_empty() || self.random.permille(150) {
+            (self.trader(), self.market())
+        } else {
+            *self.random.pick(&held)
+        };
+        let amount = *self.random.pick(&[1, 10, 100, -1, -10, -100, -1_000, 0]) * MICRO;
+        Command::new(AdjustIsolatedMargin { account, market, amount })
+    }
+
+    fn transfer(&mut self, model: &Model) -> Command {
+        let account = self.trader();
+        if self.random.permille(250) {
+            return Command::new(Credit {
+                address: address(u64::from(account) - 1),
+                asset: padded("USDT").expect("short"),
+                reserved: 0,
+                amount: (i128::from(self.random.between(1, 5_000)) * 1_000_000_000_000_000_000).into(),
+                reason: [0; 64],
+            });
+        }
+        let withdrawable = (account as usize) < model.accounts.len() && self.random.permille(300);
+        let amount = if withdrawable {
+            -(model.withdrawable(account) as i64 + self.random.between(-1, 1))
+        } else {
+            *self.random.pick(&[1, 50, 1_000, -1, -50, -1_000]) * MICRO + self.random.between(-1, 1)
+        };
+        Command::new(TransferPerpetual { account, reserved: 0, amount })
+    }
+
+    fn countdown(&mut self) -> Command {
+        let market = if self.random.permille(300) { ALL_MARKETS } else { self.market() };
+        Command::new(SetCountdown {
+            account: self.trader(),
+            market,
+            countdown_ms: *self.random.pick(&[0, 1, 1_000, 30_000, 600_000]),
+            keep_reduce_only: u32::from(self.random.permille(400)),
+            reserved: 0,
+        })
+    }
+
+    fn credit(&mut self, model: &Model) -> Command {
+        let account = self.trader();
+        let mut amount = self.random.between(1, 2_000) * MICRO;
+        if self.random.permille(200) && (account as usize) < model.accounts.len() {
+            amount = -(model.withdrawable(account) as i64 - self.random.between(-1, 1));
+        }
+        let fund = self.random.permille(30) && self.profile.fund > 0;
+        let to = if fund { [0; 20] } else { address(u64::from(account) - 1) };
+        self.credit_to(to, amount)
+    }
+
+    fn terms(&mut self) -> Command {
+        Command::new(SetPerpetualAccount {
+            account: self.trader(),
+            mask: self.random.below(32) as u32,
+            trade_group: self.random.between(-1, 3),
+            trading_enabled: u32::from(self.random.permille(900)),
+            fee_burn: self.random.below(2) as u32,
+            referral_total_bps: *self.random.pick(&[0, 1_000, 2_000, 10_000]),
+            referral_share_bps: *self.random.pick(&[0, 2_500, 5_000, 10_000]),
+            promo_bps: *self.random.pick(&[0, 500, 3_333]),
+            reserved: 0,
+            promo_until_ms: self.time_ns / 1_000_000 + self.random.between(-DAY_MS, 2 * DAY_MS),
+        })
+    }
+
+    fn administer(&mut self, model: &Model) -> Command {
+        let market = self.market();
+        match self.random.below(10) {
+            0 => {
+                let set = Command::new(SetPerpetualState {
+                    market,
+                    state: self.random.below(5) as u8,
+                    reserved: [0; 3],
+                });
+                let back = Command::new(SetPerpetualState { market, state: 0, reserved: [0; 3] });
+                self.opening.push(back);
+                for _ in 0..self.random.below(6) {
+                    let place = self.place(model);
+                    self.opening.push(Command::new(place));
+                    self.opening.push(Command::new(AdvanceTime {}));
+                }
+                set
+            }
+            1 => Command::new(self.small_brackets(market)),
+            2 => Command::new(SetPerpetualParameter {
+                market: ALL_MARKETS,
+                parameter: 40,
+                value: self.random.between(0, 1_500),
+            }),
+            3 => {
+                let (tier, volume) = *self.random.pick(&[(0, 0), (1, 20_000), (2, 200_000)]);
+                Command::new(SetVipTier {
+                    tier,
+                    count: 3,
+                    volume: volume * MICRO + self.random.between(0, 1) * i64::from(tier),
+                    maker_rate: self.random.between(0, 2) * 10_000,
+                    taker_rate: self.random.between(2, 6) * 10_000,
+                })
+            }
+            4 => {
+                let (parameter, value) = *self.random.pick(&[
+                    (8, 5_000_000),
+                    (8, 20_000_000),
+                    (10, 6),
+                    (10, 200),
+                    (11, 3),
+                    (11, 100),
+                    (14, 1_000_000),
+                    (14, 5_000_000),
+                    (15, 100_000),
+                    (15, 5_000_000),
+                    (16, 100_000),
+                    (16, 250_000),
+                    (17, 100_000),
+                    (17, 400_000),
+                    (21, 2_000_000_000),
+                    (22, 1),
+                    (22, 4),
+                    (23, -20_000),
+                    (23, 10_000),
+                ]);
+                Command::new(SetPerpetualParameter { market, parameter, value })
+            }
+            _ => Command::new(AdvanceTime {}),
+        }
+    }
+
+    /// A number that nobody should send.
+    fn wild(&mut self) -> i64 {
+        match self.random.below(8) {
+            0 => 0,
+            1 => -1,
+            2 => i64::MIN,
+            3 => i64::MAX,
+            4 => 1,
+            5 => 1_000_000_000_000_000_000,
+            6 => -self.random.between(1, 1_000_000),
+            _ => self.random.next() as i64,
+        }
+    }
+
+    fn hostile(&mut self, model: &Model) -> Command {
+        match self.random.below(14) {
+            0..=5 => {
+                let mut place = self.place(model);
+                match self.random.below(16) {
+                    0 => place.price = self.wild(),
+                    1 => place.quantity = self.wild(),
+                    2 => place.stop_price = self.wild(),
+                    3 => place.callback_rate = self.random.next() as u32,
+                    4 if super::allows("date") => place.good_till_ms = self.wild(),
+                    5 => place.take_profit = self.wild(),
+                    6 => place.stop_loss = self.wild(),
+                    7 => place.side = 2 + self.random.below(254) as u8,
+                    8 => place.order_type = self.random.below(256) as u8,
+                    9 => place.time_in_force = self.random.below(256) as u8,
+                    10 => place.self_trade = self.random.below(256) as u8,
+                    11 if super::allows("flags") => place.flags = self.random.next() as u16,
+                    12 => place.client_order = *self.random.pick(&[[0; 36], [b'!'; 36], [b'a'; 36]]),
+                    13 => place.account = *self.random.pick(&[0, 9_999, AccountId::MAX]),
+                    14 => place.market = *self.random.pick(&[0, 7, ALL_MARKETS, FIRST_PERPETUAL + 2]),
+                    _ => place.leverage = self.random.next() as u32,
+                }
+                Command::new(place)
+            }
+            6 => {
+                let most = if super::allows("maxid") { OrderId::MAX } else { 1 << 60 };
+                let order: OrderId = *self.random.pick(&[0, 1, most]);
+                Command::new(CancelPerpetual {
+                    account: *self.random.pick(&[0, 1, AccountId::MAX]),
+                    market: self.market(),
+                    order,
+                    client_order: [0; 36],
+                    classes: self.random.next() as u32,
+                })
+            }
+            7 => {
+                let mut command = self.modify(model);
+                if command.kind == Kind::ModifyPerpetual as u16 {
+                    let mut modify = *command.body::<ModifyPerpetual>();
+                    match self.random.below(5) {
+                        0 => modify.price = self.wild(),
+                        1 => modify.quantity = self.wild(),
+                        2 => modify.side = self.random.below(256) as u8,
+                        3 => modify.flags = self.random.next() as u16,
+                        _ => modify.price_match = self.random.below(256) as u8,
+                    }
+                    command = Command::new(modify);
+                }
+                command
+            }
+            8 => Command::new(TransferPerpetual {
+                account: self.random.below(60) as AccountId,
+                reserved: 0,
+                amount: self.wild(),
+            }),
+            9 => {
+                let market = *self.random.pick(&[FIRST_PERPETUAL, 0, ALL_MARKETS]);
+                Command::new(FeedPrice {
+                    market,
+                    source: self.random.below(6) as u32,
+                    price: -self.random.between(0, 9),
+                })
+            }
+            10 => Command::new(SetPerpetualParameter {
+                market: *self.random.pick(&[FIRST_PERPETUAL, 0, ALL_MARKETS]),
+                parameter: self.random.below(45) as u32,
+                value: *self.random.pick(&[-5, i64::MIN, i64::MAX]),
+            }),
+            11 => Command::new(SetMarginMode {
+                account: self.random.below(60) as AccountId,
+                market: *self.random.pick(&[FIRST_PERPETUAL, 3, ALL_MARKETS]),
+                mode: self.random.below(4) as u32,
+                reserved: 0,
+            }),
+            12 => Command::new(SetCountdown {
+                account: self.random.below(60) as AccountId,
+                market: *self.random.pick(&[FIRST_PERPETUAL, 3]),
+                countdown_ms: self.wild(),
+                keep_reduce_only: self.random.below(3) as u32,
+                reserved: 0,
+            }),
+            _ => Command::new(AdjustIsolatedMargin {
+                account: self.random.below(60) as AccountId,
+                market: self.market(),
+                amount: self.random.next() as i64 >> 8,
+            }),
+        }
+    }
+}
