@@ -7,28 +7,25 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 profile=${PROFILE:-tested}
-targets=("ringside-core fuzz_commands" "ringside-gateway fuzz_bodies" "ringside-gateway fuzz_frames")
-build=()
-for target in "${targets[@]}"; do
-    build+=(-p "${target% *}" --test "${target#* }")
-done
-cargo test --quiet --locked --profile "$profile" "${build[@]}" --no-run
+# One build for all: cargo would make the packages again for each by itself.
+built=$(cargo test --locked --profile "$profile" -p ringside-core -p ringside-gateway \
+    --test fuzz_commands --test fuzz_bodies --test fuzz_frames --no-run 2>&1) || { echo "$built"; exit 1; }
+mapfile -t targets < <(sed -n 's/.*Executable.*(\(.*\))$/\1/p' <<<"$built")
+[ "${#targets[@]}" = 3 ] || { echo "$built"; exit 1; }
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 pids=()
-for target in "${targets[@]}"; do
-    cargo test --quiet --locked --profile "$profile" -p "${target% *}" --test "${target#* }" -- --nocapture \
-        >"$logs/${target#* }" 2>&1 &
+for index in "${!targets[@]}"; do
+    "${targets[index]}" --nocapture >"$logs/$index" 2>&1 &
     pids+=($!)
 done
 failed=0
 for index in "${!targets[@]}"; do
-    name=${targets[index]#* }
     if wait "${pids[index]}"; then
-        grep -h 'kinds of outcome' "$logs/$name"
+        grep -h 'kinds of outcome' "$logs/$index"
     else
         failed=1
-        cat "$logs/$name"
+        cat "$logs/$index"
     fi
 done
 exit $failed

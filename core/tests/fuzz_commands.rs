@@ -8,7 +8,7 @@ mod fuzz;
 use fuzz::Fuzz;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
-use ringside_core::ids::{ALL_MARKETS, padded};
+use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::{Engine, EngineConfig};
 use zerocopy::{FromBytes, IntoBytes};
@@ -58,7 +58,110 @@ fn opening() -> Vec<Command> {
         commands.push(Command::new(order(1 + step as u32 % 4, Side::Sell, 101 + step, 10)));
         commands.push(Command::new(order(1 + step as u32 % 4, Side::Buy, 99 - step, 10)));
     }
+    commands.extend(perpetual_opening());
     commands
+}
+
+/// A perpetual market at 100 with a book, and accounts with wallets: positions in both directions, one of them isolated.
+fn perpetual_opening() -> Vec<Command> {
+    let mut commands = vec![
+        Command::new(ListPerpetual {
+            symbol: padded("BTCUSDT").unwrap(),
+            base: padded("BTC").unwrap(),
+            quote: padded("USDT").unwrap(),
+            tick: UNIT / 10,
+            lot: UNIT / 1_000,
+        }),
+        Command::new(SetManualPrice { market: FIRST_PERPETUAL, reserved: 0, price: 100 * UNIT }),
+        Command::new(AdvanceTime {}),
+        Command::new(SetPerpetualState {
+            market: FIRST_PERPETUAL,
+            state: PerpetualState::Trading as u8,
+            reserved: [0; 3],
+        }),
+        Command::new(CreditPerpetual { address: [0; 20], reserved: 0, amount: 50_000_000, reason: [0; 64] }),
+    ];
+    commands.extend((1..=4).map(|account| {
+        let amount = 1_000_000_000;
+        Command::new(CreditPerpetual { address: address(account), reserved: 0, amount, reason: [0; 64] })
+    }));
+    commands.push(Command::new(SetMarginMode { account: 3, market: FIRST_PERPETUAL, mode: 1, reserved: 0 }));
+    for (number, (account, side, price)) in [
+        (1, Side::Sell, 100),
+        (2, Side::Buy, 100),
+        (3, Side::Sell, 101),
+        (4, Side::Buy, 101),
+        (1, Side::Sell, 103),
+        (2, Side::Buy, 97),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        commands.push(Command::new(perpetual_order(number as u8, account, side, price)));
+    }
+    commands
+}
+
+fn perpetual_order(number: u8, account: u32, side: Side, price: i64) -> PlacePerpetual {
+    let mut client_order = [0; 36];
+    client_order[..2].copy_from_slice(&[b'a' + number / 26, b'a' + number % 26]);
+    PlacePerpetual {
+        account,
+        market: FIRST_PERPETUAL,
+        side: side as u8,
+        order_type: PerpetualOrderType::Limit as u8,
+        time_in_force: 0,
+        self_trade: 0,
+        working_type: 0,
+        price_match: 0,
+        flags: 0,
+        price: price * UNIT,
+        quantity: 2 * UNIT,
+        stop_price: 0,
+        callback_rate: 0,
+        leverage: 20,
+        good_till_ms: 0,
+        take_profit: 0,
+        stop_loss: 0,
+        client_order,
+        attached_working_type: 0,
+        reserved: [0; 3],
+        idempotency_key: 0,
+        idempotency_body: 0,
+    }
+}
+
+fn perpetual_corpus() -> Vec<Vec<Command>> {
+    let buy = perpetual_order(30, 3, Side::Buy, 104);
+    let stop = PlacePerpetual {
+        order_type: PerpetualOrderType::StopMarket as u8,
+        stop_price: 95 * UNIT,
+        price: 0,
+        side: Side::Sell as u8,
+        ..buy
+    };
+    let market = FIRST_PERPETUAL;
+    let crash = |price| Command::new(SetManualPrice { market, reserved: 0, price: price * UNIT });
+    let tick = Command { time_ns: 1_000_000_000, ..Command::new(AdvanceTime {}) };
+    vec![
+        vec![Command::new(buy)],
+        vec![Command::new(stop), crash(94), tick, tick],
+        vec![
+            Command::new(PlacePerpetual { take_profit: 110 * UNIT, stop_loss: 90 * UNIT, ..buy }),
+            crash(120),
+            tick,
+        ],
+        vec![crash(60), tick, crash(200), tick, crash(100), tick],
+        vec![Command::new(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..buy }), tick],
+        vec![Command::new(SetLeverage { account: 1, market, leverage: 50, reserved: 0 })],
+        vec![Command::new(AdjustIsolatedMargin { account: 3, market, amount: 1_000_000 })],
+        vec![Command::new(TransferPerpetual { account: 2, reserved: 0, amount: 5_000_000 })],
+        vec![Command::new(CancelAllPerpetual { account: 1, market, classes: 3, reserved: 0 })],
+        vec![
+            Command::new(SetPerpetualState { market, state: PerpetualState::Halted as u8, reserved: [0; 3] }),
+            tick,
+        ],
+    ]
 }
 
 fn corpus() -> Vec<Vec<u8>> {
@@ -104,6 +207,7 @@ fn corpus() -> Vec<Vec<u8>> {
         })],
         vec![Command::new(OpenEpoch { epoch: 9, reserved: 0 }), Command::new(Checkpoint {})],
     ];
+    inputs.extend(perpetual_corpus());
     // Every kind that there is, with small numbers in every field.
     for kind in Kind::ALL {
         for byte in [0, 1, 2] {
@@ -127,8 +231,12 @@ fn any_bytes_are_commands() {
     );
     let mut engine = Engine::new(&config());
     for command in opening() {
-        let command = Command { sequence: engine.sequence() + 1, time_ns: DAY_NS, ..command };
-        engine.apply(&command, &mut Vec::new());
+        let sequence = engine.sequence() + 1;
+        let command = Command { sequence, time_ns: DAY_NS + sequence as i64 * 1_000_000_000, ..command };
+        let mut events: Vec<Event> = Vec::new();
+        engine.apply(&command, &mut events);
+        let done = events.last().unwrap().get::<Done>().unwrap();
+        assert_eq!(done.rejected(), None, "{command:?}");
     }
     let mut state = Vec::new();
     engine.save(&mut state);

@@ -36,10 +36,14 @@ const WORDS: &[&[u8]] = &[
     b"18446744073709551615", b"18446744073709551616", b"\\u0000", b"\\ud83d\\ude00", b"\\ud800", b"\xc3\xa9", b"\xf0\x9f\x98\x80", b"\xff", b"\x00",
 ];
 
-/// A text in which a member that is looked at may stand twice: refused here, taken by the other reader.
-fn may_stand_twice(text: &str) -> bool {
+/// Whether the two readers may differ over a text: a member that is looked at may stand twice, which is refused here and taken
+/// there; a number that nobody looks at may be beyond what a float holds, which is taken here and refused there.
+fn readers_may_differ(text: &str) -> bool {
     let names = ["type", "listenKey", "token", "address", "nonce", "signature", "channel", "resume", "from"];
-    text.contains('\\') || names.iter().any(|name| text.matches(&format!("\"{name}\"")).count() > 1)
+    let is_twice =
+        text.contains('\\') || names.iter().any(|name| text.matches(&format!("\"{name}\"")).count() > 1);
+    let other = serde_json::from_str::<Value>(text);
+    is_twice || other.is_err_and(|error| error.to_string().starts_with("number out of range"))
 }
 
 #[test]
@@ -61,7 +65,7 @@ fn any_text_is_a_frame() {
         inputs += 1;
         let text = String::from_utf8_lossy(bytes);
         let read = ClientFrame::parse(&text);
-        assert!(read.is_ok() == is_well_formed(&text) || may_stand_twice(&text), "{read:?}");
+        assert!(read.is_ok() == is_well_formed(&text) || readers_may_differ(&text), "{read:?}");
         if let Ok(ClientFrame::Subscribe { channel, .. } | ClientFrame::Unsubscribe { channel }) = &read {
             let _ = Channel::parse(channel, views.markets());
         }
