@@ -226,6 +226,8 @@ settings! {
     /// Frames of a WebSocket client per second.
     websocket_frames_per_second: u32 = 10;
 
+    /// Whether `X-MBX-APIKEY` is accepted in place of `X-EX-APIKEY`.
+    compat_header: bool = true;
     /// Request weight of one address per minute.
     weight_per_minute: u32 = 2_400;
     /// Orders of one account per ten seconds.

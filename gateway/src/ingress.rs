@@ -272,6 +272,15 @@ impl Ingress {
         }
     }
 
+    /// Whether a command of [`Priority::Order`] would find room now; true also while commands are refused for another reason.
+    pub fn has_room_for_orders(&self) -> bool {
+        if !self.0.port.phase.has_room_for(Priority::Order) {
+            return false;
+        }
+        let state = &mut *self.0.state.borrow_mut();
+        state.lane.as_mut().is_none_or(|lane| lane.producer.has_room(lane.reserved + 1))
+    }
+
     /// Whether commands are taken.
     pub fn phase(&self) -> Phase {
         self.0.port.phase.get()

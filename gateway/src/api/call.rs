@@ -87,6 +87,22 @@ impl Call {
         self.head.headers.get(name)?.to_str().ok()
     }
 
+    /// Whether it came by the key header of existing clients (`perpetual.md` 2).
+    pub fn is_compatible(&self) -> bool {
+        self.worker.shared.edge.auth.is_compatible(&self.head.headers)
+    }
+
+    /// The body read as a form: empty for a GET; refused where it is not empty and said to be something else.
+    pub fn form(&self) -> Result<&[u8], Fault> {
+        const FORM: &str = "application/x-www-form-urlencoded";
+        if self.body.is_empty() || self.head.method == hyper::Method::GET {
+            return Ok(&[]);
+        }
+        let media =
+            self.header("content-type").map_or(FORM, |value| value.split(';').next().unwrap_or("").trim());
+        if media.eq_ignore_ascii_case(FORM) { Ok(&self.body) } else { Err(Fault::BodyType) }
+    }
+
     /// The body read as a JSON object: 400 `invalid json` for a body that is no JSON or no object. Members that `T` does
     /// not name are ignored; a member of the wrong type must be `T`'s business (an untyped field), or it is `invalid json` as well.
     pub fn json<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, Error> {

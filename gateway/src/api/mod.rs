@@ -43,7 +43,7 @@ pub fn routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// One route. Check order, the same for all (`spot.md` 3): ban 418, weight 429 · path 404, method 405 · body size 413 ·
-/// `precondition` · credential 401, permission 403 · order rate 429 · handler (which reads its JSON first).
+/// `precondition` · credential 401, permission 403 · overload 503 · order rate 429 · handler (which reads its JSON first).
 pub struct Route {
     /// HTTP method.
     pub method: Method,
@@ -59,6 +59,8 @@ pub struct Route {
     pub orders: OrderCount,
     /// Judged before the credential: a route that a deployment does not have.
     pub precondition: Option<Precondition>,
+    /// Whether the engine's overload protection may refuse it: true for a request that is exempt.
+    pub protection: Option<Exemption>,
     /// What answers.
     pub handler: Handler,
     /// Whether it is part of the API, and so of the OpenAPI document.
@@ -88,6 +90,7 @@ impl Route {
             weight: Weight::Fixed(1),
             orders: OrderCount::NONE,
             precondition: None,
+            protection: None,
             handler,
             is_api: true,
             tag: "",
@@ -173,6 +176,10 @@ pub enum Auth {
     Account(Permission),
     /// A login token only; a good API key is refused with 403 and this text.
     JwtOnly(Denied),
+    /// A request signed with the secret of an API key that has the permission (`perpetual.md` 2).
+    Signed(Permission),
+    /// As [`Auth::Signed`] with permission to read; existing clients may send the key alone.
+    Stream,
     /// The administrator's key.
     Admin,
 }
@@ -204,6 +211,9 @@ impl OrderCount {
 
 /// Whether a deployment has a route at all.
 pub type Precondition = fn(&Config) -> Result<(), Error>;
+
+/// Whether a placement is exempt from overload protection, judged from its parameters alone.
+pub type Exemption = fn(&Call) -> bool;
 
 /// What a handler that must wait returns.
 pub type Later = Pin<Box<dyn Future<Output = Answer>>>;

@@ -61,6 +61,10 @@ pub fn document<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
                 "apiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
+                "signedKey": {
+                    "type": "apiKey", "in": "header", "name": "X-EX-APIKEY",
+                    "description": "With parameters timestamp and signature: HMAC-SHA256 of query and body under the secret",
+                },
                 "adminKey": {
                     "type": "apiKey", "in": "header", "name": "X-API-Key",
                     "description": "The administrator's key",
@@ -246,16 +250,20 @@ fn security(auth: Auth) -> Value {
         Auth::JwtOnly(Denied::Read | Denied::Trade | Denied::Withdraw | Denied::LoginOnly) => {
             json!([{ "token": [] }])
         }
+        Auth::Signed(_) | Auth::Stream => json!([{ "signedKey": [] }]),
         Auth::Admin => json!([{ "adminKey": [] }]),
     }
 }
 
 fn permission(auth: Auth) -> Option<&'static str> {
     match auth {
-        Auth::Account(permission) | Auth::Optional(permission) => Some(match permission {
-            Permission::Read => "read",
-            Permission::Trade => "trade",
-        }),
+        Auth::Stream => Some("read"),
+        Auth::Account(permission) | Auth::Optional(permission) | Auth::Signed(permission) => {
+            Some(match permission {
+                Permission::Read => "read",
+                Permission::Trade => "trade",
+            })
+        }
         Auth::None | Auth::JwtOnly(_) | Auth::Admin => None,
     }
 }

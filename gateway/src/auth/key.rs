@@ -8,6 +8,7 @@ use crate::api::Permission;
 use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record};
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
+use crate::auth::signed::Signer;
 use crate::config::Cidr;
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::{AccountId, Address};
@@ -15,8 +16,8 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
 /// Characters of a key, and of a secret.
@@ -37,6 +38,8 @@ pub struct ApiKey {
     whitelist: Vec<Cidr>,
     /// UNIX seconds; shared by the versions of a key, so that a change does not lose a use.
     last_used_s: Arc<AtomicI64>,
+    /// Made at the first signed request.
+    signer: OnceLock<Signer>,
 }
 
 /// What a key may be made with.
@@ -282,6 +285,15 @@ impl KeyStore {
         Ok(Credentials { key: Zeroizing::new(key.to_owned()), secret: Zeroizing::new(secret.to_owned()) })
     }
 
+    /// What checks signatures made with its secret. The secret is opened once per process and version of the key.
+    pub fn signer<'a>(&self, key: &'a ApiKey) -> Result<&'a Signer, KeyError> {
+        if let Some(signer) = key.signer.get() {
+            return Ok(signer);
+        }
+        let signer = Signer::new(self.credentials(key)?.secret.as_bytes());
+        Ok(key.signer.get_or_init(|| signer))
+    }
+
     fn of_account(&self, account: AccountId, id: u64) -> Result<Arc<ApiKey>, KeyError> {
         let index = self.index.read();
         let own = index.by_account.get(&account).and_then(|keys| keys.iter().find(|key| key.id() == id));
@@ -323,7 +335,7 @@ impl ApiKey {
         let whitelist = record.ip_whitelist.iter().filter_map(|text| Cidr::parse(text)).collect();
         let last_used_s =
             last_used_s.unwrap_or_else(|| Arc::new(AtomicI64::new(record.last_used_at.unwrap_or(NEVER))));
-        ApiKey { record, whitelist, last_used_s }
+        ApiKey { record, whitelist, last_used_s, signer: OnceLock::new() }
     }
 
     /// Its number, never given twice.

@@ -10,12 +10,13 @@ pub mod login;
 pub mod nonce;
 pub mod seal;
 pub mod secret;
+pub mod signed;
 pub mod typed_data;
 
 use crate::api::{Auth as Needs, Identity, Means, Permission};
 use crate::config::Config;
 use crate::http::fault::{Denied, Fault};
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::Tokens;
 use key::{ApiKey, KeyStore, Opened};
 use nonce::Nonces;
@@ -23,6 +24,7 @@ use parking_lot::Mutex;
 use ringside_core::ids::Address;
 use secret::SecretError;
 use sha2::{Digest, Sha256};
+use signed::SignedRequest;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +32,9 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// Key header of signed requests, and the one that existing clients send in its place.
+const SIGNED_KEY: HeaderName = HeaderName::from_static("x-ex-apikey");
+const COMPATIBLE_KEY: HeaderName = HeaderName::from_static("x-mbx-apikey");
 /// Folder of the data folder that holds keys and secrets.
 const FOLDER: &str = "auth";
 /// Characters of an administrator's key and of a token secret that are made here.
@@ -45,6 +50,23 @@ pub struct Auth {
     pub nonces: Mutex<Nonces>,
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
     admin_key_hash: [u8; 32],
+    /// Whether the header of existing clients is looked at.
+    compat_header: bool,
+}
+
+/// A request as far as its signature reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealed<'a> {
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Where it came from.
+    pub ip: IpAddr,
+    /// When it was fully read, UNIX milliseconds.
+    pub now_ms: i64,
+    /// Its query string.
+    pub query: &'a str,
+    /// Its body; empty where the method has none.
+    pub body: &'a [u8],
 }
 
 /// Why the credentials of a deployment could not be opened.
@@ -91,6 +113,7 @@ impl Auth {
             keys,
             nonces: Mutex::new(Nonces::default()),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
+            compat_header: config.compat_header,
         };
         Ok((auth, Found { keys: opened, is_admin_key_new }))
     }
@@ -111,6 +134,8 @@ impl Auth {
         remembered: &mut Option<Recognized>,
     ) -> Result<Option<Identity>, Fault> {
         match needs {
+            // Signed requests are checked with their parameters, by the function below.
+            Needs::Signed(_) | Needs::Stream => Err(Fault::Unauthorized),
             Needs::None => Ok(None),
             Needs::Admin => {
                 let sent = headers.get(API_KEY).ok_or(Fault::Unauthorized)?;
@@ -134,6 +159,43 @@ impl Auth {
                 }
             }
         }
+    }
+
+    /// Checks a signed request (`perpetual.md` 2): form of the key, key and permission, parameters, time, signature. Existing
+    /// clients may ask for a user stream by the key alone (`is_stream`).
+    pub fn check_signed(
+        &self,
+        permission: Permission,
+        is_stream: bool,
+        request: Sealed<'_>,
+        remembered: &mut Option<Recognized>,
+    ) -> Result<Identity, Fault> {
+        let Sealed { headers, ip, now_ms, query, body } = request;
+        let key = headers.get(SIGNED_KEY).or_else(|| self.compatible_key(headers)).ok_or(Fault::KeyFormat)?;
+        let key = key.as_bytes();
+        if key.len() != key::KEY_LEN || !key.iter().all(u8::is_ascii_alphanumeric) {
+            return Err(Fault::KeyFormat);
+        }
+        let recognized = self.recognize(Sent::Key(key), ip, now_ms / 1_000, remembered)?;
+        let identity = recognized.permitted(permission)?;
+        if is_stream && self.is_compatible(headers) && !signed::is_any_sent(query, body) {
+            return Ok(identity);
+        }
+        let signer = recognized.key.as_deref().map(|key| self.keys.signer(key));
+        let signed = SignedRequest::read(query, body).map_err(Fault::Unsigned)?;
+        // A key that was sealed under another key-encryption key was refused at start.
+        let signer = signer.and_then(Result::ok).ok_or(Fault::Internal)?;
+        signed.check(signer, now_ms).map_err(Fault::Unsigned)?;
+        Ok(identity)
+    }
+
+    /// Whether a request came by the header of existing clients.
+    pub fn is_compatible(&self, headers: &HeaderMap) -> bool {
+        !headers.contains_key(SIGNED_KEY) && self.compatible_key(headers).is_some()
+    }
+
+    fn compatible_key<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        headers.get(COMPATIBLE_KEY).filter(|_| self.compat_header)
     }
 
     /// Who sent this credential: remembered from the request before, or looked up.

@@ -2,4 +2,5 @@
 //! status type of an HTTP library and no runtime, so that every rule of spelling can be tested as a function of text.
 
 pub mod decimal;
+pub mod fapi;
 pub mod spot;

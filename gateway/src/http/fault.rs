@@ -3,6 +3,7 @@
 //! What a handler refuses belongs to its dialect, not here.
 
 use crate::api::Dialect;
+use crate::auth::signed::Unsigned;
 use crate::http::response::Error;
 use hyper::StatusCode;
 
@@ -50,6 +51,14 @@ pub enum Fault {
     TokenExpired,
     /// 403: a good credential that may not do this.
     Forbidden(Denied),
+    /// 401: the key of a signed request is missing or none.
+    KeyFormat,
+    /// 400: the body of a signed request is no form.
+    BodyType,
+    /// 400: parameters, time or signature of a signed request.
+    Unsigned(Unsigned),
+    /// 503: the engine's queue is too long for a new order.
+    Throttled,
     /// 429: the account's orders of this window are spent.
     TooManyOrders {
         /// The limit.
@@ -87,7 +96,11 @@ impl Fault {
             Fault::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed"),
             Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body too large"),
             Fault::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "request timeout"),
-            Fault::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Fault::Unauthorized | Fault::KeyFormat | Fault::Unsigned(_) => {
+                (StatusCode::UNAUTHORIZED, "UNAUTHORIZED")
+            }
+            Fault::BodyType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"),
+            Fault::Throttled => (StatusCode::SERVICE_UNAVAILABLE, "ENGINE_BUSY"),
             Fault::TokenExpired => (StatusCode::UNAUTHORIZED, "TOKEN_EXPIRED"),
             Fault::Forbidden(Denied::Read) => {
                 (StatusCode::FORBIDDEN, "API Key permission denied: read not allowed")
@@ -141,7 +154,29 @@ impl Fault {
             Fault::Unauthorized | Fault::TokenExpired | Fault::Forbidden(_) => {
                 (StatusCode::UNAUTHORIZED, -2015, "Invalid API-key, IP, or permissions for action.")
             }
-            Fault::InvalidJson => (StatusCode::BAD_REQUEST, -1020, "This operation is not supported."),
+            Fault::InvalidJson | Fault::BodyType => {
+                (StatusCode::BAD_REQUEST, -1020, "This operation is not supported.")
+            }
+            Fault::KeyFormat => (StatusCode::UNAUTHORIZED, -2014, "API-key format invalid."),
+            Fault::Unsigned(Unsigned::Mandatory(_)) => (StatusCode::BAD_REQUEST, -1102, ""),
+            Fault::Unsigned(Unsigned::Twice(_)) => (StatusCode::BAD_REQUEST, -1101, ""),
+            Fault::Unsigned(Unsigned::NotValid(_)) => (StatusCode::BAD_REQUEST, -1130, ""),
+            Fault::Unsigned(Unsigned::Ahead) => (
+                StatusCode::BAD_REQUEST,
+                -1021,
+                "Timestamp for this request was 1000ms ahead of the server's time.",
+            ),
+            Fault::Unsigned(Unsigned::Late) => {
+                (StatusCode::BAD_REQUEST, -1021, "Timestamp for this request is outside of the recvWindow.")
+            }
+            Fault::Unsigned(Unsigned::Signature) => {
+                (StatusCode::BAD_REQUEST, -1022, "Signature for this request is not valid.")
+            }
+            Fault::Throttled => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                -1008,
+                "Request throttled by system-level protection. Reduce-only/close-position orders are exempt. Please try again.",
+            ),
             Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, -1000, "Request occur unknown error."),
         };
         let error = Error::fapi(status, code, msg);
@@ -158,6 +193,15 @@ impl Fault {
             Fault::TooManyOrders { limit, window_s, retry_after_s } => error.with_retry_after(retry_after_s).with_text(
                 format!("Too many new orders; current limit is {limit} orders per {window_s} SECOND."),
             ),
+            Fault::Unsigned(Unsigned::Mandatory(name)) => error.with_text(format!(
+                "Mandatory parameter '{name}' was not sent, was empty/null, or malformed."
+            )),
+            Fault::Unsigned(Unsigned::Twice(name)) => {
+                error.with_text(format!("Duplicate values for parameter '{name}' detected."))
+            }
+            Fault::Unsigned(Unsigned::NotValid(name)) => {
+                error.with_text(format!("Data sent for parameter '{name}' is not valid."))
+            }
             // The text of NotFound and MethodNotAllowed is filled in where path and method are known.
             _ => error,
         }

@@ -8,8 +8,10 @@ use super::order_rate::Counted;
 use super::response::Response;
 use super::router::Match;
 use super::watch::Watch;
-use crate::api::{Answer, Call, Dialect, Error, Handler, OrderCount, Route, Weight, Worker};
-use crate::auth::Recognized;
+use crate::api::{
+    Answer, Auth, Call, Dialect, Error, Handler, Identity, OrderCount, Permission, Route, Weight, Worker,
+};
+use crate::auth::{Recognized, Sealed};
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
@@ -130,16 +132,13 @@ impl Connection {
         self.watch.begin_request();
         call.now_ms = self.worker.clock.now_ms();
         let edge = &self.worker.shared.edge;
-        call.identity = edge
-            .auth
-            .check(
-                route.auth,
-                &call.head.headers,
-                call.ip,
-                call.now_ms / 1_000,
-                &mut self.remembered.borrow_mut(),
-            )
-            .map_err(refused)?;
+        call.identity = self.identify(&call).map_err(refused)?;
+        if let Some(is_exempt) = route.protection
+            && !self.worker.ingress.has_room_for_orders()
+            && !is_exempt(&call)
+        {
+            return Err(refused(Fault::Throttled));
+        }
         if route.orders != OrderCount::NONE
             && let Some(identity) = &call.identity
         {
@@ -160,6 +159,27 @@ impl Connection {
                 })
                 .await
             }
+        }
+    }
+
+    /// Who asks, as far as the route wants to know.
+    fn identify(&self, call: &Call) -> Result<Option<Identity>, Fault> {
+        let auth = &self.worker.shared.edge.auth;
+        let remembered = &mut self.remembered.borrow_mut();
+        let signed = |permission, is_stream, remembered| {
+            let request = Sealed {
+                headers: &call.head.headers,
+                ip: call.ip,
+                now_ms: call.now_ms,
+                query: call.head.uri.query().unwrap_or(""),
+                body: call.form()?,
+            };
+            auth.check_signed(permission, is_stream, request, remembered).map(Some)
+        };
+        match call.route.auth {
+            Auth::Signed(permission) => signed(permission, false, remembered),
+            Auth::Stream => signed(Permission::Read, true, remembered),
+            needs => auth.check(needs, &call.head.headers, call.ip, call.now_ms / 1_000, remembered),
         }
     }
 

@@ -1,0 +1,276 @@
+//! Parameters of a request: query string, form, or both; the elements of a batch (`perpetual.md` 1).
+//!
+//! Reading is exact: decimals become scaled integers, never floats. Which names a route knows is the route's business.
+
+use super::refusal::{self, Refusal};
+use crate::dialect::decimal;
+use percent_encoding::percent_decode;
+use ringside_core::money::{AMOUNT_UNIT, MAX_ENTRY, Price, Quantity, UNIT};
+use std::borrow::Cow;
+
+/// What a decimal looks like, as refusals say it.
+const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
+
+/// Parameters by name. One in the query counts before one in the body.
+#[derive(Clone, Debug, Default)]
+pub struct Params<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+/// An exact decimal in steps of 10^-18, below 10^38.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Decimal(pub i128);
+
+/// Steps of 10^-18 in one of 10^-8.
+const STEP: i128 = AMOUNT_UNIT / UNIT as i128;
+
+impl Decimal {
+    /// As a price in steps of 10^-8: -1111 for more decimals, -4002 beyond what a price can be.
+    pub fn price(self) -> Result<Price, Refusal> {
+        if self.0 % STEP != 0 {
+            return Err(refusal::PRECISION);
+        }
+        i64::try_from(self.0 / STEP).ok().filter(|price| *price <= MAX_ENTRY).ok_or(refusal::PRICE_MAXIMUM)
+    }
+
+    /// As a quantity in steps of 10^-8, down; beyond what a quantity can be, more than any filter lets through.
+    pub fn quantity(self) -> Quantity {
+        i64::try_from(self.0 / STEP).unwrap_or(MAX_ENTRY).min(MAX_ENTRY)
+    }
+
+    /// As micros, exactly.
+    pub fn micros(self) -> Option<i64> {
+        const MICRO: i128 = AMOUNT_UNIT / 1_000_000;
+        if self.0 % MICRO == 0 { i64::try_from(self.0 / MICRO).ok() } else { None }
+    }
+
+    /// Whether it is zero.
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl<'a> Params<'a> {
+    /// Of query and form; -1101 for a name that stands twice in one of them.
+    pub fn read(query: &'a str, form: &'a [u8]) -> Result<Params<'a>, Refusal> {
+        let mut params = Params(Vec::with_capacity(16));
+        for text in [query.as_bytes(), form] {
+            let begin = params.0.len();
+            for pair in text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+                let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+                let (name, value) = (decode(&pair[..at]), decode(pair.get(at + 1..).unwrap_or(b"")));
+                if params.0[begin..].iter().any(|(other, _)| *other == name) {
+                    return Err(refusal::twice(&name));
+                }
+                params.0.push((name, value));
+            }
+        }
+        Ok(params)
+    }
+
+    /// Of a JSON object: strings, numbers (their digits) and booleans; what is null is not sent.
+    pub fn of_json(object: &'a str) -> Option<Params<'a>> {
+        let members: Members<'a> = serde_json::from_str(object).ok()?;
+        Some(Params(members.0))
+    }
+
+    /// A value that is sent and not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(other, _)| other == name)?;
+        Some(value.as_ref()).filter(|value| !value.is_empty())
+    }
+
+    /// A value that must be sent: -1102.
+    pub fn text(&self, name: &str) -> Result<&str, Refusal> {
+        self.get(name).ok_or_else(|| refusal::mandatory(name))
+    }
+
+    /// An integer that may be sent: -1130.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(text) => integer(text).map(Some).ok_or_else(|| refusal::not_valid(name)),
+        }
+    }
+
+    /// An integer that must be sent: -1102.
+    pub fn mandatory_integer(&self, name: &str) -> Result<i64, Refusal> {
+        self.get(name).and_then(integer).ok_or_else(|| refusal::mandatory(name))
+    }
+
+    /// `limit`: -1130 below 1 or above `max`.
+    pub fn limit(&self, default: usize, max: usize) -> Result<usize, Refusal> {
+        let Some(limit) = self.integer("limit")? else { return Ok(default) };
+        usize::try_from(limit)
+            .ok()
+            .filter(|limit| (1..=max).contains(limit))
+            .ok_or_else(|| refusal::not_valid("limit"))
+    }
+
+    /// A decimal that may be sent: -1100.
+    pub fn decimal(&self, name: &str) -> Result<Option<Decimal>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(text) => {
+                let value = decimal::parse_amount(text.as_bytes());
+                value.map(|value| Some(Decimal(value))).ok_or_else(|| refusal::illegal(name, DECIMAL))
+            }
+        }
+    }
+
+    /// A boolean that may be sent, in any case: -1130.
+    pub fn boolean(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
+            Some(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
+            Some(_) => Err(refusal::not_valid(name)),
+        }
+    }
+
+    /// `startTime` and `endTime`: -1130, -1023.
+    pub fn times(&self) -> Result<(Option<i64>, Option<i64>), Refusal> {
+        let (start, end) = (self.integer("startTime")?, self.integer("endTime")?);
+        match (start, end) {
+            (Some(start), Some(end)) if start > end => Err(refusal::START_AFTER_END),
+            times => Ok(times),
+        }
+    }
+
+    /// The window of a history in milliseconds, both ends included: as sent, or `days` from or up to the end that is sent, or
+    /// the last `days`. -4165 for more than `days`.
+    pub fn window(&self, days: u32, now_ms: i64) -> Result<(i64, i64), Refusal> {
+        let span_ms = i64::from(days) * 24 * 3_600_000;
+        match self.times()? {
+            (Some(start), Some(end)) if end - start > span_ms => Err(refusal::span(days)),
+            (Some(start), Some(end)) => Ok((start, end)),
+            (Some(start), None) => Ok((start, start.saturating_add(span_ms))),
+            (None, Some(end)) => Ok((end - span_ms, end)),
+            (None, None) => Ok((now_ms - span_ms, i64::MAX)),
+        }
+    }
+}
+
+/// Members of a flat JSON object as text.
+struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Members<'a>, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    let raw: &serde_json::value::RawValue = map.next_value()?;
+                    let value = match raw.get() {
+                        "null" => continue,
+                        text if text.starts_with('"') => Cow::Owned(
+                            serde_json::from_str::<String>(text).map_err(serde::de::Error::custom)?,
+                        ),
+                        text => Cow::Borrowed(text),
+                    };
+                    if members.iter().all(|(other, _)| *other != name) {
+                        members.push((Cow::Owned(name), value));
+                    }
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+fn decode(text: &[u8]) -> Cow<'_, str> {
+    if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+        return String::from_utf8_lossy(text);
+    }
+    let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    Cow::Owned(percent_decode(&spaced).decode_utf8_lossy().into_owned())
+}
+
+/// 1 to 19 digits that 63 bits hold.
+pub fn integer(text: &str) -> Option<i64> {
+    let is_integer = (1..=19).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_integer { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_counts_before_the_body() {
+        let params = Params::read("a=1&e=&x=%5B1%2C2%5D&s=a+b", b"a=2&b=3&e=4").unwrap();
+        assert_eq!((params.get("a"), params.get("b"), params.get("c")), (Some("1"), Some("3"), None));
+        assert_eq!((params.get("x"), params.get("s")), (Some("[1,2]"), Some("a b")));
+        // Sent empty in the query, it is sent there.
+        assert_eq!(params.get("e"), None);
+        assert_eq!(params.text("e"), Err(refusal::mandatory("e")));
+        for (query, form) in [("a=1&a=1", ""), ("", "a=1&b=2&a="), ("a&a", "")] {
+            assert_eq!(Params::read(query, form.as_bytes()).unwrap_err(), refusal::twice("a"));
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_their_rules_say() {
+        let params =
+            Params::read("n=5&m=-5&big=9999999999999999999&t=TRUE&f=False&u=yes&d=0.10&bad=1e5&limit=0", b"")
+                .unwrap();
+        assert_eq!((params.integer("n"), params.integer("none")), (Ok(Some(5)), Ok(None)));
+        assert_eq!(params.integer("m"), Err(refusal::not_valid("m")));
+        assert_eq!(params.integer("big"), Err(refusal::not_valid("big")));
+        assert_eq!(params.mandatory_integer("m"), Err(refusal::mandatory("m")));
+        assert_eq!((params.boolean("t"), params.boolean("f")), (Ok(Some(true)), Ok(Some(false))));
+        assert_eq!(params.boolean("u"), Err(refusal::not_valid("u")));
+        assert_eq!(params.decimal("d"), Ok(Some(Decimal(AMOUNT_UNIT / 10))));
+        assert_eq!(
+            params.decimal("bad").unwrap_err().msg,
+            "Illegal characters found in parameter 'bad'; legal range is '^[0-9]{1,20}(\\.[0-9]{1,18})?$'."
+        );
+        assert_eq!(params.limit(500, 1000), Err(refusal::not_valid("limit")));
+    }
+
+    #[test]
+    fn decimals_as_prices_quantities_and_money() {
+        let decimal = |text: &str| Decimal(decimal::parse_amount(text.as_bytes()).unwrap());
+        assert_eq!(decimal("9000.5").price(), Ok(900_050_000_000));
+        assert_eq!(decimal("0.000000001").price(), Err(refusal::PRECISION));
+        assert_eq!(decimal("92233720369").price(), Err(refusal::PRICE_MAXIMUM));
+        assert_eq!(decimal("0.0000000199").quantity(), 1);
+        assert_eq!(decimal("99999999999999999999").quantity(), MAX_ENTRY);
+        assert_eq!((decimal("1.5").micros(), decimal("0.0000001").micros()), (Some(1_500_000), None));
+    }
+
+    #[test]
+    fn elements_of_a_batch_have_texts_numbers_and_booleans() {
+        let params = Params::of_json(r#"{"symbol":"A\u0042","price":62712.0,"quantity":"1","reduceOnly":true,"stopPrice":null,"a":1,"a":2}"#).unwrap();
+        assert_eq!(
+            (params.get("symbol"), params.get("price"), params.get("quantity")),
+            (Some("AB"), Some("62712.0"), Some("1"))
+        );
+        assert_eq!(
+            (params.boolean("reduceOnly"), params.get("stopPrice"), params.get("a")),
+            (Ok(Some(true)), None, Some("1"))
+        );
+        assert!(Params::of_json("[1]").is_none() && Params::of_json("{").is_none());
+    }
+
+    #[test]
+    fn windows_are_as_long_as_they_may_be() {
+        const DAY: i64 = 86_400_000;
+        let window = |query| Params::read(query, b"").unwrap().window(7, 100 * DAY);
+        assert_eq!(window(""), Ok((93 * DAY, i64::MAX)));
+        assert_eq!(window("startTime=5"), Ok((5, 5 + 7 * DAY)));
+        assert_eq!(window("startTime=5&endTime=6"), Ok((5, 6)));
+        assert_eq!(window("endTime=604800001"), Ok((1, 604_800_001)));
+        assert_eq!(window("startTime=6&endTime=5"), Err(refusal::START_AFTER_END));
+        assert_eq!(
+            window("startTime=0&endTime=604800001").unwrap_err().msg,
+            "Maximum time interval is 7 days"
+        );
+    }
+}
