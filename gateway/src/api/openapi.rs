@@ -4,6 +4,7 @@ use super::docs::{Field, Param, Place, Shape};
 use super::{
     Answer, Auth, Call, Dialect, Error, Handler, Method, OrderCount, Permission, Response, Route, Weight,
 };
+use crate::auth::signed::Unsigned;
 use crate::http::fault::{Denied, Fault};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -156,6 +157,24 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
         Auth::JwtOnly(denied) => {
             faults.extend([Fault::Unauthorized, Fault::TokenExpired, Fault::Forbidden(denied)]);
         }
+        Auth::Signed(permission) => faults.push(of_permission(permission)),
+        Auth::Stream => faults.push(of_permission(Permission::Read)),
+    }
+    if matches!(route.auth, Auth::Signed(_) | Auth::Stream) {
+        faults.extend([
+            Fault::KeyFormat,
+            Fault::Unauthorized,
+            Fault::BodyType,
+            Fault::Unsigned(Unsigned::Mandatory("timestamp")),
+            Fault::Unsigned(Unsigned::Twice("timestamp")),
+            Fault::Unsigned(Unsigned::NotValid("recvWindow")),
+            Fault::Unsigned(Unsigned::Ahead),
+            Fault::Unsigned(Unsigned::Late),
+            Fault::Unsigned(Unsigned::Signature),
+        ]);
+    }
+    if route.protection.is_some() {
+        faults.push(Fault::Throttled);
     }
     if route.orders != OrderCount::NONE {
         faults.push(Fault::TooManyOrders { limit: 0, window_s: 10, retry_after_s: 0 });

@@ -307,6 +307,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn recorded_vectors_of_another_exchange() {
         let path =
             concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/signing-vectors/binance_hmac.json");

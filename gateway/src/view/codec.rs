@@ -4,6 +4,7 @@
 //! view writes its rows in an order of its own (by id, by account), never in the order of a hash map.
 
 use ringside_core::ids::AccountId;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Why saved bytes could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +75,20 @@ impl Writer<'_> {
             value >>= 7;
         }
         self.0.push(value as u8);
+    }
+
+    /// A plain record, as it lies in memory (little-endian).
+    pub fn record<T: IntoBytes + Immutable>(&mut self, record: &T) {
+        self.0.extend_from_slice(record.as_bytes());
+    }
+
+    /// Plain records, with their number before them.
+    pub fn records<'r, T: IntoBytes + Immutable + 'r>(
+        &mut self,
+        records: impl ExactSizeIterator<Item = &'r T>,
+    ) {
+        self.count(records.len());
+        records.for_each(|record| self.record(record));
     }
 
     /// Bytes of a length the reader knows.
@@ -178,6 +193,20 @@ impl<'a> Reader<'a> {
         let mut out = [0; N];
         out.copy_from_slice(field);
         Ok(out)
+    }
+
+    /// See [`Writer::record`].
+    pub fn record<T: FromBytes>(&mut self) -> Result<T, LoadError> {
+        let rest = &self.bytes[self.at..];
+        let (record, _) = T::read_from_prefix(rest).map_err(|_| LoadError::Truncated { at: self.at })?;
+        self.at += size_of::<T>();
+        Ok(record)
+    }
+
+    /// See [`Writer::records`].
+    pub fn records<T: FromBytes>(&mut self) -> Result<Vec<T>, LoadError> {
+        let count = self.count()?;
+        (0..count).map(|_| self.record()).collect()
     }
 
     /// A byte that names one of an enumeration's values.

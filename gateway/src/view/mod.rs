@@ -1,7 +1,7 @@
 //! Everything that can be read, folded from the engine's events.
 //!
 //! Views do no I/O, ask no clock and never call the engine: the same events give the same views on every machine,
-//! live, in replay and on the follower. They name nothing but the core. Positions are not here yet.
+//! live, in replay and on the follower. They name nothing but the core.
 
 pub mod account;
 pub mod audit;
@@ -33,7 +33,7 @@ use kline::KlineView;
 use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
-use perpetual::PerpetualView;
+use perpetual::Perpetuals;
 pub use recent::RecentHistory;
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{FIRST_PERPETUAL, OrderId, Sequence};
@@ -41,14 +41,15 @@ use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
 use ticker::TickerView;
 
-/// Version of the bytes of [`Views::save`]. Version 3, which is read too, had no perpetual markets.
-const FORMAT: u64 = 4;
+/// Version of the bytes of [`Views::save`].
+const FORMAT: u64 = 5;
+/// A version before there was a perpetual side, which is read too.
+const FORMAT_OF_SPOT: u64 = 3;
 
 /// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
 pub struct Views {
     accounts: AccountView,
     markets: MarketView,
-    perpetual: PerpetualView,
     open: OpenOrders,
     depth: DepthView,
     balances: BalanceView,
@@ -56,6 +57,7 @@ pub struct Views {
     audit: AuditView,
     klines: KlineView,
     tickers: TickerView,
+    perpetuals: Perpetuals,
     history: Box<dyn HistoryStore>,
     sequence: Sequence,
     time_ns: i64,
@@ -84,7 +86,6 @@ impl Views {
         Views {
             accounts: AccountView::default(),
             markets: MarketView::default(),
-            perpetual: PerpetualView::default(),
             open: OpenOrders::default(),
             depth: DepthView::default(),
             balances: BalanceView::default(),
@@ -92,6 +93,7 @@ impl Views {
             audit: AuditView::default(),
             klines: KlineView::default(),
             tickers: TickerView::default(),
+            perpetuals: Perpetuals::default(),
             history,
             sequence: 0,
             time_ns: 0,
@@ -108,11 +110,6 @@ impl Views {
     /// Markets and assets.
     pub fn markets(&self) -> &MarketView {
         &self.markets
-    }
-
-    /// Perpetual markets.
-    pub fn perpetual(&self) -> &PerpetualView {
-        &self.perpetual
     }
 
     /// How many times a market or an asset changed: tells whether a copy of [`Views::markets`] is still good.
@@ -153,6 +150,11 @@ impl Views {
     /// Rolling 24 hours.
     pub fn tickers(&self) -> &TickerView {
         &self.tickers
+    }
+
+    /// The perpetual side.
+    pub fn perpetuals(&self) -> &Perpetuals {
+        &self.perpetuals
     }
 
     /// Ended orders and trades.
@@ -218,11 +220,11 @@ impl Views {
 
     /// Folds the next event. Events come in order, each command's whole; in between the views are not to be read.
     pub fn fold(&mut self, event: &Event) {
+        self.perpetuals.fold(event, &self.markets);
         match Kind::from_code(event.kind) {
             Some(Kind::Trade) => self.each(event, Views::trade),
             Some(Kind::Order) => self.each(event, Views::changed_order),
             Some(Kind::Depth) => self.each(event, |views, _, depth: &event::Depth| {
-                // Books of perpetual markets, whose ids are far above, are not held yet.
                 if depth.market < FIRST_PERPETUAL {
                     views.depth.changed(depth);
                 }
@@ -244,12 +246,9 @@ impl Views {
                 views.markets.changed(market);
                 views.markets_changed += 1;
             }),
-            Some(Kind::PerpetualListed) => {
-                self.each(event, |views, _, listed| views.perpetual.listed(listed));
-            }
             Some(Kind::StateHash) => {}
             Some(Kind::Done) => self.each(event, Views::done),
-            // Other facts of the perpetual side: no view holds them yet.
+            // Facts of the perpetual side: no view of spot holds them.
             Some(_) => {}
             None => panic!("views fold only events of their own version, not {event:?}"),
         }
@@ -327,7 +326,7 @@ impl Views {
         self.audit.save(writer);
         self.klines.save(writer);
         self.tickers.save(writer);
-        self.perpetual.save(writer);
+        self.perpetuals.save(writer);
         self.history.save(writer);
     }
 
@@ -336,7 +335,7 @@ impl Views {
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         let mut reader = Reader::new(bytes);
         let found = reader.u64()?;
-        if found != FORMAT && found != 3 {
+        if found != FORMAT && found != FORMAT_OF_SPOT {
             return Err(LoadError::Version { found, known: FORMAT });
         }
         let sequence = reader.u64()?;
@@ -351,12 +350,14 @@ impl Views {
         let audit = AuditView::load(&mut reader)?;
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;
-        let perpetual = if found == 3 { PerpetualView::default() } else { PerpetualView::load(&mut reader)? };
+        let perpetuals = match found {
+            FORMAT_OF_SPOT => Perpetuals::default(),
+            _ => Perpetuals::load(&mut reader)?,
+        };
         self.history.load(&mut reader)?;
         reader.end()?;
         self.accounts = accounts;
         self.markets = markets;
-        self.perpetual = perpetual;
         self.open = open;
         self.depth = depth;
         self.balances = balances;
@@ -364,6 +365,7 @@ impl Views {
         self.audit = audit;
         self.klines = klines;
         self.tickers = tickers;
+        self.perpetuals = perpetuals;
         self.sequence = sequence;
         self.time_ns = time_ns;
         self.markets_changed += 1;

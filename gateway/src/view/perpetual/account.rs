@@ -1,0 +1,205 @@
+//! Accounts of the perpetual side: wallets, positions, terms, fee tiers. Margins are computed by readers.
+
+use super::super::codec::{LoadError, Reader, Writer};
+use ringside_core::command::MarginMode;
+use ringside_core::event::{self, VipChange};
+use ringside_core::ids::{AccountId, MarketId};
+use ringside_core::money::Quantity;
+use std::collections::{BTreeMap, HashMap};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Leverage where an account never set one, unless the market allows less.
+pub const LEVERAGE_DEFAULT: u32 = 20;
+
+/// What an account has in one market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Holding {
+    /// Position, leverage, mode; a leverage of 0 was never told.
+    pub position: event::PerpetualPosition,
+    /// Buckets of open orders.
+    pub exposure: event::PerpetualExposure,
+    /// When the position last changed, UNIX milliseconds.
+    pub updated_ms: i64,
+}
+
+/// One account.
+#[derive(Clone, Debug)]
+pub struct PerpetualAccount {
+    /// Cross wallet, micro-quote.
+    pub wallet: i64,
+    /// When it last changed, UNIX milliseconds, 0 for never.
+    pub updated_ms: i64,
+    /// Switches, referral and promotion.
+    pub terms: event::AccountTerms,
+    /// The last change of its tier.
+    pub vip: Option<event::VipChanged>,
+    /// Its fee tier.
+    pub tier: u32,
+    /// By market.
+    pub holdings: BTreeMap<MarketId, Holding>,
+}
+
+impl PerpetualAccount {
+    /// An account that nothing happened to.
+    pub fn new(account: AccountId) -> PerpetualAccount {
+        PerpetualAccount {
+            wallet: 0,
+            updated_ms: 0,
+            terms: event::AccountTerms {
+                account,
+                trading_enabled: 1,
+                trade_group: -1,
+                promo_until_ms: 0,
+                fee_burn: 0,
+                referral_total_bps: 0,
+                referral_share_bps: 0,
+                promo_bps: 0,
+                default_mode: MarginMode::Cross as u32,
+                reserved: 0,
+            },
+            vip: None,
+            tier: 0,
+            holdings: BTreeMap::new(),
+        }
+    }
+
+    /// What it has in a market that it may never have touched.
+    pub fn holding(&self, market: MarketId) -> Holding {
+        self.holdings.get(&market).copied().unwrap_or_else(|| self.untouched(market))
+    }
+
+    fn untouched(&self, market: MarketId) -> Holding {
+        let account = self.terms.account;
+        Holding {
+            position: event::PerpetualPosition {
+                account,
+                market,
+                quantity: 0,
+                cost: 0,
+                isolated_wallet: 0,
+                open_fees: 0,
+                realised: 0,
+                leverage: 0,
+                mode: self.terms.default_mode,
+            },
+            exposure: event::PerpetualExposure {
+                account,
+                market,
+                buy_quantity: 0,
+                buy_reference: 0,
+                buy_open_loss: 0,
+                buy_fee_reserve: 0,
+                sell_quantity: 0,
+                sell_reference: 0,
+                sell_open_loss: 0,
+                sell_fee_reserve: 0,
+            },
+            updated_ms: 0,
+        }
+    }
+}
+
+/// All accounts that the engine told of, and the fee tiers.
+#[derive(Clone, Debug, Default)]
+pub struct AccountTable {
+    accounts: HashMap<AccountId, PerpetualAccount>,
+    tiers: Vec<event::VipTier>,
+}
+
+impl AccountTable {
+    /// An account, which may be one that nothing happened to.
+    pub fn get(&self, account: AccountId) -> PerpetualAccount {
+        self.accounts.get(&account).cloned().unwrap_or_else(|| PerpetualAccount::new(account))
+    }
+
+    /// The accounts that the engine told of, in no order.
+    pub fn all(&self) -> impl Iterator<Item = (&AccountId, &PerpetualAccount)> {
+        self.accounts.iter()
+    }
+
+    /// Fee tiers, lowest first.
+    pub fn tiers(&self) -> &[event::VipTier] {
+        &self.tiers
+    }
+
+    fn at(&mut self, account: AccountId) -> &mut PerpetualAccount {
+        self.accounts.entry(account).or_insert_with(|| PerpetualAccount::new(account))
+    }
+
+    pub(super) fn tier(&mut self, tier: &event::VipTier) {
+        self.tiers.retain(|known| known.tier != tier.tier && known.tier < tier.count);
+        let at = self.tiers.partition_point(|known| known.tier < tier.tier);
+        self.tiers.insert(at, *tier);
+    }
+
+    pub(super) fn vip(&mut self, changed: &event::VipChanged) {
+        let account = self.at(changed.account);
+        account.vip = Some(*changed);
+        if changed.change != VipChange::DowngradeScheduled as u8 {
+            account.tier = changed.to.into();
+        }
+    }
+
+    pub(super) fn terms(&mut self, terms: &event::AccountTerms) {
+        self.at(terms.account).terms = *terms;
+    }
+
+    pub(super) fn wallet(&mut self, wallet: &event::PerpetualWallet, time_ms: i64) {
+        let account = self.at(wallet.account);
+        account.wallet = wallet.wallet;
+        account.updated_ms = time_ms;
+    }
+
+    /// Takes a position; its quantity before.
+    pub(super) fn position(&mut self, position: &event::PerpetualPosition, time_ms: i64) -> Quantity {
+        let account = self.at(position.account);
+        let untouched = account.untouched(position.market);
+        let holding = account.holdings.entry(position.market).or_insert(untouched);
+        let before = holding.position.quantity;
+        holding.position = *position;
+        holding.updated_ms = time_ms;
+        before
+    }
+
+    pub(super) fn exposure(&mut self, exposure: &event::PerpetualExposure) {
+        let account = self.at(exposure.account);
+        let untouched = account.untouched(exposure.market);
+        account.holdings.entry(exposure.market).or_insert(untouched).exposure = *exposure;
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        writer.records(self.tiers.iter());
+        let mut accounts: Vec<_> = self.accounts.iter().collect();
+        accounts.sort_unstable_by_key(|(account, _)| **account);
+        writer.count(accounts.len());
+        for (_, account) in accounts {
+            writer.record(&account.terms);
+            writer.i64(account.wallet);
+            writer.i64(account.updated_ms);
+            writer.records(account.vip.iter());
+            writer.u64(account.tier.into());
+            writer.records(account.holdings.values());
+        }
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>) -> Result<AccountTable, LoadError> {
+        let mut table = AccountTable { tiers: reader.records()?, ..AccountTable::default() };
+        for _ in 0..reader.count()? {
+            let terms: event::AccountTerms = reader.record()?;
+            let account = PerpetualAccount {
+                terms,
+                wallet: reader.i64()?,
+                updated_ms: reader.i64()?,
+                vip: reader.records()?.pop(),
+                tier: reader.uint("tier")?,
+                holdings: {
+                    let holdings: Vec<Holding> = reader.records()?;
+                    holdings.into_iter().map(|holding| (holding.position.market, holding)).collect()
+                },
+            };
+            table.accounts.insert(terms.account, account);
+        }
+        Ok(table)
+    }
+}

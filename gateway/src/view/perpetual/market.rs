@@ -1,0 +1,358 @@
+//! Perpetual markets: rules, state, prices, funding, newest trades.
+
+use super::super::codec::{LoadError, Reader, Writer};
+use super::super::market::MarketView;
+use super::place;
+use ringside_core::command::{PerpetualParameter, PerpetualState};
+use ringside_core::event;
+use ringside_core::ids::{ALL_MARKETS, AssetName, FIRST_PERPETUAL, MarketId, Symbol, TradeId, text};
+use ringside_core::money::{Price, Quantity, RATE_ONE, Rate};
+use ringside_core::risk::perpetual::bracket::{BracketRow, Brackets};
+use std::collections::VecDeque;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// One more than the largest number of a parameter.
+const SETTINGS: usize = 41;
+/// Trades of a market kept in memory.
+const TRADES: usize = 20_000;
+/// Funding settlements of a market kept in memory: more than a year of hours.
+const FUNDINGS: usize = 10_000;
+/// Trades of one taker side at one price join within this time.
+const AGGREGATE_MS: i64 = 100;
+
+/// One trade of a market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct MarketTrade {
+    /// Its number.
+    pub trade: TradeId,
+    /// Number of the row of joined trades that it belongs to.
+    pub aggregate: u64,
+    /// The maker's price.
+    pub price: Price,
+    /// How much base.
+    pub quantity: Quantity,
+    /// Micro-quote.
+    pub value: i64,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+    /// When the first trade of its row was.
+    pub aggregate_ms: i64,
+    /// 1: the taker sold, so the buyer was maker.
+    pub is_buyer_maker: u64,
+}
+
+/// One market.
+#[derive(Clone, Debug)]
+pub struct PerpetualMarket {
+    /// Which.
+    pub market: MarketId,
+    /// Name, padded.
+    pub symbol: Symbol,
+    /// Name of the base, padded.
+    pub base: AssetName,
+    /// Name of the margin asset, padded.
+    pub quote: AssetName,
+    /// When it was listed, UNIX milliseconds.
+    pub listed_ms: i64,
+    /// Values of its parameters, by number.
+    settings: [i64; SETTINGS],
+    /// Its brackets as told, ascending.
+    pub brackets: Vec<event::PerpetualBracket>,
+    /// State in force.
+    pub state: PerpetualState,
+    /// The last prices told; `None` before the first.
+    pub price: Option<event::PerpetualPrice>,
+    /// When that was.
+    pub price_ms: i64,
+    /// When the book last changed, 0 for never.
+    pub book_ms: i64,
+    /// Base quantity of all long positions.
+    pub open_interest: i128,
+    /// Sources of the index as told, by id; a weight of 0 is one taken away.
+    pub sources: Vec<event::PerpetualSource>,
+    /// The newest trades, oldest first.
+    pub trades: VecDeque<MarketTrade>,
+    /// Funding settled, oldest first.
+    pub fundings: VecDeque<event::FundingSettled>,
+}
+
+impl PerpetualMarket {
+    /// Its name as text.
+    pub fn symbol(&self) -> &str {
+        text(&self.symbol)
+    }
+
+    /// Name of the base as text.
+    pub fn base(&self) -> &str {
+        text(&self.base)
+    }
+
+    /// Name of the margin asset as text.
+    pub fn quote(&self) -> &str {
+        text(&self.quote)
+    }
+
+    /// The value of a parameter.
+    pub fn setting(&self, parameter: PerpetualParameter) -> i64 {
+        self.settings[parameter as usize]
+    }
+
+    /// Price step.
+    pub fn tick(&self) -> Price {
+        self.setting(PerpetualParameter::Tick)
+    }
+
+    /// Quantity step.
+    pub fn lot(&self) -> Quantity {
+        self.setting(PerpetualParameter::Lot)
+    }
+
+    /// Mark, 0 before the first.
+    pub fn mark(&self) -> Price {
+        self.price.map_or(0, |price| price.mark)
+    }
+
+    /// Index, 0 before the first.
+    pub fn index(&self) -> Price {
+        self.price.map_or(0, |price| price.index)
+    }
+
+    /// The newest trade.
+    pub fn last_trade(&self) -> Option<&MarketTrade> {
+        self.trades.back()
+    }
+
+    /// Greatest leverage.
+    pub fn leverage_max(&self) -> u32 {
+        self.brackets.first().map_or(1, |bracket| bracket.leverage)
+    }
+
+    /// Its brackets ready to compute with; `None` before they were told whole.
+    pub fn table(&self) -> Option<Brackets> {
+        let row = |bracket: &event::PerpetualBracket| BracketRow {
+            cap: bracket.cap,
+            maintenance_rate: bracket.rate,
+            leverage_max: bracket.leverage,
+        };
+        Brackets::new(&self.brackets.iter().map(row).collect::<Vec<_>>())
+    }
+}
+
+/// All perpetual markets, in order of listing.
+#[derive(Clone, Debug)]
+pub struct MarketTable {
+    markets: Vec<PerpetualMarket>,
+    venue: [i64; SETTINGS],
+}
+
+impl Default for MarketTable {
+    fn default() -> MarketTable {
+        MarketTable { markets: Vec::new(), venue: [0; SETTINGS] }
+    }
+}
+
+impl MarketTable {
+    /// All of them, in order of listing.
+    pub fn all(&self) -> &[PerpetualMarket] {
+        &self.markets
+    }
+
+    /// The market of an id.
+    pub fn get(&self, market: MarketId) -> Option<&PerpetualMarket> {
+        self.markets.get(market.checked_sub(FIRST_PERPETUAL)? as usize)
+    }
+
+    /// The market of a name, whatever its case.
+    pub fn by_symbol(&self, symbol: &str) -> Option<&PerpetualMarket> {
+        self.markets.iter().find(|market| market.symbol().eq_ignore_ascii_case(symbol))
+    }
+
+    /// A parameter of the whole venue.
+    pub fn venue(&self, parameter: PerpetualParameter) -> i64 {
+        self.venue[parameter as usize]
+    }
+
+    fn at(&mut self, market: MarketId) -> Option<&mut PerpetualMarket> {
+        self.markets.get_mut(market.checked_sub(FIRST_PERPETUAL)? as usize)
+    }
+
+    pub(super) fn listed(&mut self, listed: &event::PerpetualListed, spot: &MarketView, time_ms: i64) {
+        assert_eq!(place(listed.market), self.markets.len(), "perpetual market ids are dense");
+        let name = |asset| {
+            let mut name = AssetName::default();
+            let text = spot.asset_name(asset).unwrap_or("").as_bytes();
+            name[..text.len()].copy_from_slice(text);
+            name
+        };
+        self.markets.push(PerpetualMarket {
+            market: listed.market,
+            symbol: listed.symbol,
+            base: name(listed.base),
+            quote: name(listed.quote),
+            listed_ms: time_ms,
+            settings: [0; SETTINGS],
+            brackets: Vec::new(),
+            state: PerpetualState::Halted,
+            price: None,
+            price_ms: 0,
+            book_ms: 0,
+            open_interest: 0,
+            sources: Vec::new(),
+            trades: VecDeque::new(),
+            fundings: VecDeque::new(),
+        });
+    }
+
+    pub(super) fn set(&mut self, setting: &event::PerpetualSetting) {
+        let settings = match setting.market {
+            ALL_MARKETS => Some(&mut self.venue),
+            market => self.at(market).map(|market| &mut market.settings),
+        };
+        if let Some(value) = settings.and_then(|settings| settings.get_mut(setting.parameter as usize)) {
+            *value = setting.value;
+        }
+    }
+
+    pub(super) fn bracket(&mut self, bracket: &event::PerpetualBracket) {
+        let Some(market) = self.at(bracket.market) else { return };
+        if bracket.bracket == 1 {
+            market.brackets.clear();
+        }
+        market.brackets.push(*bracket);
+    }
+
+    pub(super) fn state(&mut self, changed: &event::PerpetualStateChanged) {
+        let Some(market) = self.at(changed.market) else { return };
+        market.state = PerpetualState::from_code(changed.state).expect("the engine emits known states");
+    }
+
+    pub(super) fn source(&mut self, source: &event::PerpetualSource) {
+        let Some(market) = self.at(source.market) else { return };
+        if source.manual == 1 {
+            return;
+        }
+        match market.sources.binary_search_by_key(&source.source, |known| known.source) {
+            Ok(at) => market.sources[at] = *source,
+            Err(at) => market.sources.insert(at, *source),
+        }
+    }
+
+    pub(super) fn price(&mut self, price: &event::PerpetualPrice, time_ms: i64) {
+        let Some(market) = self.at(price.market) else { return };
+        market.price = Some(*price);
+        market.price_ms = time_ms;
+    }
+
+    pub(super) fn funding(&mut self, settled: &event::FundingSettled) {
+        let Some(market) = self.at(settled.market) else { return };
+        if market.fundings.len() == FUNDINGS {
+            market.fundings.pop_front();
+        }
+        market.fundings.push_back(*settled);
+    }
+
+    pub(super) fn book_changed(&mut self, market: MarketId, time_ms: i64) {
+        if let Some(market) = self.at(market) {
+            market.book_ms = time_ms;
+        }
+    }
+
+    /// A position went from one quantity to another.
+    pub(super) fn interest(&mut self, market: MarketId, before: Quantity, after: Quantity) {
+        if let Some(market) = self.at(market) {
+            market.open_interest += i128::from(after.max(0)) - i128::from(before.max(0));
+        }
+    }
+
+    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, value: i64, time_ms: i64) {
+        let Some(market) = self.at(trade.market) else { return };
+        let is_buyer_maker = u64::from(trade.taker_side == ringside_core::command::Side::Sell as u8);
+        let last = market.trades.back();
+        let joins = last.filter(|last| {
+            last.is_buyer_maker == is_buyer_maker
+                && last.price == trade.price
+                && time_ms - last.aggregate_ms < AGGREGATE_MS
+        });
+        let (aggregate, aggregate_ms) = match (joins, last) {
+            (Some(row), _) => (row.aggregate, row.aggregate_ms),
+            (None, last) => (last.map_or(1, |last| last.aggregate + 1), time_ms),
+        };
+        if market.trades.len() == TRADES {
+            market.trades.pop_front();
+        }
+        market.trades.push_back(MarketTrade {
+            trade: trade.trade,
+            aggregate,
+            price: trade.price,
+            quantity: trade.quantity,
+            value,
+            time_ms,
+            aggregate_ms,
+            is_buyer_maker,
+        });
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        self.venue.iter().for_each(|value| writer.i64(*value));
+        writer.count(self.markets.len());
+        for market in &self.markets {
+            writer.fixed(&market.symbol);
+            writer.fixed(&market.base);
+            writer.fixed(&market.quote);
+            writer.i64(market.listed_ms);
+            market.settings.iter().for_each(|value| writer.i64(*value));
+            writer.records(market.brackets.iter());
+            writer.fixed(&[market.state as u8]);
+            writer.records(market.price.iter());
+            writer.i64(market.price_ms);
+            writer.i64(market.book_ms);
+            writer.i128(market.open_interest);
+            writer.records(market.sources.iter());
+            writer.records(market.trades.iter());
+            writer.records(market.fundings.iter());
+        }
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>) -> Result<MarketTable, LoadError> {
+        let settings = |reader: &mut Reader<'_>| {
+            let mut settings = [0; SETTINGS];
+            for value in &mut settings {
+                *value = reader.i64()?;
+            }
+            Ok(settings)
+        };
+        let mut table = MarketTable { venue: settings(reader)?, ..MarketTable::default() };
+        for number in 0..reader.count()? {
+            let number = u32::try_from(number).ok().filter(|number| number >> 20 == 0);
+            table.markets.push(PerpetualMarket {
+                market: FIRST_PERPETUAL + number.ok_or_else(|| reader.bad("market"))?,
+                symbol: reader.fixed()?,
+                base: reader.fixed()?,
+                quote: reader.fixed()?,
+                listed_ms: reader.i64()?,
+                settings: settings(reader)?,
+                brackets: reader.records()?,
+                state: reader.code("market state", PerpetualState::from_code)?,
+                price: reader.records()?.pop(),
+                price_ms: reader.i64()?,
+                book_ms: reader.i64()?,
+                open_interest: reader.i128()?,
+                sources: reader.records()?,
+                trades: reader.records()?.into(),
+                fundings: reader.records()?.into(),
+            });
+        }
+        Ok(table)
+    }
+}
+
+/// The premium of a sample, 10^-8: how far the impact prices lie outside the index. `None` where one of them is missing.
+pub fn premium(price: &event::PerpetualPrice) -> Option<Rate> {
+    if price.index <= 0 || price.impact_bid <= 0 || price.impact_ask <= 0 {
+        return None;
+    }
+    let above = i128::from((price.impact_bid - price.index).max(0));
+    let below = i128::from((price.index - price.impact_ask).max(0));
+    i64::try_from(((above - below) * i128::from(RATE_ONE)).div_euclid(i128::from(price.index))).ok()
+}

@@ -1,0 +1,327 @@
+//! Candles of the perpetual side: of trades, of mark and index, of the premium, in every interval of `perpetual.md` 1.
+//!
+//! Only candles in which something happened are kept; those between repeat the close and are made when they are read.
+
+use super::super::codec::{LoadError, Reader, Writer};
+use ringside_core::command::Side;
+use ringside_core::event;
+use ringside_core::ids::{FIRST_PERPETUAL, MarketId};
+use std::collections::VecDeque;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Candles of each series that are kept: more than a day of minutes, and more than one answer can hold.
+const CANDLES: usize = 2_000;
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// What candles are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Trades.
+    Trades = 0,
+    /// Samples of the mark.
+    Mark = 1,
+    /// Samples of the index.
+    Index = 2,
+    /// Samples of the premium, 10^-8.
+    Premium = 3,
+}
+
+const SOURCES: usize = 4;
+
+/// Length of a candle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interval {
+    /// So many milliseconds, counted from this time on.
+    Fixed(i64, i64),
+    /// A calendar month, UTC.
+    Month,
+}
+
+/// Names and lengths. A week begins on Monday; the epoch was a Thursday.
+pub const INTERVALS: [(&str, Interval); 15] = [
+    ("1m", Interval::Fixed(MINUTE_MS, 0)),
+    ("3m", Interval::Fixed(3 * MINUTE_MS, 0)),
+    ("5m", Interval::Fixed(5 * MINUTE_MS, 0)),
+    ("15m", Interval::Fixed(15 * MINUTE_MS, 0)),
+    ("30m", Interval::Fixed(30 * MINUTE_MS, 0)),
+    ("1h", Interval::Fixed(HOUR_MS, 0)),
+    ("2h", Interval::Fixed(2 * HOUR_MS, 0)),
+    ("4h", Interval::Fixed(4 * HOUR_MS, 0)),
+    ("6h", Interval::Fixed(6 * HOUR_MS, 0)),
+    ("8h", Interval::Fixed(8 * HOUR_MS, 0)),
+    ("12h", Interval::Fixed(12 * HOUR_MS, 0)),
+    ("1d", Interval::Fixed(DAY_MS, 0)),
+    ("3d", Interval::Fixed(3 * DAY_MS, 0)),
+    ("1w", Interval::Fixed(7 * DAY_MS, 4 * DAY_MS)),
+    ("1M", Interval::Month),
+];
+
+impl Interval {
+    /// Start of the candle that holds a time.
+    pub fn open(self, time_ms: i64) -> i64 {
+        match self {
+            Interval::Fixed(len, from) => time_ms - (time_ms - from).rem_euclid(len),
+            Interval::Month => {
+                let (year, month) = month_of(time_ms.div_euclid(DAY_MS));
+                days_to(year, month) * DAY_MS
+            }
+        }
+    }
+
+    /// Start of the candle `count` after the one that starts at `open_ms`; before it below 0.
+    pub fn step(self, open_ms: i64, count: i64) -> i64 {
+        match self {
+            Interval::Fixed(len, _) => open_ms.saturating_add(len.saturating_mul(count)),
+            Interval::Month => {
+                let (year, month) = month_of(open_ms.div_euclid(DAY_MS));
+                let months = year * 12 + month - 1 + count;
+                days_to(months.div_euclid(12), months.rem_euclid(12) + 1) * DAY_MS
+            }
+        }
+    }
+}
+
+/// Year and month (1 to 12) of a day of the epoch, in the Gregorian calendar. Counts from March, so that the leap day is the
+/// last of its year.
+fn month_of(day: i64) -> (i64, i64) {
+    let day = day + 719_468;
+    let era = day.div_euclid(146_097);
+    let day_of_era = day.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let (year, month) = (era * 400 + year_of_era, if month < 10 { month + 3 } else { month - 9 });
+    (if month <= 2 { year + 1 } else { year }, month)
+}
+
+/// Days of the epoch before the first of a month.
+fn days_to(year: i64, month: i64) -> i64 {
+    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * month + 2) / 5;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// One candle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Candle {
+    /// Start, UNIX milliseconds.
+    pub open_ms: i64,
+    /// First value, steps of 10^-8.
+    pub open: i64,
+    /// Highest.
+    pub high: i64,
+    /// Lowest.
+    pub low: i64,
+    /// Last.
+    pub close: i64,
+    /// Base traded, steps of 10^-8.
+    pub volume: i64,
+    /// Micro-quote.
+    pub value: i64,
+    /// Trades, or samples.
+    pub count: u64,
+    /// Base bought by takers.
+    pub taker_volume: i64,
+    /// Micro-quote of that.
+    pub taker_value: i64,
+    /// First trade, 0 for none.
+    pub first: u64,
+    /// Last trade, 0 for none.
+    pub last: u64,
+}
+
+impl Candle {
+    fn flat(open_ms: i64, value: i64) -> Candle {
+        Candle {
+            open_ms,
+            open: value,
+            high: value,
+            low: value,
+            close: value,
+            volume: 0,
+            value: 0,
+            count: 0,
+            taker_volume: 0,
+            taker_value: 0,
+            first: 0,
+            last: 0,
+        }
+    }
+
+    fn put(&mut self, value: i64) {
+        self.high = self.high.max(value);
+        self.low = self.low.min(value);
+        self.close = value;
+        self.count += 1;
+    }
+}
+
+/// Which candles are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct CandleQuery {
+    /// Of what.
+    pub source: Source,
+    /// Where.
+    pub market: MarketId,
+    /// How long.
+    pub interval: Interval,
+    /// Least start, UNIX milliseconds; without it the newest are meant.
+    pub start_ms: Option<i64>,
+    /// Greatest start.
+    pub end_ms: Option<i64>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// Candles of all markets. Indexed by market, source and interval.
+#[derive(Clone, Debug, Default)]
+pub struct Series(Vec<VecDeque<Candle>>);
+
+fn slot(market: MarketId, source: Source, interval: usize) -> usize {
+    ((market - FIRST_PERPETUAL) as usize * SOURCES + source as usize) * INTERVALS.len() + interval
+}
+
+impl Series {
+    fn candle(&mut self, slot: usize, open_ms: i64, value: i64) -> &mut Candle {
+        if slot >= self.0.len() {
+            self.0.resize_with(slot + 1, VecDeque::new);
+        }
+        let candles = &mut self.0[slot];
+        if candles.back().is_none_or(|last| last.open_ms < open_ms) {
+            if candles.len() == CANDLES {
+                candles.pop_front();
+            }
+            candles.push_back(Candle::flat(open_ms, value));
+        }
+        candles.back_mut().expect("one was put in if there was none")
+    }
+
+    pub(super) fn sample(&mut self, source: Source, market: MarketId, value: i64, time_ms: i64) {
+        for (index, (_, interval)) in INTERVALS.iter().enumerate() {
+            self.candle(slot(market, source, index), interval.open(time_ms), value).put(value);
+        }
+    }
+
+    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, value: i64, time_ms: i64) {
+        for (index, (_, interval)) in INTERVALS.iter().enumerate() {
+            let slot = slot(trade.market, Source::Trades, index);
+            let candle = self.candle(slot, interval.open(time_ms), trade.price);
+            candle.put(trade.price);
+            candle.volume = candle.volume.saturating_add(trade.quantity);
+            candle.value = candle.value.saturating_add(value);
+            if trade.taker_side == Side::Buy as u8 {
+                candle.taker_volume = candle.taker_volume.saturating_add(trade.quantity);
+                candle.taker_value = candle.taker_value.saturating_add(value);
+            }
+            if candle.first == 0 {
+                candle.first = trade.trade;
+            }
+            candle.last = trade.trade;
+        }
+    }
+
+    /// The candles asked for, oldest first, up to the one that holds `now_ms`.
+    pub fn candles(&self, query: &CandleQuery, now_ms: i64) -> Vec<Candle> {
+        let interval = query.interval;
+        let index = INTERVALS.iter().position(|(_, known)| *known == interval).unwrap_or(0);
+        let Some(kept) = self.0.get(slot(query.market, query.source, index)) else { return Vec::new() };
+        let Some(oldest) = kept.front() else { return Vec::new() };
+        let newest = interval.open(now_ms.max(oldest.open_ms).min(query.end_ms.unwrap_or(i64::MAX)));
+        let first = match query.start_ms {
+            Some(start) => {
+                let open = interval.open(start);
+                if open < start { interval.step(open, 1) } else { open }
+            }
+            None => interval.step(newest, 1 - query.limit as i64),
+        };
+        let mut open_ms = first.max(oldest.open_ms);
+        let mut next = kept.partition_point(|candle| candle.open_ms < open_ms);
+        let mut candles = Vec::new();
+        while open_ms <= newest && candles.len() < query.limit {
+            match kept.get(next).filter(|candle| candle.open_ms == open_ms) {
+                Some(candle) => {
+                    candles.push(*candle);
+                    next += 1;
+                }
+                // One stands before, since the first is not after this.
+                None => candles.push(Candle::flat(open_ms, kept[next - 1].close)),
+            }
+            open_ms = interval.step(open_ms, 1);
+        }
+        candles
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        writer.count(self.0.len());
+        self.0.iter().for_each(|candles| writer.records(candles.iter()));
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>) -> Result<Series, LoadError> {
+        let mut series = Series::default();
+        for _ in 0..reader.count()? {
+            series.0.push(reader.records()?.into());
+        }
+        Ok(series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candles_start_where_the_calendar_says() {
+        // 2024-02-29 12:34:56.789 UTC, a Thursday.
+        let time_ms = 1_709_210_096_789;
+        let open = |name: &str| INTERVALS.iter().find(|(known, _)| *known == name).unwrap().1.open(time_ms);
+        assert_eq!(open("1m"), 1_709_210_040_000);
+        assert_eq!(open("1d"), 1_709_164_800_000);
+        assert_eq!(open("1w"), 1_708_905_600_000);
+        assert_eq!(open("1M"), 1_706_745_600_000);
+        assert_eq!(open("3d").rem_euclid(3 * DAY_MS), 0);
+        assert_eq!(Interval::Month.step(1_706_745_600_000, 1), 1_709_251_200_000);
+        assert_eq!(Interval::Month.step(1_706_745_600_000, -2), 1_701_388_800_000);
+        assert_eq!(Interval::Month.step(Interval::Month.step(0, 777), -777), 0);
+    }
+
+    #[test]
+    fn quiet_candles_repeat_the_close() {
+        let mut series = Series::default();
+        let market = FIRST_PERPETUAL + 1;
+        series.sample(Source::Mark, market, 10, 60_000);
+        series.sample(Source::Mark, market, 7, 61_000);
+        series.sample(Source::Mark, market, 9, 240_000);
+        let query = CandleQuery {
+            source: Source::Mark,
+            market,
+            interval: INTERVALS[0].1,
+            start_ms: None,
+            end_ms: None,
+            limit: 500,
+        };
+        let shown = |query: CandleQuery, now_ms| -> Vec<_> {
+            let candles = series.candles(&query, now_ms);
+            candles
+                .iter()
+                .map(|candle| (candle.open_ms / 60_000, candle.open, candle.low, candle.close, candle.count))
+                .collect()
+        };
+        assert_eq!(
+            shown(query, 310_000),
+            [(1, 10, 7, 7, 2), (2, 7, 7, 7, 0), (3, 7, 7, 7, 0), (4, 9, 9, 9, 1), (5, 9, 9, 9, 0)]
+        );
+        assert_eq!(shown(CandleQuery { limit: 2, ..query }, 310_000), [(4, 9, 9, 9, 1), (5, 9, 9, 9, 0)]);
+        assert_eq!(
+            shown(CandleQuery { limit: 1, start_ms: Some(60_001), ..query }, 310_000),
+            [(2, 7, 7, 7, 0)]
+        );
+        assert_eq!(shown(CandleQuery { end_ms: Some(119_999), ..query }, 310_000), [(1, 10, 7, 7, 2)]);
+        assert_eq!(shown(CandleQuery { start_ms: Some(900_000), ..query }, 310_000), []);
+        assert_eq!(shown(CandleQuery { market: FIRST_PERPETUAL, ..query }, 310_000), []);
+    }
+}

@@ -1,0 +1,107 @@
+//! The views of the perpetual side, fed with the events of small stories, and what they save.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+mod perpetual;
+
+use perpetual::Story;
+use ringside_core::command::{PerpetualStatus, PerpetualTimeInForce};
+use ringside_gateway::view::Views;
+use ringside_gateway::view::perpetual::rows::IncomeKind;
+
+fn incomes(views: &Views, account: u32) -> Vec<(u32, i64)> {
+    views.perpetuals().income().of_account(account).map(|row| (row.kind, row.amount)).collect()
+}
+
+#[test]
+fn a_fill_moves_orders_fills_income_candles_and_trades() {
+    let mut story = Story::new();
+    let (maker, taker) = story.fill(9_000, 250);
+    let views = &story.views;
+    let perpetuals = views.perpetuals();
+    let maker = perpetuals.orders().get(maker).unwrap();
+    assert_eq!(
+        (maker.told.status, maker.told.filled, maker.told.open),
+        (PerpetualStatus::PartiallyFilled as u8, 25_000_000, 75_000_000)
+    );
+    assert_eq!((maker.told.value, maker.client_order()), (2_250_000_000, "maker-1"));
+    let taker = perpetuals.orders().get(taker).unwrap();
+    assert_eq!((taker.told.status, taker.told.open), (PerpetualStatus::Filled as u8, 0));
+    assert_eq!(perpetuals.orders().open_of(1).count(), 1);
+    assert_eq!((perpetuals.orders().open_of(2).count(), perpetuals.orders().ended_of(2).count()), (0, 1));
+    let fills: Vec<_> =
+        perpetuals.fills().of_account(2).map(|fill| (fill.trade, fill.value, fill.is_maker)).collect();
+    assert_eq!(fills, [(1, 2_250_000_000, 0)]);
+    assert_eq!(incomes(views, 1), [(IncomeKind::Commission as u32, -450_000)]);
+    assert_eq!(
+        incomes(views, 2),
+        [(IncomeKind::RealizedPnl as u32, 7_000_000), (IncomeKind::Commission as u32, -1_125_000)]
+    );
+    let market = &perpetuals.markets().all()[0];
+    assert_eq!((market.symbol(), market.base(), market.quote()), ("BTCUSDT", "BTC", "USDT"));
+    assert_eq!(market.last_trade().map(|trade| (trade.price, trade.aggregate)), Some((900_000_000_000, 1)));
+    assert_eq!(market.open_interest, 25_000_000);
+    assert_eq!(market.leverage_max(), 125);
+}
+
+#[test]
+fn orders_are_found_by_name_the_open_one_first() {
+    let mut story = Story::new();
+    let first = story.rest("same", 9_000, 100);
+    story.cancel(first);
+    let second = story.rest("same", 9_001, 100);
+    let found = |story: &Story| {
+        let orders = story.views.perpetuals().orders();
+        orders.named(1, perpetual::MARKET, "same").map(|order| order.told.order)
+    };
+    assert_eq!(found(&story), Some(second));
+    story.cancel(second);
+    let third = story.rest("other", 9_001, 100);
+    assert_eq!(found(&story), Some(second));
+    let orders = story.views.perpetuals().orders();
+    assert!(orders.named(2, perpetual::MARKET, "same").is_none());
+    assert_eq!(orders.get(third).unwrap().told.time_in_force, PerpetualTimeInForce::GoodTillCancel as u8);
+    assert_eq!(orders.get(first).unwrap().told.status, PerpetualStatus::Canceled as u8);
+}
+
+#[test]
+fn trades_of_one_taker_at_one_price_join_within_a_tenth_of_a_second() {
+    let mut story = Story::new();
+    for (price, wait_ms) in [(9_000, 0), (9_000, 99), (9_000, 1), (9_001, 0), (9_000, 0)] {
+        story.time_ns += wait_ms * 1_000_000;
+        story.fill(price, 100);
+    }
+    let market = &story.views.perpetuals().markets().all()[0];
+    let rows: Vec<u64> = market.trades.iter().map(|trade| trade.aggregate).collect();
+    assert_eq!(rows, [1, 1, 2, 3, 4]);
+}
+
+#[test]
+fn what_is_saved_is_what_was_seen() {
+    let mut story = Story::new();
+    story.fill(9_000, 250);
+    story.rest("waits", 8_000, 100);
+    story.time_ns += 120_000_000_000;
+    story.fill(9_100, 10);
+    let mut saved = Vec::new();
+    story.views.save(&mut saved);
+    let mut loaded = Views::default();
+    loaded.load(&saved).unwrap();
+    let mut again = Vec::new();
+    loaded.save(&mut again);
+    assert!(saved == again);
+    let (seen, loaded) = (story.views.perpetuals(), loaded.perpetuals());
+    assert!(seen.orders().open_of(1).eq(loaded.orders().open_of(1)));
+    assert!(seen.fills().of_account(1).eq(loaded.fills().of_account(1)));
+    assert_eq!(loaded.orders().ended_of(2).count(), 2);
+    assert_eq!(
+        loaded.accounts().get(1).holding(perpetual::MARKET),
+        seen.accounts().get(1).holding(perpetual::MARKET)
+    );
+    // A level of a perpetual book is no level of a spot market.
+    assert!(story.views.depth().book(perpetual::MARKET).is_none() && loaded.book(perpetual::MARKET).is_some());
+    // Any cut is refused, none is a panic.
+    for len in (0..saved.len()).step_by(1 + saved.len() / 500) {
+        assert!(Views::default().load(&saved[..len]).is_err(), "{len}");
+    }
+}
