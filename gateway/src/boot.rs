@@ -3,7 +3,7 @@
 //! The server listens first, so that clients are told of a restart instead of being refused; then recovery, then the
 //! stages. It is the only part of the gateway that knows that a journal exists.
 
-mod genesis;
+pub mod genesis;
 mod stages;
 
 use crate::api::{ROUTES, Shared, Worker};
@@ -27,7 +27,7 @@ pub use stages::{engine_config, persist_config};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How often the journal's health is looked at.
@@ -131,6 +131,9 @@ pub fn run_and_tell(
     if shared.views.read().markets().is_empty() {
         send(&mut own, genesis::shipped_market());
     }
+    if config.test_deployment && shared.views.read().perpetuals().markets().all().is_empty() {
+        open_perpetuals(&shared, &mut own);
+    }
     shared.feed_port.attach(own);
     shared.phase.set(Phase::Running);
     let feeds = feed::start(shared.clone(), shutdown.clone()).map_err(BootError::Thread)?;
@@ -203,10 +206,31 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
     Ok((stages, own))
 }
 
+/// Lists and opens the perpetual markets that ship. They get a mark at the next tick of the clock, which comes every second;
+/// should it not come, the markets stay halted, for the administrator to open.
+fn open_perpetuals(shared: &Shared, own: &mut Lane) {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    genesis::list_perpetuals().into_iter().for_each(|command| publish(own, command));
+    let has_marks = || {
+        let views = shared.views.read();
+        let markets = views.perpetuals().markets().all();
+        !markets.is_empty() && markets.iter().all(|market| market.mark() > 0)
+    };
+    let begin = Instant::now();
+    while !has_marks() && begin.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    genesis::open_perpetuals().into_iter().for_each(|command| publish(own, command));
+}
+
 /// Publishes a command of the process itself. Its ring is new, so there is room.
 fn send<B: Body>(own: &mut Lane, body: B) {
+    publish(own, Command::new(body));
+}
+
+fn publish(own: &mut Lane, command: Command) {
     own.numbered += 1;
-    let command = Command { source: own.source, source_seq: own.numbered, ..Command::new(body) };
+    let command = Command { source: own.source, source_seq: own.numbered, ..command };
     let published = own.producer.try_publish(&command);
     debug_assert!(published.is_ok());
 }

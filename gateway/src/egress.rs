@@ -5,6 +5,7 @@
 //! could take back. It encodes nothing and knows no socket; [`Listener`] is where pushes hang in.
 
 use crate::ingress::{Port, Reply};
+use crate::view::perpetual::order::OrderRecord;
 use crate::view::{SharedViews, Views};
 use ringside_core::agent::Agent;
 use ringside_core::command;
@@ -162,6 +163,7 @@ fn reply(ports: &mut [Destination], events: &[Event]) {
         order: None,
         further_orders: Vec::new(),
         trades: Vec::new(),
+        perpetual: None,
     };
     // A delisting ends orders by the thousand, and who asked for it needs none of them.
     let wants_all = done.command == command::Kind::CancelAll as u16;
@@ -177,6 +179,9 @@ fn reply(ports: &mut [Destination], events: &[Event]) {
             }
             reply.further_orders.push(*order);
         }
+    }
+    if done.order != 0 && reply.order.is_none() {
+        reply.perpetual = OrderRecord::of_command(done.order, events).map(Box::new);
     }
     destination.port.reply(reply);
     destination.is_waiting = true;

@@ -7,6 +7,7 @@
 //!
 //! What a command means, and what its refusal is called, is not known here.
 
+use crate::view::perpetual::order::OrderRecord;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::command::Command;
@@ -76,6 +77,8 @@ pub struct Reply {
     pub further_orders: Vec<event::Order>,
     /// Its trades, in order.
     pub trades: Vec<event::Trade>,
+    /// The perpetual order that it placed, changed or canceled, as it was after the command.
+    pub perpetual: Option<Box<OrderRecord>>,
 }
 
 impl Reply {
@@ -529,6 +532,7 @@ mod tests {
             order: None,
             further_orders: Vec::new(),
             trades: Vec::new(),
+            perpetual: None,
         }
     }
 

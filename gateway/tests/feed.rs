@@ -171,7 +171,15 @@ fn reply(command: &Command, reject: u16) -> Reply {
         replayed: 0,
         update: 0,
     };
-    Reply { sequence: 1, time_ns: 0, done, order: None, further_orders: Vec::new(), trades: Vec::new() }
+    Reply {
+        sequence: 1,
+        time_ns: 0,
+        done,
+        order: None,
+        further_orders: Vec::new(),
+        trades: Vec::new(),
+        perpetual: None,
+    }
 }
 
 /// What a server of this test answers with, and what it saw.

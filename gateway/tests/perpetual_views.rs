@@ -99,7 +99,9 @@ fn what_is_saved_is_what_was_seen() {
         seen.accounts().get(1).holding(perpetual::MARKET)
     );
     // A level of a perpetual book is no level of a spot market.
-    assert!(story.views.depth().book(perpetual::MARKET).is_none() && loaded.book(perpetual::MARKET).is_some());
+    assert!(
+        story.views.depth().book(perpetual::MARKET).is_none() && loaded.book(perpetual::MARKET).is_some()
+    );
     // Any cut is refused, none is a panic.
     for len in (0..saved.len()).step_by(1 + saved.len() / 500) {
         assert!(Views::default().load(&saved[..len]).is_err(), "{len}");

@@ -7,6 +7,7 @@ pub mod api_keys;
 pub mod auth;
 pub mod call;
 pub mod docs;
+pub mod fapi;
 pub mod openapi;
 pub mod page;
 pub mod spot;
@@ -30,6 +31,12 @@ pub static ROUTES: &[&[Route]] = &[
     spot::market_data::ROUTES,
     spot::health::ROUTES,
     spot::admin::ROUTES,
+    fapi::market_data::ROUTES,
+    fapi::order::ROUTES,
+    fapi::query::ROUTES,
+    fapi::account::ROUTES,
+    fapi::leverage::ROUTES,
+    fapi::admin::ROUTES,
     auth::ROUTES,
     api_keys::ROUTES,
     openapi::ROUTES,

@@ -81,7 +81,8 @@ impl Publisher {
     }
 
     async fn publish(&self, price: Price) -> Outcome {
-        let market = self.views.read().perpetuals().markets().by_symbol(&self.market).map(|market| market.market);
+        let market =
+            self.views.read().perpetuals().markets().by_symbol(&self.market).map(|market| market.market);
         let Some(market) = market else { return Outcome::NotListed };
         let command = Command::new(FeedPrice { market, source: self.source, price });
         let reply: Result<Reply, Unavailable> = self.ingress.submit(command, Priority::Internal).await;

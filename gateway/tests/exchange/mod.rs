@@ -16,6 +16,7 @@ use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
 use ringside_gateway::api::{ROUTES, Shared, Worker};
 use ringside_gateway::auth::Auth;
+use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
@@ -161,6 +162,35 @@ impl Exchange {
             epoch: 0,
         };
         exchange.run(Engine::new(&EngineConfig::default()), Views::default());
+        exchange
+    }
+
+    /// An exchange with the perpetual markets that ship; each of these accounts has so many USDT of margin.
+    pub(crate) fn start_perpetual(accounts: &[(u8, i64)]) -> Exchange {
+        let mut engine = Engine::new(&EngineConfig::default());
+        let mut views = Views::default();
+        let mut apply = |mut command: Command| {
+            command.sequence = engine.sequence() + 1;
+            command.time_ns = START_S * 1_000_000_000;
+            let mut events: Vec<Event> = Vec::new();
+            engine.apply(&command, &mut events);
+            let done = events.last().and_then(Event::get::<ringside_core::event::Done>).expect("an end");
+            assert_eq!(done.rejected(), None, "{command:?}");
+            events.iter().for_each(|event| views.fold(event));
+        };
+        genesis::list_perpetuals().into_iter().for_each(&mut apply);
+        apply(Command::new(ringside_core::command::AdvanceTime {}));
+        genesis::open_perpetuals().into_iter().for_each(&mut apply);
+        for (number, amount) in accounts {
+            apply(Command::new(ringside_core::command::CreditPerpetual {
+                address: wallet(*number),
+                reserved: 0,
+                amount: amount * 1_000_000,
+                reason: [0; 64],
+            }));
+        }
+        let mut exchange = Exchange::start();
+        exchange.run(engine, views);
         exchange
     }
 

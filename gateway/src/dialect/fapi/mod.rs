@@ -1,4 +1,10 @@
 //! The spelling of the `/fapi` API: parameters into commands, views into JSON, refusals into codes.
 
+pub mod encode;
+pub mod margin;
 pub mod params;
+pub mod place;
 pub mod refusal;
+pub mod reject;
+pub mod text;
+pub mod words;

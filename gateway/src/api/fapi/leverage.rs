@@ -1,0 +1,191 @@
+//! Leverage, margin and the modes that stay as they are (`perpetual.md` 9).
+
+use super::{READ, TRADE, carry_out, market, optional_market, params, row, submit, success, views};
+use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::dialect::fapi::params::integer;
+use crate::dialect::fapi::{margin, refusal, reject};
+use crate::ingress::Priority;
+use ringside_core::command::{AdjustIsolatedMargin, SetLeverage, SetPerpetualAccount, account_mask};
+use ringside_core::reject::Reject;
+use serde_json::json;
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    row(
+        Method::Post,
+        "/fapi/v1/leverage",
+        TRADE,
+        1,
+        "Set leverage",
+        Handler::Later(|call| Box::pin(set_leverage(call))),
+    ),
+    row(
+        Method::Get,
+        "/fapi/v1/marginType",
+        READ,
+        1,
+        "Margin type of this name space",
+        Handler::Now(margin_type),
+    ),
+    row(
+        Method::Post,
+        "/fapi/v1/marginType",
+        TRADE,
+        1,
+        "Confirm the margin type",
+        Handler::Now(set_margin_type),
+    ),
+    row(
+        Method::Get,
+        "/fapi/v1/positionSide/dual",
+        READ,
+        30,
+        "Position mode",
+        Handler::Now(|_| Ok(Response::of(&json!({ "dualSidePosition": false })))),
+    ),
+    row(
+        Method::Post,
+        "/fapi/v1/positionSide/dual",
+        TRADE,
+        1,
+        "Confirm the position mode",
+        Handler::Now(|call| confirm(call, "dualSidePosition")),
+    ),
+    row(
+        Method::Get,
+        "/fapi/v1/multiAssetsMargin",
+        READ,
+        30,
+        "Multi-assets mode",
+        Handler::Now(|_| Ok(Response::of(&json!({ "multiAssetsMargin": false })))),
+    ),
+    row(
+        Method::Post,
+        "/fapi/v1/multiAssetsMargin",
+        TRADE,
+        1,
+        "Confirm the multi-assets mode",
+        Handler::Now(|call| confirm(call, "multiAssetsMargin")),
+    ),
+    row(
+        Method::Post,
+        "/fapi/v1/positionMargin",
+        TRADE,
+        1,
+        "Add to or take from an isolated position",
+        Handler::Later(|call| Box::pin(adjust(call))),
+    ),
+    row(Method::Get, "/fapi/v1/feeBurn", READ, 30, "Whether fees are discounted", Handler::Now(fee_burn)),
+    row(
+        Method::Post,
+        "/fapi/v1/feeBurn",
+        TRADE,
+        1,
+        "Switch the discount of fees",
+        Handler::Later(|call| Box::pin(set_fee_burn(call))),
+    ),
+];
+
+async fn set_leverage(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let sent = params.text("leverage")?;
+    let market = { market(&*views(&call)?, &params)?.market };
+    let invalid = || refusal::leverage(sent);
+    let leverage = integer(sent).and_then(|value| u32::try_from(value).ok()).ok_or_else(invalid)?;
+    let command = SetLeverage { account: call.account(), market, leverage, reserved: 0 };
+    let reply = submit(&call, command, Priority::Cancel).await?;
+    match reply.done.rejected() {
+        None => {}
+        Some(Reject::InvalidLeverage) => return Err(invalid().into()),
+        Some(reject) => return Err(reject::of_reject(reject).into()),
+    }
+    let views = views(&call)?;
+    let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
+    let greatest = market.table().map_or(0, |brackets| brackets.exposure_max(leverage));
+    Ok(Response::of(&json!({
+        "leverage": leverage,
+        "maxNotionalValue": (greatest / 1_000_000).to_string(),
+        "symbol": market.symbol(),
+    })))
+}
+
+fn margin_type(call: &Call) -> Answer {
+    let params = params(call)?;
+    let views = views(call)?;
+    let mut answer = json!({ "marginType": "CROSSED" });
+    if let Some(market) = optional_market(&views, &params)? {
+        answer["symbol"] = json!(market.symbol());
+    }
+    Ok(Response::of(&answer))
+}
+
+fn set_margin_type(call: &Call) -> Answer {
+    let params = params(call)?;
+    let sent = params.text("marginType")?;
+    optional_market(&*views(call)?, &params)?;
+    match sent {
+        "CROSSED" => Ok(success("success")),
+        "ISOLATED" => Err(refusal::ISOLATED.into()),
+        _ => Err(refusal::not_valid("marginType").into()),
+    }
+}
+
+/// A mode that can only stay off.
+fn confirm(call: &Call, name: &'static str) -> Answer {
+    let params = params(call)?;
+    params.text(name)?;
+    match (params.boolean(name)?, name) {
+        (Some(true), "multiAssetsMargin") => Err(refusal::MULTI_ASSETS.into()),
+        (Some(true), _) => Err(refusal::HEDGE.into()),
+        _ => Ok(success("success")),
+    }
+}
+
+async fn adjust(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let amount = params.decimal("amount")?.ok_or_else(|| refusal::mandatory("amount"))?;
+    let kind = params.mandatory_integer("type")?;
+    let market = { market(&*views(&call)?, &params)?.market };
+    if !matches!(params.get("positionSide"), None | Some("BOTH")) {
+        return Err(refusal::POSITION_SIDE.into());
+    }
+    if !matches!(kind, 1 | 2) {
+        return Err(refusal::not_valid("type").into());
+    }
+    let micros = amount.micros().ok_or(refusal::PRECISION)?;
+    let amount_sent = micros as f64 / 1e6;
+    let command = AdjustIsolatedMargin {
+        account: call.account(),
+        market,
+        amount: if kind == 1 { micros } else { -micros },
+    };
+    carry_out(&call, command).await?;
+    Ok(Response::of(&json!({
+        "amount": amount_sent,
+        "code": 200,
+        "msg": "Successfully modify position margin.",
+        "type": kind,
+    })))
+}
+
+fn fee_burn(call: &Call) -> Answer {
+    let views = views(call)?;
+    let figures = margin::figures(views.perpetuals(), call.account());
+    Ok(Response::of(&json!({ "feeBurn": figures.account.terms.fee_burn == 1 })))
+}
+
+async fn set_fee_burn(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("feeBurn")?;
+    let is_on = params.boolean("feeBurn")?.unwrap_or(false);
+    let command = SetPerpetualAccount {
+        account: call.account(),
+        mask: account_mask::FEE_BURN,
+        fee_burn: is_on.into(),
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    carry_out(&call, command).await?;
+    Ok(success("success"))
+}

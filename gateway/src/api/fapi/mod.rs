@@ -1,0 +1,134 @@
+//! Routes of the perpetual venue (`perpetual.md`): rows and handlers. What words mean is the dialect's; what can be read, the
+//! views'. The conditional-order service, user streams and the amendment history of margins are not here yet.
+
+pub mod account;
+pub mod admin;
+pub mod leverage;
+pub mod market_data;
+pub mod order;
+pub mod query;
+
+use super::docs::Shape;
+use super::{
+    Auth, Call, Dialect, Error, Handler, Method, Permission, Query, Response, Route, StatusCode, Weight,
+};
+use crate::dialect::fapi::params::Params;
+use crate::dialect::fapi::refusal::{self, Refusal};
+use crate::dialect::fapi::reject;
+use crate::ingress::{Phase, Priority, Reply, Unavailable};
+use crate::view::Views;
+use crate::view::perpetual::market::PerpetualMarket;
+use parking_lot::RwLockReadGuard;
+use ringside_core::command::{Body, Command};
+use serde_json::Value;
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Error::fapi(status, refusal.code.min(-1), "").with_text(refusal.msg)
+    }
+}
+
+/// A row of this dialect.
+const fn row(
+    method: Method,
+    path: &'static str,
+    auth: Auth,
+    weight: u32,
+    summary: &'static str,
+    handler: Handler,
+) -> Route {
+    Route {
+        dialect: Dialect::Fapi,
+        auth,
+        weight: Weight::Fixed(weight),
+        // Parameters and refusals are not described yet, so the OpenAPI document does not speak of these routes.
+        is_api: false,
+        tag: "perpetual",
+        summary,
+        response: Shape::Any,
+        ..Route::new(method, path, handler)
+    }
+}
+
+/// A row whose weight depends on whether a symbol is sent.
+const fn by_symbol(row: Route, weight: fn(Query<'_>) -> u32) -> Route {
+    Route { weight: Weight::ByQuery(weight), ..row }
+}
+
+/// Who reads an account.
+const READ: Auth = Auth::Signed(Permission::Read);
+/// Who trades.
+const TRADE: Auth = Auth::Signed(Permission::Trade);
+
+/// Parameters of a request.
+fn params(call: &Call) -> Result<Params<'_>, Error> {
+    let form = call.form().map_err(|fault| fault.error(Dialect::Fapi))?;
+    Ok(Params::read(call.head.uri.query().unwrap_or(""), form)?)
+}
+
+/// The views, once they show the state. Hold them for bounded work only.
+fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
+    match call.worker.ingress.phase() {
+        Phase::Running | Phase::Halted => Ok(call.worker.shared.views.read()),
+        Phase::Restarting | Phase::Disabled => Err(refusal::UNAVAILABLE.into()),
+    }
+}
+
+/// The market of a mandatory symbol.
+fn market<'v>(views: &'v Views, params: &Params<'_>) -> Result<&'v PerpetualMarket, Error> {
+    let symbol = params.text("symbol")?;
+    Ok(views.perpetuals().markets().by_symbol(symbol).ok_or(refusal::SYMBOL)?)
+}
+
+/// The market of a symbol that may be sent.
+fn optional_market<'v>(views: &'v Views, params: &Params<'_>) -> Result<Option<&'v PerpetualMarket>, Error> {
+    match params.get("symbol") {
+        None => Ok(None),
+        Some(_) => market(views, params).map(Some),
+    }
+}
+
+/// One object with a symbol, an array of all without.
+fn one_or_all(
+    views: &Views,
+    params: &Params<'_>,
+    show: impl Fn(&PerpetualMarket) -> Value,
+) -> Result<Response, Error> {
+    Ok(match optional_market(views, params)? {
+        Some(market) => Response::of(&show(market)),
+        None => Response::of(&views.perpetuals().markets().all().iter().map(show).collect::<Vec<_>>()),
+    })
+}
+
+/// No reply, as this dialect answers it.
+fn unavailable(unavailable: Unavailable, priority: Priority) -> Error {
+    match (unavailable, priority) {
+        (Unavailable::Unknown, _) => refusal::UNKNOWN.into(),
+        (Unavailable::Busy, Priority::Order) => refusal::THROTTLED.into(),
+        (Unavailable::Busy, _) => refusal::NOT_HANDED_OVER.into(),
+        (Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted, _) => {
+            refusal::UNAVAILABLE.into()
+        }
+    }
+}
+
+/// Hands a command over and waits; the reply may be a refusal of the engine's.
+async fn submit<B: Body>(call: &Call, body: B, priority: Priority) -> Result<Reply, Error> {
+    let reply = call.worker.ingress.submit(Command::new(body), priority).await;
+    reply.map_err(|reason| unavailable(reason, priority))
+}
+
+/// Carries a command out: a refusal of the engine's is the dialect's.
+async fn carry_out<B: Body>(call: &Call, body: B) -> Result<Reply, Error> {
+    let reply = submit(call, body, Priority::Cancel).await?;
+    match reply.done.rejected() {
+        None => Ok(reply),
+        Some(reject) => Err(reject::of_reject(reject).into()),
+    }
+}
+
+/// `{"code":200,"msg":...}`.
+fn success(msg: &'static str) -> Response {
+    Response::of(&serde_json::json!({ "code": 200, "msg": msg }))
+}

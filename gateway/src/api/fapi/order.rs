@@ -1,0 +1,355 @@
+//! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
+
+use super::{TRADE, carry_out, market, params, row, submit, views};
+use crate::api::{Answer, Call, Error, Handler, Method, OrderCount, Response, Route};
+use crate::auth::secret;
+use crate::dialect::fapi::params::Params;
+use crate::dialect::fapi::place::{self, Names};
+use crate::dialect::fapi::{encode, refusal, reject};
+use crate::ingress::{Priority, Reply};
+use crate::view::perpetual::order::OrderRecord;
+use ringside_core::command::{
+    CancelAllPerpetual, CancelPerpetual, PlacePerpetual, SetCountdown, order_class, order_flag,
+};
+use ringside_core::event;
+use ringside_core::ids::{ALL_MARKETS, MarketId};
+use ringside_core::reject::Reject;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Characters of a name that is made here.
+const GENERATED_LEN: usize = 22;
+const PLACED_MAX: usize = 5;
+const CANCELED_MAX: usize = 10;
+
+const ONE: OrderCount = OrderCount::ONE;
+const BATCH: OrderCount = OrderCount { ten_seconds: 5, minute: 1 };
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        orders: ONE,
+        protection: Some(is_order_exempt),
+        ..row(
+            Method::Post,
+            "/fapi/v1/order",
+            TRADE,
+            0,
+            "Place an order",
+            Handler::Later(|call| Box::pin(place_order(call, 0))),
+        )
+    },
+    Route {
+        orders: ONE,
+        protection: Some(is_order_exempt),
+        ..row(
+            Method::Post,
+            "/fapi/v1/order/test",
+            TRADE,
+            0,
+            "Judge an order without placing it",
+            Handler::Later(|call| Box::pin(place_order(call, order_flag::TEST))),
+        )
+    },
+    Route {
+        orders: ONE,
+        ..row(
+            Method::Put,
+            "/fapi/v1/order",
+            TRADE,
+            0,
+            "Modify an order",
+            Handler::Later(|call| Box::pin(modify_order(call))),
+        )
+    },
+    row(
+        Method::Delete,
+        "/fapi/v1/order",
+        TRADE,
+        1,
+        "Cancel an order",
+        Handler::Later(|call| Box::pin(cancel_order(call))),
+    ),
+    Route {
+        orders: BATCH,
+        protection: Some(is_batch_exempt),
+        ..row(
+            Method::Post,
+            "/fapi/v1/batchOrders",
+            TRADE,
+            5,
+            "Place up to five orders",
+            Handler::Later(|call| Box::pin(place_batch(call))),
+        )
+    },
+    Route {
+        orders: BATCH,
+        ..row(
+            Method::Put,
+            "/fapi/v1/batchOrders",
+            TRADE,
+            5,
+            "Modify up to five orders",
+            Handler::Later(|call| Box::pin(modify_batch(call))),
+        )
+    },
+    row(
+        Method::Delete,
+        "/fapi/v1/batchOrders",
+        TRADE,
+        1,
+        "Cancel up to ten orders",
+        Handler::Later(|call| Box::pin(cancel_batch(call))),
+    ),
+    row(
+        Method::Delete,
+        "/fapi/v1/allOpenOrders",
+        TRADE,
+        1,
+        "Cancel all open orders of a symbol",
+        Handler::Later(|call| Box::pin(cancel_all(call))),
+    ),
+    row(
+        Method::Post,
+        "/fapi/v1/countdownCancelAll",
+        TRADE,
+        10,
+        "Cancel all open orders unless called again",
+        Handler::Later(|call| Box::pin(countdown(call))),
+    ),
+];
+
+/// Judged from the parameters alone (`perpetual.md` 4).
+fn is_exempt(params: &Params<'_>) -> bool {
+    let is = |name| params.boolean(name).ok().flatten().unwrap_or(false);
+    match (params.get("positionSide").unwrap_or("BOTH"), params.get("side").unwrap_or("")) {
+        _ if is("closePosition") => true,
+        ("BOTH", _) => is("reduceOnly"),
+        ("LONG", "SELL") | ("SHORT", "BUY") => true,
+        _ => false,
+    }
+}
+
+fn is_order_exempt(call: &Call) -> bool {
+    params(call).is_ok_and(|params| is_exempt(&params))
+}
+
+fn is_batch_exempt(call: &Call) -> bool {
+    let Ok(params) = params(call) else { return false };
+    elements(&params).is_ok_and(|elements| {
+        elements.iter().all(|element| Params::of_json(element.get()).is_some_and(|params| is_exempt(&params)))
+    })
+}
+
+async fn place_order(call: Call, flags: u16) -> Answer {
+    let params = params(&call)?;
+    Ok(Response::of(&place_one(&call, &params, flags).await?))
+}
+
+async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<Value, Error> {
+    let name = secret::random_text(GENERATED_LEN).map_err(|_| refusal::INTERNAL)?;
+    let mut command = {
+        let views = views(call)?;
+        let generated = place::client_order(&name)?;
+        place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
+    };
+    command.flags |= flags;
+    let priority = if is_exempt(params) { Priority::Cancel } else { Priority::Order };
+    let reply = submit(call, command, priority).await?;
+    let views = views(call)?;
+    let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
+    if let Some(reject) = reply.done.rejected() {
+        return Err(place::explain(reject, &command, market, params.get("leverage")).into());
+    }
+    let order = match &reply.perpetual {
+        Some(order) => **order,
+        None => judged(&command, market.lot(), reply.time_ns),
+    };
+    Ok(encode::order(&order, market.symbol(), call.is_compatible()))
+}
+
+/// An order that was judged and not placed.
+fn judged(command: &PlacePerpetual, lot: i64, time_ns: i64) -> OrderRecord {
+    let told = event::PerpetualOrder {
+        account: command.account,
+        market: command.market,
+        side: command.side,
+        order_type: command.order_type,
+        original_type: command.order_type,
+        time_in_force: command.time_in_force,
+        self_trade: command.self_trade,
+        working_type: command.working_type,
+        price_match: command.price_match,
+        flags: command.flags & !order_flag::TEST,
+        callback_rate: command.callback_rate,
+        price: command.price,
+        quantity: command.quantity - command.quantity % lot.max(1),
+        stop_price: command.stop_price,
+        good_till_ms: command.good_till_ms,
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    let mut record = OrderRecord::new(&told, None, time_ns.div_euclid(1_000_000));
+    record.client_order = command.client_order;
+    record
+}
+
+async fn modify_order(call: Call) -> Answer {
+    let params = params(&call)?;
+    Ok(Response::of(&modify_one(&call, &params).await?))
+}
+
+async fn modify_one(call: &Call, params: &Params<'_>) -> Result<Value, Error> {
+    let command = {
+        let views = views(call)?;
+        place::modify(params, views.perpetuals().markets(), call.account())?
+    };
+    let reply = submit(call, command, Priority::Order).await?;
+    if let Some(reject) = reply.done.rejected() {
+        let views = views(call)?;
+        let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
+        let sent = PlacePerpetual {
+            price: command.price,
+            quantity: command.quantity,
+            ..zerocopy::FromZeros::new_zeroed()
+        };
+        return Err(place::explain(reject, &sent, market, None).into());
+    }
+    changed(call, &reply, command.market)
+}
+
+/// The order of a reply. Name and time of placement are the views'.
+fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<Value, Error> {
+    let views = views(call)?;
+    let known = views.perpetuals().orders().get(reply.done.order).copied().ok_or(refusal::INTERNAL)?;
+    let order = match &reply.perpetual {
+        Some(told) => OrderRecord { told: told.told, updated_ms: told.updated_ms, ..known },
+        None => known,
+    };
+    let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
+    Ok(encode::order(&order, market.symbol(), call.is_compatible()))
+}
+
+async fn cancel_order(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let order = params.integer("orderId")?;
+    let name = params.get("origClientOrderId");
+    if order.is_none() && name.is_none() {
+        return Err(refusal::ORDER_NAME.into());
+    }
+    let market = { market(&*views(&call)?, &params)?.market };
+    Ok(Response::of(&cancel_one(&call, market, order, name.unwrap_or("")).await?))
+}
+
+async fn cancel_one(call: &Call, market: MarketId, order: Option<i64>, name: &str) -> Result<Value, Error> {
+    let command = CancelPerpetual {
+        account: call.account(),
+        market,
+        order: place::order_id(order),
+        client_order: if order.is_some() { [0; 36] } else { place::lookup_name(name) },
+        classes: order_class::ORDINARY,
+    };
+    let reply = submit(call, command, Priority::Cancel).await?;
+    match reply.done.rejected() {
+        None => changed(call, &reply, market),
+        Some(Reject::OrderNotFound) => Err(refusal::UNKNOWN_ORDER.into()),
+        Some(reject) => Err(reject::of_reject(reject).into()),
+    }
+}
+
+/// The elements of `batchOrders`.
+fn elements<'p>(params: &'p Params<'_>) -> Result<Vec<&'p RawValue>, Error> {
+    let text = params.text("batchOrders")?;
+    let elements: Vec<&RawValue> =
+        serde_json::from_str(text).map_err(|_| refusal::not_valid("batchOrders"))?;
+    if (1..=PLACED_MAX).contains(&elements.len()) { Ok(elements) } else { Err(refusal::BATCH_COUNT.into()) }
+}
+
+/// What one element of a batch came to.
+fn element(outcome: Result<Value, Error>) -> Value {
+    outcome.unwrap_or_else(|error| json!({ "code": error.code, "msg": error.text }))
+}
+
+async fn place_batch(call: Call) -> Answer {
+    let params = params(&call)?;
+    let mut answers = Vec::with_capacity(PLACED_MAX);
+    for raw in elements(&params)? {
+        answers.push(element(match Params::of_json(raw.get()) {
+            Some(params) => place_one(&call, &params, 0).await,
+            None => Err(refusal::not_valid("batchOrders").into()),
+        }));
+    }
+    Ok(Response::of(&answers))
+}
+
+async fn modify_batch(call: Call) -> Answer {
+    let params = params(&call)?;
+    let mut answers = Vec::with_capacity(PLACED_MAX);
+    for raw in elements(&params)? {
+        answers.push(element(match Params::of_json(raw.get()) {
+            Some(params) => modify_one(&call, &params).await,
+            None => Err(refusal::not_valid("batchOrders").into()),
+        }));
+    }
+    Ok(Response::of(&answers))
+}
+
+async fn cancel_batch(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let either = |one, other| params.get(one).or_else(|| params.get(other));
+    let (orders, names) =
+        (either("orderIdList", "orderidlist"), either("origClientOrderIdList", "origclientorderidlist"));
+    // An id may come as a number or as text.
+    let ids: Option<Vec<Value>> = match orders {
+        None => None,
+        Some(text) => Some(serde_json::from_str(text).map_err(|_| refusal::not_valid("orderIdList"))?),
+    };
+    let named: Vec<String> = match (&ids, names) {
+        (Some(_), _) => Vec::new(),
+        (None, None) => return Err(refusal::ORDER_NAME.into()),
+        (None, Some(text)) => {
+            serde_json::from_str(text).map_err(|_| refusal::not_valid("origClientOrderIdList"))?
+        }
+    };
+    let count = ids.as_ref().map_or(named.len(), Vec::len);
+    if !(1..=CANCELED_MAX).contains(&count) {
+        return Err(refusal::CANCEL_COUNT.into());
+    }
+    let market = { market(&*views(&call)?, &params)?.market };
+    let mut answers = Vec::with_capacity(count);
+    for id in ids.unwrap_or_default() {
+        let id = id.as_i64().or_else(|| id.as_str()?.parse().ok()).filter(|id| *id >= 0).unwrap_or(0);
+        answers.push(element(cancel_one(&call, market, Some(id), "").await));
+    }
+    for name in named {
+        answers.push(element(cancel_one(&call, market, None, &name).await));
+    }
+    Ok(Response::of(&answers))
+}
+
+async fn cancel_all(call: Call) -> Answer {
+    let params = params(&call)?;
+    let market = { market(&*views(&call)?, &params)?.market };
+    let account = call.account();
+    carry_out(&call, CancelAllPerpetual { account, market, classes: order_class::ORDINARY, reserved: 0 })
+        .await?;
+    Ok(super::success("The operation of cancel all open order is done."))
+}
+
+async fn countdown(call: Call) -> Answer {
+    let params = params(&call)?;
+    let countdown_ms = params.mandatory_integer("countdownTime")?;
+    let keep = params.boolean("keepReduceOnly")?.unwrap_or(false);
+    let market = {
+        let views = views(&call)?;
+        super::optional_market(&views, &params)?.map_or(ALL_MARKETS, |market| market.market)
+    };
+    let account = call.account();
+    let command = SetCountdown { account, market, countdown_ms, keep_reduce_only: keep.into(), reserved: 0 };
+    carry_out(&call, command).await?;
+    Ok(Response::of(&json!({
+        "symbol": params.get("symbol").unwrap_or(""),
+        "countdownTime": countdown_ms.to_string(),
+    })))
+}

@@ -1,0 +1,188 @@
+//! What the shown numbers of an account mean: margins and balances from what the views hold (`perpetual.md` 12, `risk.md` 5 to 8).
+//!
+//! The arithmetic is the engine's own; nothing here is kept or decided.
+
+use crate::view::perpetual::Perpetuals;
+use crate::view::perpetual::account::{Holding, LEVERAGE_DEFAULT, PerpetualAccount};
+use crate::view::perpetual::market::PerpetualMarket;
+use ringside_core::command::{MarginMode, PerpetualParameter};
+use ringside_core::ids::AccountId;
+use ringside_core::money::{Money, Price, Rate};
+use ringside_core::risk::perpetual::bracket::Brackets;
+use ringside_core::risk::perpetual::fee;
+use ringside_core::risk::perpetual::order_margin::{Bucket, Cross, Exposure, margin};
+use ringside_core::risk::perpetual::position::Position;
+
+/// One market of an account.
+pub struct Held<'a> {
+    /// The market.
+    pub market: &'a PerpetualMarket,
+    /// As told.
+    pub holding: Holding,
+    /// Leverage in force.
+    pub leverage: u32,
+    /// Whether its margin is its own.
+    pub is_isolated: bool,
+    /// Signed, at the mark.
+    pub notional: Money,
+    /// Profit not realised.
+    pub unrealised: Money,
+    /// The larger side's margin, and the position's alone.
+    pub initial: Money,
+    /// See above.
+    pub position_initial: Money,
+    /// Maintenance margin.
+    pub maintenance: Money,
+    /// Greatest exposure at the leverage.
+    pub exposure_max: Money,
+    /// 0 for none.
+    pub liquidation_price: Price,
+    exposure: Option<Exposure>,
+    brackets: Option<Brackets>,
+}
+
+impl Held<'_> {
+    /// Whether there is a position or an open order that counts.
+    pub fn is_touched(&self) -> bool {
+        let exposure = &self.holding.exposure;
+        self.holding.position.quantity != 0 || exposure.buy_quantity != 0 || exposure.sell_quantity != 0
+    }
+
+    /// Position as the arithmetic takes it.
+    pub fn position(&self) -> Position {
+        Position { quantity: self.holding.position.quantity, cost: self.holding.position.cost }
+    }
+
+    /// Wallet of an isolated position.
+    pub fn isolated_wallet(&self) -> Money {
+        if self.is_isolated { self.holding.position.isolated_wallet } else { 0 }
+    }
+}
+
+/// An account with every market.
+pub struct Figures<'a> {
+    /// As told.
+    pub account: PerpetualAccount,
+    /// Every market in order of listing.
+    pub held: Vec<Held<'a>>,
+    /// Wallets, cross and isolated.
+    pub wallet: Money,
+    /// Profit not realised of all positions.
+    pub unrealised: Money,
+    /// The same of cross positions.
+    pub cross_unrealised: Money,
+    /// What new orders may use.
+    pub available: Money,
+    /// What may leave.
+    pub withdrawable: Money,
+}
+
+impl Figures<'_> {
+    /// Sum over all markets.
+    pub fn total(&self, of: impl Fn(&Held<'_>) -> Money) -> Money {
+        self.held.iter().map(of).sum()
+    }
+}
+
+/// An account as it stands.
+pub fn figures(views: &Perpetuals, account: AccountId) -> Figures<'_> {
+    let account = views.accounts().get(account);
+    let mut held: Vec<Held<'_>> = views
+        .markets()
+        .all()
+        .iter()
+        .map(|market| of_market(market, account.holding(market.market)))
+        .collect();
+    let mut cross = Cross { wallet: account.wallet, ..Cross::default() };
+    let mut maintenance = 0;
+    for held in &held {
+        let Some(exposure) = &held.exposure else { continue };
+        if held.is_isolated {
+            cross.isolated_orders += exposure.isolated_orders(held.leverage).unwrap_or(0);
+        } else {
+            cross.unrealised += held.unrealised;
+            cross.initial += exposure.cross(held.leverage).map_or(0, |requirement| requirement.initial);
+            maintenance += held.maintenance;
+        }
+    }
+    for held in &mut held {
+        let backing = if held.is_isolated {
+            held.isolated_wallet()
+        } else {
+            account.wallet + cross.unrealised - held.unrealised - (maintenance - held.maintenance)
+        };
+        let price =
+            held.brackets.as_ref().and_then(|brackets| brackets.liquidation_price(held.position(), backing));
+        held.liquidation_price = price.unwrap_or(0);
+    }
+    let isolated: Money = held.iter().map(Held::isolated_wallet).sum();
+    Figures {
+        wallet: account.wallet + isolated,
+        unrealised: held.iter().map(|held| held.unrealised).sum(),
+        cross_unrealised: cross.unrealised,
+        available: cross.available().unwrap_or(0),
+        withdrawable: cross.withdrawable().unwrap_or(0),
+        account,
+        held,
+    }
+}
+
+fn of_market(market: &PerpetualMarket, holding: Holding) -> Held<'_> {
+    let leverage = match holding.position.leverage {
+        0 => LEVERAGE_DEFAULT.min(market.leverage_max()),
+        leverage => leverage,
+    };
+    let told = &holding.exposure;
+    let buys = Bucket {
+        quantity: told.buy_quantity,
+        reference: told.buy_reference,
+        open_loss: told.buy_open_loss,
+        fee: told.buy_fee_reserve,
+    };
+    let sells = Bucket {
+        quantity: told.sell_quantity,
+        reference: told.sell_reference,
+        open_loss: told.sell_open_loss,
+        fee: told.sell_fee_reserve,
+    };
+    let position = Position { quantity: holding.position.quantity, cost: holding.position.cost };
+    let mark = market.mark();
+    let has_mark = mark > 0;
+    let exposure = Exposure::new(position.quantity, mark, buys, sells).filter(|_| has_mark);
+    let notional = exposure.map_or(0, |exposure| exposure.notional);
+    let brackets = market.table();
+    Held {
+        market,
+        holding,
+        leverage,
+        is_isolated: holding.position.mode == MarginMode::Isolated as u32,
+        notional,
+        unrealised: if has_mark { position.unrealised(mark).unwrap_or(0) } else { 0 },
+        initial: exposure.and_then(|exposure| exposure.shown_initial(leverage)).unwrap_or(0),
+        position_initial: margin(notional.abs(), leverage).unwrap_or(0),
+        maintenance: brackets.as_ref().and_then(|brackets| brackets.maintenance(notional.abs())).unwrap_or(0),
+        exposure_max: brackets.as_ref().map_or(0, |brackets| brackets.exposure_max(leverage)),
+        liquidation_price: 0,
+        exposure,
+        brackets,
+    }
+}
+
+/// Effective rates of an account: maker, taker (`account.md` 3).
+pub fn rates(views: &Perpetuals, account: &PerpetualAccount, now_ms: i64) -> (Rate, Rate) {
+    let terms = &account.terms;
+    let mut discounts = Vec::new();
+    let referral = fee::Referral { total: terms.referral_total_bps, share: terms.referral_share_bps };
+    discounts.push(referral.trader());
+    if terms.fee_burn == 1 {
+        discounts.push(u32::try_from(views.markets().venue(PerpetualParameter::FeeBurnBps)).unwrap_or(0));
+    }
+    if now_ms < terms.promo_until_ms {
+        discounts.push(terms.promo_bps);
+    }
+    let multiplier = fee::multiplier(&discounts).unwrap_or(fee::MULTIPLIER_ONE);
+    let tier = views.accounts().tiers().iter().find(|tier| tier.tier == account.tier);
+    let base = tier.map_or((0, 0), |tier| (tier.maker_rate, tier.taker_rate));
+    let of = |rate| fee::rate(rate, multiplier).unwrap_or(rate);
+    (of(base.0), of(base.1))
+}

@@ -1,0 +1,339 @@
+//! Parameters of placements and modifications into commands (`perpetual.md` 7.2 to 7.5, 8.1).
+//!
+//! Checks run in the order of `perpetual.md` 2, row 11: mandatory and format, symbol, enumerations, combinations. What state
+//! decides is the engine's.
+
+use super::params::{Decimal, Params, integer};
+use super::refusal::{self, Refusal};
+use super::text;
+use super::words;
+use crate::view::perpetual::market::{MarketTable, PerpetualMarket};
+use ringside_core::command::{
+    ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualState, PerpetualTimeInForce, PlacePerpetual,
+    PriceMatch, SelfTradePrevention, WorkingType, order_flag,
+};
+use ringside_core::ids::AccountId;
+use ringside_core::money::UNIT;
+use ringside_core::reject::Reject;
+
+/// Greatest length of a client's name of an order.
+const CLIENT_ORDER_LEN: usize = 36;
+
+/// Names under which a placement's fields are sent: those of POST order, or of the conditional-order service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// `stopPrice`, `newClientOrderId`.
+    Order,
+    /// `triggerPrice`, `clientAlgoId`.
+    Service,
+}
+
+impl Names {
+    fn stop(self) -> &'static str {
+        match self {
+            Names::Order => "stopPrice",
+            Names::Service => "triggerPrice",
+        }
+    }
+
+    fn client(self) -> &'static str {
+        match self {
+            Names::Order => "newClientOrderId",
+            Names::Service => "clientAlgoId",
+        }
+    }
+}
+
+/// A client's name of an order, padded.
+pub fn client_order(name: &str) -> Result<ClientOrder, Refusal> {
+    if name.len() > CLIENT_ORDER_LEN {
+        return Err(refusal::CLIENT_ORDER_LENGTH);
+    }
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".:/_-".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_allowed) {
+        return Err(refusal::CLIENT_ORDER);
+    }
+    let mut field = [0; CLIENT_ORDER_LEN];
+    field[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(field)
+}
+
+/// A decimal that counts as not sent where it is zero.
+fn not_zero(value: Option<Decimal>) -> Option<Decimal> {
+    value.filter(|value| !value.is_zero())
+}
+
+/// The command of a placement. `generated` is the order's name where none is sent.
+pub fn place(
+    params: &Params<'_>,
+    markets: &MarketTable,
+    account: AccountId,
+    names: Names,
+    generated: ClientOrder,
+) -> Result<PlacePerpetual, Refusal> {
+    // Mandatory and format.
+    let symbol = params.text("symbol")?;
+    let side = params.text("side")?;
+    let order_type = params.text("type")?;
+    let quantity = params.decimal("quantity")?;
+    let price = params.decimal("price")?;
+    let stop = params.decimal(names.stop())?;
+    let activation = match params.decimal("activationPrice")? {
+        Some(price) => Some(price),
+        None => params.decimal("activatePrice")?,
+    };
+    let callback = params.decimal("callbackRate")?;
+    let take_profit = not_zero(params.decimal("tpTriggerPrice")?);
+    let stop_loss = not_zero(params.decimal("slTriggerPrice")?);
+    let reduce_only = params.boolean("reduceOnly")?.unwrap_or(false);
+    let close_position = params.boolean("closePosition")?.unwrap_or(false);
+    let price_protect = params.boolean("priceProtect")?.unwrap_or(false);
+    let good_till = params.integer("goodTillDate")?.unwrap_or(0);
+    let leverage = match params.get("leverage") {
+        None => 0,
+        Some(text) => integer(text)
+            .and_then(|value| u32::try_from(value).ok())
+            .filter(|value| *value > 0)
+            .ok_or_else(|| refusal::leverage(text))?,
+    };
+    // Symbol.
+    let market = markets.by_symbol(symbol).ok_or(refusal::SYMBOL)?;
+    // Enumerations.
+    let side = words::parse_side(side)?;
+    let order_type = words::parse_order_type(order_type)?;
+    let position_side = params.get("positionSide").unwrap_or("BOTH");
+    if !["BOTH", "LONG", "SHORT"].contains(&position_side) {
+        return Err(refusal::POSITION_SIDE);
+    }
+    let working_type =
+        params.get("workingType").map_or(Ok(WorkingType::ContractPrice), words::parse_working_type)?;
+    let price_match = params.get("priceMatch").map_or(Ok(PriceMatch::None), words::parse_price_match)?;
+    let self_trade = match params.get("selfTradePreventionMode") {
+        None => SelfTradePrevention::None,
+        Some(word) => words::parse_self_trade(word)?,
+    };
+    if !matches!(params.get("newOrderRespType"), None | Some("ACK" | "RESULT")) {
+        return Err(refusal::RESPONSE_TYPE);
+    }
+    let attached =
+        params.get("tpslWorkingType").map_or(Ok(WorkingType::ContractPrice), words::parse_working_type)?;
+    let (time_in_force, is_gte) = time_in_force(params, order_type)?;
+    // Combinations.
+    let has_limit = matches!(
+        order_type,
+        PerpetualOrderType::Limit | PerpetualOrderType::Stop | PerpetualOrderType::TakeProfit
+    );
+    let is_trailing = order_type == PerpetualOrderType::TrailingStopMarket;
+    let is_conditional = !matches!(order_type, PerpetualOrderType::Limit | PerpetualOrderType::Market);
+    let has_stop = is_conditional && !is_trailing;
+    if names == Names::Service && !is_conditional {
+        return Err(refusal::ORDER_TYPE);
+    }
+    if price_match != PriceMatch::None && !has_limit {
+        return Err(refusal::PRICE_MATCH_TYPE);
+    }
+    let may_close =
+        matches!(order_type, PerpetualOrderType::StopMarket | PerpetualOrderType::TakeProfitMarket);
+    for (name, is_sent, is_allowed) in [
+        (names.stop(), not_zero(stop).is_some(), has_stop),
+        ("callbackRate", not_zero(callback).is_some(), is_trailing),
+        ("activationPrice", not_zero(activation).is_some(), is_trailing),
+        ("closePosition", close_position, may_close),
+        ("price", not_zero(price).is_some(), has_limit && price_match == PriceMatch::None),
+        ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
+        ("reduceOnly", reduce_only, !close_position),
+        ("tpTriggerPrice", take_profit.is_some(), !is_conditional),
+        ("slTriggerPrice", stop_loss.is_some(), !is_conditional),
+    ] {
+        if is_sent && !is_allowed {
+            return Err(refusal::not_required(name));
+        }
+    }
+    if close_position && not_zero(quantity).is_some() {
+        return Err(refusal::QUANTITY_WITH_CLOSE);
+    }
+    for (name, is_sent, is_needed) in [
+        ("quantity", quantity.is_some(), !close_position),
+        ("price", price.is_some() || price_match != PriceMatch::None, has_limit),
+        (names.stop(), stop.is_some(), has_stop),
+        ("callbackRate", callback.is_some(), is_trailing),
+        ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
+    ] {
+        if is_needed && !is_sent {
+            return Err(refusal::mandatory(name));
+        }
+    }
+    if position_side != "BOTH" {
+        // The state of the market is judged before.
+        return Err(match market.state {
+            PerpetualState::Closed => refusal::CLOSED,
+            _ => refusal::POSITION_SIDE_MODE,
+        });
+    }
+    let client_order = params.get(names.client()).map_or(Ok(generated), client_order)?;
+    let optional_price = |price: Option<Decimal>| price.map_or(Ok(0), Decimal::price);
+    let flag = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
+    Ok(PlacePerpetual {
+        account,
+        market: market.market,
+        side: side as u8,
+        order_type: order_type as u8,
+        time_in_force: time_in_force as u8,
+        self_trade: self_trade as u8,
+        working_type: working_type as u8,
+        price_match: price_match as u8,
+        flags: flag(reduce_only, order_flag::REDUCE_ONLY)
+            | flag(close_position, order_flag::CLOSE_POSITION)
+            | flag(price_protect && is_conditional, order_flag::PRICE_PROTECT)
+            | flag(is_gte && close_position, order_flag::GTE)
+            | flag(names == Names::Service, order_flag::CONDITIONAL_SERVICE),
+        price: if has_limit { optional_price(price)? } else { 0 },
+        quantity: quantity.map_or(0, Decimal::quantity),
+        stop_price: if is_trailing {
+            optional_price(activation)?
+        } else {
+            optional_price(stop.filter(|_| has_stop))?
+        },
+        callback_rate: if is_trailing { callback_rate(callback)? } else { 0 },
+        leverage,
+        good_till_ms: good_till / 1000 * 1000,
+        take_profit: optional_price(take_profit)?,
+        stop_loss: optional_price(stop_loss)?,
+        client_order,
+        attached_working_type: attached as u8,
+        reserved: [0; 3],
+        idempotency_key: 0,
+        idempotency_body: 0,
+    })
+}
+
+fn time_in_force(
+    params: &Params<'_>,
+    order_type: PerpetualOrderType,
+) -> Result<(PerpetualTimeInForce, bool), Refusal> {
+    let gtc = (PerpetualTimeInForce::GoodTillCancel, false);
+    match (order_type, params.get("timeInForce")) {
+        (PerpetualOrderType::Limit, None) => Err(refusal::mandatory("timeInForce")),
+        (PerpetualOrderType::Market, Some(word)) => {
+            words::parse_time_in_force(word)?;
+            Err(refusal::not_required("timeInForce"))
+        }
+        (_, None) => Ok(gtc),
+        (
+            PerpetualOrderType::Limit | PerpetualOrderType::Stop | PerpetualOrderType::TakeProfit,
+            Some(word),
+        ) => Ok((words::parse_time_in_force(word)?, false)),
+        (_, Some("GTC")) => Ok(gtc),
+        (_, Some("GTE_GTC")) => Ok((PerpetualTimeInForce::GoodTillCancel, true)),
+        (_, Some(_)) => Err(refusal::TIME_IN_FORCE),
+    }
+}
+
+/// Percent into steps of 10^-8.
+fn callback_rate(percent: Option<Decimal>) -> Result<u32, Refusal> {
+    const STEP: i128 = 1_000_000_000_000;
+    let percent = percent.unwrap_or(Decimal(0)).0;
+    if percent % STEP != 0 {
+        return Err(refusal::CALLBACK);
+    }
+    u32::try_from(percent / STEP).map_err(|_| refusal::CALLBACK)
+}
+
+/// The command of a modification.
+pub fn modify(
+    params: &Params<'_>,
+    markets: &MarketTable,
+    account: AccountId,
+) -> Result<ModifyPerpetual, Refusal> {
+    let symbol = params.text("symbol")?;
+    let order = params.integer("orderId")?;
+    let name = params.get("origClientOrderId");
+    if order.is_none() && name.is_none() {
+        return Err(refusal::ORDER_NAME);
+    }
+    let quantity = params.decimal("quantity")?.ok_or_else(|| refusal::mandatory("quantity"))?;
+    let price = params.decimal("price")?;
+    let keep_priority = params.boolean("keepPriority")?.unwrap_or(false);
+    let market = markets.by_symbol(symbol).ok_or(refusal::SYMBOL)?;
+    let side = params.get("side").map(words::parse_side).transpose()?;
+    let price_match = params.get("priceMatch").map_or(Ok(PriceMatch::None), words::parse_price_match)?;
+    match (not_zero(price), price_match) {
+        (None, PriceMatch::None) if price.is_none() => return Err(refusal::mandatory("price")),
+        (None, PriceMatch::None) => return Err(refusal::PRICE_ZERO),
+        (None, _) | (Some(_), PriceMatch::None) => {}
+        (Some(_), _) => return Err(refusal::not_required("price")),
+    }
+    Ok(ModifyPerpetual {
+        account,
+        market: market.market,
+        order: order_id(order),
+        price: price.map_or(Ok(0), Decimal::price)?,
+        quantity: quantity.quantity(),
+        side: side.map_or(255, |side| side as u8),
+        price_match: price_match as u8,
+        flags: if keep_priority { order_flag::KEEP_PRIORITY } else { 0 },
+        client_order: match order {
+            Some(_) => [0; 36],
+            None => lookup_name(name.unwrap_or("")),
+        },
+    })
+}
+
+/// An order id that was sent. No order has 0, by which the engine would look for a name; none has the largest either.
+pub fn order_id(sent: Option<i64>) -> u64 {
+    match sent {
+        None => 0,
+        Some(0) => u64::MAX,
+        Some(order) => order.unsigned_abs(),
+    }
+}
+
+/// A name to look for, padded. What no order can be called finds none.
+pub fn lookup_name(name: &str) -> ClientOrder {
+    client_order(name).unwrap_or([b'?'; 36])
+}
+
+/// A refusal of the engine with the values that its text names.
+pub fn explain(
+    reject: Reject,
+    sent: &PlacePerpetual,
+    market: &PerpetualMarket,
+    leverage: Option<&str>,
+) -> Refusal {
+    use ringside_core::command::PerpetualParameter as Setting;
+    let is_market = sent.order_type != PerpetualOrderType::Limit as u8
+        && sent.order_type != PerpetualOrderType::Stop as u8
+        && sent.order_type != PerpetualOrderType::TakeProfit as u8;
+    let lot = market.lot().max(1);
+    let quantity = sent.quantity - sent.quantity % lot;
+    let notional = || {
+        let price = if sent.price != 0 { sent.price } else { market.mark() };
+        text::units8((i128::from(price) * i128::from(quantity) / i128::from(UNIT)) as i64)
+    };
+    match reject {
+        Reject::InvalidTick => {
+            let step = 10_i64.pow(8 - text::decimals(market.tick()) as u32);
+            let is_too_fine = [sent.price, sent.stop_price, sent.take_profit, sent.stop_loss]
+                .into_iter()
+                .find(|price| price % market.tick().max(1) != 0)
+                .is_some_and(|price| price % step != 0);
+            if is_too_fine { refusal::PRECISION } else { refusal::TICK }
+        }
+        Reject::QuantityOutOfRange => {
+            let greatest = if is_market { Setting::MaxMarketQuantity } else { Setting::MaxQuantity };
+            refusal::lot_size(
+                &text::units8(quantity),
+                &text::units8(market.setting(Setting::MinQuantity)),
+                &text::units8(market.setting(greatest)),
+            )
+        }
+        Reject::BelowMinNotional => {
+            refusal::min_notional(&notional(), &text::micros(market.setting(Setting::MinNotional)))
+        }
+        Reject::AboveMaxNotional => {
+            refusal::max_notional(&notional(), &text::micros(market.setting(Setting::MaxNotional)))
+        }
+        Reject::InvalidLeverage => refusal::leverage(leverage.unwrap_or("0")),
+        reject => super::reject::of_reject(reject),
+    }
+}
