@@ -469,6 +469,36 @@ fn v28_settlement() {
 }
 
 #[test]
+fn a_settlement_leaves_what_rounding_leaves_and_no_more() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (one, two, three) = (venue.account("100000"), venue.account("100000"), venue.account("100000"));
+    // Partial closes round costs up, so that costs do not add up to zero.
+    open(&mut venue, one, two, Side::Buy, "0.007", "60000.1");
+    open(&mut venue, one, two, Side::Buy, "0.004", "60003.3");
+    open(&mut venue, one, three, Side::Sell, "0.003", "59990.7");
+    venue.mark("60011.123");
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    let posted = venue.said::<event::Posting>();
+    let residue = posted.iter().find(|posting| posting.account == 0).map_or(0, |posting| posting.amount);
+    assert!((0..=3).contains(&residue), "{posted:?}");
+    let total: i64 = [0, one, two, three].iter().map(|&account| wallet(&venue, account)).sum();
+    assert_eq!(total, usd("300000"));
+}
+
+#[test]
+fn an_order_id_that_none_has_finds_none() {
+    let mut venue = Venue::trading("60000");
+    let trader = venue.account("1000");
+    venue.buy(trader, "0.001", "59000");
+    let cancel =
+        |order| CancelPerpetual { account: trader, market: BTC, order, client_order: [0; 36], classes: 3 };
+    for order in [u64::MAX, 99] {
+        assert_eq!(venue.refused(cancel(order)), Reject::OrderNotFound);
+    }
+}
+
+#[test]
 fn v13_v14_fees_and_tiers() {
     let mut venue = Venue::trading("60000");
     let (trader, maker) = (venue.account("1000000"), venue.account("10000000"));

@@ -26,6 +26,10 @@
 //!   its maintenance margin.
 //! - Triggers wait while nothing matches (POST_ONLY, CANCEL_ONLY, HALTED). Fired in REDUCE_ONLY, an order that does not reduce
 //!   is refused (StateRefuses).
+//! - A close-position order marked GTE ends when the position became zero or turned, and is now on its other side.
+//! - Of a fee that pays the other side's rebate, the affiliate's reward is at most the rest.
+//! - An attached order that fired neither grows nor ends with its parent.
+//! - What a liquidation trades moves the watched price: triggers and scan take turns until nothing changes.
 //! - Contract-price triggers watch the mark until the first trade. One window of lowest and highest price serves all orders
 //!   of the market, those attached in the same command included.
 //! - A liquidation of the cross scope expires all orders of the account, in every market; its bankruptcy price of 0 or below
@@ -280,7 +284,8 @@ body! {
     /// the market), NotModifiable (untriggered, or of a market type), SideDiffers, NotTrading (the state is not TRADING),
     /// TooManyModifications (10 000), the checks of price, quantity, notional and band of PlacePerpetual (reduce-only orders
     /// are clamped to |q|, not refused; the quantity judged is the whole one), NothingToModify (after flooring),
-    /// PriorityNotKept (KEEP_PRIORITY and another price, or a quantity not below), InLiquidation, ExceedsBracket,
+    /// PriorityNotKept (KEEP_PRIORITY and another price, or a
+    /// quantity that does not lower what is open), InLiquidation, ExceedsBracket,
     /// InsufficientMargin (on the new open quantity, with the old order out of the buckets), PostOnlyWouldCross,
     /// NoPriceMatch. Refused, the order stays as it was, but: a GTX order that would cross is canceled (and the answer is
     /// PostOnlyWouldCross), and a quantity not above what is executed cancels the order, accepted (judged right after

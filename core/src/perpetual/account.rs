@@ -93,6 +93,8 @@ pub(crate) struct Holding {
     pub(crate) band: u32,
     /// Mark below which (long), above which (short) the scope must be tested.
     pub(crate) threshold: Price,
+    /// Quantity when its orders were last trimmed to it: between commands the quantity.
+    pub(crate) trimmed: Quantity,
 }
 
 impl Holding {

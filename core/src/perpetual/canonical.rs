@@ -270,6 +270,10 @@ impl Perpetual {
             let (details, _) = orders[place];
             let stage = if details.stage == Stage::Resting { Stage::Running } else { details.stage };
             slots[place] = self.enter(Details { stage, ..details });
+            if details.is_deferred {
+                let index = (details.market - crate::ids::FIRST_PERPETUAL) as usize;
+                self.state.triggers[index].held_back[details.working_type as usize].push(details.id);
+            }
         }
         for (place, (details, remaining)) in orders.iter().enumerate() {
             if details.stage == Stage::Resting {
@@ -298,6 +302,7 @@ fn is_blank(holding: &Holding) -> bool {
         waiting: holding.waiting,
         bound: holding.bound,
         closers: holding.closers,
+        trimmed: holding.trimmed,
         ..Holding::default()
     };
     *holding == rest
@@ -385,6 +390,7 @@ fn read_holding(reader: &mut Reader<'_>) -> Read<Holding> {
     for value in holding.buckets.as_flattened_mut() {
         *value = reader.i64()?;
     }
+    holding.trimmed = holding.quantity;
     holding.leverage = reader.u32()?;
     [holding.mode, holding.called, holding.countdown_keeps] = reader.array()?;
     ensure(holding.mode <= 2 && holding.leverage <= 125, "an impossible mode or leverage")?;

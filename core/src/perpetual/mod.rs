@@ -85,8 +85,10 @@ pub(crate) struct State {
     pub(crate) fired: std::collections::VecDeque<OrderId>,
     /// Orders that the running command ends.
     pub(crate) doomed: Vec<OrderId>,
-    /// Accounts whose orders the running command trims.
-    pub(crate) trimmed: Vec<AccountId>,
+    /// Accounts whose orders the running command trims, and whether their positions became zero or turned.
+    pub(crate) trimmed: Vec<(AccountId, bool)>,
+    /// Accounts that a settlement or an hour concerns.
+    pub(crate) concerned: Vec<AccountId>,
     /// Accounts that the running pass of the scan still tests, and those for the next.
     pub(crate) pass: std::collections::BinaryHeap<std::cmp::Reverse<AccountId>>,
     pub(crate) later: Vec<AccountId>,
@@ -155,6 +157,7 @@ impl Perpetual {
                 fired: std::collections::VecDeque::with_capacity(256),
                 doomed: Vec::with_capacity(1024),
                 trimmed: Vec::with_capacity(1024),
+                concerned: Vec::with_capacity(1024),
                 pass: std::collections::BinaryHeap::with_capacity(1024),
                 later: Vec::with_capacity(1024),
                 deferred: Vec::with_capacity(64),
@@ -198,6 +201,13 @@ impl State {
     pub(crate) fn index_of(&self, market: MarketId) -> Option<usize> {
         let index = market.checked_sub(FIRST_PERPETUAL)? as usize;
         (index < self.symbols.len()).then_some(index)
+    }
+
+    /// The slot of an open order.
+    #[inline]
+    pub(crate) fn slot_of(&self, order: OrderId) -> Option<u32> {
+        // The table keeps the greatest number for itself; no order has it.
+        if order == OrderId::MAX { None } else { self.slots.find(order) }
     }
 
     #[inline]

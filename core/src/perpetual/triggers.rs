@@ -48,6 +48,8 @@ pub(crate) struct Triggers {
     pub(crate) stops: [[Due; 2]; 2],
     /// Trailing orders, by working type, ascending ids.
     pub(crate) trailing: [Vec<OrderId>; 2],
+    /// Those that price protection held back when they were last judged, by working type.
+    pub(crate) held_back: [Vec<OrderId>; 2],
 }
 
 /// What is due at a time.

@@ -28,7 +28,7 @@ impl Perpetual {
         if order == 0 {
             return self.find_named(account, index, name).ok_or(Reject::OrderNotFound);
         }
-        let slot = self.state.slots.find(order).ok_or(Reject::OrderNotFound)?;
+        let slot = self.state.slot_of(order).ok_or(Reject::OrderNotFound)?;
         let details = &self.state.details[slot as usize];
         if details.account == account && super::orders::place_of(details.market) == index {
             Ok(slot)

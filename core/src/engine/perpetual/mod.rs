@@ -351,13 +351,19 @@ impl Perpetual {
         }
     }
 
-    /// What follows every command: trim, triggers, liquidation scan.
+    /// What follows every command: trim, triggers, liquidation scan, until nothing changes: what a liquidation trades moves
+    /// the price that triggers watch.
     fn settle_down(&mut self) {
-        for index in 0..self.books.len() {
-            self.trim(index);
+        loop {
+            for index in 0..self.books.len() {
+                self.trim(index);
+            }
+            self.run_triggers();
+            self.scan();
+            if !self.state.has_moved() {
+                return;
+            }
         }
-        self.run_triggers();
-        self.scan();
     }
 }
 

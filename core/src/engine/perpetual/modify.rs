@@ -70,7 +70,9 @@ impl Perpetual {
             self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
             return Ok(old.id);
         }
-        if keeps_place && (new.price != old.price || new.quantity >= old.quantity) {
+        let remaining = self.orders.pool.get(slot).remaining;
+        let shrinks = new.quantity < old.quantity && new.quantity - new.filled < remaining;
+        if keeps_place && (new.price != old.price || !shrinks) {
             return Err(Reject::PriorityNotKept);
         }
         let record = self.state.accounts.get(new.account);
@@ -141,14 +143,12 @@ impl Perpetual {
         let remaining = self.orders.pool.get(slot).remaining;
         let open = new.quantity - new.filled;
         self.state.rebook(slot, remaining, 0);
-        if open < remaining {
-            let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
-            self.state.facts.mutated(index, mutation);
-        }
+        let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
+        self.state.facts.mutated(index, mutation);
         self.state.details[slot as usize] =
             Details { reservation: terms.reservation, reserved_quantity: terms.reserved_quantity, ..*new };
         if !new.is(order_flag::REDUCE_ONLY) {
-            self.state.book_in(slot, open.min(remaining));
+            self.state.book_in(slot, open);
         }
     }
 }

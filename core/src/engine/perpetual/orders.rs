@@ -263,7 +263,10 @@ impl State {
     /// Cancels the attached orders of an order that ends.
     pub(crate) fn end_attached(&mut self, orders: &mut Orders, slot: u32) {
         for child in self.details[slot as usize].children {
-            if let Some(place) = self.slots.find(child) {
+            // One that fired goes its own way.
+            if let Some(place) = self.slots.find(child)
+                && self.details[place as usize].waits()
+            {
                 self.cancel_waiting(orders, place);
             }
         }
@@ -307,6 +310,9 @@ impl State {
         for child in details.children {
             let Some(slot) = self.slots.find(child) else { continue };
             let details = &mut self.details[slot as usize];
+            if !details.waits() {
+                continue;
+            }
             details.quantity = filled;
             let wakes = details.stage == Stage::Dormant;
             if wakes {

@@ -56,7 +56,6 @@ fn parse(place: &PlacePerpetual) -> Option<Parsed> {
                 && place.quantity == 0
                 && !flag(order_flag::REDUCE_ONLY)))
         && (closes || !flag(order_flag::GTE))
-        && (condition(order_type).is_some() || is_trailing || !flag(order_flag::CONDITIONAL_SERVICE))
         && (matches!(order_type, Type::Limit | Type::Market)
             || (place.take_profit == 0 && place.stop_loss == 0))
         && !(flag(order_flag::TEST) && (place.take_profit != 0 || place.stop_loss != 0));
@@ -150,7 +149,8 @@ impl Perpetual {
             state.check_leverage(details.account, index, leverage)?;
         }
         let leverage_in_force = if leverage == 0 { held } else { leverage };
-        if waits {
+        let is_test = place.flags & order_flag::TEST != 0;
+        if waits && !is_test {
             self.state.check_trigger(index, &mut details, watched)?;
         }
         let terms = if waits || is_unresolved {
@@ -159,6 +159,8 @@ impl Perpetual {
             // Of attached orders' place on the right side, margin comes first.
             let judged = self.judge(index, &details, leverage_in_force);
             match judged {
+                // A test ends with the margin check.
+                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => return Ok(0),
                 Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {
                     self.state.check_attached(index, &details, place)?;
                 }
@@ -166,12 +168,12 @@ impl Perpetual {
             }
             Some(judged?)
         };
+        if is_test {
+            return Ok(0);
+        }
         if has_no_level {
             self.state.check_attached(index, &details, place)?;
             return Err(Reject::NoPriceMatch);
-        }
-        if place.flags & order_flag::TEST != 0 {
-            return Ok(0);
         }
 
         // Nothing refuses it any more.
@@ -359,7 +361,7 @@ impl State {
         if order.time_in_force != Tif::GoodTillDate {
             return Ok(());
         }
-        let date = order.good_till_ms - order.good_till_ms.rem_euclid(1_000);
+        let date = order.good_till_ms.div_euclid(1_000).saturating_mul(1_000);
         let least = self.now_ms.saturating_add(GOOD_TILL_AHEAD_MS);
         if date <= least || date >= GOOD_TILL_END_MS {
             return Err(Reject::InvalidGoodTill);

@@ -281,12 +281,22 @@ impl<'a> PerpetualMatch<'a> {
         if arriving.liquidates {
             taker_fee = self.liquidation_fee(taker, quantity, value).ok_or(false)?;
         }
-        let reward = |rates: &[i64; 5], base: i64, fee: Money| {
-            if fee <= 0 || rates[4] == 0 { Some(0) } else { fee::reward(value, base, rates[4] as u32, fee) }
+        // Of a fee that pays the other side's rebate, the affiliate has no more than the rest: FEE never falls.
+        let reward = |rates: &[i64; 5], base: i64, fee: Money, other: Money| {
+            let charged = fee + other.min(0);
+            if charged <= 0 || rates[4] == 0 {
+                Some(0)
+            } else {
+                fee::reward(value, base, rates[4] as u32, charged)
+            }
         };
         let affiliates = [
-            reward(&maker_rates, maker_rates[2], maker_fee).ok_or(true)?,
-            if is_free { 0 } else { reward(&taker_rates, taker_rates[3], taker_fee).ok_or(false)? },
+            reward(&maker_rates, maker_rates[2], maker_fee, taker_fee).ok_or(true)?,
+            if is_free {
+                0
+            } else {
+                reward(&taker_rates, taker_rates[3], taker_fee, maker_fee).ok_or(false)?
+            },
         ];
         let maker_leg = {
             let holding = *state.holding(maker.account, index);

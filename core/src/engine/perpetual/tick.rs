@@ -265,7 +265,7 @@ impl State {
         if symbol.state() == PerpetualState::Halted || mark == 0 {
             return;
         }
-        let mut accounts = std::mem::take(&mut self.trimmed);
+        let mut accounts = std::mem::take(&mut self.concerned);
         accounts.clear();
         accounts.extend_from_slice(&symbol.holders);
         accounts.sort_unstable();
@@ -299,7 +299,7 @@ impl State {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
             self.post(FEE_ACCOUNT, index, residue, PostingReason::FundingResidue, MarginMode::Cross);
         }
-        self.trimmed = accounts;
+        self.concerned = accounts;
     }
 
     /// Tells a movement of money of a market.
@@ -336,7 +336,8 @@ impl State {
             let Some(amount) = before.position().unrealised(price) else {
                 unreachable!("an accepted position")
             };
-            residue -= amount;
+            // Costs leave the ledger with their positions; what is left is what rounding left of the values.
+            residue -= amount + before.cost;
             let holding = self.touch(account, index);
             (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
             holding.realised += amount;
@@ -468,7 +469,7 @@ impl State {
                 self.apply_pending(hour);
             }
             self.volumes.hour = hour;
-            let mut accounts = std::mem::take(&mut self.trimmed);
+            let mut accounts = std::mem::take(&mut self.concerned);
             accounts.clear();
             while let Some(entry) = self.volumes.leave_14(hour) {
                 self.accounts.get_mut(entry.account).volume -= entry.volume;
@@ -482,7 +483,7 @@ impl State {
             for &account in &accounts {
                 self.judge_tier(account);
             }
-            self.trimmed = accounts;
+            self.concerned = accounts;
         }
     }
 

@@ -20,25 +20,29 @@ use crate::risk::perpetual::reduce_only;
 use crate::risk::perpetual::trigger::{Trailing, is_deferred};
 
 impl Perpetual {
-    /// Trims orders of every account whose position in a market shrank or turned in this command.
+    /// Trims orders of every account whose position in a market shrank or turned since the last time.
     pub(crate) fn trim(&mut self, index: usize) {
         let mut accounts = std::mem::take(&mut self.state.trimmed);
         accounts.clear();
-        let state = &self.state;
-        accounts.extend(state.facts.touched(index).filter_map(|(account, before)| {
-            let now = state.holding(account, index);
-            let (held, was) = (now.quantity, before.quantity);
-            let shrank = held.abs() < was.abs() || (held > 0) != (was > 0) || was == 0;
-            (now.bound > 0 && shrank).then_some(account)
-        }));
+        let state = &mut self.state;
+        for (account, _) in state.facts.touched(index) {
+            let holding = state.holdings[index].get_mut(account);
+            let (held, was) = (holding.quantity, holding.trimmed);
+            holding.trimmed = held;
+            let turned = was != 0 && held.signum() != was.signum();
+            if (turned || held.abs() < was.abs()) && holding.bound > 0 {
+                accounts.push((account, turned));
+            }
+        }
         accounts.sort_unstable();
-        for &account in &accounts {
-            self.trim_account(account, index);
+        for &(account, turned) in &accounts {
+            self.trim_account(account, index, turned);
         }
         self.state.trimmed = accounts;
     }
 
-    fn trim_account(&mut self, account: AccountId, index: usize) {
+    /// `turned`: the position became zero or changed sides.
+    fn trim_account(&mut self, account: AccountId, index: usize, turned: bool) {
         let held = self.state.holding(account, index).quantity;
         let mut doomed = std::mem::take(&mut self.state.doomed);
         doomed.clear();
@@ -68,7 +72,7 @@ impl Perpetual {
                     let event = details.event(status, Execution::Amended, reason::NONE, left);
                     self.state.facts.emit(event);
                 }
-            } else if details.waits() && reduce_only::shrunk(details.side, 1, held) == 0 {
+            } else if turned && details.waits() && reduce_only::shrunk(details.side, 1, held) == 0 {
                 self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSE_POSITION);
             }
         }
@@ -201,6 +205,15 @@ impl State {
         })
     }
 
+    /// Whether a price that triggers watch has moved since they were judged.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.symbols.iter().any(|symbol| {
+            let is_stale = symbol.index.state == IndexState::Stale;
+            symbol.matches()
+                && (symbol.contract_range != Range::EMPTY || (symbol.mark_range != Range::EMPTY && !is_stale))
+        })
+    }
+
     /// Moves orders whose price has come since the last call to the queue, ascending ids.
     fn collect_fired(&mut self, index: usize) {
         let symbol = &mut self.symbols[index];
@@ -220,6 +233,7 @@ impl State {
             if range == Range::EMPTY || (working == WorkingType::MarkPrice && is_stale) {
                 continue;
             }
+            let before = std::mem::take(&mut self.triggers[index].held_back[working as usize]);
             for (heap, key) in [(0, range.high), (1, -range.low)] {
                 let mut deferred = std::mem::take(&mut self.deferred);
                 deferred.clear();
@@ -253,6 +267,14 @@ impl State {
                     }
                 }
             }
+            // Whoever was held back before and is not now has left its trigger: the episode is over.
+            for id in before {
+                if !self.triggers[index].held_back[working as usize].contains(&id)
+                    && let Some(slot) = self.slots.find(id)
+                {
+                    self.details[slot as usize].is_deferred = false;
+                }
+            }
         }
         found.sort_unstable();
         found.dedup();
@@ -275,6 +297,7 @@ impl State {
             details.is_deferred = false;
             return false;
         }
+        self.triggers[index].held_back[details.working_type as usize].push(details.id);
         if !details.is_deferred {
             details.is_deferred = true;
             let event = TriggerDeferred {
