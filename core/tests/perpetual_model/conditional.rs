@@ -103,8 +103,9 @@ impl Model {
         }
     }
 
-    /// Orders of a market that the prices since the last evaluation fire, ascending ids. The prices are used up.
-    fn fired(&mut self, market: MarketId) -> Vec<OrderId> {
+    /// Orders of a market that the prices since the last evaluation fire, ascending ids. The prices are used up; what is
+    /// queued already is not judged again.
+    fn fired(&mut self, market: MarketId, queue: &VecDeque<OrderId>) -> Vec<OrderId> {
         if !self.may_match(market) {
             return Vec::new();
         }
@@ -118,7 +119,8 @@ impl Model {
         let mut deferred = Vec::new();
         for order in self.orders.values_mut() {
             let dormant = order.quantity == 0 && !order.has(order_flag::CLOSE_POSITION);
-            if order.market != market || order.stage != Stage::Waiting || dormant {
+            if order.market != market || order.stage != Stage::Waiting || dormant || queue.contains(&order.id)
+            {
                 continue;
             }
             let path = if order.working == WorkingType::ContractPrice { &contract } else { &mark };
@@ -177,11 +179,7 @@ impl Model {
         let mut queue: VecDeque<OrderId> = VecDeque::new();
         loop {
             for &market in &ids {
-                for order in self.fired(market) {
-                    if !queue.contains(&order) {
-                        queue.push_back(order);
-                    }
-                }
+                queue.extend(self.fired(market, &queue));
             }
             let Some(id) = queue.pop_front() else { return };
             if self.orders.contains_key(&id) {

@@ -30,7 +30,11 @@ impl Model {
                 }
                 continue;
             }
-            for account in std::mem::take(&mut self.suspects) {
+            // One pass; whom a test brings into question has its turn in it if its id is still to come.
+            let mut next = 0;
+            while let Some(&account) = self.suspects.range(next..).next() {
+                self.suspects.remove(&account);
+                next = account + 1;
                 if account != FUND {
                     self.test(account);
                 }

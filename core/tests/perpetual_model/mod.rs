@@ -43,13 +43,10 @@ use ringside_core::reject::Reject;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
-/// What the streams leave out because the engine does not do it by the specification yet: test placements, close-position
-/// orders that end with the position (`gte`), wild good-till dates, wild flags, attached orders, maker rebates beside
-/// affiliates, price matches on modifications, price protection, `keepPriority` on shortened orders, order ids never given
-/// out, silences after which a market halts, settlement (`close`); and in the model itself, triggers that a liquidation's fills bring about
-/// are evaluated with the next command (`loop`).
-pub const LEFT_OUT: &str =
-    "test,gte,date,flags,attached,rebates,modmatch,protect,keep,maxid,resume,loop,close";
+/// What the streams leave out because engine and model do not agree on it yet: modifications with a price match that has no
+/// level (`modmatch`), price protection of trailing orders, which the engine judges again while they are queued to run
+/// (`trailing`), and silences after which a market halts, as the engine does not test its holders when it resumes (`resume`).
+pub const LEFT_OUT: &str = "modmatch,trailing,resume";
 
 /// Whether the streams do something.
 pub fn allows(what: &str) -> bool {
@@ -57,15 +54,6 @@ pub fn allows(what: &str) -> bool {
     let without =
         WITHOUT.get_or_init(|| std::env::var("RINGSIDE_LEFT_OUT").unwrap_or_else(|_| LEFT_OUT.to_string()));
     !without.split(',').any(|word| word == what)
-}
-
-/// Events that no stream tells while something is left out.
-pub fn is_out_of_reach(kind: event::Kind) -> bool {
-    match kind {
-        event::Kind::TriggerDeferred => !allows("protect"),
-        event::Kind::FundingSettled => !allows("resume"),
-        _ => false,
-    }
 }
 
 /// The insurance fund is account 0.
@@ -425,13 +413,8 @@ impl Model {
         }
         let result = self.dispatch(kind, command);
         let changed = result.is_ok() || self.refused_with_change;
-        if allows("loop") {
-            if changed && kind != Kind::AdvanceTime {
-                self.settle_down();
-            }
-        } else {
-            self.run_triggers();
-            self.scan();
+        if changed && kind != Kind::AdvanceTime {
+            self.settle_down();
         }
         match result {
             Err(reject) => done.reject = reject.code(),
@@ -444,7 +427,7 @@ impl Model {
                 }
             }
         }
-        if !changed && allows("loop") {
+        if !changed {
             assert!(self.output.facts().is_empty(), "a refusal tells nothing");
             return std::mem::take(&mut self.output).finish(Vec::new(), done);
         }

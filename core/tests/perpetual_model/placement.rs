@@ -70,7 +70,6 @@ fn parse(place: &PlacePerpetual) -> Result<(Order, Attached), Reject> {
         || (!is_date && place.good_till_ms != 0)
         || (!limited && time_in_force != PerpetualTimeInForce::GoodTillCancel)
         || (!matches!(kind, Limit | Market) && (place.take_profit != 0 || place.stop_loss != 0))
-        || (has(order_flag::CONDITIONAL_SERVICE) && !conditional)
         || (has(order_flag::TEST) && (place.take_profit != 0 || place.stop_loss != 0));
     if bad {
         return Err(malformed);

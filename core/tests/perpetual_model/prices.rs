@@ -271,7 +271,7 @@ impl Model {
         let at = self.market_mut(market);
         at.index_halts = at.index_state == Some(IndexState::Stale)
             && at.index_lost_ms.is_some_and(|lost| now - lost > 600_000);
-        if super::allows("resume") && was_suspended && !self.is_market_suspended(market) {
+        if was_suspended && !self.is_market_suspended(market) {
             self.suspect_holders(market);
         }
         self.tell_state(market);

@@ -74,7 +74,7 @@ impl Stream {
             crowd: *random.pick(&[60, 120, 200]),
             conditional: *random.pick(&[60, 150, 300]),
             small_brackets: random.permille(700),
-            rebates: random.permille(300) && super::allows("rebates"),
+            rebates: random.permille(300),
         };
         let prices = vec![60_000 * E8 as i64, 2_500 * E8 as i64];
         let mut stream = Stream {
@@ -191,7 +191,8 @@ impl Stream {
         let passed = if starts {
             1_000_000
         } else {
-            let long = super::allows("resume");
+            // A pinned index never goes stale.
+            let long = super::allows("resume") || !self.profile.sources;
             match self.random.weighted(&[400, 500, 60, if long { 6 } else { 0 }, u64::from(long)]) {
                 0 => 0,
                 1 => self.random.between(1, 300_000_000),
@@ -395,7 +396,11 @@ impl Stream {
         if self.random.permille(150) && place.flags & order_flag::CLOSE_POSITION == 0 {
             place.flags |= order_flag::REDUCE_ONLY;
         }
-        if let Some(position) = self.random.permille(250).then(|| model.position(account, market))
+        // Its creation may have been passed over.
+        let exists = (account as usize) < model.accounts.len();
+        if self.random.permille(250)
+            && exists
+            && let position = model.position(account, market)
             && position.quantity != 0
         {
             // Against the position, by part of it or more.
@@ -409,7 +414,7 @@ impl Stream {
                 place.price = self.price(model, market, closing);
             }
         }
-        if matches!(kind, Limit | Market) && self.random.permille(60) && super::allows("attached") {
+        if matches!(kind, Limit | Market) && self.random.permille(60) {
             let (up, down) = (self.price(model, market, Side::Sell), self.price(model, market, Side::Buy));
             let (above, below) = (up.max(down), up.min(down));
             let buys = place.side == Side::Buy as u8;
@@ -423,7 +428,7 @@ impl Stream {
         if self.random.permille(40) {
             place.leverage = self.random.between(1, 130) as u32;
         }
-        if self.random.permille(20) && super::allows("test") {
+        if self.random.permille(20) {
             place.flags |= order_flag::TEST;
         }
         if self.random.permille(20) {
@@ -451,7 +456,7 @@ impl Stream {
         } else {
             place.stop_price = price;
         }
-        if self.random.permille(200) && super::allows("protect") {
+        if self.random.permille(200) && (kind != TrailingStopMarket || super::allows("trailing")) {
             place.flags |= order_flag::PRICE_PROTECT;
         }
         if self.random.permille(200) {
@@ -460,7 +465,7 @@ impl Stream {
         if matches!(kind, StopMarket | TakeProfitMarket) && self.random.permille(250) {
             place.flags |= order_flag::CLOSE_POSITION;
             place.quantity = 0;
-            if self.random.permille(400) && super::allows("gte") {
+            if self.random.permille(400) {
                 place.flags |= order_flag::GTE;
             }
         }
@@ -512,7 +517,7 @@ impl Stream {
             3 => order.filled as i64,
             _ => self.quantity(model, order.market),
         };
-        let keeps = self.random.permille(150) && (!order.shortened || super::allows("keep"));
+        let keeps = self.random.permille(150);
         let price = if keeps || self.random.permille(300) {
             order.price as i64
         } else {
@@ -703,14 +708,14 @@ impl Stream {
                     1 => place.quantity = self.wild(),
                     2 => place.stop_price = self.wild(),
                     3 => place.callback_rate = self.random.next() as u32,
-                    4 if super::allows("date") => place.good_till_ms = self.wild(),
+                    4 => place.good_till_ms = self.wild(),
                     5 => place.take_profit = self.wild(),
                     6 => place.stop_loss = self.wild(),
                     7 => place.side = 2 + self.random.below(254) as u8,
                     8 => place.order_type = self.random.below(256) as u8,
                     9 => place.time_in_force = self.random.below(256) as u8,
                     10 => place.self_trade = self.random.below(256) as u8,
-                    11 if super::allows("flags") => place.flags = self.random.next() as u16,
+                    11 => place.flags = self.random.next() as u16,
                     12 => place.client_order = *self.random.pick(&[[0; 36], [b'!'; 36], [b'a'; 36]]),
                     13 => place.account = *self.random.pick(&[0, 9_999, AccountId::MAX]),
                     14 => place.market = *self.random.pick(&[0, 7, ALL_MARKETS, FIRST_PERPETUAL + 2]),
@@ -719,8 +724,7 @@ impl Stream {
                 Command::new(place)
             }
             6 => {
-                let most = if super::allows("maxid") { OrderId::MAX } else { 1 << 60 };
-                let order: OrderId = *self.random.pick(&[0, 1, most]);
+                let order: OrderId = *self.random.pick(&[0, 1, OrderId::MAX]);
                 Command::new(CancelPerpetual {
                     account: *self.random.pick(&[0, 1, AccountId::MAX]),
                     market: self.market(),

@@ -35,9 +35,7 @@ impl Model {
             self.judge_state(market);
             self.tell_prices(market);
         }
-        if super::allows("loop") {
-            self.settle_down();
-        }
+        self.settle_down();
     }
 
     /// Orders whose date has come.
