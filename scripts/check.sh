@@ -80,3 +80,8 @@ if [ "$mode" = all ]; then
     step "existing clients trade here unchanged"
     scripts/clients.sh
 fi
+
+step "the page in a browser"
+scripts/page.sh
+
+step "passed"
