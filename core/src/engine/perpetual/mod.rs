@@ -248,11 +248,11 @@ impl Engine {
             }
             self.balances.get_mut(account, asset).pay(moved);
         } else {
-            if state.pools.deficit {
-                return Err(Reject::WithdrawalsPaused);
-            }
             if state.withdrawable(account).is_none_or(|free| -amount > free) {
                 return Err(Reject::CrossInsufficient);
+            }
+            if state.pools.deficit {
+                return Err(Reject::WithdrawalsPaused);
             }
             if self.assets[asset as usize].credited.checked_sub(moved).is_none() {
                 return Err(Reject::InvalidAmount);

@@ -79,10 +79,12 @@ impl Perpetual {
         if record.liquidating != 0 || self.state.holding(new.account, index).liquidating != 0 {
             return Err(Reject::InLiquidation);
         }
-        let terms = self.judge_changed(slot, index, &new);
-        let terms = match terms {
-            Ok(terms) if matched.is_some() => terms,
-            Ok(_) => return Err(Reject::NoPriceMatch),
+        if matched.is_none() {
+            // What is left to judge needs the price.
+            return Err(Reject::NoPriceMatch);
+        }
+        let terms = match self.judge_changed(slot, index, &new) {
+            Ok(terms) => terms,
             Err(Reject::PostOnlyWouldCross) => {
                 self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
                 return Err(Reject::PostOnlyWouldCross);
