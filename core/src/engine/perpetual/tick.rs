@@ -366,9 +366,15 @@ impl State {
     fn judge_state(&mut self, index: usize) {
         let now_ms = self.now_ms as u64;
         let symbol = &mut self.symbols[index];
+        let was_suspended = symbol.is_suspended();
         symbol.index_halts = symbol.index.price != 0 && symbol.index.is_halting(now_ms);
         let state = symbol.state();
-        if state != symbol.told {
+        let is_new = state != symbol.told;
+        if was_suspended && !symbol.is_suspended() {
+            // Scopes that could not be liquidated while the index was gone.
+            self.suspects.extend_from_slice(&symbol.holders);
+        }
+        if is_new {
             self.tell_state(index);
         }
     }
