@@ -124,15 +124,20 @@ impl Model {
     /// Carries a half out. Gives what it added to the balance of `risk.md` 20 I-1: its counterparts must take it away.
     pub(super) fn settle(&mut self, account: AccountId, market: MarketId, half: &Half) -> i128 {
         let old = self.position(account, market);
-        let (was, now) = (old.quantity, half.position.quantity);
-        if was != 0 && now.signum() != was.signum() {
-            self.turned.insert((account, market));
-        }
         self.positions.insert((account, market), half.position);
         self.account_mut(account).wallet += half.wallet;
         self.suspects.insert(account);
         self.cover(account, market, half.covered);
         half.wallet + (half.position.isolated_wallet - old.isolated_wallet) - (half.position.cost - old.cost)
+    }
+
+    /// Notes whose position became zero or turned by a fill; a trade with oneself is one fill.
+    pub(super) fn note_turns(&mut self, market: MarketId, before: [(AccountId, i128); 2]) {
+        for (account, was) in before {
+            if was != 0 && self.position(account, market).quantity.signum() != was.signum() {
+                self.turned.insert((account, market));
+            }
+        }
     }
 
     /// The fund pays what an isolated position lacks.

@@ -362,9 +362,11 @@ impl Model {
     ) {
         let fund_before = self.account(FUND).wallet;
         let from_half = self.half(from, market, side, quantity, value, 0);
+        let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
         let mut moved = self.settle(from, market, &from_half);
         let to_half = self.half(to, market, side.opposite(), quantity, value, 0);
         moved += self.settle(to, market, &to_half) - from_half.covered - to_half.covered;
+        self.note_turns(market, before);
         assert_eq!(moved, 0, "the legs of a takeover sum to zero");
         let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order() };
         self.output.fact(event::PositionMoved {

@@ -198,9 +198,11 @@ impl Model {
         let taker_base = self.tier(account).taker;
         // Money and positions: the maker's half, then the taker's.
         let maker_half = self.half(maker.account, market, maker.side, quantity, amount, maker_fee);
+        let before = [maker.account, account].map(|owner| (owner, self.position(owner, market).quantity));
         let mut moved = self.settle(maker.account, market, &maker_half);
         let taker_half = self.half(account, market, side, quantity, amount, taker_fee);
         moved += self.settle(account, market, &taker_half);
+        self.note_turns(market, before);
         let maker_reward = self.reward(maker.account, maker_base, amount, maker_fee);
         let mut taker_reward = 0;
         if role != Role::Owner {
