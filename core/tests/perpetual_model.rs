@@ -8,8 +8,7 @@
 //! leaves; 6, orders that only close are not refused for margin. Wallets, positions and spot balances are compared
 //! through the engine's views at intervals.
 //!
-//! Not covered: an index from the own spot market, changes of tick and lot, property 2 and 8 (unit tests of `risk/perpetual/`),
-//! and what `model::LEFT_OUT` lists.
+//! Not covered: an index from the own spot market, changes of tick and lot, property 2 and 8 (unit tests of `risk/perpetual/`).
 //!
 //! `RINGSIDE_COMMANDS` sets how many commands in all (2,000,000 for the whole proof), `RINGSIDE_SEED` the first seed,
 //! `RINGSIDE_LEFT_OUT` other words than [`model::LEFT_OUT`]. A failure prints the line that reruns it and the shortest

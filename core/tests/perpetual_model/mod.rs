@@ -43,10 +43,9 @@ use ringside_core::reject::Reject;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
-/// What the streams leave out because engine and model do not agree on it yet: modifications with a price match that has no
-/// level (`modmatch`), price protection of trailing orders, which the engine judges again while they are queued to run
-/// (`trailing`), and silences after which a market halts, as the engine does not test its holders when it resumes (`resume`).
-pub const LEFT_OUT: &str = "modmatch,trailing,resume";
+/// What the streams leave out unless `RINGSIDE_LEFT_OUT` says otherwise: nothing. To narrow a difference down, name some of
+/// what [`allows`] is asked.
+pub const LEFT_OUT: &str = "";
 
 /// Whether the streams do something.
 pub fn allows(what: &str) -> bool {

@@ -258,7 +258,8 @@ impl State {
             for place in 0..self.triggers[index].trailing[working as usize].len() {
                 let id = self.triggers[index].trailing[working as usize][place];
                 let Some(slot) = self.slots.find(id) else { continue };
-                if self.details[slot as usize].has_turned {
+                // One that is queued to run is judged no more.
+                if self.details[slot as usize].has_turned && !self.fired.contains(&id) {
                     if self.defers(index, slot) {
                         // It is judged again on the next price.
                         self.details[slot as usize].has_turned = false;
@@ -278,12 +279,7 @@ impl State {
         }
         found.sort_unstable();
         found.dedup();
-        for id in &found {
-            // A trailing order may have been queued before.
-            if !self.fired.contains(id) {
-                self.fired.push_back(*id);
-            }
-        }
+        self.fired.extend(&found);
         self.doomed = found;
     }
 
