@@ -6,8 +6,8 @@
 //!  measured:  tick + order, from the moment the tick begins: the longest that the order can have to wait
 //! ```
 //!
-//! The index stays within 4 % of where it began, where nobody is liquidated; then it falls in steps of 0.25 % until
-//! positions are, and those rounds are shown apart: a liquidation is work that the market itself asks for.
+//! The index stays within 4 % of where it began, where nobody is liquidated; then, with `--falls`, it falls in
+//! steps of 0.25 % until positions are, and those rounds are shown apart: a liquidation is work that the market itself asks for.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
@@ -40,6 +40,10 @@ struct Arguments {
     /// Moves of the mark.
     #[arg(long, default_value_t = 20_000)]
     moves: u32,
+    /// Steps of the fall. Each takes time with the square of the positions it ends: every takeover by counterparties ranks
+    /// all of them.
+    #[arg(long, default_value_t = 0)]
+    falls: u32,
     /// Seed.
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -57,8 +61,6 @@ struct Arguments {
 const INDEX: Price = 1_000 * UNIT;
 /// Of every account, micro-quote.
 const WALLET: i64 = 1_000_000_000;
-/// Steps of the fall.
-const MOVES_DOWN: u32 = 40;
 
 /// The engine, and what its commands need.
 struct Venue {
@@ -132,7 +134,7 @@ fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
         }
         stormed.calm.saturating_record(held_ns);
     }
-    for _ in 0..MOVES_DOWN {
+    for _ in 0..arguments.falls {
         index -= INDEX / 400;
         let (held_ns, liquidations) = venue.round(index, positions)?;
         stormed.falling.saturating_record(held_ns);
