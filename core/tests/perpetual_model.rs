@@ -10,8 +10,8 @@
 //!
 //! Not covered: an index from the own spot market, changes of tick and lot, property 2 and 8 (unit tests of `risk/perpetual/`).
 //!
-//! `RINGSIDE_COMMANDS` sets how many commands in all (2,000,000 for the whole proof), `RINGSIDE_SEED` the first seed,
-//! `RINGSIDE_LEFT_OUT` other words than [`model::LEFT_OUT`]. A failure prints the line that reruns it and the shortest
+//! `RINGSIDE_COMMANDS` sets how many commands in all (2,000,000 for the whole proof), `RINGSIDE_SEED` the first seed.
+//! A failure prints the line that reruns it and the shortest
 //! stream found that still fails.
 
 #[path = "perpetual_model/mod.rs"]
@@ -26,18 +26,15 @@ use model::{FUND, Stage};
 use ringside_core::command::{
     Command, Kind, PerpetualOrderType, PerpetualState, PlacePerpetual, SetPerpetualState, Side, order_flag,
 };
-use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{self, Event, Liquidation, LiquidationStep, StateHash};
+use ringside_core::engine::Engine;
+use ringside_core::event::{self, Event, Liquidation, LiquidationStep};
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL};
 use ringside_core::reject::Reject;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use support::model::Seen;
+use support::versus::{Versus, config, run_streams, same_events};
 
-/// Commands of one stream.
-const STREAM_LEN: u64 = 5_000;
-/// Commands between two comparisons of the whole state.
-const INTERVAL: u64 = 250;
+/// Property 6, where it bites.
+const CLOSED: &str = "closing orders taken with nothing available";
 
 /// Both engines.
 struct Pair {
@@ -51,60 +48,6 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Pair {
-        Pair {
-            real: Engine::new(&config()),
-            model: Model::new(),
-            events: Vec::new(),
-            snapshot: None,
-            closed_without_margin: 0,
-        }
-    }
-
-    /// Applies a command to both and compares what they emit; the real engine's events are then in `events`.
-    ///
-    /// A few commands are passed over, and after a few others the real engine goes on from its own snapshot. The
-    /// command's time decides which, so that a shortened stream does the same.
-    fn apply(&mut self, command: &Command) -> Result<(), String> {
-        self.events.clear();
-        if command.time_ns % 1_009 == 7 {
-            self.real.skip(command);
-            self.model.skip(command);
-            return Ok(());
-        }
-        let closes = self.only_closes(command);
-        let expected = self.model.apply(command);
-        self.model.check().map_err(|text| format!("{command:?}\nthe model: {text}\n{expected:#?}"))?;
-        self.real.apply(command, &mut self.events);
-        if command.time_ns % 307 == 7 {
-            let mut saved = Vec::new();
-            self.real.save(&mut saved);
-            self.real =
-                Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
-            self.snapshot = Some((saved, command.sequence + 1));
-        }
-        for index in 0..self.events.len().max(expected.len()) {
-            let (real, model) = (self.events.get(index), expected.get(index));
-            if real.map(without_hash) != model.map(without_hash) {
-                return Err(format!(
-                    "{command:?}\nevent {index}\n  engine {real:?}\n  model  {model:?}\nall of the engine's: {:#?}\n\
-                     all of the model's: {expected:#?}",
-                    self.events
-                ));
-            }
-        }
-        liquidations_end_well(&expected)?;
-        if let Some(available) = closes {
-            let refused =
-                expected.iter().filter_map(Event::get::<event::Done>).map(|done| done.reject).next();
-            if refused == Some(Reject::InsufficientMargin.code()) {
-                return Err(format!("property 6: refused for margin: {command:?}"));
-            }
-            self.closed_without_margin += u64::from(available == 0 && refused == Some(0));
-        }
-        Ok(())
-    }
-
     /// What is available to the account of a placement that can do nothing but shrink its position, and asks for nothing
     /// else: of the other side, no larger than the position, with no other order of that side.
     fn only_closes(&self, command: &Command) -> Option<i128> {
@@ -131,6 +74,73 @@ impl Pair {
         // An order at twice the mark would turn the exposure round by its value alone.
         let small = i128::from(place.quantity) <= held.abs() && i128::from(place.price) <= mark * 3 / 2;
         (opposite && !crowded && small).then(|| self.model.available(place.account))
+    }
+}
+
+impl Versus for Pair {
+    const TEST: &'static str = "perpetual_model";
+    const STREAM_LEN: u64 = 5_000;
+    type Stream = Stream;
+
+    fn new() -> Pair {
+        Pair {
+            real: Engine::new(&config()),
+            model: Model::new(),
+            events: Vec::new(),
+            snapshot: None,
+            closed_without_margin: 0,
+        }
+    }
+
+    fn stream(seed: u64) -> Stream {
+        Stream::new(seed)
+    }
+
+    fn next(&self, stream: &mut Stream) -> Command {
+        stream.next(&self.model)
+    }
+
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    fn count(&self, seen: &mut Seen) {
+        *seen.cases.entry(CLOSED).or_default() += self.closed_without_margin;
+    }
+
+    /// Applies a command to both and compares what they emit; the real engine's events are then in `events`.
+    ///
+    /// A few commands are passed over, and after a few others the real engine goes on from its own snapshot. The
+    /// command's time decides which, so that a shortened stream does the same.
+    fn apply(&mut self, command: &Command) -> Result<(), String> {
+        self.events.clear();
+        if command.time_ns % 1_009 == 7 {
+            self.real.skip(command);
+            self.model.skip(command);
+            return Ok(());
+        }
+        let closes = self.only_closes(command);
+        let expected = self.model.apply(command);
+        self.model.check().map_err(|text| format!("{command:?}\nthe model: {text}\n{expected:#?}"))?;
+        self.real.apply(command, &mut self.events);
+        if command.time_ns % 307 == 7 {
+            let mut saved = Vec::new();
+            self.real.save(&mut saved);
+            self.real =
+                Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
+            self.snapshot = Some((saved, command.sequence + 1));
+        }
+        same_events(command, &self.events, &expected)?;
+        liquidations_end_well(&expected)?;
+        if let Some(available) = closes {
+            let refused =
+                expected.iter().filter_map(Event::get::<event::Done>).map(|done| done.reject).next();
+            if refused == Some(Reject::InsufficientMargin.code()) {
+                return Err(format!("property 6: refused for margin: {command:?}"));
+            }
+            self.closed_without_margin += u64::from(available == 0 && refused == Some(0));
+        }
+        Ok(())
     }
 
     /// Has the real engine check itself, and compares what its views show.
@@ -221,150 +231,12 @@ fn liquidations_end_well(events: &[Event]) -> Result<(), String> {
     Ok(())
 }
 
-/// Little memory at the start, so that growth is met as well.
-fn config() -> EngineConfig {
-    EngineConfig { orders: 64, accounts: 4, idempotency_keys: 16, ..EngineConfig::default() }
-}
-
-/// An event with the state hash blanked: only the real engine knows it.
-fn without_hash(event: &Event) -> Event {
-    match event.get::<StateHash>() {
-        Some(_) => Event::new(event.sequence, event.time_ns, event.index, StateHash { hash: [0; 16] }),
-        None => *event,
-    }
-}
-
-/// Runs one stream. Gives what was seen, or the commands up to the failure and what failed.
-fn run(seed: u64, len: u64) -> Result<(support::model::Seen, u64), (Vec<Command>, String)> {
-    let mut commands = Vec::with_capacity(len as usize);
-    let mut seen = support::model::Seen::default();
-    let mut closed_without_margin = 0;
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let mut pair = Pair::new();
-        let mut stream = Stream::new(seed);
-        for number in 1..=len {
-            let command = stream.next(&pair.model);
-            commands.push(command);
-            pair.apply(&command)?;
-            if number % INTERVAL == 0 || number == len {
-                pair.compare()?;
-            }
-            seen.commands += 1;
-            seen.events += pair.events.len() as u64;
-            for event in &pair.events {
-                *seen.kinds.entry(event.kind).or_default() += 1;
-                if let Some(done) = event.get::<event::Done>() {
-                    *seen.rejects.entry(done.reject).or_default() += 1;
-                }
-            }
-        }
-        closed_without_margin = pair.closed_without_margin;
-        pair.finish(&mut commands)
-    }));
-    match outcome {
-        Ok(Ok(())) => Ok((seen, closed_without_margin)),
-        Ok(Err(text)) => Err((commands, text)),
-        Err(panic) => {
-            let text = format!("{:?}\npanic: {}", commands.last(), panic_text(&panic));
-            Err((commands, text))
-        }
-    }
-}
-
-fn panic_text(panic: &Box<dyn std::any::Any + Send>) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_string())).unwrap_or_default()
-}
-
-/// The index of the command at which the engines part, if they do.
-fn parts_at(commands: &[Command]) -> Option<usize> {
-    let mut at: usize = 0;
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let mut pair = Pair::new();
-        for command in commands {
-            if pair.apply(command).is_err() || (commands.len() < 500 && pair.compare().is_err()) {
-                return true;
-            }
-            at += 1;
-        }
-        at = at.saturating_sub(1);
-        pair.compare().is_err()
-    }));
-    outcome.unwrap_or(true).then_some(at)
-}
-
-/// Reports a failure: the line that reruns it and a short stream that fails as well.
-fn report(seed: u64, commands: &[Command], text: &str) -> ! {
-    let len = commands.len();
-    eprintln!("\nseed {seed}, command {len}: {text}\n");
-    eprintln!(
-        "rerun: RINGSIDE_SEED={seed} RINGSIDE_COMMANDS={len} cargo test --profile tested -p ringside-core --test \
-         perpetual_model random_streams -- --nocapture\n"
-    );
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    // A state hash of the long stream means nothing in a short one.
-    let kept: Vec<Command> =
-        commands.iter().filter(|command| command.kind != Kind::VerifyHash as u16).copied().collect();
-    let limit = support::setting("RINGSIDE_SHRINK_S").unwrap_or(20);
-    let short = support::shrink::shrink(&kept, Duration::from_secs(limit), parts_at);
-    std::panic::set_hook(hook);
-    eprintln!("shortest stream found, {} commands:", short.len());
-    for command in &short {
-        eprintln!("  {command:?}");
-    }
-    panic!("seed {seed}: the engines part at command {len}");
-}
-
 #[test]
 fn random_streams() {
     let total = support::commands(100_000, 20_000);
-    let first = support::setting("RINGSIDE_SEED").unwrap_or(1);
-    let streams = total.div_ceil(STREAM_LEN);
-    let next = AtomicU64::new(0);
-    let threads =
-        std::thread::available_parallelism().map_or(1, |threads| threads.get().min(streams as usize));
-    let mut seen = support::model::Seen::default();
-    let mut failures = Vec::new();
-    let closed_without_margin = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        let worker = || {
-            let mut seen = support::model::Seen::default();
-            loop {
-                let stream = next.fetch_add(1, Ordering::Relaxed);
-                if stream >= streams {
-                    return (seen, None);
-                }
-                let len = STREAM_LEN.min(total - stream * STREAM_LEN);
-                match run(first + stream, len) {
-                    Ok((of_stream, closed)) => {
-                        seen.add(&of_stream);
-                        closed_without_margin.fetch_add(closed, Ordering::Relaxed);
-                    }
-                    Err((commands, text)) => {
-                        // The others finish the stream they are at and stop.
-                        next.store(streams, Ordering::Relaxed);
-                        return (seen, Some((first + stream, commands, text)));
-                    }
-                }
-            }
-        };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        for worker in workers {
-            let (of_worker, failure) = worker.join().expect("failures are caught");
-            seen.add(&of_worker);
-            failures.extend(failure);
-        }
-    });
-    failures.sort_by_key(|(_, commands, _)| commands.len());
-    if let Some((seed, commands, text)) = failures.first() {
-        report(*seed, commands, text);
-    }
-    let closed = closed_without_margin.into_inner();
-    eprintln!(
-        "{} commands in {streams} streams, {} events; {closed} closing orders taken with nothing available",
-        seen.commands, seen.events
-    );
+    let seen = run_streams::<Pair>(total);
+    let closed = seen.cases.get(CLOSED).copied().unwrap_or(0);
+    eprintln!("{CLOSED}: {closed}");
     for &kind in event::Kind::ALL {
         let count = seen.kinds.get(&(kind as u16)).copied().unwrap_or(0);
         eprintln!("  {kind:?}: {count}");

@@ -21,7 +21,8 @@
 //!   take-profit first; then the match. `open` is then what is to trade, whether or not it will rest.
 //! - *Each meeting*: a fill is one PerpetualTrade, followed by the VipChanged of the maker, of the taker; by the Postings
 //!   AFFILIATE of the maker, of the taker, where not 0; by the growth of attached orders (PerpetualOrder Amended) of the maker,
-//!   of the taker; by PerpetualOrder Expired (reason 4) of a maker that reduce-only left with nothing to reduce. A meeting that
+//!   of the taker; by PerpetualOrder Expired (reason 4) of a maker that reduce-only left with nothing to reduce, unless
+//!   that fills the taker: the trim then tells it. A meeting that
 //!   self-trade prevention ends is PreventedMatch, then PerpetualOrder of the maker if it ended. A maker refused for margin
 //!   is PerpetualOrder Expired (reason 10). What a fill does to a maker's and a taker's order follows from the trade; no
 //!   PerpetualOrder tells it.

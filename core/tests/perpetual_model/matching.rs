@@ -276,7 +276,9 @@ impl Model {
             self.orders.remove(&maker.id);
         }
         self.mutated(market, maker.side, maker.price);
+        // The taker meets it once more; where it has nothing left, the trim ends the maker.
         if !maker_filled
+            && !taker_filled
             && maker.has(order_flag::REDUCE_ONLY)
             && self.reducible(maker.account, market, maker.side) == 0
         {

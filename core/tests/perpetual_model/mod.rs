@@ -43,18 +43,6 @@ use ringside_core::reject::Reject;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
-/// What the streams leave out unless `RINGSIDE_LEFT_OUT` says otherwise: nothing. To narrow a difference down, name some of
-/// what [`allows`] is asked.
-pub const LEFT_OUT: &str = "";
-
-/// Whether the streams do something.
-pub fn allows(what: &str) -> bool {
-    static WITHOUT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    let without =
-        WITHOUT.get_or_init(|| std::env::var("RINGSIDE_LEFT_OUT").unwrap_or_else(|_| LEFT_OUT.to_string()));
-    !without.split(',').any(|word| word == what)
-}
-
 /// The insurance fund is account 0.
 pub const FUND: AccountId = 0;
 

@@ -191,9 +191,7 @@ impl Stream {
         let passed = if starts {
             1_000_000
         } else {
-            // A pinned index never goes stale.
-            let long = super::allows("resume") || !self.profile.sources;
-            match self.random.weighted(&[400, 500, 60, if long { 6 } else { 0 }, u64::from(long)]) {
+            match self.random.weighted(&[400, 500, 60, 6, 1]) {
                 0 => 0,
                 1 => self.random.between(1, 300_000_000),
                 2 => self.random.between(1, 4_000_000_000),
@@ -206,7 +204,7 @@ impl Stream {
             let mut back = self.feeds(0);
             back.extend(self.feeds(1));
             back.push(Command::new(AdvanceTime {}));
-            if self.random.permille(700) || !super::allows("resume") {
+            if self.random.permille(700) {
                 self.opening.extend(back.into_iter().rev());
             }
         }
@@ -456,7 +454,7 @@ impl Stream {
         } else {
             place.stop_price = price;
         }
-        if self.random.permille(200) && (kind != TrailingStopMarket || super::allows("trailing")) {
+        if self.random.permille(200) {
             place.flags |= order_flag::PRICE_PROTECT;
         }
         if self.random.permille(200) {
@@ -523,7 +521,7 @@ impl Stream {
         } else {
             self.price(model, order.market, order.side)
         };
-        let matches = self.random.permille(60) && super::allows("modmatch");
+        let matches = self.random.permille(60);
         let price_match = if matches { 1 + self.random.below(8) as u8 } else { 0 };
         let by_name = self.random.permille(200);
         Command::new(ModifyPerpetual {

@@ -4,6 +4,7 @@
 //! Tick 0.0001, lot 0.1, min_notional 1, maker 5 bps, taker 10 bps.
 
 use super::Pair;
+use crate::support::versus::Versus;
 use ringside_core::command::*;
 use ringside_core::event::{Balances, Done, Event, Order, Trade};
 use ringside_core::ids::{AccountId, padded};
