@@ -170,8 +170,44 @@ fn percentile_label(nines: &f64) -> String {
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// How every report begins: the machine, and the command that made it.
+pub fn heading() -> String {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy();
+    let arguments: Vec<String> = arguments.collect();
+    let line = format!(
+        "cargo run --profile {} -p ringside-bench --bin {name} -- {}",
+        profile(),
+        arguments.join(" ")
+    );
+    format!("{}\n{}\n", machine_facts(), line.trim_end_matches(" -- "))
+}
+
+/// How every report ends: it is printed, and kept where a folder is named.
+///
+/// Errors: it cannot be kept; a bar was missed and the run is to be strict about it.
+#[allow(clippy::print_stdout)]
+pub fn conclude(
+    benchmark: &str,
+    text: &str,
+    folder: Option<&Path>,
+    missed_and_strict: bool,
+) -> io::Result<()> {
+    print!("{text}");
+    if let Some(folder) = folder {
+        println!("written to {}", write_result(folder, benchmark, text)?.display());
+    }
+    if missed_and_strict { Err(io::Error::other("a bar was missed")) } else { Ok(()) }
+}
+
+/// The profile that this program was built with: the folder that cargo put it in, as the compiler saw it.
+fn profile() -> &'static str {
+    env!("RINGSIDE_PROFILE")
+}
+
 /// What a figure was measured on: processor, cores, memory, kernel, huge pages.
-pub fn machine_facts() -> String {
+fn machine_facts() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
@@ -185,13 +221,13 @@ pub fn machine_facts() -> String {
     let huge = read("/sys/kernel/mm/transparent_hugepage/enabled");
     let huge = huge.split('[').nth(1).and_then(|rest| rest.split(']').next()).unwrap_or("unknown");
     format!(
-        "{} x {}, {} GiB, Linux {}, transparent huge pages {}, {} build, version {}",
+        "{} x {}, {} GiB, Linux {}, transparent huge pages {}, profile {}, version {}",
         cores,
         field(&cpuinfo, "model name"),
         memory_kib.div_ceil(1 << 20),
         read("/proc/sys/kernel/osrelease").split(['-', '\n']).next().unwrap_or("unknown"),
         huge,
-        if cfg!(debug_assertions) { "debug" } else { "release" },
+        profile(),
         env!("CARGO_PKG_VERSION"),
     )
 }
@@ -293,7 +329,7 @@ fn is_reached(measured: f64, limit: f64) -> bool {
 }
 
 /// Writes a result into `folder` under the name of the benchmark and the time of day in UTC; such files are never edited.
-pub fn write_result(folder: &Path, benchmark: &str, text: &str) -> io::Result<PathBuf> {
+fn write_result(folder: &Path, benchmark: &str, text: &str) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let path = folder.join(format!("{benchmark}-{}.txt", utc(seconds)));

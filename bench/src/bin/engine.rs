@@ -85,14 +85,8 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
-    let mut text = format!("{}\n", report::machine_facts());
-    writeln!(
-        text,
-        "cargo run --release -p ringside-bench --bin engine -- {}\n{} repetitions, seed {}, pinned {pinned}\n",
-        std::env::args().skip(1).collect::<Vec<_>>().join(" "),
-        arguments.repetitions,
-        arguments.seed
-    )?;
+    let mut text = report::heading();
+    writeln!(text, "{} repetitions, seed {}, pinned {pinned}\n", arguments.repetitions, arguments.seed)?;
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     let mut measured = Vec::new();
     for shape in [Shape::a(1_000), Shape::b(1_000_000)] {
@@ -109,14 +103,12 @@ fn main() -> Result<()> {
     let bars = bars(&measured);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "engine", &text)?.display());
-    }
-    if arguments.strict && bars.missed() > 0 {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude(
+        "engine",
+        &text,
+        arguments.results.as_deref(),
+        arguments.strict && bars.missed() > 0,
+    )?)
 }
 
 /// Runs every row on `workload` and appends its section to `text`.

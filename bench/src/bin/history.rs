@@ -10,7 +10,7 @@
 //! account spread evenly among those of the large one, so that neither has the end of the file to itself.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Parser;
 use ringside_bench::op::Random;
 use ringside_bench::report::{self, Bars, ForeignLoad};
@@ -76,19 +76,12 @@ fn main() -> Result<()> {
     let result = run(&arguments, &scratch);
     let _ = std::fs::remove_dir_all(&scratch);
     let (text, missed) = result?;
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "history", &text)?.display());
-    }
-    if arguments.strict && missed > 0 {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude("history", &text, arguments.results.as_deref(), arguments.strict && missed > 0)?)
 }
 
 fn run(arguments: &Arguments, scratch: &Path) -> Result<(String, usize)> {
     let load = ForeignLoad::start();
-    let mut text = format!("{}\n", report::machine_facts());
+    let mut text = report::heading();
     writeln!(
         text,
         "history benchmark, {} and {} stored orders, seed {}\n",

@@ -221,14 +221,7 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     }
     drop((written, durable, bare));
     let (text, passed) = summary(arguments, &subjects, &answer, rate, load.percent())?;
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "http", &text)?.display());
-    }
-    if arguments.strict && !passed {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude("http", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
 }
 
 async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {
@@ -343,7 +336,7 @@ fn summary(
     rate: f64,
     foreign: f64,
 ) -> Result<(String, bool)> {
-    let mut text = format!("{}\n", report::machine_facts());
+    let mut text = report::heading();
     writeln!(
         text,
         "order placement, {} worker thread(s), {} repetitions of {} s, answers of {} bytes, {}",

@@ -82,7 +82,7 @@ fn main() -> Result<()> {
     let parent = arguments.directory.clone().unwrap_or_else(std::env::temp_dir);
     let scratch = Scratch::new(&parent)?;
     let load = ForeignLoad::start();
-    let mut text = format!("{}\n", report::machine_facts());
+    let mut text = report::heading();
     writeln!(text, "journal benchmark, {} repetitions, seed {}\n", arguments.repetitions, arguments.seed)?;
     let wanted = |part: &str| arguments.only.as_deref().is_none_or(|only| only.contains(part));
     let mut passed = true;
@@ -101,14 +101,7 @@ fn main() -> Result<()> {
         passed &= replay(&scratch, &arguments, &mut text)?;
     }
     writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "journal", &text)?.display());
-    }
-    if arguments.strict && !passed {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude("journal", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
 }
 
 /// Takes a measurement while the machine is quiet: waits for a quiet moment first, and measures again when it was

@@ -83,39 +83,31 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
-    let mut text = format!("{}\n", report::machine_facts());
-    writeln!(
-        text,
-        "cargo run --release -p ringside-bench --bin mark_storm -- {}\n{} moves, seed {}, pinned {pinned}\n",
-        std::env::args().skip(1).collect::<Vec<_>>().join(" "),
-        arguments.moves,
-        arguments.seed
-    )?;
+    let mut text = report::heading();
+    writeln!(text, "{} moves, seed {}, pinned {pinned}\n", arguments.moves, arguments.seed)?;
     let few = storm(arguments.few, &arguments)?;
     let many = storm(arguments.positions, &arguments)?;
     let names = [&arguments.few, &arguments.positions].map(|positions| format!("{positions} positions"));
     let falling = names.clone().map(|name| format!("{name}, falling"));
-    let rows = [
-        (names[0].as_str(), &few.calm),
-        (names[1].as_str(), &many.calm),
-        (falling[0].as_str(), &few.falling),
-        (falling[1].as_str(), &many.falling),
-    ];
+    let mut rows = vec![(names[0].as_str(), &few.calm), (names[1].as_str(), &many.calm)];
+    if arguments.falls > 0 {
+        rows.extend([(falling[0].as_str(), &few.falling), (falling[1].as_str(), &many.falling)]);
+    }
     text.push_str(&report::percentile_table(&rows, Unit::Microseconds));
-    writeln!(text, "\nliquidations while falling: {} and {}", few.liquidations, many.liquidations)?;
+    if arguments.falls > 0 {
+        writeln!(text, "\nliquidations while falling: {} and {}", few.liquidations, many.liquidations)?;
+    }
     let mut bars = Bars::default();
     let held_us = many.calm.value_at_quantile(0.999) as f64 / 1_000.0;
     bars.at_most(format!("{}: p99.9 of the hold, us", names[1]), held_us, 50.0);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "mark_storm", &text)?.display());
-    }
-    if arguments.strict && bars.missed() > 0 {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude(
+        "mark_storm",
+        &text,
+        arguments.results.as_deref(),
+        arguments.strict && bars.missed() > 0,
+    )?)
 }
 
 fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {

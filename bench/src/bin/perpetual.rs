@@ -49,14 +49,8 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
-    let mut text = format!("{}\n", report::machine_facts());
-    writeln!(
-        text,
-        "cargo run --release -p ringside-bench --bin perpetual -- {}\n{} repetitions, seed {}, pinned {pinned}\n",
-        std::env::args().skip(1).collect::<Vec<_>>().join(" "),
-        arguments.repetitions,
-        arguments.seed
-    )?;
+    let mut text = report::heading();
+    writeln!(text, "{} repetitions, seed {}, pinned {pinned}\n", arguments.repetitions, arguments.seed)?;
     let mut bars = Bars::default();
     let mut by_accounts = Vec::new();
     for (shape, name) in [
@@ -77,14 +71,12 @@ fn main() -> Result<()> {
     bars.at_most("1,000,000 accounts / 1,000, flow A".to_string(), by_accounts[1] / by_accounts[0], 2.5);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "perpetual", &text)?.display());
-    }
-    if arguments.strict && bars.missed() > 0 {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude(
+        "perpetual",
+        &text,
+        arguments.results.as_deref(),
+        arguments.strict && bars.missed() > 0,
+    )?)
 }
 
 fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut String) -> Result<Measured> {

@@ -159,7 +159,7 @@ fn summary(
 ) -> Result<String> {
     let mut text = String::new();
     let steps = script.steps.len();
-    writeln!(text, "{}", report::machine_facts())?;
+    write!(text, "{}", report::heading())?;
     writeln!(
         text,
         "{}: every answer to {steps} requests as expected; {} books on the way equal, {} of them the venue's own",

@@ -91,7 +91,7 @@ fn main() -> Result<()> {
         _ => None,
     };
     let load = ForeignLoad::start();
-    let mut text = format!("{}\n", report::machine_facts());
+    let mut text = report::heading();
     let pinned = pair.map_or("not pinned".to_string(), |(a, b)| format!("pinned to cores {a} and {b}"));
     writeln!(
         text,
@@ -132,14 +132,7 @@ fn main() -> Result<()> {
     }
 
     writeln!(text, "\n{bars}other processes used {:.1} % of the machine", load.percent())?;
-    print!("{text}");
-    if let Some(folder) = &arguments.results {
-        println!("written to {}", report::write_result(folder, "ring", &text)?.display());
-    }
-    if arguments.strict && !passed {
-        bail!("a bar was missed");
-    }
-    Ok(())
+    Ok(report::conclude("ring", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
 }
 
 fn round_trips() -> Vec<Contender> {
