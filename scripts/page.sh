@@ -4,20 +4,15 @@
 #   scripts/page.sh [<ringside>]      the binary; default: built here
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${CARGO_TARGET_DIR:-target}/page
 have() { command -v "$1" >/dev/null 2>&1; }
 skip() { echo "skipped: the page is not tested in a browser: $1"; exit 0; }
 
-ringside=${1:-}
-if [ -z "$ringside" ]; then
-    cargo build --locked --profile tested -p ringside-gateway
-    ringside=${CARGO_TARGET_DIR:-target}/tested/ringside
-fi
-ringside=$(realpath "$ringside")
+. scripts/exchange.sh
+build_exchange "${1:-}"
 
 have node && have npm || skip "there is no node with npm"
+folder=$target/page
 mkdir -p "$folder"
-folder=$(realpath "$folder")
 if [ ! -d "$folder/node_modules/playwright" ]; then
     echo '{"private":true}' >"$folder/package.json"
     npm --prefix "$folder" install --no-fund --no-audit playwright@1.65.1 >"$folder/npm.log" 2>&1 ||

@@ -9,14 +9,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}
 cargo build --quiet --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin replay
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-python=$target/ws_book/bin/python
-if ! "$python" -c 'import websockets' 2>/dev/null; then
-    if ! { python3 -m venv "$target/ws_book" && "$python" -m pip install --quiet 'websockets>=13,<16'; } >/dev/null 2>&1; then
-        echo "skipped: the WebSocket library of the independent client cannot be installed from here"
-        exit 0
-    fi
-fi
+. scripts/exchange.sh
+build_exchange "${CARGO_TARGET_DIR:-target}/$profile/ringside"
+install_python ws_book websockets 'websockets>=13,<16'
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 [ $# -gt 0 ] || set -- sse --limit 30000 --rate 1500

@@ -1,0 +1,67 @@
+# A test exchange for other scripts, which source this file after `set -euo pipefail` in the project's root.
+#
+#   build_exchange [<ringside>]     sets target and ringside: the binary given, else built here (PROFILE, default tested)
+#   install_python NAME MODULE PACKAGE...
+#                                   Python packages into target/NAME; sets python; ends the script with "skipped" where
+#                                   they cannot be had. MODULE is what a test of their presence imports
+#   start_exchange NAME=VALUE...    on a folder and a port of its own; sets folder, url, admin_key; what is given is its
+#                                   environment. Ended, and the folder removed, when the script ends
+#   log_in N                        a token of the wallet with the key N
+#   send ARGUMENTS...               curl that fails on a refusal and keeps the answer in $folder/answer
+#   end_exchange                    asks it to stop, verifies what it left and fails on an error in its log
+
+# Addresses of the wallets with the keys 2 and 3.
+wallet_2=0x2b5ad5c4795c026514f8317c7a215e218dccd6cf
+wallet_3=0x6813eb9362372eef6200f3b1dbc3f819671cba69
+
+build_exchange() {
+    mkdir -p "${CARGO_TARGET_DIR:-target}"
+    target=$(realpath "${CARGO_TARGET_DIR:-target}")
+    ringside=${1:-}
+    if [ -z "$ringside" ]; then
+        cargo build --quiet --locked --profile "${PROFILE:-tested}" -p ringside-gateway
+        ringside=$target/${PROFILE:-tested}/ringside
+    fi
+    ringside=$(realpath "$ringside")
+}
+
+install_python() {
+    local name=$1 module=$2
+    shift 2
+    python=$target/$name/bin/python
+    "$python" -c "import $module" 2>/dev/null && return
+    if ! { python3 -m venv "$target/$name" && "$python" -m pip install --quiet "$@"; } >/dev/null 2>&1; then
+        echo "skipped: $* cannot be installed from here"
+        exit 0
+    fi
+}
+
+start_exchange() {
+    folder=$(mktemp -d)
+    exchange=
+    trap '[ -z "$exchange" ] || { kill "$exchange" && wait "$exchange"; } 2>/dev/null || true; rm -rf "$folder"' EXIT
+    admin_key=the-admin-key-of-this-test-exchange
+    env RINGSIDE_DATA_DIR="$folder/data" RINGSIDE_LISTEN=127.0.0.1:0 RINGSIDE_ANY_FILE_SYSTEM=true RINGSIDE_LOG=warn \
+        RINGSIDE_ADMIN_KEY=$admin_key "$@" "$ringside" >"$folder/said" 2>"$folder/log" &
+    exchange=$!
+    url=
+    for _ in $(seq 300); do
+        url=$(sed -n 's|.*curl \(http://[^/]*\)/openapi.json|\1|p' "$folder/said")
+        [ -z "$url" ] || return 0
+        sleep 0.1
+    done
+    cat "$folder/said" "$folder/log"
+    exit 1
+}
+
+log_in() { "$ringside" login --url "$url" --key "$(printf '%064d' "$1")"; }
+
+send() { curl -sS --fail -o "$folder/answer" "$@"; }
+
+end_exchange() {
+    kill "$exchange"
+    wait "$exchange" || { echo "the exchange ended with $?"; cat "$folder/log"; exit 1; }
+    exchange=
+    "$ringside" verify "$folder/data"
+    if grep -E ' ERROR |panicked' "$folder/log"; then exit 1; fi
+}
