@@ -209,7 +209,8 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     }
     link(&mut engine)?;
     if !reader.bytes.is_empty() {
-        let perpetual = Perpetual::read(config, reader, engine.accounts.count(), assets)?;
+        let accounts = engine.accounts.count();
+        let perpetual = Perpetual::read(config, reader, accounts, assets, engine.next_order)?;
         engine.perpetual = Some(Box::new(perpetual));
     }
     Ok(engine)

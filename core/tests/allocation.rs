@@ -1,36 +1,16 @@
 //! A warm engine takes no memory: 100,000 commands of a steady flow, zero bytes.
 //!
-//! The counting allocator is the one piece of unsafe code here; it hands everything to the system's.
-#![allow(unsafe_code, clippy::unwrap_used)]
+//! The perpetual side has its own program: `perpetual_allocation.rs`.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/counting.rs"]
+mod counting;
 
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
 use ringside_core::ids::padded;
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::{Engine, EngineConfig};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-struct Counting;
-
-static BYTES: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 struct Random(u64);
 
@@ -166,12 +146,12 @@ fn a_warm_engine_takes_no_memory() {
     for _ in 0..200_000 {
         flow.step();
     }
-    let before = BYTES.load(Ordering::Relaxed);
+    let before = counting::bytes_taken();
     let first = flow.engine.sequence();
     for _ in 0..100_000 {
         flow.step();
     }
-    let taken = BYTES.load(Ordering::Relaxed) - before;
+    let taken = counting::bytes_taken() - before;
     let resting: usize =
         [Side::Buy, Side::Sell].map(|side| flow.engine.resting(0, side).count()).iter().sum();
     assert!(

@@ -4,324 +4,17 @@
 
 mod perpetual_support;
 
-use perpetual_support::*;
-use ringside_core::command::*;
+use perpetual_support::flow::Flow;
 use ringside_core::event::{self, Event};
-use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A generator with one word of state.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 16) % bound
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
-
-const ACCOUNTS: u64 = 42;
-
-/// What the generator knows of the venue.
-struct Flow {
-    random: Random,
-    marks: [i64; 2],
-    orders: Vec<(u32, u32, u64)>,
-    names: u64,
-    time_ms: i64,
-}
-
-impl Flow {
-    fn tick_of(market: usize) -> i64 {
-        [10_000_000, 1_000_000][market]
-    }
-
-    fn price(&mut self, market: usize, spread_bps: u64) -> i64 {
-        let mark = self.marks[market];
-        let offset = mark / 10_000 * (self.random.below(2 * spread_bps + 1) as i64 - spread_bps as i64);
-        let tick = Flow::tick_of(market);
-        ((mark + offset) / tick).max(1) * tick
-    }
-
-    fn place(&mut self) -> Command {
-        let market = self.random.below(2) as usize;
-        let account = 1 + self.random.below(ACCOUNTS) as u32;
-        let side = self.random.below(2) as u8;
-        self.names += 1;
-        let order_type = match self.random.below(20) {
-            0..=11 => 0,
-            12..=14 => 1,
-            _ => 2 + self.random.below(5) as u8,
-        };
-        let has_limit = matches!(order_type, 0 | 2 | 3);
-        let time_in_force =
-            if has_limit { self.random.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]) } else { 0 };
-        let lot = 100_000;
-        let largest = self.random.pick(&[20, 200, 3_000]);
-        let quantity = (1 + self.random.below(largest) as i64) * lot + self.random.below(2) as i64 * 777;
-        let mut flags = 0;
-        if self.random.chance(25) {
-            flags |= order_flag::REDUCE_ONLY;
-        }
-        let mut place = PlacePerpetual {
-            account,
-            market: FIRST_PERPETUAL + market as u32,
-            side,
-            order_type,
-            time_in_force,
-            self_trade: self.random.pick(&[0, 0, 2, 3, 4]),
-            working_type: self.random.below(2) as u8,
-            price_match: 0,
-            flags,
-            price: if has_limit { self.price(market, 80) } else { 0 },
-            quantity,
-            stop_price: 0,
-            callback_rate: 0,
-            leverage: if self.random.chance(10) { 1 + self.random.below(130) as u32 } else { 0 },
-            good_till_ms: if time_in_force == 4 {
-                self.time_ms + 601_000 + self.random.below(100_000) as i64
-            } else {
-                0
-            },
-            take_profit: 0,
-            stop_loss: 0,
-            client_order: padded(&format!(
-                "o{}",
-                self.names - self.random.below(2) * self.random.below(50).min(self.names - 1)
-            ))
-            .unwrap(),
-            attached_working_type: self.random.below(2) as u8,
-            reserved: [0; 3],
-            idempotency_key: 0,
-            idempotency_body: 0,
-        };
-        match order_type {
-            0 if self.random.chance(8) => {
-                place.price_match = 1 + self.random.below(8) as u8;
-                place.price = 0;
-            }
-            0 | 1 if self.random.chance(12) => {
-                let up = self
-                    .price(market, 200)
-                    .max(self.marks[market] / Flow::tick_of(market) * Flow::tick_of(market));
-                place.take_profit = up;
-                place.stop_loss = self.price(market, 300);
-            }
-            2..=5 => {
-                place.stop_price = self.price(market, 150);
-                if order_type > 3 && self.random.chance(30) {
-                    place.flags = order_flag::CLOSE_POSITION | self.random.pick(&[0, order_flag::GTE]);
-                    place.quantity = 0;
-                }
-                if self.random.chance(20) {
-                    place.flags |= order_flag::PRICE_PROTECT;
-                }
-                if self.random.chance(20) {
-                    place.flags |= order_flag::CONDITIONAL_SERVICE;
-                }
-            }
-            6 => {
-                place.callback_rate = 100_000 * (1 + self.random.below(30) as u32);
-                place.stop_price = if self.random.chance(50) { self.price(market, 60) } else { 0 };
-            }
-            _ => {}
-        }
-        Command::new(place)
-    }
-
-    fn known(&mut self) -> (u32, u32, u64) {
-        if self.orders.is_empty() {
-            (1, FIRST_PERPETUAL, 1)
-        } else {
-            let place = self.random.below(self.orders.len() as u64) as usize;
-            self.orders[place]
-        }
-    }
-
-    fn next(&mut self) -> Command {
-        let account = 1 + self.random.below(ACCOUNTS) as u32;
-        let index = self.random.below(2) as usize;
-        let market = FIRST_PERPETUAL + index as u32;
-        match self.random.below(1000) {
-            0..=599 => self.place(),
-            600..=679 => {
-                let (account, market, order) = self.known();
-                Command::new(CancelPerpetual { account, market, order, client_order: [0; 36], classes: 3 })
-            }
-            680..=739 => {
-                let (account, market, order) = self.known();
-                let price = self.price((market - FIRST_PERPETUAL) as usize, 60);
-                Command::new(ModifyPerpetual {
-                    account,
-                    market,
-                    order,
-                    price,
-                    quantity: (1 + self.random.below(300) as i64) * 100_000,
-                    side: 255,
-                    price_match: 0,
-                    flags: self.random.pick(&[0, 0, 0, order_flag::KEEP_PRIORITY]),
-                    client_order: [0; 36],
-                })
-            }
-            740..=749 => Command::new(CancelAllPerpetual {
-                account,
-                market: self.random.pick(&[market, ALL_MARKETS]),
-                classes: 1 + self.random.below(3) as u32,
-                reserved: 0,
-            }),
-            750..=769 => Command::new(SetLeverage {
-                account,
-                market,
-                leverage: 1 + self.random.below(125) as u32,
-                reserved: 0,
-            }),
-            770..=779 => Command::new(SetMarginMode {
-                account,
-                market: self.random.pick(&[market, ALL_MARKETS]),
-                mode: self.random.below(2) as u32,
-                reserved: 0,
-            }),
-            780..=794 => Command::new(AdjustIsolatedMargin {
-                account,
-                market,
-                amount: (self.random.below(400) as i64 - 200) * USDT,
-            }),
-            795..=804 => Command::new(TransferPerpetual {
-                account,
-                reserved: 0,
-                amount: (self.random.below(2_000) as i64 - 1_000) * USDT,
-            }),
-            805..=809 => Command::new(SetCountdown {
-                account,
-                market: self.random.pick(&[market, ALL_MARKETS]),
-                countdown_ms: self.random.below(20_000) as i64,
-                keep_reduce_only: self.random.below(2) as u32,
-                reserved: 0,
-            }),
-            810..=814 => {
-                let mut address = [9; 20];
-                address[..4].copy_from_slice(&account.to_le_bytes());
-                Command::new(CreditPerpetual {
-                    address,
-                    reserved: 0,
-                    amount: self.random.below(3_000) as i64 * USDT,
-                    reason: [0; 64],
-                })
-            }
-            815..=819 => Command::new(SetPerpetualAccount {
-                account,
-                mask: self.random.below(32) as u32 & !account_mask::TRADING,
-                trade_group: self.random.below(5) as i64 - 1,
-                trading_enabled: 1,
-                fee_burn: 1,
-                referral_total_bps: 2_000,
-                referral_share_bps: 5_000,
-                promo_bps: 300,
-                reserved: 0,
-                promo_until_ms: self.time_ms + 50_000,
-            }),
-            820..=822 => Command::new(SetPerpetualState {
-                market,
-                state: self.random.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]),
-                reserved: [0; 3],
-            }),
-            823..=825 => Command::new(SetVipTier {
-                tier: 0,
-                count: 6,
-                volume: 0,
-                maker_rate: self.random.pick(&[20_000, -5_000, 0]),
-                taker_rate: 50_000,
-            }),
-            826..=829 => Command::new(SetPerpetualParameter {
-                market,
-                parameter: PerpetualParameter::TakeBound as u32,
-                value: 5_000_000,
-            }),
-            830..=869 => {
-                let jump = self.random.pick(&[30, 30, 120, 400, 900]) as i64;
-                let signed = if self.random.chance(50) { jump } else { -jump };
-                let mark = self.marks[index] + self.marks[index] / 10_000 * signed;
-                self.marks[index] = mark.clamp(dec("500"), dec("500000"));
-                Command::new(SetManualPrice { market, reserved: 0, price: self.marks[index] })
-            }
-            _ => {
-                self.time_ms += self.random.pick(&[200, 1_000, 1_000, 5_000, 30_000, 700_000]);
-                Command::new(AdvanceTime {})
-            }
-        }
-    }
-}
-
-fn opening(fund: i64) -> Vec<Command> {
-    let mut commands = Vec::new();
-    for (symbol, base, tick) in [("BTCUSDT", "BTC", "0.1"), ("ETHUSDT", "ETH", "0.01")] {
-        commands.push(Command::new(ListPerpetual {
-            symbol: padded(symbol).unwrap(),
-            base: padded(base).unwrap(),
-            quote: padded("USDT").unwrap(),
-            tick: dec(tick),
-            lot: dec("0.001"),
-        }));
-    }
-    if fund > 0 {
-        commands.push(Command::new(CreditPerpetual {
-            address: [0; 20],
-            reserved: 0,
-            amount: fund * USDT,
-            reason: [0; 64],
-        }));
-    }
-    for account in 1..=ACCOUNTS as u32 {
-        let mut address = [9; 20];
-        address[..4].copy_from_slice(&account.to_le_bytes());
-        commands.push(Command::new(CreditPerpetual {
-            address,
-            reserved: 0,
-            amount: (500 + 400 * i64::from(account)) * USDT,
-            reason: [0; 64],
-        }));
-    }
-    for (index, price) in ["60000", "3000"].into_iter().enumerate() {
-        let market = FIRST_PERPETUAL + index as u32;
-        commands.push(Command::new(SetManualPrice { market, reserved: 0, price: dec(price) }));
-        for (parameter, value) in
-            [(PerpetualParameter::MinNotional, 0), (PerpetualParameter::ImpactNotional, 2_000 * USDT)]
-        {
-            commands.push(Command::new(SetPerpetualParameter { market, parameter: parameter as u32, value }));
-        }
-    }
-    commands.push(Command::new(AdvanceTime {}));
-    for index in 0..2 {
-        commands.push(Command::new(SetPerpetualState {
-            market: FIRST_PERPETUAL + index,
-            state: 0,
-            reserved: [0; 3],
-        }));
-    }
-    commands
-}
 
 #[test]
 fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
     let seeds: Vec<u64> = match std::env::var("SEED") {
         Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (1..=std::env::var("SEEDS").map_or(8, |seeds| seeds.parse().unwrap())).collect(),
+        Err(_) => (1..=std::env::var("SEEDS").map_or(16, |seeds| seeds.parse().unwrap())).collect(),
     };
     let steps: u64 = std::env::var("STEPS").map_or(4_000, |steps| steps.parse().unwrap());
     let config = EngineConfig { orders: 64, accounts: 16, idempotency_keys: 16, ..EngineConfig::default() };
@@ -329,21 +22,11 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
         Default::default();
     for seed in seeds {
         eprintln!("SEED={seed} cargo test -p ringside-core --test perpetual_random");
-        let mut flow = Flow {
-            random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            marks: [dec("60000"), dec("3000")],
-            orders: Vec::new(),
-            names: 0,
-            time_ms: 1_700_000_000_000,
-        };
-        let fund = flow.random.pick(&[0, 5, 500, 50_000]);
-        let mut opening = opening(fund).into_iter();
+        let mut flow = Flow::new(seed);
         let mut engine = Engine::new(&config);
         let mut scanning = Engine::new(&config);
         for sequence in 1..=steps {
-            let mut command = opening.next().unwrap_or_else(|| flow.next());
-            command.sequence = sequence;
-            command.time_ns = flow.time_ms * 1_000_000;
+            let command = flow.command();
             let (mut events, mut others): (Vec<Event>, Vec<Event>) = Default::default();
             engine.apply(&command, &mut events);
             scanning.apply(&command, &mut others);
@@ -354,12 +37,7 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
             }
             let done = *events.last().unwrap().get::<event::Done>().unwrap();
             *rejects.entry(done.reject).or_default() += 1;
-            if done.order != 0 && done.command == Kind::PlacePerpetual as u16 {
-                flow.orders.push((done.account, done.market, done.order));
-                if flow.orders.len() > 200 {
-                    flow.orders.remove(0);
-                }
-            }
+            flow.observe(&events);
             for event in &events {
                 kinds.insert(event.kind);
                 if let Some(step) = event.get::<event::Liquidation>() {

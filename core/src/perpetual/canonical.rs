@@ -18,6 +18,7 @@ use crate::command::{
 };
 use crate::engine::EngineConfig;
 use crate::event::PerpetualPrice;
+use crate::ids::OrderId;
 use crate::risk::perpetual::bracket::{BracketRow, Brackets};
 use crate::risk::perpetual::funding::Premiums;
 use crate::risk::perpetual::index::{Index, IndexState};
@@ -147,12 +148,13 @@ impl Perpetual {
         out.put(&details.client_order);
     }
 
-    /// Reads the section.
+    /// Reads the section. Every order's id must be below `next_order`.
     pub(crate) fn read(
         config: &EngineConfig,
         reader: &mut Reader<'_>,
         accounts: u32,
         assets: usize,
+        next_order: OrderId,
     ) -> Read<Perpetual> {
         ensure(reader.u32()? == VERSION, "unknown version of the perpetual section")?;
         let mut perpetual = Perpetual::new(config.orders, config.accounts, config.pages);
@@ -236,9 +238,13 @@ impl Perpetual {
             }
             perpetual.books[index].update = update;
         }
-        perpetual.read_orders(reader, accounts)?;
+        perpetual.read_orders(reader, accounts, next_order)?;
         for account in 0..accounts {
-            let fits = perpetual.state.sums(account).is_some();
+            let state = &perpetual.state;
+            let fits = state.sums(account).is_some_and(|sums| sums.cross.equity().is_some())
+                && state
+                    .markets_of(account)
+                    .all(|index| state.isolated(index, state.holding(account, index)).is_some());
             ensure(fits, "positions leave their range")?;
             if account != crate::ids::FEE_ACCOUNT {
                 perpetual.state.refresh_bands(account);
@@ -247,7 +253,7 @@ impl Perpetual {
         Ok(perpetual)
     }
 
-    fn read_orders(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+    fn read_orders(&mut self, reader: &mut Reader<'_>, accounts: u32, next_order: OrderId) -> Read<()> {
         let mut orders = Vec::new();
         for _ in 0..reader.count(160)? {
             orders.push(read_order(reader, self.books.len(), accounts)?);
@@ -265,6 +271,8 @@ impl Perpetual {
             by_id.windows(2).all(|pair| orders[pair[0]].0.id != orders[pair[1]].0.id),
             "an order occurs twice",
         )?;
+        let newest = by_id.last().map_or(0, |&place| orders[place].0.id);
+        ensure(newest < next_order, "an order from the future")?;
         let mut slots = vec![0; orders.len()];
         for place in by_id {
             let (details, _) = orders[place];

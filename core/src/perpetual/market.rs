@@ -196,7 +196,7 @@ impl Symbol {
             contract_range: Range::EMPTY,
             mark_range: Range::EMPTY,
             prevented: 0,
-            holders: Vec::new(),
+            holders: Vec::with_capacity(1024),
             reducing: [0; 2],
         };
         symbol.next_funding_ms = symbol.funding_after(now_ms);

@@ -21,6 +21,7 @@ use crate::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::market::Seats;
 use crate::memory::Pages;
 use crate::money::{Money, Price};
+use crate::risk::perpetual::adl::Place;
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
 use crate::risk::perpetual::vip::Tiers;
@@ -92,8 +93,12 @@ pub(crate) struct State {
     /// Accounts that the running pass of the scan still tests, and those for the next.
     pub(crate) pass: std::collections::BinaryHeap<std::cmp::Reverse<AccountId>>,
     pub(crate) later: Vec<AccountId>,
+    /// Counterparties of the running step of a liquidation, in the order in which they are asked.
+    pub(crate) ranked: Vec<Place>,
     /// Triggers that price protection holds back.
     pub(crate) deferred: Vec<(i64, OrderId)>,
+    /// Those that it held back when triggers were last judged.
+    pub(crate) held_before: Vec<OrderId>,
     pub(crate) scratch: Option<Table<i64>>,
     /// A count of accounts, to bound scans.
     pub(crate) accounts_count: u32,
@@ -146,7 +151,7 @@ impl Perpetual {
                 tests_all: false,
                 tiers: volume::shipped_tiers(),
                 volumes: Volumes::default(),
-                pending: Vec::new(),
+                pending: Vec::with_capacity(1024),
                 fee_burn_bps: 0,
                 pools: Pools::default(),
                 peak: Box::new(Peak::new()),
@@ -160,7 +165,9 @@ impl Perpetual {
                 concerned: Vec::with_capacity(1024),
                 pass: std::collections::BinaryHeap::with_capacity(1024),
                 later: Vec::with_capacity(1024),
-                deferred: Vec::with_capacity(64),
+                ranked: Vec::with_capacity(1024),
+                deferred: Vec::with_capacity(256),
+                held_before: Vec::with_capacity(256),
                 scratch: Some(Table::new(64)),
                 accounts_count: 0,
             },

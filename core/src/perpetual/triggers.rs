@@ -5,10 +5,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Ids by key, smallest key first. An id that ended stays until it is met, or until those that ended outnumber the rest.
-#[derive(Default)]
 pub(crate) struct Due {
     heap: BinaryHeap<Reverse<(i64, u64)>>,
     live: usize,
+}
+
+/// Room that each list is given at start, so that a venue of usual size takes no memory later.
+const ROOM: usize = 256;
+
+impl Default for Due {
+    fn default() -> Due {
+        Due { heap: BinaryHeap::with_capacity(ROOM), live: 0 }
+    }
 }
 
 impl Due {
@@ -42,7 +50,6 @@ impl Due {
 }
 
 /// Untriggered orders of one market.
-#[derive(Default)]
 pub(crate) struct Triggers {
     /// By working type, then: those that fire at or above the stop, those that fire at or below it (keys negated).
     pub(crate) stops: [[Due; 2]; 2],
@@ -50,6 +57,13 @@ pub(crate) struct Triggers {
     pub(crate) trailing: [Vec<OrderId>; 2],
     /// Those that price protection held back when they were last judged, by working type.
     pub(crate) held_back: [Vec<OrderId>; 2],
+}
+
+impl Default for Triggers {
+    fn default() -> Triggers {
+        let lists = || [(); 2].map(|()| Vec::with_capacity(ROOM));
+        Triggers { stops: Default::default(), trailing: lists(), held_back: lists() }
+    }
 }
 
 /// What is due at a time.

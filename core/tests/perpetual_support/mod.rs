@@ -1,6 +1,8 @@
 //! A perpetual venue to drive by hand: commands in, their events out, every invariant checked after each.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod flow;
+
 use ringside_core::command::*;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, padded};
@@ -40,6 +42,34 @@ pub fn dec(text: &str) -> i64 {
 /// A decimal number of USDT.
 pub fn usd(text: &str) -> i64 {
     dec(text) / 100
+}
+
+/// A limit order, good till canceled, without a name.
+pub fn limit_order(account: u32, side: Side, quantity: &str, price: &str) -> PlacePerpetual {
+    PlacePerpetual {
+        account,
+        market: BTC,
+        side: side as u8,
+        order_type: PerpetualOrderType::Limit as u8,
+        time_in_force: 0,
+        self_trade: 0,
+        working_type: 0,
+        price_match: 0,
+        flags: 0,
+        price: dec(price),
+        quantity: dec(quantity),
+        stop_price: 0,
+        callback_rate: 0,
+        leverage: 0,
+        good_till_ms: 0,
+        take_profit: 0,
+        stop_loss: 0,
+        client_order: [0; 36],
+        attached_working_type: 0,
+        reserved: [0; 3],
+        idempotency_key: 0,
+        idempotency_body: 0,
+    }
 }
 
 impl Venue {
@@ -147,30 +177,8 @@ impl Venue {
     /// A limit order, good till canceled, under a new name.
     pub fn limit(&mut self, account: u32, side: Side, quantity: &str, price: &str) -> PlacePerpetual {
         self.names += 1;
-        PlacePerpetual {
-            account,
-            market: BTC,
-            side: side as u8,
-            order_type: PerpetualOrderType::Limit as u8,
-            time_in_force: 0,
-            self_trade: 0,
-            working_type: 0,
-            price_match: 0,
-            flags: 0,
-            price: dec(price),
-            quantity: dec(quantity),
-            stop_price: 0,
-            callback_rate: 0,
-            leverage: 0,
-            good_till_ms: 0,
-            take_profit: 0,
-            stop_loss: 0,
-            client_order: padded(&format!("order-{}", self.names)).unwrap(),
-            attached_working_type: 0,
-            reserved: [0; 3],
-            idempotency_key: 0,
-            idempotency_body: 0,
-        }
+        let client_order = padded(&format!("order-{}", self.names)).unwrap();
+        PlacePerpetual { client_order, ..limit_order(account, side, quantity, price) }
     }
 
     /// Places a limit buy.

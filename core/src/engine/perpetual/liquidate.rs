@@ -237,9 +237,10 @@ impl Perpetual {
         (mut left, mut value): (Quantity, Money),
         order: OrderId,
     ) {
-        let candidates = self.state.rank(from, index, side);
+        self.state.rank(from, index, side);
+        let candidates = std::mem::take(&mut self.state.ranked);
         let reason = if from == FEE_ACCOUNT { LiquidationStep::Unwind } else { LiquidationStep::Adl };
-        for account in candidates.into_sorted_vec().into_iter().map(Place::account) {
+        for account in candidates.iter().map(|place| place.account()) {
             let held = self.state.holding(account, index).quantity.abs();
             let part = left.min(held);
             let Some(worth) = part_value(value, part, left) else { continue };
@@ -252,10 +253,11 @@ impl Perpetual {
             left -= part;
             value -= worth;
             if left == 0 {
-                return;
+                break;
             }
         }
-        if from != FEE_ACCOUNT {
+        self.state.ranked = candidates;
+        if left > 0 && from != FEE_ACCOUNT {
             self.state.hand_over(
                 index,
                 (from, FEE_ACCOUNT),
@@ -505,10 +507,11 @@ impl State {
         self.liquidation_step(from, index, step, (side, order), (quantity, value, change), to);
     }
 
-    /// Counterparties of a closing of `side`, in the order of `risk.md` 12.5; the fund first.
-    fn rank(&self, from: AccountId, index: usize, side: Side) -> std::collections::BinaryHeap<Place> {
+    /// Puts the counterparties of a closing of `side` into `ranked`, in the order of `risk.md` 12.5; the fund first.
+    fn rank(&mut self, from: AccountId, index: usize, side: Side) {
+        let mut places = std::mem::take(&mut self.ranked);
+        places.clear();
         let symbol = &self.symbols[index];
-        let mut places = Vec::new();
         for &account in &symbol.holders {
             let holding = self.holding(account, index);
             let is_opposite = match side {
@@ -538,7 +541,8 @@ impl State {
             let Some(place) = ranked else { unreachable!("an accepted position") };
             places.push(place);
         }
-        places.into()
+        places.sort_unstable();
+        self.ranked = places;
     }
 
     /// Whether a counterparty's scope stays at 0 or above when it takes a part.

@@ -233,7 +233,9 @@ impl State {
             if range == Range::EMPTY || (working == WorkingType::MarkPrice && is_stale) {
                 continue;
             }
-            let before = std::mem::take(&mut self.triggers[index].held_back[working as usize]);
+            let mut before = std::mem::take(&mut self.held_before);
+            before.clear();
+            std::mem::swap(&mut before, &mut self.triggers[index].held_back[working as usize]);
             for (heap, key) in [(0, range.high), (1, -range.low)] {
                 let mut deferred = std::mem::take(&mut self.deferred);
                 deferred.clear();
@@ -269,13 +271,14 @@ impl State {
                 }
             }
             // Whoever was held back before and is not now has left its trigger: the episode is over.
-            for id in before {
+            for &id in &before {
                 if !self.triggers[index].held_back[working as usize].contains(&id)
                     && let Some(slot) = self.slots.find(id)
                 {
                     self.details[slot as usize].is_deferred = false;
                 }
             }
+            self.held_before = before;
         }
         found.sort_unstable();
         found.dedup();
