@@ -560,6 +560,7 @@ const READS: &[&str] = &[
     "GET /fapi/v1/accountConfig", "GET /fapi/v1/symbolConfig", "GET /fapi/v1/leverageBracket", "GET /fapi/v1/commissionRate",
     "GET /fapi/v1/income", "GET /fapi/v1/apiTradingStatus", "GET /fapi/v1/marginType", "GET /fapi/v1/positionSide/dual",
     "GET /fapi/v1/multiAssetsMargin", "GET /fapi/v1/feeBurn",
+    "POST /fapi/v1/listenKey", "PUT /fapi/v1/listenKey", "DELETE /fapi/v1/listenKey",
 ];
 #[rustfmt::skip]
 const TRADES: &[&str] = &[

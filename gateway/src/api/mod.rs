@@ -36,6 +36,7 @@ pub static ROUTES: &[&[Route]] = &[
     fapi::query::ROUTES,
     fapi::account::ROUTES,
     fapi::leverage::ROUTES,
+    fapi::listen_key::ROUTES,
     fapi::admin::ROUTES,
     auth::ROUTES,
     api_keys::ROUTES,

@@ -1,4 +1,5 @@
-//! The file that API keys are kept in: records appended and synced one by one, rewritten without the dead ones at start.
+//! A file that keys are kept in: records appended and synced one by one, rewritten without the dead ones at start. API keys
+//! have one such file, listen keys another; the magic number tells them apart.
 //!
 //! ```text
 //!  offset  0        8          12           16
@@ -6,28 +7,41 @@
 //!          | magic  | version  | zero       | record, record, ...
 //!          | 8 B    | u32      | u32        |
 //!          +--------+----------+------------+----------------------------------------
-//!  record: | payload length u32 | CRC32C of length and payload u32 | payload, JSON of [`Record`] |
+//!  record: | payload length u32 | CRC32C of length and payload u32 | payload, JSON of a [`Logged`] |
 //! ```
 //!
 //! Little-endian. Bytes at the end that are no record, with no record after them, are what a crash leaves of a write that was
 //! never acknowledged: they are dropped, and said to be. A bad record before a good one is rot and refuses to open. (Rot
-//! inside the very last record cannot be told from a crash.) What records mean is `key.rs`'s business.
+//! inside the very last record cannot be told from a crash.) What records mean is the business of `key.rs` and `listen_key.rs`.
 
 use crate::auth::secret;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-const MAGIC: [u8; 8] = *b"RSAPIKEY";
-const VERSION: u32 = 1;
 const HEADER_LEN: usize = 16;
 const FRAME_LEN: usize = 8;
 /// No record comes near it; a longer one is rot.
 const PAYLOAD_LEN_MAX: usize = 1 << 20;
 
-/// One change.
+/// A kind of record, which has files of its own.
+pub trait Logged: Serialize + DeserializeOwned {
+    /// First bytes of a file of them.
+    const MAGIC: [u8; 8];
+    /// Version of what is written.
+    const VERSION: u32;
+}
+
+impl Logged for Record {
+    const MAGIC: [u8; 8] = *b"RSAPIKEY";
+    const VERSION: u32 = 1;
+}
+
+/// One change of the API keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Record {
@@ -83,7 +97,7 @@ pub struct KeyRecord {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyLogError {
     /// The system refused.
-    #[error("API key file {path}: {cause}")]
+    #[error("key file {path}: {cause}")]
     Io {
         /// Which.
         path: PathBuf,
@@ -91,13 +105,13 @@ pub enum KeyLogError {
         cause: io::Error,
     },
     /// It was not written by this program, or by a later version of it.
-    #[error("API key file {path} is not of a known format")]
+    #[error("key file {path} is not of a known format")]
     Format {
         /// Which.
         path: PathBuf,
     },
     /// Bytes changed.
-    #[error("API key file {path} is damaged at byte {offset}: {what}")]
+    #[error("key file {path} is damaged at byte {offset}: {what}")]
     Damaged {
         /// Which.
         path: PathBuf,
@@ -107,21 +121,22 @@ pub enum KeyLogError {
         what: &'static str,
     },
     /// An earlier write or sync failed: what the disk holds is unknown until a restart reads it again.
-    #[error("API key file failed before; restart to use it again")]
+    #[error("key file failed before; restart to use it again")]
     Failed,
 }
 
 /// The open file.
 #[derive(Debug)]
-pub struct KeyLog {
+pub struct KeyLog<R = Record> {
     path: PathBuf,
     file: File,
     has_failed: bool,
+    records: PhantomData<fn(R)>,
 }
 
-impl KeyLog {
+impl<R: Logged> KeyLog<R> {
     /// Every record of the file, none if there is no file; and how many bytes of a cut record were dropped.
-    pub fn read(path: &Path) -> Result<(Vec<Record>, usize), KeyLogError> {
+    pub fn read(path: &Path) -> Result<(Vec<R>, usize), KeyLogError> {
         match std::fs::read(path) {
             Ok(bytes) => decode(&bytes, path),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), 0)),
@@ -131,7 +146,7 @@ impl KeyLog {
 
     /// Replaces the file by one of these records only, and opens it. Written aside, synced and renamed: a crash leaves the
     /// old file or the new one.
-    pub fn rewrite(path: &Path, records: &[Record]) -> Result<KeyLog, KeyLogError> {
+    pub fn rewrite(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
         let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
         let write = || -> io::Result<File> {
             let folder = path.parent().unwrap_or(Path::new("."));
@@ -139,7 +154,7 @@ impl KeyLog {
             let aside = path.with_extension("new");
             let mut file =
                 OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-            let mut bytes = header().to_vec();
+            let mut bytes = header::<R>().to_vec();
             for record in records {
                 bytes.extend_from_slice(&encode(record)?);
             }
@@ -150,11 +165,12 @@ impl KeyLog {
             // The handle follows the rename and stands at the end.
             Ok(file)
         };
-        Ok(KeyLog { path: path.to_owned(), file: write().map_err(error)?, has_failed: false })
+        let file = write().map_err(error)?;
+        Ok(KeyLog { path: path.to_owned(), file, has_failed: false, records: PhantomData })
     }
 
     /// Appends a record; synced when this returns, where `is_synced`. After the first failure nothing is appended again.
-    pub fn append(&mut self, record: &Record, is_synced: bool) -> Result<(), KeyLogError> {
+    pub fn append(&mut self, record: &R, is_synced: bool) -> Result<(), KeyLogError> {
         if self.has_failed {
             return Err(KeyLogError::Failed);
         }
@@ -169,14 +185,14 @@ impl KeyLog {
     }
 }
 
-fn header() -> [u8; HEADER_LEN] {
+fn header<R: Logged>() -> [u8; HEADER_LEN] {
     let mut header = [0; HEADER_LEN];
-    header[..8].copy_from_slice(&MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[..8].copy_from_slice(&R::MAGIC);
+    header[8..12].copy_from_slice(&R::VERSION.to_le_bytes());
     header
 }
 
-fn encode(record: &Record) -> io::Result<Vec<u8>> {
+fn encode<R: Logged>(record: &R) -> io::Result<Vec<u8>> {
     let payload = serde_json::to_vec(record).map_err(io::Error::other)?;
     let length = u32::try_from(payload.len()).map_err(io::Error::other)?.to_le_bytes();
     let checksum = checksum(&length, &payload).to_le_bytes();
@@ -187,9 +203,9 @@ fn checksum(length: &[u8], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(length), payload)
 }
 
-fn decode(bytes: &[u8], path: &Path) -> Result<(Vec<Record>, usize), KeyLogError> {
+fn decode<R: Logged>(bytes: &[u8], path: &Path) -> Result<(Vec<R>, usize), KeyLogError> {
     let damaged = |offset, what| KeyLogError::Damaged { path: path.to_owned(), offset, what };
-    if bytes.get(..HEADER_LEN) != Some(&header()) {
+    if bytes.get(..HEADER_LEN) != Some(&header::<R>()) {
         return Err(KeyLogError::Format { path: path.to_owned() });
     }
     let mut records = Vec::new();
@@ -256,29 +272,30 @@ mod tests {
     fn the_bytes_of_version_1() {
         let bytes = const_hex::decode(GOLDEN_1.split_whitespace().collect::<String>()).unwrap();
         assert_eq!(decode(&bytes, Path::new("golden")).unwrap(), (records(), 0));
-        let written: Vec<u8> =
-            records().iter().fold(header().to_vec(), |all, record| [all, encode(record).unwrap()].concat());
+        let written: Vec<u8> = records()
+            .iter()
+            .fold(header::<Record>().to_vec(), |all, record| [all, encode(record).unwrap()].concat());
         assert_eq!(const_hex::encode(written), const_hex::encode(bytes));
     }
 
     #[test]
     fn what_is_appended_is_read_back() {
         let path = path("append");
-        assert_eq!(KeyLog::read(&path).unwrap(), (Vec::new(), 0));
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap(), (Vec::new(), 0));
         let mut log = KeyLog::rewrite(&path, &records()[..1]).unwrap();
         for record in &records()[1..] {
             log.append(record, true).unwrap();
         }
-        assert_eq!(KeyLog::read(&path).unwrap(), (records(), 0));
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap(), (records(), 0));
         let mut log = KeyLog::rewrite(&path, &records()[..2]).unwrap();
         log.append(&records()[3], true).unwrap();
-        assert_eq!(KeyLog::read(&path).unwrap().0, [&records()[..2], &records()[3..]].concat());
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap().0, [&records()[..2], &records()[3..]].concat());
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 
     #[test]
     fn a_cut_at_any_byte_loses_only_the_record_it_cuts() {
-        let mut bytes = header().to_vec();
+        let mut bytes = header::<Record>().to_vec();
         let mut ends = vec![bytes.len()];
         for record in records() {
             bytes.extend(encode(&record).unwrap());
@@ -290,12 +307,12 @@ mod tests {
             let expected = (records()[..whole].to_vec(), dropped);
             assert_eq!(decode(&bytes[..cut], Path::new("cut")).unwrap(), expected, "{cut}");
         }
-        assert!(decode(&bytes[..HEADER_LEN - 1], Path::new("cut")).is_err());
+        assert!(decode::<Record>(&bytes[..HEADER_LEN - 1], Path::new("cut")).is_err());
     }
 
     #[test]
     fn a_changed_bit_refuses_the_file_except_in_the_last_record() {
-        let mut bytes = header().to_vec();
+        let mut bytes = header::<Record>().to_vec();
         for record in records() {
             bytes.extend(encode(&record).unwrap());
         }
@@ -303,7 +320,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
-            let read = decode(&bent, Path::new("bent"));
+            let read = decode::<Record>(&bent, Path::new("bent"));
             if bit / 8 < last {
                 assert!(read.unwrap_err().to_string().contains("bent"), "{bit}");
             } else {
@@ -315,7 +332,7 @@ mod tests {
     #[test]
     fn after_a_failure_nothing_is_appended() {
         let path = path("failed");
-        let mut log = KeyLog::rewrite(&path, &[]).unwrap();
+        let mut log = KeyLog::<Record>::rewrite(&path, &[]).unwrap();
         // A handle that cannot be written stands for a failing disk.
         log.file = File::open(&path).unwrap();
         assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Io { .. })));

@@ -1,4 +1,4 @@
-//! Who asks: login tokens, API keys, the administrator's key.
+//! Who asks: login tokens, API keys, listen keys, the administrator's key.
 //!
 //! One [`Auth`] serves all workers. What it recognized on a connection is remembered there ([`Recognized`]), so a client
 //! that sends the same credential again is not hashed again. Routes and limits are not its business.
@@ -6,6 +6,7 @@
 pub mod jwt;
 pub mod key;
 pub mod key_log;
+pub mod listen_key;
 pub mod login;
 pub mod nonce;
 pub mod seal;
@@ -19,6 +20,7 @@ use crate::http::fault::{Denied, Fault};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::Tokens;
 use key::{ApiKey, KeyStore, Opened};
+use listen_key::ListenKeys;
 use nonce::Nonces;
 use parking_lot::Mutex;
 use ringside_core::ids::Address;
@@ -46,6 +48,8 @@ pub struct Auth {
     pub tokens: Tokens,
     /// API keys.
     pub keys: KeyStore,
+    /// Keys of user streams.
+    pub listen_keys: ListenKeys,
     /// Login nonces.
     pub nonces: Mutex<Nonces>,
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
@@ -78,6 +82,9 @@ pub enum AuthError {
     /// The API keys.
     #[error("API keys: {0}")]
     Keys(#[from] key::KeyError),
+    /// The listen keys.
+    #[error("listen keys: {0}")]
+    ListenKeys(#[from] listen_key::ListenKeyError),
 }
 
 /// What opening found, for the lines printed at start.
@@ -106,11 +113,15 @@ impl Auth {
         };
         let (admin_key, is_admin_key_new) = text(&config.admin_key, "admin_key")?;
         let (jwt_secret, _) = text(&config.jwt_secret, "jwt_secret")?;
-        let sealer = seal::Sealer::new(&*key_encryption_key(config, &folder)?);
-        let (keys, opened) = KeyStore::open(&folder.join("keys.log"), sealer)?;
+        let sealing_key = key_encryption_key(config, &folder)?;
+        let (keys, opened) = KeyStore::open(&folder.join("keys.log"), seal::Sealer::new(&sealing_key))?;
+        let listen_keys = folder.join("listen_keys.log");
+        let (listen_keys, dropped_bytes) = ListenKeys::open(&listen_keys, seal::Sealer::new(&sealing_key))?;
+        let opened = Opened { dropped_bytes: opened.dropped_bytes + dropped_bytes, ..opened };
         let auth = Auth {
             tokens: Tokens::new(jwt_secret.as_bytes()),
             keys,
+            listen_keys,
             nonces: Mutex::new(Nonces::default()),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
             compat_header: config.compat_header,

@@ -187,7 +187,7 @@ async fn accept_all(
     }
 }
 
-/// Notes in the key file, now and then, when keys were last used.
+/// Notes in the key files, now and then, when keys were last used and which streams renewed theirs.
 async fn note_key_uses(shared: Arc<Shared>) {
     let mut times = tokio::time::interval(NOTE_KEY_USES);
     times.tick().await;
@@ -202,6 +202,9 @@ async fn note_key_uses(shared: Arc<Shared>) {
 fn note_now(shared: &Shared) {
     if let Err(error) = shared.edge.auth.keys.note_uses() {
         tracing::error!(%error, "uses of API keys could not be noted");
+    }
+    if let Err(error) = shared.edge.auth.listen_keys.note_activity(shared.clock.now_ms()) {
+        tracing::error!(%error, "renewals of listen keys could not be noted");
     }
 }
 

@@ -1,9 +1,10 @@
 //! Routes of the perpetual venue (`perpetual.md`): rows and handlers. What words mean is the dialect's; what can be read, the
-//! views'. The conditional-order service, user streams and the amendment history of margins are not here yet.
+//! views'. The conditional-order service and the amendment history of margins are not here yet.
 
 pub mod account;
 pub mod admin;
 pub mod leverage;
+pub mod listen_key;
 pub mod market_data;
 pub mod order;
 pub mod query;

@@ -23,7 +23,7 @@ fn side(code: u8) -> &'static str {
 }
 
 /// `value / quantity` in steps of 10^-8, halves to even; 0 of nothing.
-fn average(value: i64, quantity: i64) -> i64 {
+pub(super) fn average(value: i64, quantity: i64) -> i64 {
     if quantity == 0 {
         return 0;
     }

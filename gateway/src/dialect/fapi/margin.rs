@@ -127,11 +127,16 @@ pub fn figures(views: &Perpetuals, account: AccountId) -> Figures<'_> {
     }
 }
 
-fn of_market(market: &PerpetualMarket, holding: Holding) -> Held<'_> {
-    let leverage = match holding.position.leverage {
+/// The leverage that counts where the engine told this one, 0 for none.
+pub fn leverage_in_force(told: u32, market: &PerpetualMarket) -> u32 {
+    match told {
         0 => LEVERAGE_DEFAULT.min(market.leverage_max()),
         leverage => leverage,
-    };
+    }
+}
+
+fn of_market(market: &PerpetualMarket, holding: Holding) -> Held<'_> {
+    let leverage = leverage_in_force(holding.position.leverage, market);
     let told = &holding.exposure;
     let buys = Bucket {
         quantity: told.buy_quantity,

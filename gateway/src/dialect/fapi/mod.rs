@@ -7,4 +7,5 @@ pub mod place;
 pub mod refusal;
 pub mod reject;
 pub mod text;
+pub mod user;
 pub mod words;

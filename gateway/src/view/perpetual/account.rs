@@ -100,17 +100,61 @@ impl PerpetualAccount {
     }
 }
 
+/// What the last command changed of accounts, as it found it. Each list is in the order of the events, which is ascending.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    wallets: Vec<(AccountId, i64)>,
+    positions: Vec<event::PerpetualPosition>,
+    modes: Vec<(AccountId, u32)>,
+}
+
+impl Found {
+    /// The cross wallet of an account; `None` where the command did not change it.
+    pub fn wallet(&self, account: AccountId) -> Option<i64> {
+        let place = self.wallets.binary_search_by_key(&account, |(account, _)| *account).ok()?;
+        Some(self.wallets[place].1)
+    }
+
+    /// A position; `None` where the command did not change it.
+    pub fn position(&self, market: MarketId, account: AccountId) -> Option<&event::PerpetualPosition> {
+        let key = |position: &event::PerpetualPosition| (position.market, position.account);
+        let place = self.positions.binary_search_by_key(&(market, account), key).ok()?;
+        Some(&self.positions[place])
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.wallets.clear();
+        self.positions.clear();
+        self.modes.clear();
+    }
+}
+
 /// All accounts that the engine told of, and the fee tiers.
 #[derive(Clone, Debug, Default)]
 pub struct AccountTable {
     accounts: HashMap<AccountId, PerpetualAccount>,
     tiers: Vec<event::VipTier>,
+    found: Found,
 }
 
 impl AccountTable {
     /// An account, which may be one that nothing happened to.
     pub fn get(&self, account: AccountId) -> PerpetualAccount {
         self.accounts.get(&account).cloned().unwrap_or_else(|| PerpetualAccount::new(account))
+    }
+
+    /// An account that the engine told of.
+    pub fn find(&self, account: AccountId) -> Option<&PerpetualAccount> {
+        self.accounts.get(&account)
+    }
+
+    /// What the last command found of what it changed.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    pub(super) fn found_mut(&mut self) -> &mut Found {
+        &mut self.found
     }
 
     /// The accounts that the engine told of, in no order.
@@ -142,11 +186,16 @@ impl AccountTable {
     }
 
     pub(super) fn terms(&mut self, terms: &event::AccountTerms) {
-        self.at(terms.account).terms = *terms;
+        let account =
+            self.accounts.entry(terms.account).or_insert_with(|| PerpetualAccount::new(terms.account));
+        self.found.modes.push((terms.account, account.terms.default_mode));
+        account.terms = *terms;
     }
 
     pub(super) fn wallet(&mut self, wallet: &event::PerpetualWallet, time_ms: i64) {
-        let account = self.at(wallet.account);
+        let account =
+            self.accounts.entry(wallet.account).or_insert_with(|| PerpetualAccount::new(wallet.account));
+        self.found.wallets.push((wallet.account, account.wallet));
         account.wallet = wallet.wallet;
         account.updated_ms = time_ms;
     }
@@ -155,10 +204,18 @@ impl AccountTable {
     pub(super) fn position(&mut self, position: &event::PerpetualPosition, time_ms: i64) -> Quantity {
         let account = self.at(position.account);
         let untouched = account.untouched(position.market);
+        let known = account.holdings.get(&position.market).map(|holding| holding.position);
         let holding = account.holdings.entry(position.market).or_insert(untouched);
         let before = holding.position.quantity;
         holding.position = *position;
         holding.updated_ms = time_ms;
+        // The mode of a market that was never told of follows the account's, which this command may have changed before.
+        let found = known.unwrap_or_else(|| {
+            let told = self.found.modes.iter().find(|(account, _)| *account == position.account);
+            let mode = told.map_or(untouched.position.mode, |(_, mode)| *mode);
+            event::PerpetualPosition { mode, ..untouched.position }
+        });
+        self.found.positions.push(found);
         before
     }
 

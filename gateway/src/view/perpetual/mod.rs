@@ -41,6 +41,8 @@ pub struct Perpetuals {
     income_count: u64,
     /// Names of orders that the running command placed.
     placed: Vec<event::PerpetualPlaced>,
+    /// Whether the next event begins a command.
+    is_between: bool,
 }
 
 impl Default for Perpetuals {
@@ -57,6 +59,7 @@ impl Default for Perpetuals {
             pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
             income_count: 0,
             placed: Vec::new(),
+            is_between: true,
         }
     }
 }
@@ -115,6 +118,9 @@ impl Perpetuals {
     /// Folds the next event; events of spot alone change nothing. `spot` knows the names of assets.
     pub(super) fn fold(&mut self, event: &Event, spot: &MarketView) {
         let time_ms = event.time_ns.div_euclid(1_000_000);
+        if std::mem::take(&mut self.is_between) {
+            self.accounts.found_mut().clear();
+        }
         let Some(kind) = Kind::from_code(event.kind) else { return };
         match kind {
             Kind::PerpetualListed => each(event, |listed| self.markets.listed(listed, spot, time_ms)),
@@ -143,7 +149,10 @@ impl Perpetuals {
                     self.depth.changed(&event::Depth { market: depth.market - FIRST_PERPETUAL, ..*depth });
                 }
             }),
-            Kind::Done => self.placed.clear(),
+            Kind::Done => {
+                self.placed.clear();
+                self.is_between = true;
+            }
             _ => {}
         }
     }
@@ -352,6 +361,7 @@ impl Perpetuals {
             pools: reader.record()?,
             income_count: reader.u64()?,
             placed: Vec::new(),
+            is_between: true,
         })
     }
 }

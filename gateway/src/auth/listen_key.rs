@@ -1,0 +1,477 @@
+//! Keys of user streams: one active per account, whichever API key made it, for an hour after its last renewal
+//! (`perpetual.md` 10, `perpetual-stream.md` 3).
+//!
+//! Like API keys they are no command: a key is a secret, and secrets reach no journal. They are kept in a file of their own
+//! ([`KeyLog`]), sealed, and found by the hash of their text. A key that was answered, and its end, are durable before the
+//! answer; renewals by requests as well. Renewals by activity on a stream are noted at most once a minute and not
+//! synced: after a crash such a key may end up to a minute early. Which connection listens with a key is not known here: a
+//! connection holds the [`ListenKey`] and asks it whether it still lives.
+
+use crate::auth::key_log::{KeyLog, KeyLogError, Logged};
+use crate::auth::seal::{SealError, Sealer};
+use crate::auth::secret::{self, RandomError};
+use parking_lot::{Mutex, RwLock};
+use ringside_core::ids::AccountId;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use zeroize::Zeroizing;
+
+/// Characters of a key.
+pub const LISTEN_KEY_LEN: usize = 64;
+/// How long a key lives after its last renewal, in milliseconds.
+pub const LISTEN_KEY_LIFE_MS: i64 = 3_600_000;
+/// Records of a file above which it is rewritten, unless half of them are live.
+const RECORDS_MAX: usize = 10_000;
+
+/// One key. It lives until its time is over or it is ended, and never again after that.
+#[derive(Debug)]
+pub struct ListenKey {
+    account: AccountId,
+    text: Zeroizing<String>,
+    sealed: Vec<u8>,
+    /// UNIX milliseconds: the first moment at which it is no longer good.
+    expires_at_ms: AtomicI64,
+    /// The same as the file knows it.
+    noted_ms: AtomicI64,
+    has_ended: AtomicBool,
+}
+
+/// One change, at rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Record {
+    /// The key of an account, in place of the one before.
+    Put {
+        /// Whose.
+        account: AccountId,
+        /// Its text, sealed.
+        #[serde(with = "const_hex::serde")]
+        sealed: Vec<u8>,
+        /// UNIX milliseconds.
+        expires_at_ms: i64,
+    },
+    /// The key of an account lives longer.
+    Renewed {
+        /// Whose.
+        account: AccountId,
+        /// UNIX milliseconds.
+        expires_at_ms: i64,
+    },
+    /// An account has no key any more.
+    Ended {
+        /// Whose.
+        account: AccountId,
+    },
+}
+
+impl Logged for Record {
+    const MAGIC: [u8; 8] = *b"RSLISTEN";
+    const VERSION: u32 = 1;
+}
+
+/// Why a key could not be made, renewed or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenKeyError {
+    /// It could not be made durable.
+    #[error(transparent)]
+    Log(#[from] KeyLogError),
+    /// It does not open, or could not be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// No randomness.
+    #[error(transparent)]
+    Random(#[from] RandomError),
+}
+
+/// All listen keys of a deployment.
+pub struct ListenKeys {
+    index: RwLock<Index>,
+    writer: Mutex<Writer>,
+    sealer: Sealer,
+    path: PathBuf,
+}
+
+#[derive(Default)]
+struct Index {
+    by_hash: HashMap<[u8; 32], Arc<ListenKey>>,
+    by_account: HashMap<AccountId, Arc<ListenKey>>,
+}
+
+struct Writer {
+    log: KeyLog<Record>,
+    /// Records of the file.
+    records: usize,
+}
+
+impl ListenKey {
+    /// Whose it is.
+    pub fn account(&self) -> AccountId {
+        self.account
+    }
+
+    /// What the client knows it by.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is still good.
+    #[inline]
+    pub fn is_active(&self, now_ms: i64) -> bool {
+        // A stream may hear of the end of its key a moment late: nothing else is published with these.
+        !self.has_ended.load(Ordering::Relaxed) && now_ms < self.expires_at_ms.load(Ordering::Relaxed)
+    }
+
+    /// Gives it a whole life from now, unless it is over; whether it lives.
+    pub fn renew(&self, now_ms: i64) -> bool {
+        let is_active = self.is_active(now_ms);
+        if is_active {
+            self.expires_at_ms.fetch_max(now_ms + LISTEN_KEY_LIFE_MS, Ordering::Relaxed);
+        }
+        is_active
+    }
+
+    fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+}
+
+impl ListenKeys {
+    /// Reads the file, rewrites it without what is dead, and opens it; says how many bytes of an unfinished record were
+    /// dropped. Refuses where a key does not open under the sealer.
+    pub fn open(path: &Path, sealer: Sealer) -> Result<(ListenKeys, usize), ListenKeyError> {
+        let (records, dropped_bytes) = KeyLog::<Record>::read(path)?;
+        let mut live: HashMap<AccountId, (Vec<u8>, i64)> = HashMap::new();
+        for record in records {
+            match record {
+                Record::Put { account, sealed, expires_at_ms } => {
+                    live.insert(account, (sealed, expires_at_ms));
+                }
+                Record::Renewed { account, expires_at_ms } => {
+                    if let Some((_, until)) = live.get_mut(&account) {
+                        *until = expires_at_ms.max(*until);
+                    }
+                }
+                Record::Ended { account } => drop(live.remove(&account)),
+            }
+        }
+        let mut index = Index::default();
+        for (account, (sealed, expires_at_ms)) in live {
+            let plain = sealer.open(&context(account), &sealed)?;
+            let text = std::str::from_utf8(&plain).map_err(|_| SealError::DoesNotOpen)?;
+            index.put(ListenKey::new(account, Zeroizing::new(text.to_owned()), sealed, expires_at_ms));
+        }
+        let records = index.records();
+        let log = KeyLog::rewrite(path, &records)?;
+        let writer = Writer { log, records: records.len() };
+        let keys = ListenKeys {
+            index: RwLock::new(index),
+            writer: Mutex::new(writer),
+            sealer,
+            path: path.to_owned(),
+        };
+        Ok((keys, dropped_bytes))
+    }
+
+    /// The active key of this text.
+    pub fn find(&self, text: &str, now_ms: i64) -> Option<Arc<ListenKey>> {
+        if text.len() != LISTEN_KEY_LEN {
+            return None;
+        }
+        let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        let key = self.index.read().by_hash.get(&hash).cloned();
+        key.filter(|key| key.is_active(now_ms))
+    }
+
+    /// The active key of an account.
+    pub fn of_account(&self, account: AccountId, now_ms: i64) -> Option<Arc<ListenKey>> {
+        let key = self.index.read().by_account.get(&account).cloned();
+        key.filter(|key| key.is_active(now_ms))
+    }
+
+    /// The active key of an account, renewed, or a new one. Blocks for a sync of the disk.
+    pub fn obtain(&self, account: AccountId, now_ms: i64) -> Result<Arc<ListenKey>, ListenKeyError> {
+        let mut writer = self.writer.lock();
+        if let Some(key) = self.renew_held(&mut writer, account, now_ms)? {
+            return Ok(key);
+        }
+        let text = secret::random_text(LISTEN_KEY_LEN)?;
+        let sealed = self.sealer.seal(&context(account), text.as_bytes())?;
+        let expires_at_ms = now_ms + LISTEN_KEY_LIFE_MS;
+        let record = Record::Put { account, sealed: sealed.clone(), expires_at_ms };
+        self.append(&mut writer, &record, true, now_ms)?;
+        Ok(self.index.write().put(ListenKey::new(account, text, sealed, expires_at_ms)))
+    }
+
+    /// Renews the active key of an account, if it has one. Blocks for a sync of the disk.
+    pub fn renew(&self, account: AccountId, now_ms: i64) -> Result<Option<Arc<ListenKey>>, ListenKeyError> {
+        self.renew_held(&mut self.writer.lock(), account, now_ms)
+    }
+
+    /// Ends the key of an account, if it has one; its streams end with it. Blocks for a sync of the disk.
+    pub fn end(&self, account: AccountId, now_ms: i64) -> Result<(), ListenKeyError> {
+        let mut writer = self.writer.lock();
+        if self.of_account(account, now_ms).is_some() {
+            self.append(&mut writer, &Record::Ended { account }, true, now_ms)?;
+            self.index.write().remove(account);
+        }
+        Ok(())
+    }
+
+    /// Notes in the file which keys were renewed by their streams. Not synced. To be called once a minute.
+    pub fn note_activity(&self, now_ms: i64) -> Result<(), ListenKeyError> {
+        let mut writer = self.writer.lock();
+        let is_due = |key: &&Arc<ListenKey>| {
+            key.is_active(now_ms)
+                && key.expires_at_ms.load(Ordering::Relaxed) > key.noted_ms.load(Ordering::Relaxed)
+        };
+        let keys: Vec<Arc<ListenKey>> =
+            self.index.read().by_account.values().filter(is_due).cloned().collect();
+        for key in keys {
+            self.note(&mut writer, &key, false, now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn renew_held(
+        &self,
+        writer: &mut Writer,
+        account: AccountId,
+        now_ms: i64,
+    ) -> Result<Option<Arc<ListenKey>>, ListenKeyError> {
+        let Some(key) = self.of_account(account, now_ms).filter(|key| key.renew(now_ms)) else {
+            return Ok(None);
+        };
+        self.note(writer, &key, true, now_ms)?;
+        Ok(Some(key))
+    }
+
+    fn note(
+        &self,
+        writer: &mut Writer,
+        key: &ListenKey,
+        is_synced: bool,
+        now_ms: i64,
+    ) -> Result<(), ListenKeyError> {
+        let expires_at_ms = key.expires_at_ms.load(Ordering::Relaxed);
+        let record = Record::Renewed { account: key.account, expires_at_ms };
+        self.append(writer, &record, is_synced, now_ms)?;
+        key.noted_ms.store(expires_at_ms, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Adds to the file; rewrites it first where most of it is history.
+    fn append(
+        &self,
+        writer: &mut Writer,
+        record: &Record,
+        is_synced: bool,
+        now_ms: i64,
+    ) -> Result<(), ListenKeyError> {
+        if writer.records >= RECORDS_MAX {
+            let records = {
+                let mut index = self.index.write();
+                index.forget(now_ms);
+                index.records()
+            };
+            if writer.records >= 2 * records.len() {
+                writer.log = KeyLog::rewrite(&self.path, &records)?;
+                writer.records = records.len();
+            }
+        }
+        writer.log.append(record, is_synced)?;
+        writer.records += 1;
+        Ok(())
+    }
+}
+
+impl ListenKey {
+    fn new(account: AccountId, text: Zeroizing<String>, sealed: Vec<u8>, expires_at_ms: i64) -> ListenKey {
+        ListenKey {
+            account,
+            text,
+            sealed,
+            expires_at_ms: AtomicI64::new(expires_at_ms),
+            noted_ms: AtomicI64::new(expires_at_ms),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.text.as_bytes()).into()
+    }
+}
+
+impl Index {
+    /// Enters a key; the one before of the account is over.
+    fn put(&mut self, key: ListenKey) -> Arc<ListenKey> {
+        self.remove(key.account);
+        let key = Arc::new(key);
+        self.by_hash.insert(key.hash(), key.clone());
+        self.by_account.insert(key.account, key.clone());
+        key
+    }
+
+    fn remove(&mut self, account: AccountId) {
+        if let Some(key) = self.by_account.remove(&account) {
+            key.end();
+            self.by_hash.remove(&key.hash());
+        }
+    }
+
+    /// Removes what has expired.
+    fn forget(&mut self, now_ms: i64) {
+        let over = |key: &&Arc<ListenKey>| !key.is_active(now_ms);
+        let accounts: Vec<AccountId> = self.by_account.values().filter(over).map(|key| key.account).collect();
+        accounts.into_iter().for_each(|account| self.remove(account));
+    }
+
+    /// Every key as a record.
+    fn records(&self) -> Vec<Record> {
+        let record = |key: &Arc<ListenKey>| Record::Put {
+            account: key.account,
+            sealed: key.sealed.clone(),
+            expires_at_ms: key.expires_at_ms.load(Ordering::Relaxed),
+        };
+        self.by_account.values().map(record).collect()
+    }
+}
+
+/// What a seal is bound to.
+fn context(account: AccountId) -> Vec<u8> {
+    [&b"listen key"[..], &account.to_le_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_700_000_000_000;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("ringside-listen-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            Folder(path)
+        }
+
+        fn path(&self) -> PathBuf {
+            self.0.join("listen_keys.log")
+        }
+
+        fn open(&self) -> ListenKeys {
+            ListenKeys::open(&self.path(), Sealer::new(&[7; 32])).unwrap().0
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn one_key_per_account_for_an_hour_after_its_renewal() {
+        let folder = Folder::new("life");
+        let keys = folder.open();
+        assert!(keys.renew(7, NOW_MS).unwrap().is_none());
+        let key = keys.obtain(7, NOW_MS).unwrap();
+        assert!(key.text().len() == 64 && key.text().bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        assert!(Arc::ptr_eq(&keys.obtain(7, NOW_MS + 1_000).unwrap(), &key));
+        assert_ne!(keys.obtain(8, NOW_MS).unwrap().text(), key.text());
+        // Its renewal counts from then, the last moment is not in it.
+        assert!(keys.find(key.text(), NOW_MS + 3_600_999).is_some());
+        assert!(keys.find(key.text(), NOW_MS + 3_601_000).is_none());
+        assert!(!key.renew(NOW_MS + 3_601_000), "it does not come back");
+        assert!(keys.renew(7, NOW_MS + 3_601_000).unwrap().is_none());
+        let next = keys.obtain(7, NOW_MS + 3_601_000).unwrap();
+        assert_ne!(next.text(), key.text());
+        assert!(!key.is_active(NOW_MS), "even where a clock steps back");
+        assert!(keys.find(key.text(), NOW_MS).is_none());
+        assert!(keys.find("", NOW_MS).is_none());
+    }
+
+    #[test]
+    fn an_ended_key_is_over_for_who_holds_it() {
+        let folder = Folder::new("end");
+        let keys = folder.open();
+        keys.end(7, NOW_MS).unwrap();
+        let key = keys.obtain(7, NOW_MS).unwrap();
+        keys.end(7, NOW_MS).unwrap();
+        assert!(!key.is_active(NOW_MS) && !key.renew(NOW_MS));
+        assert!(keys.of_account(7, NOW_MS).is_none());
+        assert_ne!(keys.obtain(7, NOW_MS).unwrap().text(), key.text());
+    }
+
+    #[test]
+    fn keys_their_renewals_and_their_ends_survive_a_restart() {
+        let folder = Folder::new("restart");
+        let keys = folder.open();
+        let [by_request, by_stream, unnoted, ended] =
+            [1, 2, 3, 4].map(|account| keys.obtain(account, NOW_MS).unwrap());
+        keys.renew(1, NOW_MS + 1_000).unwrap();
+        assert!(by_stream.renew(NOW_MS + 2_000));
+        keys.note_activity(NOW_MS + 2_000).unwrap();
+        assert!(unnoted.renew(NOW_MS + 3_000));
+        keys.end(4, NOW_MS).unwrap();
+        drop(keys);
+        for _ in 0..2 {
+            let keys = folder.open();
+            let lives = |key: &ListenKey, at_ms| keys.find(key.text(), at_ms).is_some();
+            assert!(lives(&by_request, NOW_MS + 3_600_999) && !lives(&by_request, NOW_MS + 3_601_000));
+            assert!(lives(&by_stream, NOW_MS + 3_601_999) && !lives(&by_stream, NOW_MS + 3_602_000));
+            assert!(lives(&unnoted, NOW_MS + 3_599_999) && !lives(&unnoted, NOW_MS + 3_600_000));
+            assert!(!lives(&ended, NOW_MS));
+        }
+    }
+
+    #[test]
+    fn the_file_holds_no_key_in_clear_and_opens_under_its_own_key_alone() {
+        let folder = Folder::new("seal");
+        let text = folder.open().obtain(7, NOW_MS).unwrap().text().to_owned();
+        let bytes = std::fs::read(folder.path()).unwrap();
+        for secret in [text.as_bytes(), const_hex::encode(&text).as_bytes()] {
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+        }
+        assert!(matches!(
+            ListenKeys::open(&folder.path(), Sealer::new(&[8; 32])),
+            Err(ListenKeyError::Seal(SealError::DoesNotOpen))
+        ));
+    }
+
+    #[test]
+    fn the_file_is_bounded_by_the_live_keys() {
+        let folder = Folder::new("growth");
+        let keys = folder.open();
+        let key = keys.obtain(7, NOW_MS).unwrap();
+        for n in 0..2 * RECORDS_MAX as i64 {
+            assert!(key.renew(NOW_MS + n + 1));
+            keys.note_activity(NOW_MS + n + 1).unwrap();
+        }
+        assert!(KeyLog::<Record>::read(&folder.path()).unwrap().0.len() <= RECORDS_MAX);
+        drop(keys);
+        assert!(folder.open().find(key.text(), NOW_MS + 3_600_000 + 2 * RECORDS_MAX as i64 - 1).is_some());
+    }
+
+    #[test]
+    fn the_bytes_of_version_1() {
+        let records = [
+            Record::Put { account: 7, sealed: vec![1, 2, 3], expires_at_ms: NOW_MS },
+            Record::Renewed { account: 7, expires_at_ms: NOW_MS + 1 },
+            Record::Ended { account: 7 },
+        ];
+        let folder = Folder::new("golden");
+        let mut log = KeyLog::rewrite(&folder.path(), &records[..1]).unwrap();
+        log.append(&records[1], false).unwrap();
+        log.append(&records[2], true).unwrap();
+        let written = const_hex::encode(std::fs::read(folder.path()).unwrap());
+        let golden = include_str!("../../tests/golden/listen_keys_v1.hex");
+        assert_eq!(written, golden.split_whitespace().collect::<String>());
+        assert_eq!(KeyLog::<Record>::read(&folder.path()).unwrap(), (records.to_vec(), 0));
+    }
+}

@@ -1,0 +1,585 @@
+//! From the events of one command to what one account's streams say, in the order of `perpetual-stream.md` 4.5.
+//!
+//! The engine's order is kept, but for fills: the fills of one order that matched (a pass) are first told as TRADE_LITE each,
+//! then the account as they left it, then each as an event of its order. Of a trade within one account the maker comes first.
+
+use super::ledger::{Ledger, isolated_wallet};
+use super::{
+    AccountUpdate, AlgoUpdate, BalanceUpdate, CalledRow, Fill, Happening, MarginCall, OrderUpdate,
+    PositionRow, Reason, UserEvent,
+};
+use crate::dialect::fapi::margin::{Figures, figures, leverage_in_force};
+use crate::dialect::fapi::refusal::Refusal;
+use crate::dialect::fapi::reject;
+use crate::view::perpetual::Perpetuals;
+use crate::view::perpetual::order::OrderRecord;
+use ringside_core::command::{
+    ClientOrder, MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side, order_flag,
+};
+use ringside_core::event::{
+    self, Event, Execution, Kind, LiquidationStep, PerpetualPosition, PerpetualTrade, PostingReason,
+    VipChange,
+};
+use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
+use ringside_core::money::Money;
+use ringside_core::reject::Reject;
+use ringside_core::risk::perpetual::position::Position;
+use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, floor_value, half_even_div};
+
+/// Name of orders that deleverage.
+const ADL_NAME: &str = "adl_autoclose";
+
+/// The accounts that an event is about; two for what passes between accounts. `None` of both: none that is told of it.
+pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
+    match Kind::from_code(event.kind) {
+        Some(Kind::PerpetualOrder) => one(event, |order: &event::PerpetualOrder| order.account),
+        Some(Kind::PerpetualPlaced) => one(event, |placed: &event::PerpetualPlaced| placed.account),
+        Some(Kind::TriggerDeferred) => one(event, |deferred: &event::TriggerDeferred| deferred.account),
+        Some(Kind::TriggerRefused) => one(event, |refused: &event::TriggerRefused| refused.account),
+        Some(Kind::PerpetualPosition) => one(event, |position: &PerpetualPosition| position.account),
+        Some(Kind::Posting) => one(event, |posting: &event::Posting| posting.account),
+        Some(Kind::MarginCall) => one(event, |call: &event::MarginCall| call.account),
+        Some(Kind::VipChanged) => one(event, |changed: &event::VipChanged| changed.account),
+        Some(Kind::PerpetualTrade) => {
+            two(event, |trade: &PerpetualTrade| (trade.maker_account, trade.taker_account))
+        }
+        Some(Kind::PositionMoved) => two(event, |moved: &event::PositionMoved| (moved.from, moved.to)),
+        _ => [None; 2],
+    }
+}
+
+fn one<P: event::Payload>(event: &Event, of: impl Fn(&P) -> AccountId) -> [Option<AccountId>; 2] {
+    [event.get::<P>().map(of), None]
+}
+
+fn two<P: event::Payload>(
+    event: &Event,
+    of: impl Fn(&P) -> (AccountId, AccountId),
+) -> [Option<AccountId>; 2] {
+    let Some((first, second)) = event.get::<P>().map(of) else { return [None; 2] };
+    [Some(first), Some(second).filter(|second| *second != first)]
+}
+
+/// Tells an account what the command did that the views folded last. `events` are those of its events that
+/// [`accounts_of`] says are about the account, in their order.
+pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut Vec<UserEvent>) {
+    let Some(first) = events.first() else { return };
+    let mut teller = Teller {
+        views,
+        account,
+        events,
+        time_ms: first.time_ns.div_euclid(1_000_000),
+        ledger: Ledger::new(views, account),
+        orders: Vec::new(),
+        covered: 0,
+        refused: None,
+        fired: None,
+        figures: None,
+        out,
+    };
+    teller.configured();
+    let mut pass_end = 0;
+    for (place, event) in events.iter().enumerate() {
+        if let Some(trade) = event.get::<PerpetualTrade>() {
+            if place >= pass_end {
+                pass_end = teller.begin_pass(place, trade);
+            }
+            teller.traded(trade);
+        } else {
+            teller.event(event);
+        }
+    }
+    teller.finish();
+    debug_assert!(
+        teller.ledger.is_settled(),
+        "the steps of a command lead from what it found to what it left"
+    );
+}
+
+/// An order of the conditional-order service that fired, until the events of what it became are told.
+struct Fired {
+    order: OrderRecord,
+    actual: OrderId,
+}
+
+struct Teller<'a> {
+    views: &'a Perpetuals,
+    account: AccountId,
+    events: &'a [&'a Event],
+    time_ms: i64,
+    ledger: Ledger<'a>,
+    /// Orders of the account as they are after the events so far.
+    orders: Vec<OrderRecord>,
+    /// What the fund paid into isolated wallets for the fills that follow.
+    covered: Money,
+    refused: Option<(OrderId, Refusal)>,
+    fired: Option<Fired>,
+    figures: Option<Figures<'a>>,
+    out: &'a mut Vec<UserEvent>,
+}
+
+impl Teller<'_> {
+    /// Leverage and margin mode, which change before anything else does.
+    fn configured(&mut self) {
+        let mut moved = Vec::new();
+        for (before, after) in self.ledger.configured() {
+            let Some(market) = self.views.markets().get(after.market) else { continue };
+            let leverage = leverage_in_force(after.leverage, market);
+            if leverage != leverage_in_force(before.leverage, market) {
+                let (time_ms, symbol) = (self.time_ms, market.symbol);
+                self.out.push(UserEvent::Leverage { time_ms, symbol, leverage });
+            }
+            if before.mode != after.mode {
+                moved.push(after.market);
+            }
+        }
+        if !moved.is_empty() {
+            self.account(Reason::MarginTypeChange, None, 0, &moved);
+        }
+    }
+
+    /// Tells the fills of the pass that begins here, and what they made of the account; the place behind its last.
+    fn begin_pass(&mut self, place: usize, first: &PerpetualTrade) -> usize {
+        let taker = first.taker_order;
+        let mut end = place;
+        let (before, mut cleared) = (self.ledger.total(), 0);
+        for (place, event) in self.events.iter().enumerate().skip(place) {
+            let Some(trade) = event.get::<PerpetualTrade>() else { continue };
+            if trade.taker_order != taker {
+                break;
+            }
+            end = place + 1;
+            for half in self.halves(trade) {
+                // Of the order it shows nothing that its fills change.
+                if let Some(order) = self.order(half.order) {
+                    let update = self.update(order, Happening::Trade, Some(half.fill));
+                    self.out.push(UserEvent::Lite(Box::new(update)));
+                }
+                let value = floor_value(trade.quantity, trade.price).unwrap_or(Money::MAX);
+                self.ledger.fill(trade.market, half.side, (trade.quantity, value, half.fill.fee));
+                if half.is_liquidation {
+                    cleared -= half.fill.fee;
+                }
+            }
+        }
+        self.filled(first.market, before, cleared);
+        end
+    }
+
+    /// The account after fills; what liquidation cost or the fund paid is told apart.
+    fn filled(&mut self, market: MarketId, before: Money, fees: Money) {
+        let cleared = fees + std::mem::take(&mut self.covered);
+        let total = self.ledger.total();
+        let balance = [total - cleared, self.ledger.wallet() - fees, 0];
+        self.account(Reason::Order, Some(balance), total - cleared - before, &[market]);
+        if cleared != 0 {
+            self.posted(Reason::InsuranceClear, cleared, cleared, &[]);
+        }
+    }
+
+    /// The account's halves of a trade, the maker's first.
+    fn halves(&self, trade: &PerpetualTrade) -> impl Iterator<Item = Half> + use<> {
+        let taker_side = Side::from_code(trade.taker_side).unwrap_or(Side::Buy);
+        let maker_side = match taker_side {
+            Side::Buy => Side::Sell,
+            Side::Sell => Side::Buy,
+        };
+        let fill = Fill {
+            trade: trade.trade,
+            quantity: trade.quantity,
+            price: trade.price,
+            fee: trade.maker_fee,
+            realised: trade.maker_realised,
+            is_maker: true,
+        };
+        let maker = Half {
+            order: trade.maker_order,
+            side: maker_side,
+            fill,
+            is_whole: trade.flags & 1 != 0,
+            is_liquidation: false,
+        };
+        let taker = Half {
+            order: trade.taker_order,
+            side: taker_side,
+            fill: Fill { fee: trade.taker_fee, realised: trade.taker_realised, is_maker: false, ..fill },
+            is_whole: trade.flags & 2 != 0,
+            is_liquidation: trade.flags & 4 != 0,
+        };
+        let maker = (trade.maker_account == self.account).then_some(maker);
+        maker.into_iter().chain((trade.taker_account == self.account).then_some(taker))
+    }
+
+    /// The events of an order for its half of a trade.
+    fn traded(&mut self, trade: &PerpetualTrade) {
+        for half in self.halves(trade) {
+            let Some(mut order) = self.order(half.order) else { continue };
+            let value = floor_value(trade.quantity, trade.price).unwrap_or(Money::MAX);
+            order.filled(trade.quantity, value, half.is_whole, self.time_ms);
+            self.note(order);
+            let happening = if half.is_liquidation { Happening::Calculated } else { Happening::Trade };
+            self.tell_order(order, happening, Some(half.fill));
+            if half.is_whole && self.fired.as_ref().is_some_and(|fired| fired.actual == half.order) {
+                self.finish();
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let Some(told) = event.get::<event::PerpetualOrder>() {
+            self.told(told);
+        } else if let Some(posting) = event.get::<event::Posting>() {
+            self.posting(posting);
+        } else if let Some(moved) = event.get::<event::PositionMoved>() {
+            self.moved(moved);
+        } else if let Some(deferred) = event.get::<event::TriggerDeferred>() {
+            self.out.push(UserEvent::Deferred {
+                time_ms: self.time_ms,
+                symbol: self.symbol(deferred.market),
+                order: deferred.order,
+                mark: deferred.mark,
+                last: deferred.last,
+            });
+        } else if let Some(refused) = event.get::<event::TriggerRefused>() {
+            self.refused(refused);
+        } else if let Some(call) = event.get::<event::MarginCall>() {
+            self.called(call);
+        } else if let Some(changed) = event.get::<event::VipChanged>()
+            && let Some(change) = VipChange::from_code(changed.change)
+        {
+            self.out.push(UserEvent::Vip {
+                time_ms: self.time_ms,
+                change,
+                tiers: (changed.from, changed.to),
+                volume: changed.volume,
+                effective_ms: changed.effective_ms,
+            });
+        }
+    }
+
+    /// An order that was accepted, changed, fired or ended.
+    fn told(&mut self, told: &event::PerpetualOrder) {
+        let Some(execution) = Execution::from_code(told.execution) else { return };
+        let begins = matches!(execution, Execution::New | Execution::Triggered);
+        if begins && self.fired.as_ref().is_some_and(|fired| fired.actual != told.order) {
+            self.finish();
+        }
+        let order = self.named(told);
+        self.note(order);
+        let is_of_service = told.flags & order_flag::CONDITIONAL_SERVICE != 0;
+        match execution {
+            Execution::Triggered if is_of_service => self.fire(order),
+            Execution::New if is_of_service => self.algo(order, "NEW", None),
+            Execution::Canceled if is_of_service => self.algo(order, "CANCELED", None),
+            Execution::Expired if is_of_service => {
+                let refusal = self.refused.take().filter(|(refused, _)| *refused == told.order);
+                match refusal {
+                    Some((_, refusal)) => self.algo(order, "REJECTED", Some(refusal)),
+                    None => self.algo(order, "EXPIRED", None),
+                }
+            }
+            Execution::Amended if is_of_service => {}
+            Execution::New | Execution::Triggered => self.tell_order(order, Happening::New, None),
+            Execution::Amended => self.tell_order(order, Happening::Amendment, None),
+            Execution::Canceled => self.tell_order(order, Happening::Canceled, None),
+            Execution::Expired => self.tell_order(order, Happening::Expired, None),
+        }
+        if !order.is_open() && self.fired.as_ref().is_some_and(|fired| fired.actual == told.order) {
+            self.finish();
+        }
+    }
+
+    /// An order of the conditional-order service goes on as another.
+    fn fire(&mut self, order: OrderRecord) {
+        let placed = self.events.iter().filter_map(|event| event.get::<event::PerpetualPlaced>());
+        let actual =
+            placed.filter(|placed| placed.fired == order.told.order).map(|placed| placed.order).next();
+        self.algo(order, "TRIGGERING", None);
+        let Some(actual) = actual else { return };
+        // Before it did anything; its type is the one that it fired as.
+        let mut shown = order;
+        shown.told.order = actual;
+        shown.told.filled = 0;
+        shown.told.value = 0;
+        self.push_algo(order, "TRIGGERED", Some(shown), None);
+        self.fired = Some(Fired { order, actual });
+    }
+
+    /// Ends what a fired order of the conditional-order service began.
+    fn finish(&mut self) {
+        if let Some(Fired { order, actual }) = self.fired.take() {
+            let actual = self.order(actual);
+            self.push_algo(order, "FINISHED", actual, None);
+        }
+    }
+
+    fn refused(&mut self, refused: &event::TriggerRefused) {
+        let Some(reject) = Reject::from_code(refused.reject) else { return };
+        let refusal = reject::of_reject(reject);
+        let order = self.order(refused.order);
+        if order.is_some_and(|order| order.told.flags & order_flag::CONDITIONAL_SERVICE != 0) {
+            self.refused = Some((refused.order, refusal));
+        } else {
+            let (time_ms, symbol) = (self.time_ms, self.symbol(refused.market));
+            self.out.push(UserEvent::TriggerRefused { time_ms, symbol, order: refused.order, refusal });
+        }
+    }
+
+    fn posting(&mut self, posting: &event::Posting) {
+        let Some(reason) = PostingReason::from_code(posting.reason) else { return };
+        let before = self.ledger.total();
+        self.ledger.post(posting);
+        let (amount, is_isolated) = (posting.amount, posting.wallet == MarginMode::Isolated as u8);
+        let change = self.ledger.total() - before;
+        let market = [posting.market];
+        match reason {
+            PostingReason::Transfer if amount > 0 => self.posted(Reason::Deposit, amount, change, &[]),
+            PostingReason::Transfer => self.posted(Reason::Withdraw, amount, change, &[]),
+            PostingReason::Adjustment if amount > 0 => self.posted(Reason::AdminDeposit, amount, change, &[]),
+            PostingReason::Adjustment => self.posted(Reason::AdminWithdraw, amount, change, &[]),
+            PostingReason::FundingFee if is_isolated => {
+                self.posted(Reason::FundingFee, amount, change, &market);
+            }
+            PostingReason::FundingFee => self.posted(Reason::FundingFee, amount, change, &[]),
+            PostingReason::InsuranceClear if is_isolated => self.covered += amount,
+            PostingReason::InsuranceClear => self.posted(Reason::InsuranceClear, amount, change, &[]),
+            PostingReason::Settlement => self.posted(Reason::Order, 0, change, &market),
+            PostingReason::IsolatedMargin => self.posted(Reason::MarginTransfer, 0, change, &market),
+            PostingReason::FundingResidue | PostingReason::Affiliate => {}
+        }
+    }
+
+    /// A position that changed hands outside the book: an order of its own, filled at once.
+    fn moved(&mut self, moved: &event::PositionMoved) {
+        let closing = Side::from_code(moved.side).unwrap_or(Side::Buy);
+        let opposite = match closing {
+            Side::Buy => Side::Sell,
+            Side::Sell => Side::Buy,
+        };
+        let step = LiquidationStep::from_code(moved.step);
+        let halves = [
+            (moved.from, moved.from_order, closing, moved.from_realised),
+            (moved.to, moved.to_order, opposite, moved.to_realised),
+        ];
+        for (account, id, side, realised) in halves {
+            if account != self.account {
+                continue;
+            }
+            let before = self.ledger.total();
+            self.ledger.fill(moved.market, side, (moved.quantity, moved.value, 0));
+            self.filled(moved.market, before, 0);
+            let own_name = if account == moved.from && step != Some(LiquidationStep::Unwind) {
+                self.order(id).map(|order| order.client_order)
+            } else {
+                None
+            };
+            let order = self.takeover(moved, id, side, own_name.unwrap_or_else(|| name(ADL_NAME)));
+            let fill = Fill {
+                trade: 0,
+                quantity: moved.quantity,
+                price: order.told.price,
+                fee: 0,
+                realised,
+                is_maker: false,
+            };
+            self.tell_order(order, Happening::Calculated, Some(fill));
+        }
+    }
+
+    /// The order that a takeover is shown as.
+    fn takeover(
+        &self,
+        moved: &event::PositionMoved,
+        id: OrderId,
+        side: Side,
+        client_order: ClientOrder,
+    ) -> OrderRecord {
+        let price = half_even_div(i128::from(moved.value) * PRODUCTS_PER_MICRO, moved.quantity.max(1).into());
+        let told = event::PerpetualOrder {
+            order: id,
+            account: self.account,
+            market: moved.market,
+            side: side as u8,
+            order_type: PerpetualOrderType::Liquidation as u8,
+            original_type: PerpetualOrderType::Liquidation as u8,
+            time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8,
+            status: PerpetualStatus::Filled as u8,
+            price: i64::try_from(price).unwrap_or(i64::MAX),
+            quantity: moved.quantity,
+            filled: moved.quantity,
+            value: moved.value,
+            ..zerocopy::FromZeros::new_zeroed()
+        };
+        OrderRecord {
+            told,
+            created_ms: self.time_ms,
+            updated_ms: self.time_ms,
+            counterpart: 0,
+            client_order,
+            reserved: 0,
+        }
+    }
+
+    fn called(&mut self, call: &event::MarginCall) {
+        let is_cross = call.market == ALL_MARKETS;
+        let figures = self.figures();
+        let held = figures.held.iter().filter(|held| {
+            let is_of_scope = if is_cross { !held.is_isolated } else { held.market.market == call.market };
+            held.holding.position.quantity != 0 && is_of_scope
+        });
+        let positions = held.map(|held| CalledRow {
+            symbol: held.market.symbol,
+            quantity: held.holding.position.quantity,
+            is_isolated: held.is_isolated,
+            isolated_wallet: held.isolated_wallet(),
+            mark: held.market.mark(),
+            unrealised: held.unrealised,
+            maintenance: held.maintenance,
+        });
+        let call = MarginCall {
+            positions: positions.collect(),
+            cross_wallet: is_cross.then_some(figures.account.wallet),
+        };
+        self.out.push(UserEvent::MarginCall(Box::new(call)));
+    }
+
+    /// An ACCOUNT_UPDATE with the balance as it is now; `amount` is `bc`, `change` all of the change.
+    fn posted(&mut self, reason: Reason, amount: Money, change: Money, markets: &[MarketId]) {
+        let balance = [self.ledger.total(), self.ledger.wallet(), amount];
+        self.account(reason, Some(balance), change, markets);
+    }
+
+    fn account(&mut self, reason: Reason, balance: Option<[Money; 3]>, change: Money, markets: &[MarketId]) {
+        let positions = markets.iter().map(|market| self.row(&self.ledger.position(*market))).collect();
+        let time_ms = self.time_ms;
+        let update = AccountUpdate { time_ms, reason, balance, positions };
+        self.out.push(UserEvent::Account(Box::new(update)));
+        if let Some([wallet, cross_wallet, _]) = balance {
+            let available = self.figures().available;
+            let update = BalanceUpdate { time_ms, reason, wallet, cross_wallet, available, change };
+            self.out.push(UserEvent::Balance(Box::new(update)));
+        }
+    }
+
+    fn row(&self, position: &PerpetualPosition) -> PositionRow {
+        let held = Position { quantity: position.quantity, cost: position.cost };
+        let mark = self.views.markets().get(position.market).map_or(0, |market| market.mark());
+        PositionRow {
+            symbol: self.symbol(position.market),
+            quantity: position.quantity,
+            entry_price: held.entry_price().unwrap_or(0),
+            break_even_price: held.break_even_price(position.open_fees).unwrap_or(0),
+            realised: position.realised,
+            unrealised: if mark > 0 { held.unrealised(mark).unwrap_or(0) } else { 0 },
+            is_isolated: position.mode == MarginMode::Isolated as u32,
+            isolated_wallet: isolated_wallet(position),
+        }
+    }
+
+    fn tell_order(&mut self, order: OrderRecord, happening: Happening, fill: Option<Fill>) {
+        let update = self.update(order, happening, fill);
+        self.out.push(UserEvent::Order(Box::new(update)));
+    }
+
+    fn update(&self, order: OrderRecord, happening: Happening, fill: Option<Fill>) -> OrderUpdate {
+        let known = self.views.accounts().find(self.account);
+        let exposure = known
+            .and_then(|known| known.holdings.get(&order.told.market))
+            .map_or((0, 0), |holding| (holding.exposure.buy_reference, holding.exposure.sell_reference));
+        let symbol = self.symbol(order.told.market);
+        OrderUpdate { time_ms: self.time_ms, symbol, order, happening, fill, exposure }
+    }
+
+    fn algo(&mut self, order: OrderRecord, status: &'static str, refusal: Option<Refusal>) {
+        self.push_algo(order, status, None, refusal);
+    }
+
+    fn push_algo(
+        &mut self,
+        order: OrderRecord,
+        status: &'static str,
+        actual: Option<OrderRecord>,
+        refusal: Option<Refusal>,
+    ) {
+        let has_fired = matches!(status, "TRIGGERING" | "TRIGGERED" | "FINISHED" | "REJECTED");
+        let update = AlgoUpdate {
+            time_ms: self.time_ms,
+            symbol: self.symbol(order.told.market),
+            order,
+            status,
+            actual,
+            trigger_ms: if has_fired { self.time_ms } else { 0 },
+            refusal,
+        };
+        self.out.push(UserEvent::Algo(Box::new(update)));
+    }
+
+    fn symbol(&self, market: MarketId) -> Symbol {
+        self.views.markets().get(market).map_or([0; 20], |market| market.symbol)
+    }
+
+    fn figures(&mut self) -> &Figures<'_> {
+        self.figures.get_or_insert_with(|| figures(self.views, self.account))
+    }
+
+    /// What was told of an order, with the name that it was placed under.
+    fn named(&self, told: &event::PerpetualOrder) -> OrderRecord {
+        let known = self.views.orders().get(told.order).copied();
+        let time_ms = self.time_ms;
+        OrderRecord {
+            told: *told,
+            created_ms: known.map_or(time_ms, |known| known.created_ms),
+            updated_ms: time_ms,
+            counterpart: known.map_or(0, |known| known.counterpart),
+            client_order: known.map_or([0; 36], |known| known.client_order),
+            reserved: 0,
+        }
+    }
+
+    fn note(&mut self, order: OrderRecord) {
+        match self.orders.iter_mut().find(|known| known.told.order == order.told.order) {
+            Some(known) => *known = order,
+            None => self.orders.push(order),
+        }
+    }
+
+    /// An order after the events so far.
+    fn order(&self, id: OrderId) -> Option<OrderRecord> {
+        let known = self.orders.iter().find(|order| order.told.order == id);
+        known.copied().or_else(|| self.found(id))
+    }
+
+    /// An order as the command found it: as it is, without its fills since.
+    fn found(&self, id: OrderId) -> Option<OrderRecord> {
+        let mut order = *self.views.orders().get(id)?;
+        for trade in self.events.iter().filter_map(|event| event.get::<PerpetualTrade>()) {
+            let halves = usize::from(trade.maker_order == id) + usize::from(trade.taker_order == id);
+            for _ in 0..halves {
+                order.told.filled -= trade.quantity;
+                order.told.value -= floor_value(trade.quantity, trade.price).unwrap_or(0);
+                order.told.open += trade.quantity;
+            }
+        }
+        let status =
+            if order.told.filled == 0 { PerpetualStatus::New } else { PerpetualStatus::PartiallyFilled };
+        order.told.status = status as u8;
+        order.told.expiry_reason = 0;
+        Some(order)
+    }
+}
+
+/// One account's part in a trade.
+struct Half {
+    order: OrderId,
+    side: Side,
+    fill: Fill,
+    /// The order is filled by it.
+    is_whole: bool,
+    is_liquidation: bool,
+}
+
+fn name(text: &str) -> ClientOrder {
+    let mut name = [0; 36];
+    name[..text.len()].copy_from_slice(text.as_bytes());
+    name
+}
