@@ -33,8 +33,8 @@ cargo test --workspace --locked --profile tested --no-fail-fast
 
 if [ "$mode" = all ]; then
     step "the same decisions in debug"
-    # The golden digests of replay.rs are the same constants in both profiles.
-    cargo test --locked -p ringside-core --lib --test replay --test layout --test scripts
+    # The golden digests of replay.rs and perpetual_replay.rs are the same constants in both profiles.
+    cargo test --locked -p ringside-core --lib --test replay --test perpetual_replay --test layout --test scripts
 fi
 
 if [ "$mode" = all ]; then

@@ -14,6 +14,7 @@
 
 mod account;
 pub mod agent;
+pub mod audit;
 pub mod bare;
 mod book;
 pub mod command;

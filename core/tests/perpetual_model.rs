@@ -23,6 +23,7 @@ mod support;
 use model::Model;
 use model::stream::Stream;
 use model::{FUND, Stage};
+use ringside_core::audit::Auditor;
 use ringside_core::command::{
     Command, Kind, PerpetualOrderType, PerpetualState, PlacePerpetual, SetPerpetualState, Side, order_flag,
 };
@@ -40,6 +41,7 @@ const CLOSED: &str = "closing orders taken with nothing available";
 struct Pair {
     real: Engine,
     model: Model,
+    auditor: Auditor,
     events: Vec<Event>,
     /// A snapshot of the real engine and the sequence of the first command after it.
     snapshot: Option<(Vec<u8>, u64)>,
@@ -83,8 +85,10 @@ impl Versus for Pair {
     type Stream = Stream;
 
     fn new() -> Pair {
+        let real = Engine::new(&config());
         Pair {
-            real: Engine::new(&config()),
+            auditor: Auditor::new(&real),
+            real,
             model: Model::new(),
             events: Vec::new(),
             snapshot: None,
@@ -117,6 +121,7 @@ impl Versus for Pair {
         if command.time_ns % 1_009 == 7 {
             self.real.skip(command);
             self.model.skip(command);
+            self.auditor.skip();
             return Ok(());
         }
         let closes = self.only_closes(command);
@@ -131,6 +136,10 @@ impl Versus for Pair {
             self.snapshot = Some((saved, command.sequence + 1));
         }
         same_events(command, &self.events, &expected)?;
+        self.events.iter().for_each(|event| self.auditor.event(event));
+        if let Some((_, fault)) = self.auditor.fault() {
+            return Err(format!("the auditor: {fault}\n{command:?}\n{:#?}", self.events));
+        }
         liquidations_end_well(&expected)?;
         if let Some(available) = closes {
             let refused =

@@ -1,10 +1,11 @@
-//! Random commands on two perpetual markets: every invariant holds after each, snapshots go on alike, and the
+//! Random commands on two perpetual markets: every invariant holds after each, by the state and by the events alone, snapshots go on alike, and the
 //! thresholds find exactly the scopes that a test of every position finds. `risk.md` 21, property 1.
 #![allow(clippy::unwrap_used)]
 
 mod perpetual_support;
 
 use perpetual_support::flow::Flow;
+use ringside_core::audit::Auditor;
 use ringside_core::event::{self, Event};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
@@ -25,6 +26,7 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
         let mut flow = Flow::new(seed);
         let mut engine = Engine::new(&config);
         let mut scanning = Engine::new(&config);
+        let mut auditor = Auditor::new(&engine);
         for sequence in 1..=steps {
             let command = flow.command();
             let (mut events, mut others): (Vec<Event>, Vec<Event>) = Default::default();
@@ -34,6 +36,10 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
             assert_eq!(events, others, "a scan finds something else after {command:?}");
             if let Err(fault) = engine.check_invariants() {
                 panic!("seed {seed}: {fault}\nafter {command:?}\n{events:#?}");
+            }
+            events.iter().for_each(|event| auditor.event(event));
+            if let Some(fault) = auditor.fault() {
+                panic!("seed {seed}: {fault:?}\nafter {command:?}\n{events:#?}");
             }
             let done = *events.last().unwrap().get::<event::Done>().unwrap();
             *rejects.entry(done.reject).or_default() += 1;
@@ -51,6 +57,13 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
                     Engine::load(&config, &bytes).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
                 assert_eq!(loaded.state_hash(), engine.state_hash(), "seed {seed} at {sequence}");
                 engine = loaded;
+                // The books of an auditor that begins here are those of the one that saw it all.
+                let fresh = Auditor::new(&engine);
+                assert_eq!((fresh.balance(), fresh.fault()), (auditor.balance(), None));
+                assert_eq!(fresh.balance().held(), fresh.balance().deposits);
+                if sequence % 194 == 0 {
+                    auditor = fresh;
+                }
             }
         }
         assert_eq!(engine.state_hash(), scanning.state_hash());

@@ -136,8 +136,8 @@ pub enum PersistError {
         /// Both hashes.
         detail: String,
     },
-    /// The state reached by replay breaks a rule that it can never break.
-    #[error("recovery: the state at {sequence} cannot be: {reason}")]
+    /// The state reached by replay, or what was told on the way, breaks a rule that can never be broken.
+    #[error("the state at {sequence} cannot be: {reason}")]
     Invariant {
         /// The last command.
         sequence: Sequence,

@@ -6,13 +6,16 @@
 //! and that differs here, a record that cannot be read, a command that stops this engine: each ends the follower and is
 //! reported; a snapshot is never written after that. It holds nothing up.
 //!
+//! It is also where the books are audited in production: a judge of its own ([`Machine::watch`]) keeps them a second time
+//! from the events of every command, and before every snapshot all invariants are checked over the whole state.
+//!
 //! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
 //! there, and a snapshot is written only after everything through it was committed there.
 
 use crate::archive::ArchiveError;
 use crate::config::PersistConfig;
 use crate::error::PersistError;
-use crate::machine::{Fold, Machine};
+use crate::machine::{Fold, Machine, Watch};
 use crate::record::Class;
 use crate::recovery;
 use crate::replay::{Reader, Step};
@@ -95,6 +98,7 @@ pub struct Follower<M: Machine, F: Fold> {
     journal: Arc<JournalStatus>,
     status: Arc<FollowerStatus>,
     machine: M,
+    watch: Box<dyn Watch>,
     fold: F,
     skips: BTreeSet<Sequence>,
     reader: Reader,
@@ -163,6 +167,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             config: config.clone(),
             journal,
             status,
+            watch: machine.watch(),
             machine,
             fold,
             skips: skips.iter().copied().collect(),
@@ -222,7 +227,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     fn replay(&mut self) -> Result<usize, PersistError> {
         let count = self.read()?;
         if count > 0 {
-            recovery::apply(&self.commands, &self.skips, &mut self.machine, &mut self.fold)?;
+            let (machine, watch) = (&mut self.machine, self.watch.as_mut());
+            recovery::apply(&self.commands, &self.skips, machine, &mut self.fold, watch)?;
             self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
         }
         Ok(count)
@@ -298,6 +304,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// Writes a snapshot of where it stands and forgets what is no longer needed.
     fn snapshot(&mut self) -> Result<(), PersistError> {
         let begun = Instant::now();
+        let sequence = self.machine.sequence();
+        self.machine.check_invariants().map_err(|reason| PersistError::Invariant { sequence, reason })?;
         // A snapshot that were ahead of what is kept elsewhere would leave a hole there.
         if !self.commit(true)? {
             return Ok(());

@@ -3,6 +3,7 @@
 
 use crate::archive::ArchiveError;
 use crate::error::FoldError;
+use ringside_core::audit::Auditor;
 use ringside_core::command::Command;
 use ringside_core::engine::{Divergence, ENGINE_VERSION, Engine, EngineConfig};
 use ringside_core::event::{Event, Sink};
@@ -42,6 +43,44 @@ pub trait Machine: Sized + Send {
     fn diverged(&self) -> Option<(Sequence, String)>;
     /// What about the state cannot be, if anything.
     fn check_invariants(&self) -> Result<(), String>;
+    /// A judge of all events from here on, for the follower.
+    fn watch(&self) -> Box<dyn Watch> {
+        Box::new(())
+    }
+}
+
+/// Judges what a machine tells, command by command, from nothing but its events.
+pub trait Watch: Send {
+    /// Takes the next event.
+    fn event(&mut self, event: &Event);
+    /// The next command was passed over.
+    fn skip(&mut self);
+    /// The first command that cannot be, and why.
+    fn fault(&self) -> Option<(Sequence, String)>;
+}
+
+/// Judges nothing.
+impl Watch for () {
+    #[inline(always)]
+    fn event(&mut self, _event: &Event) {}
+    #[inline(always)]
+    fn skip(&mut self) {}
+    #[inline(always)]
+    fn fault(&self) -> Option<(Sequence, String)> {
+        None
+    }
+}
+
+impl Watch for Auditor {
+    fn event(&mut self, event: &Event) {
+        Auditor::event(self, event);
+    }
+    fn skip(&mut self) {
+        Auditor::skip(self);
+    }
+    fn fault(&self) -> Option<(Sequence, String)> {
+        Auditor::fault(self).cloned()
+    }
 }
 
 impl Machine for Engine {
@@ -103,6 +142,10 @@ impl Machine for Engine {
     fn check_invariants(&self) -> Result<(), String> {
         Engine::check_invariants(self)
     }
+
+    fn watch(&self) -> Box<dyn Watch> {
+        Box::new(Auditor::new(self))
+    }
 }
 
 /// What the events add up to: the views. Rides in snapshots as a section of its own.
@@ -137,6 +180,17 @@ impl Fold for () {
         Ok(())
     }
     fn reset(&mut self) {}
+}
+
+/// Lets events of the machine go to a fold and to a judge.
+pub(crate) struct WatchedSink<'a, W: Watch + ?Sized>(pub(crate) &'a mut dyn Fold, pub(crate) &'a mut W);
+
+impl<W: Watch + ?Sized> Sink for WatchedSink<'_, W> {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.1.event(event);
+        self.0.event(event);
+    }
 }
 
 /// Lets events of the machine go to a fold.

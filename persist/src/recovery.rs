@@ -14,7 +14,7 @@ use crate::append::Appender;
 use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::journal::Journal;
-use crate::machine::{Fold, FoldSink, Machine};
+use crate::machine::{Fold, FoldSink, Machine, Watch, WatchedSink};
 use crate::record::Record;
 use crate::snapshot_store;
 use crate::storage::Storage;
@@ -446,7 +446,7 @@ fn apply_all<M: Machine>(
 ) -> Result<u64, PersistError> {
     let mut count = 0;
     for mut chunk in chunks {
-        apply(&chunk.commands[..chunk.len], skips, engine, fold)?;
+        apply(&chunk.commands[..chunk.len], skips, engine, fold, &mut ())?;
         count += chunk.len as u64;
         chunk.len = 0;
         // When nobody wants it back it is freed.
@@ -458,16 +458,17 @@ fn apply_all<M: Machine>(
 /// Applies commands that follow the machine's last.
 ///
 /// Errors: [`PersistError::Poisoned`] when one makes the machine panic, which is then not to be used any more;
-/// [`PersistError::Diverged`].
-pub(crate) fn apply<M: Machine>(
+/// [`PersistError::Diverged`]; [`PersistError::Invariant`] where `watch` finds what cannot be.
+pub(crate) fn apply<M: Machine, W: Watch + ?Sized>(
     commands: &[Command],
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
     fold: &mut dyn Fold,
+    watch: &mut W,
 ) -> Result<(), PersistError> {
     let at = Cell::new(0);
     let run = || {
-        let mut sink = FoldSink(fold);
+        let mut sink = WatchedSink(fold, watch);
         let wants_hints = engine.wants_hints();
         for (index, command) in commands.iter().enumerate() {
             for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()).filter(|_| wants_hints) {
@@ -478,9 +479,13 @@ pub(crate) fn apply<M: Machine>(
             at.set(command.sequence);
             if !skips.is_empty() && skips.contains(&command.sequence) {
                 engine.skip(command);
+                sink.1.skip();
                 continue;
             }
             engine.apply(command, &mut sink);
+            if let Some((sequence, reason)) = sink.1.fault() {
+                return Err(PersistError::Invariant { sequence, reason });
+            }
             if command.kind == Kind::VerifyHash as u16
                 && let Some((checkpoint, detail)) = engine.diverged()
             {

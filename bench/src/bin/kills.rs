@@ -10,6 +10,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use futures_util::future::try_join_all;
 use ringside_bench::kills::audit::Audit;
+use ringside_bench::kills::futures::{self, FuturesTrader};
+use ringside_bench::kills::ledger::LedgerAudit;
 use ringside_bench::kills::mirror::Mirror;
 use ringside_bench::kills::trader::Trader;
 use ringside_bench::kills::{CREDIT, MAKER_FEE_BPS, SYMBOL, TAKER_FEE_BPS};
@@ -35,6 +37,9 @@ struct Arguments {
     /// Accounts, each with a connection of its own.
     #[arg(long, default_value_t = 8)]
     traders: u32,
+    /// Accounts on the perpetual venue, each with a connection of its own.
+    #[arg(long, default_value_t = 6)]
+    futures: u32,
     /// Longest time under load before a kill, milliseconds.
     #[arg(long, default_value_t = 150)]
     load_ms: u32,
@@ -86,7 +91,8 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
 async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result<()> {
     let mut random = Random::new(seed);
     let mut traders = traders(server, arguments.traders, seed).await?;
-    let mut audit = Audit::default();
+    let mut futures = futures_traders(server, arguments.futures, seed).await?;
+    let (mut audit, mut ledger) = (Audit::default(), LedgerAudit::default());
     let mut mirror = Mirror::new(&server.data_folder().join("journal"));
     let mut recovered = None;
     let (started, mut longest) = (Instant::now(), Duration::ZERO);
@@ -95,7 +101,7 @@ async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result
         let in_cycle = || format!("kill {cycle}");
         strike(
             server,
-            &mut traders,
+            (&mut traders, &mut futures),
             Duration::from_micros(u64::from(random.below(arguments.load_ms * 1000))),
         )
         .await
@@ -110,10 +116,15 @@ async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result
         for trader in &mut traders {
             trader.send_again(server.address).await.with_context(in_cycle)?;
         }
+        for trader in &mut futures {
+            trader.resolve(server.address).await.with_context(in_cycle)?;
+        }
         let mut connection = Connection::open(server.address).await?;
         audit.all(&mut connection, &mut traders, now().as_secs()).await.with_context(in_cycle)?;
+        ledger.all(&mut connection, &mut futures).await.with_context(in_cycle)?;
         if cycle % 20 == 0 || cycle == arguments.cycles {
             report(cycle, started.elapsed(), &traders, &audit, &mirror);
+            report_futures(&futures, &ledger);
         }
     }
     server.kill()?;
@@ -159,10 +170,31 @@ async fn traders(server: &Server, count: u32, seed: u64) -> Result<Vec<Trader>> 
     Ok(traders)
 }
 
+/// Logs the traders of the perpetual venue in and credits their wallets.
+async fn futures_traders(server: &Server, count: u32, seed: u64) -> Result<Vec<FuturesTrader>> {
+    let mut connection = Connection::open(server.address).await?;
+    let mut traders = Vec::new();
+    for number in 0..count {
+        let wallet = Wallet::from_seed(!seed, number);
+        let token = api::login(&mut connection, &wallet).await?;
+        let (key, secret) = api::create_signing_key(&mut connection, &token).await?;
+        let amount = futures::CREDIT.to_string();
+        api::credit_perpetual(&mut connection, &server.admin_key, &wallet, &amount).await?;
+        traders.push(FuturesTrader::new(number, key, secret, seed));
+    }
+    Ok(traders)
+}
+
 /// Lets all trade at once and kills the exchange `after` that.
-async fn strike(server: &mut Server, traders: &mut [Trader], after: Duration) -> Result<()> {
+async fn strike(
+    server: &mut Server,
+    (traders, futures): (&mut [Trader], &mut [FuturesTrader]),
+    after: Duration,
+) -> Result<()> {
     let address = server.address;
-    let trading = try_join_all(traders.iter_mut().map(|trader| trader.trade(address)));
+    let spot = try_join_all(traders.iter_mut().map(|trader| trader.trade(address)));
+    let perpetual = try_join_all(futures.iter_mut().map(|trader| trader.trade(address)));
+    let trading = async { tokio::try_join!(spot, perpetual) };
     let killing = async {
         tokio::time::sleep(after).await;
         server.kill()
@@ -198,5 +230,17 @@ fn report(cycle: u32, elapsed: Duration, traders: &[Trader], audit: &Audit, mirr
         audit.orders_compared,
         audit.trades_proven,
         mirror.engine().sequence(),
+    );
+}
+
+fn report_futures(traders: &[FuturesTrader], ledger: &LedgerAudit) {
+    let sum = |of: fn(&FuturesTrader) -> u64| traders.iter().map(of).sum::<u64>();
+    println!(
+        "    /fapi: {} answers; {} looked up, of which {} had happened; {} orders compared, {} trades",
+        sum(|trader| trader.answers),
+        sum(|trader| trader.looked_up),
+        sum(|trader| trader.had_happened),
+        ledger.orders_compared,
+        ledger.trades_proven,
     );
 }

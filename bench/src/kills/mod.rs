@@ -2,12 +2,17 @@
 //!
 //! - [`trader`]: one account that places and cancels through the public API, and remembers every answer.
 //! - [`audit`]: after a restart, whether the exchange still says what it had answered: every order, fill and balance.
+//! - [`futures`], [`ledger`]: the same on the perpetual venue: an account that trades through `/fapi`, and the audit of its
+//!   orders, fills, position and wallet.
 //! - [`mirror`]: an engine that is never stopped; it follows the journal, and its state must be the recovered one.
 //!
 //! Requests that were on the way when the exchange was killed are sent again under the same idempotency key, as a
-//! trader's program would: each must have happened once, before the kill or now.
+//! trader's program would: each must have happened once, before the kill or now. `/fapi` has no such keys: there they are
+//! looked up by their names first.
 
 pub mod audit;
+pub mod futures;
+pub mod ledger;
 pub mod mirror;
 pub mod trader;
 

@@ -12,7 +12,12 @@ pub const BASE: &str = "/api/v1";
 
 /// Bytes of one request. `path` is below [`BASE`]; `headers` are whole lines, each with its line end.
 pub fn request(method: &str, path: &str, headers: &str, body: Option<&str>) -> Vec<u8> {
-    let mut text = format!("{method} {BASE}{path} HTTP/1.1\r\nhost: exchange\r\n{headers}");
+    request_at(method, &format!("{BASE}{path}"), headers, body)
+}
+
+/// As [`request`], of a whole path.
+pub fn request_at(method: &str, path: &str, headers: &str, body: Option<&str>) -> Vec<u8> {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nhost: exchange\r\n{headers}");
     if let Some(body) = body {
         let _ = write!(text, "content-type: application/json\r\ncontent-length: {}\r\n", body.len());
     }
@@ -120,6 +125,7 @@ struct Login {
 #[derive(Deserialize)]
 struct ApiKey {
     api_key: String,
+    api_secret: String,
 }
 
 /// Logs a wallet in; the answer is its token.
@@ -141,10 +147,29 @@ pub async fn login(connection: &mut Connection, wallet: &Wallet) -> Result<Strin
 
 /// Makes an API key that may read and trade.
 pub async fn create_api_key(connection: &mut Connection, token: &str) -> Result<String> {
+    Ok(create_signing_key(connection, token).await?.0)
+}
+
+/// Makes an API key that may read and trade; the key and its secret.
+pub async fn create_signing_key(connection: &mut Connection, token: &str) -> Result<(String, String)> {
     let header = format!("authorization: Bearer {token}\r\n");
     let body = r#"{"label":"load run"}"#;
     let key: ApiKey = ask(connection, &request("POST", "/account/api-keys", &header, Some(body))).await?;
-    Ok(key.api_key)
+    Ok((key.api_key, key.api_secret))
+}
+
+/// Credits a wallet of the perpetual venue.
+pub async fn credit_perpetual(
+    connection: &mut Connection,
+    admin_key: &str,
+    wallet: &Wallet,
+    amount: &str,
+) -> Result<()> {
+    let body =
+        serde_json::json!({ "user_address": wallet.address_text(), "amount": amount, "reason": "load run" });
+    let header = key_header(admin_key);
+    let request = request_at("POST", "/admin/perpetual/credit", &header, Some(&body.to_string()));
+    ask::<serde_json::Value>(connection, &request).await.map(drop)
 }
 
 /// An order as answered.

@@ -151,14 +151,18 @@ impl State {
         }
         self.facts.wallets = wallets;
         let (now, before) = (self.pools, self.facts.pools);
-        let pools = |pools: &Pools| PerpetualPools {
-            fees: pools.fees,
-            affiliates: pools.affiliates,
-            deposits: pools.deposits,
-            deficit: u64::from(pools.deficit),
-        };
-        if pools(&now) != pools(&before) {
-            self.facts.emit(pools(&now));
+        if now != before {
+            self.facts.emit(pools_event(&now));
         }
+    }
+}
+
+/// Pools as an event.
+pub(crate) fn pools_event(pools: &Pools) -> PerpetualPools {
+    PerpetualPools {
+        fees: pools.fees,
+        affiliates: pools.affiliates,
+        deposits: pools.deposits,
+        deficit: u64::from(pools.deficit),
     }
 }

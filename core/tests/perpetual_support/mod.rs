@@ -3,6 +3,7 @@
 
 pub mod flow;
 
+use ringside_core::audit::Auditor;
 use ringside_core::command::*;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, padded};
@@ -19,6 +20,8 @@ pub const BTC: MarketId = FIRST_PERPETUAL;
 /// See the module.
 pub struct Venue {
     pub engine: Engine,
+    /// Keeps the books a second time.
+    pub auditor: Auditor,
     pub time_ms: i64,
     pub events: Vec<Event>,
     pub names: u64,
@@ -75,8 +78,10 @@ pub fn limit_order(account: u32, side: Side, quantity: &str, price: &str) -> Pla
 impl Venue {
     /// BTCUSDT listed, no account but the fund.
     pub fn new() -> Venue {
+        let engine = Engine::new(&config());
         let mut venue = Venue {
-            engine: Engine::new(&config()),
+            auditor: Auditor::new(&engine),
+            engine,
             time_ms: 1_700_000_000_000,
             events: Vec::new(),
             names: 0,
@@ -116,6 +121,10 @@ impl Venue {
         self.engine.apply(command, &mut self.events);
         if let Err(fault) = self.engine.check_invariants() {
             panic!("{fault}\nafter {command:?}\n{:#?}", self.events);
+        }
+        self.events.iter().for_each(|event| self.auditor.event(event));
+        if let Some(fault) = self.auditor.fault() {
+            panic!("{fault:?}\nafter {command:?}\n{:#?}", self.events);
         }
         if command.sequence.is_multiple_of(self.every) {
             self.reload();

@@ -381,6 +381,30 @@ impl Engine {
         Some(state.position_event(account, index, state.holding(account, index)))
     }
 
+    /// Perpetual markets, ascending.
+    pub fn perpetual_markets(&self) -> impl Iterator<Item = MarketId> + use<> {
+        let count = self.perpetual.as_ref().map_or(0, |perpetual| perpetual.state.symbols.len());
+        (0..count).map(crate::perpetual::id_of)
+    }
+
+    /// FEE, REF, DEP and the flag DEFICIT, as an event; `None` while there is no perpetual side.
+    pub fn perpetual_pools(&self) -> Option<event::PerpetualPools> {
+        Some(crate::perpetual::facts::pools_event(&self.perpetual.as_ref()?.state.pools))
+    }
+
+    /// Open orders of the perpetual side as events, in no order that means anything.
+    pub fn perpetual_orders(&self) -> impl Iterator<Item = event::PerpetualOrder> + '_ {
+        self.perpetual.iter().flat_map(|perpetual| {
+            perpetual.state.slots.iter().map(|(_, slot)| {
+                let details = &perpetual.state.details[slot as usize];
+                let is_resting = details.stage == crate::perpetual::order::Stage::Resting;
+                let rest = perpetual.orders.pool.get(slot).remaining;
+                let open = if is_resting { rest } else { details.quantity };
+                details.event(details.open_status(), event::Execution::New, 0, open)
+            })
+        })
+    }
+
     /// From now on a moved mark has every position of its market tested, as if there were no thresholds: what they are
     /// compared with. No part of the state.
     pub fn test_every_position(&mut self) {

@@ -1,0 +1,397 @@
+//! Wallets, positions and pools, and what the running command owes them.
+
+use super::Balance;
+use crate::command::{MarginMode, Side};
+use crate::engine::Engine;
+use crate::event::{
+    FundingSettled, PerpetualPools, PerpetualPosition, PerpetualTrade, PerpetualWallet, PositionMoved,
+    Posting, PostingReason,
+};
+use crate::ids::{AccountId, FEE_ACCOUNT, MarketId};
+use crate::risk::perpetual::units;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A position as it was told.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    quantity: i128,
+    cost: i128,
+    isolated: i128,
+    is_isolated: bool,
+    /// Takeovers or auto-deleveraging had a part in it, or its history is not known: its cost may have any sign.
+    is_moved: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Pools {
+    fees: i128,
+    affiliates: i128,
+    deposits: i128,
+}
+
+/// A funding settlement of the running command.
+struct Funding {
+    market: MarketId,
+    residue: i128,
+    /// What positions received, less what they paid.
+    received: i128,
+    /// What the fund was told to have received.
+    told: i128,
+}
+
+/// What the running command has said so far.
+#[derive(Default)]
+struct Running {
+    /// What each account must gain, wallets of both kinds together.
+    due: BTreeMap<AccountId, i128>,
+    /// What it gained.
+    gained: BTreeMap<AccountId, i128>,
+    pools_due: Pools,
+    pools_gained: Pools,
+    /// Positions that changed hands outside the book.
+    moved: BTreeSet<(MarketId, AccountId)>,
+    /// How each position must change.
+    fills: BTreeMap<(MarketId, AccountId), i128>,
+    /// Postings of a settlement by market, how many and their sum; the last may be the residue.
+    settlements: BTreeMap<MarketId, (u64, i128, i128)>,
+    /// Markets whose settlement is complete.
+    settled: BTreeSet<MarketId>,
+    funding: Vec<Funding>,
+    affiliates: i128,
+    markets: BTreeSet<MarketId>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Ledger {
+    wallets: BTreeMap<AccountId, i128>,
+    holdings: BTreeMap<(MarketId, AccountId), Held>,
+    /// Markets in which an account has a cross position.
+    crosses: BTreeMap<AccountId, u32>,
+    /// By market: sum of quantities, and positions.
+    interest: BTreeMap<MarketId, (i128, u64)>,
+    balance: Balance,
+    deficit: bool,
+    running: Running,
+}
+
+impl Ledger {
+    pub(super) fn of(engine: &Engine) -> Ledger {
+        let mut ledger = Ledger::default();
+        for account in 0..engine.accounts() as AccountId {
+            ledger.put_wallet(account, engine.perpetual_wallet(account).into());
+            for market in engine.perpetual_markets() {
+                if let Some(position) = engine.perpetual_position(account, market) {
+                    ledger.put_held(market, account, Held { is_moved: true, ..held(&position) });
+                }
+            }
+        }
+        if let Some(pools) = engine.perpetual_pools() {
+            ledger.put_pools(&pools);
+        }
+        ledger.running = Running::default();
+        ledger
+    }
+
+    pub(super) fn balance(&self) -> Balance {
+        self.balance
+    }
+
+    fn put_wallet(&mut self, account: AccountId, wallet: i128) {
+        let before = self.wallets.insert(account, wallet).unwrap_or(0);
+        *self.running.gained.entry(account).or_default() += wallet - before;
+        let sum = if account == FEE_ACCOUNT { &mut self.balance.fund } else { &mut self.balance.wallets };
+        *sum += wallet - before;
+    }
+
+    fn put_held(&mut self, market: MarketId, account: AccountId, held: Held) {
+        let before = self.holdings.insert((market, account), held).unwrap_or_default();
+        *self.running.gained.entry(account).or_default() += held.isolated - before.isolated;
+        self.balance.isolated += held.isolated - before.isolated;
+        self.balance.costs += held.cost - before.cost;
+        let interest = self.interest.entry(market).or_default();
+        interest.0 += held.quantity - before.quantity;
+        interest.1 += u64::from(held.quantity != 0);
+        interest.1 -= u64::from(before.quantity != 0);
+        let is_cross = |held: &Held| u32::from(held.quantity != 0 && !held.is_isolated);
+        let crosses = self.crosses.entry(account).or_default();
+        *crosses = *crosses + is_cross(&held) - is_cross(&before);
+        if held.quantity == 0 && held.isolated == 0 {
+            self.holdings.remove(&(market, account));
+        }
+    }
+
+    fn put_pools(&mut self, told: &PerpetualPools) {
+        let balance = &mut self.balance;
+        let before = Pools { fees: balance.fees, affiliates: balance.affiliates, deposits: balance.deposits };
+        (balance.fees, balance.affiliates) = (told.fees.into(), told.affiliates.into());
+        balance.deposits = told.deposits.into();
+        self.deficit = told.deficit != 0;
+        let gained = &mut self.running.pools_gained;
+        gained.fees += balance.fees - before.fees;
+        gained.affiliates += balance.affiliates - before.affiliates;
+        gained.deposits += balance.deposits - before.deposits;
+    }
+
+    fn owe(&mut self, account: AccountId, amount: impl Into<i128>) {
+        *self.running.due.entry(account).or_default() += amount.into();
+    }
+
+    fn held(&self, market: MarketId, account: AccountId) -> Held {
+        self.holdings.get(&(market, account)).copied().unwrap_or_default()
+    }
+
+    /// The position of an account as the running command has left it so far.
+    fn position_now(&self, market: MarketId, account: AccountId) -> i128 {
+        let filled = self.running.fills.get(&(market, account)).copied().unwrap_or(0);
+        self.held(market, account).quantity + filled
+    }
+
+    /// Positions of a market as the running command has left them so far.
+    fn positions_now(&self, market: MarketId) -> u64 {
+        let mut count = self.interest.get(&market).map_or(0, |interest| interest.1);
+        let filled = self.running.fills.range((market, 0)..=(market, AccountId::MAX));
+        for (&(_, account), quantity) in filled {
+            let before = self.held(market, account).quantity;
+            count += u64::from(before + quantity != 0);
+            count -= u64::from(before != 0);
+        }
+        count
+    }
+
+    fn fill(&mut self, market: MarketId, account: AccountId, quantity: i128) {
+        *self.running.fills.entry((market, account)).or_default() += quantity;
+        self.running.markets.insert(market);
+    }
+
+    pub(super) fn traded(&mut self, trade: &PerpetualTrade) -> Result<(), String> {
+        let (maker, taker) = (trade.maker_account, trade.taker_account);
+        let sign = if trade.taker_side == Side::Buy as u8 { 1 } else { -1 };
+        self.fill(trade.market, taker, sign * i128::from(trade.quantity));
+        self.fill(trade.market, maker, -sign * i128::from(trade.quantity));
+        self.owe(maker, i128::from(trade.maker_realised) - i128::from(trade.maker_fee));
+        self.owe(taker, i128::from(trade.taker_realised) - i128::from(trade.taker_fee));
+        // I-11.
+        let (maker_fee, taker_fee) = (i128::from(trade.maker_fee), i128::from(trade.taker_fee));
+        if taker_fee < 0 || maker_fee < -taker_fee || (taker == FEE_ACCOUNT && taker_fee != 0) {
+            return Err("a rebate above the other side's fee, or a fee of the fund".into());
+        }
+        let affiliate = i128::from(trade.affiliate);
+        if affiliate < 0 || affiliate > maker_fee.max(0) + taker_fee {
+            return Err("an affiliate's reward above the fees".into());
+        }
+        let is_free = trade.flags & 4 != 0;
+        let pooled = if is_free { maker_fee } else { maker_fee + taker_fee };
+        if is_free {
+            self.owe(FEE_ACCOUNT, taker_fee);
+        }
+        self.running.pools_due.fees += pooled - affiliate;
+        self.running.pools_due.affiliates += affiliate;
+        self.running.affiliates += affiliate;
+        if units::value(trade.price, trade.quantity).is_none_or(|value| value <= 0) {
+            return Err("a trade without value".into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn moved(&mut self, moved: &PositionMoved) -> Result<(), String> {
+        let sign = if moved.side == Side::Buy as u8 { 1 } else { -1 };
+        let quantity = i128::from(moved.quantity);
+        let (market, from, to) = (moved.market, moved.from, moved.to);
+        // I-13: who gives it up holds it, and who takes it, if not the fund, closes one of its own.
+        if quantity <= 0 || -sign * self.position_now(market, from) < quantity {
+            return Err("more is given up than is held".into());
+        }
+        if to != FEE_ACCOUNT && sign * self.position_now(market, to) < quantity {
+            return Err("an account without the opposite position takes one over".into());
+        }
+        self.fill(market, from, sign * quantity);
+        self.fill(market, to, -sign * quantity);
+        self.running.moved.extend([(market, from), (market, to)]);
+        self.owe(from, moved.from_realised);
+        self.owe(to, moved.to_realised);
+        Ok(())
+    }
+
+    pub(super) fn posted(&mut self, posting: &Posting) -> Result<(), String> {
+        let amount = i128::from(posting.amount);
+        let account = posting.account;
+        let reason = PostingReason::from_code(posting.reason).ok_or("a posting without reason")?;
+        match reason {
+            PostingReason::Transfer | PostingReason::Adjustment => {
+                self.owe(account, amount);
+                self.running.pools_due.deposits += amount;
+            }
+            PostingReason::FundingFee => {
+                self.owe(account, amount);
+                let last = self.running.funding.last_mut().filter(|last| last.market == posting.market);
+                last.ok_or("a payment without settlement")?.received += amount;
+                if self.position_now(posting.market, account) == 0 {
+                    return Err("funding without a position".into());
+                }
+            }
+            PostingReason::FundingResidue => {
+                self.owe(account, amount);
+                let last = self.running.funding.last_mut().filter(|last| last.market == posting.market);
+                last.ok_or("a residue without settlement")?.told += amount;
+                if account != FEE_ACCOUNT {
+                    return Err("a residue that the fund does not get".into());
+                }
+            }
+            PostingReason::InsuranceClear => {
+                self.owe(account, amount);
+                self.owe(FEE_ACCOUNT, -amount);
+                if amount <= 0 {
+                    return Err("the fund is paid by whom it should pay".into());
+                }
+            }
+            PostingReason::Affiliate => self.running.affiliates -= amount,
+            PostingReason::Settlement => {
+                self.owe(account, amount);
+                let positions = self.interest.get(&posting.market).map_or(0, |interest| interest.1);
+                let cost = self.held(posting.market, account).cost;
+                let sums = self.running.settlements.entry(posting.market).or_default();
+                if sums.0 < positions {
+                    // Of a position.
+                    *sums = (sums.0 + 1, sums.1 + amount + cost, sums.2);
+                } else {
+                    *sums = (sums.0, sums.1, sums.2 + amount);
+                }
+            }
+            PostingReason::IsolatedMargin => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn funding(&mut self, told: &FundingSettled) -> Result<(), String> {
+        let positions = self.positions_now(told.market);
+        // I-10.
+        let is_in_range = told.residue >= 0 && (told.residue as u64) < told.positions.max(1);
+        if !is_in_range || told.positions != positions {
+            return Err(format!("a residue out of range, or not {positions} positions"));
+        }
+        let residue = told.residue.into();
+        self.running.funding.push(Funding { market: told.market, residue, received: 0, told: 0 });
+        Ok(())
+    }
+
+    /// Every posting of a market's settlement was told.
+    pub(super) fn settled(&mut self, market: MarketId) -> Result<(), String> {
+        let positions = self.interest.get(&market).map_or(0, |interest| interest.1);
+        let (count, values, residue) = self.running.settlements.get(&market).copied().unwrap_or_default();
+        self.running.settled.insert(market);
+        // I-10: what rounding left of the values, and no more than a micro of each.
+        if count != positions || residue != -values || !(0..=i128::from(positions)).contains(&residue) {
+            return Err(format!(
+                "{positions} positions are settled by {count} postings, which leave {} and a residue of {residue}",
+                -values
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn position(&mut self, told: &PerpetualPosition) -> Result<(), String> {
+        let (market, account) = (told.market, told.account);
+        let before = self.held(market, account);
+        let mut now = held(told);
+        let filled = self.running.fills.remove(&(market, account)).unwrap_or(0);
+        let is_settled = self.running.settled.contains(&market) && now.quantity == 0;
+        // I-4, I-12: a position is what its fills made it.
+        if now.quantity - before.quantity != filled && !is_settled {
+            return Err(format!("it was {}, and {filled} was filled", before.quantity));
+        }
+        let has_turned = now.quantity.signum() != before.quantity.signum();
+        now.is_moved = (before.is_moved && !has_turned) || self.running.moved.contains(&(market, account));
+        // I-3.
+        if (now.quantity == 0) != (now.cost == 0) {
+            return Err("quantity or cost alone".into());
+        }
+        if !now.is_moved && now.cost.signum() != now.quantity.signum() {
+            return Err("the cost of trades has the other sign".into());
+        }
+        // I-8.
+        if now.isolated < 0 || (now.isolated != 0 && (now.quantity == 0 || !now.is_isolated)) {
+            return Err("an isolated wallet that cannot be".into());
+        }
+        self.put_held(market, account, now);
+        self.running.markets.insert(market);
+        Ok(())
+    }
+
+    pub(super) fn wallet(&mut self, told: &PerpetualWallet) -> Result<(), String> {
+        self.put_wallet(told.account, told.wallet.into());
+        Ok(())
+    }
+
+    pub(super) fn pools(&mut self, told: &PerpetualPools) -> Result<(), String> {
+        self.put_pools(told);
+        if told.fees < 0 || told.affiliates < 0 {
+            return Err("a pool below zero".into());
+        }
+        Ok(())
+    }
+
+    /// The end of a command.
+    pub(super) fn done(&mut self) -> Result<(), String> {
+        let running = std::mem::take(&mut self.running);
+        // I-4.
+        let accounts: BTreeSet<AccountId> =
+            running.due.keys().chain(running.gained.keys()).copied().collect();
+        for account in accounts {
+            let of = |sums: &BTreeMap<AccountId, i128>| sums.get(&account).copied().unwrap_or(0);
+            let (due, gained) = (of(&running.due), of(&running.gained));
+            if due != gained {
+                return Err(format!("account {account} gained {gained}, its postings come to {due}"));
+            }
+            let wallet = self.wallets.get(&account).copied().unwrap_or(0);
+            let crosses = self.crosses.get(&account).copied().unwrap_or(0);
+            if wallet < 0 && if account == FEE_ACCOUNT { !self.deficit } else { crosses == 0 } {
+                return Err(format!("account {account} owes {wallet}"));
+            }
+        }
+        if running.pools_due != running.pools_gained {
+            let Pools { fees, affiliates, deposits } = running.pools_due;
+            return Err(format!("pools should have gained {fees}, {affiliates} and {deposits}"));
+        }
+        if running.affiliates != 0 {
+            return Err(format!("rewards of trades and postings differ by {}", running.affiliates));
+        }
+        if let Some((of, filled)) = running.fills.iter().find(|(_, filled)| **filled != 0) {
+            return Err(format!("{filled} was filled for {of:?}, and no position told"));
+        }
+        for funding in &running.funding {
+            if funding.residue != -funding.received || funding.residue != funding.told {
+                let Funding { residue, received, told, .. } = funding;
+                return Err(format!(
+                    "positions received {received} of funding, residue {residue}, told {told}"
+                ));
+            }
+        }
+        if let Some(market) = running.settlements.keys().find(|market| !running.settled.contains(market)) {
+            return Err(format!("postings of a settlement of {market} that was none"));
+        }
+        for market in &running.markets {
+            let (sum, _) = self.interest.get(market).copied().unwrap_or_default();
+            if sum != 0 {
+                return Err(format!("longs and shorts of {market} differ by {sum}"));
+            }
+        }
+        self.judge()
+    }
+
+    /// I-1.
+    pub(super) fn judge(&self) -> Result<(), String> {
+        let (held, deposits) = (self.balance.held(), self.balance.deposits);
+        if held == deposits { Ok(()) } else { Err(format!("{held} is held, deposits are {deposits}")) }
+    }
+}
+
+fn held(position: &PerpetualPosition) -> Held {
+    Held {
+        quantity: position.quantity.into(),
+        cost: position.cost.into(),
+        isolated: position.isolated_wallet.into(),
+        is_isolated: position.mode == MarginMode::Isolated as u32,
+        is_moved: false,
+    }
+}
