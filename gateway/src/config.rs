@@ -223,6 +223,8 @@ settings! {
     websocket_ping_interval: Duration = Duration::from_secs(180);
     /// How long a WebSocket may be silent, pings unanswered, before it is closed.
     websocket_pong_timeout: Duration = Duration::from_secs(600);
+    /// How long a WebSocket may live.
+    websocket_life: Duration = Duration::from_secs(86_400);
     /// Frames of a WebSocket client per second.
     websocket_frames_per_second: u32 = 10;
 

@@ -15,6 +15,8 @@ use ringside_core::ring::{Consumer, Doorbell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How often the clock is looked at while nothing happens.
+const NAP: Duration = Duration::from_millis(100);
 /// How long closing waits for the journal.
 const CLOSING: Duration = Duration::from_secs(5);
 
@@ -29,6 +31,19 @@ pub trait Listener: Send {
 
     /// The batch is over and the lock released: time to send.
     fn flush(&mut self);
+
+    /// Whether the clock has made something due.
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    /// Notes what is due. Between two commands, with the views held for reading; [`Listener::flush`] follows.
+    fn due(&mut self, _views: &Views) {}
+
+    /// How long nothing will be due.
+    fn nap(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The stage between the output ring and everything that is shown.
@@ -131,7 +146,16 @@ impl Agent for Egress {
         if taken > 0 {
             self.show();
         }
+        for listener in self.listeners.iter_mut().filter(|listener| listener.is_due()) {
+            listener.due(&self.views.read());
+            listener.flush();
+        }
         taken
+    }
+
+    fn nap(&self) -> Duration {
+        let due = self.listeners.iter().filter_map(|listener| listener.nap());
+        due.min().map_or(NAP, |due| due.min(NAP))
     }
 
     fn doorbells(&self) -> &[Doorbell] {

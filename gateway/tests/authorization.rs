@@ -460,7 +460,7 @@ fn private_channels() {
     let mut stage = Stage::new();
     let bad = std::mem::take(&mut stage.bad);
     let (names, others): (Vec<&Row>, Vec<&Row>) =
-        CHANNELS.iter().partition(|row| row.name.starts_with("spot:user:"));
+        CHANNELS.iter().partition(|row| row.kind.is_private());
     assert!(
         names.iter().all(|row| row.scope == Scope::Account),
         "what is about an account has a name that says so"

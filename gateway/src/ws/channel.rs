@@ -1,9 +1,13 @@
-//! Channels: one row for each, with its name, its scope and what a new subscriber is shown first.
+//! Channels: one row for each, with its name, its scope and what a new subscriber is shown first. What streams send
+//! (`perpetual-stream.md` 5) goes to topics of the same kinds; their names are in `stream/name.rs`.
 
+use super::hub::Hub;
+use super::stream::first;
 use crate::dialect::spot::{encode, push, words};
 use crate::view::Views;
 use crate::view::kline::{Interval, Kline};
 use crate::view::market::{MarketRecord, MarketView};
+use crate::view::perpetual::series::INTERVALS;
 use crate::view::ticker::Ticker;
 use ringside_core::command::MarketStatus;
 use ringside_core::ids::{AccountId, MarketId};
@@ -30,12 +34,48 @@ pub enum Kind {
     UserOrders = 5,
     /// `spot:user:balances`.
     UserBalances = 6,
+
+    /// `@trade`, `trades:{symbol}`.
+    PerpetualTrade = 16,
+    /// `@aggTrade`.
+    AggregateTrade = 17,
+    /// `@depth`: what changed. The detail is a place in [`super::stream::name::SPEEDS`].
+    DepthDiff = 18,
+    /// `@depth5` and longer: the best levels. The detail is `8 x` a place in `LEVELS` plus one in `SPEEDS`.
+    DepthTop = 19,
+    /// `@bookTicker`, also of all markets.
+    BestPrice = 20,
+    /// `@markPrice`, `mark_price:{symbol}`, also of all markets. The detail is 1 for each second, else 0.
+    Mark = 21,
+    /// `@kline_<interval>`, `kline:{symbol}:{interval}`. The detail is a place in [`INTERVALS`].
+    Candle = 22,
+    /// `_perpetual@continuousKline_<interval>`. The detail is a place in [`INTERVALS`].
+    PairCandle = 23,
+    /// `@miniTicker`, also of all markets.
+    MiniDay = 24,
+    /// `@ticker`, `ticker:{symbol}`, also of all markets.
+    Day = 25,
+    /// `@forceOrder`, also of all markets.
+    ForcedOrder = 26,
+    /// `!contractInfo`.
+    Contract = 27,
+    /// `orderbook:{symbol}`.
+    OrderBook = 28,
+    /// `liquidations:{symbol}`.
+    Liquidation = 29,
+    /// Raw events of an account (`perpetual-stream.md` 4), to whoever listens with its listen key.
+    UserData = 30,
 }
 
 impl Kind {
     /// Whether it is about an account.
     pub fn is_private(self) -> bool {
-        matches!(self, Kind::UserOrders | Kind::UserBalances)
+        matches!(self, Kind::UserOrders | Kind::UserBalances | Kind::UserData)
+    }
+
+    /// Whether it is about perpetual markets, for anyone.
+    pub fn is_of_perpetuals(self) -> bool {
+        self as u8 >= Kind::PerpetualTrade as u8 && !self.is_private()
     }
 }
 
@@ -48,6 +88,10 @@ pub enum Scope {
     Candles,
     /// Nothing: the account that listens.
     Account,
+    /// `:{symbol}`: a perpetual market, for anyone. The number is the detail of its topic.
+    Perpetual(u16),
+    /// `:{symbol}:{interval}`: a perpetual market's candles of one length, for anyone.
+    PerpetualCandles,
 }
 
 /// One row.
@@ -60,7 +104,20 @@ pub struct Row {
     /// What follows.
     pub scope: Scope,
     /// What is sent right after the acknowledgement, if anything: taken while the views are held, so it only copies.
-    pub snapshot: Option<fn(&Views, Topic) -> Option<Snapshot>>,
+    pub snapshot: Option<TakeSnapshot>,
+}
+
+/// Copies what a topic shows at this moment.
+pub type TakeSnapshot = fn(&Moment<'_>, Topic) -> Option<Snapshot>;
+
+/// What snapshots are taken of.
+pub struct Moment<'a> {
+    /// Held for reading.
+    pub views: &'a Views,
+    /// Knows what no view does.
+    pub hub: &'a Hub,
+    /// UNIX milliseconds.
+    pub now_ms: i64,
 }
 
 /// Every channel.
@@ -71,23 +128,32 @@ pub static CHANNELS: &[Row] = &[
     Row { kind: Kind::Kline, name: "spot:kline", scope: Scope::Candles, snapshot: Some(kline) },
     Row { kind: Kind::UserOrders, name: "spot:user:orders", scope: Scope::Account, snapshot: None },
     Row { kind: Kind::UserBalances, name: "spot:user:balances", scope: Scope::Account, snapshot: None },
+    perpetual(Kind::OrderBook, "orderbook", Scope::Perpetual(0), Some(first::order_book)),
+    perpetual(Kind::PerpetualTrade, "trades", Scope::Perpetual(0), None),
+    perpetual(Kind::Day, "ticker", Scope::Perpetual(0), Some(first::day)),
+    perpetual(Kind::Candle, "kline", Scope::PerpetualCandles, Some(first::candle)),
+    perpetual(Kind::Mark, "mark_price", Scope::Perpetual(1), Some(first::mark)),
+    perpetual(Kind::Liquidation, "liquidations", Scope::Perpetual(0), None),
 ];
+
+const fn perpetual(kind: Kind, name: &'static str, scope: Scope, snapshot: Option<TakeSnapshot>) -> Row {
+    Row { kind, name, scope, snapshot }
+}
 
 /// A channel of one market or of one account: what frames are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topic {
     /// Which channel.
     pub kind: Kind,
-    /// The market, or the account.
+    /// The market, or the account; [`ringside_core::ids::ALL_MARKETS`] for all of them.
     pub id: u32,
-    /// Of candles.
-    pub interval: Option<Interval>,
+    /// Which of a kind's streams: an interval, a speed. Of spot candles the interval's number.
+    pub detail: u16,
 }
 
 impl Hash for Topic {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let interval = self.interval.map_or(0, |interval| interval as u64);
-        state.write_u64(interval << 40 | (self.kind as u64) << 32 | u64::from(self.id));
+        state.write_u64(u64::from(self.detail) << 40 | (self.kind as u64) << 32 | u64::from(self.id));
     }
 }
 
@@ -112,36 +178,49 @@ impl Hasher for TopicHasher {
 impl Topic {
     /// Of a market.
     pub fn of_market(kind: Kind, market: MarketId) -> Topic {
-        Topic { kind, id: market, interval: None }
+        Topic { kind, id: market, detail: 0 }
     }
 
-    /// Candles of a market.
+    /// Candles of a spot market.
     pub fn of_candles(market: MarketId, interval: Interval) -> Topic {
-        Topic { kind: Kind::Kline, id: market, interval: Some(interval) }
-    }
-
-    /// The channel's name in frames.
-    pub fn name(&self, markets: &MarketView) -> Cow<'static, str> {
-        let row = CHANNELS.iter().find(|row| row.kind == self.kind).expect("every kind has a row");
-        match row.scope {
-            Scope::Account => row.name.into(),
-            Scope::Market | Scope::Candles => {
-                let symbol = markets.get(self.id).map_or("", |market| market.symbol());
-                name_of(row, symbol, self.interval).into()
-            }
-        }
+        Topic { kind: Kind::Kline, id: market, detail: interval as u16 }
     }
 
     /// Of an account.
     pub fn of_account(kind: Kind, account: AccountId) -> Topic {
-        Topic { kind, id: account, interval: None }
+        Topic { kind, id: account, detail: 0 }
     }
-}
 
-fn name_of(row: &Row, symbol: &str, interval: Option<Interval>) -> String {
-    match interval {
-        None => format!("{}:{symbol}", row.name),
-        Some(interval) => format!("{}:{symbol}:{}", row.name, words::interval(interval)),
+    /// Of spot candles.
+    fn interval(self) -> Option<Interval> {
+        Interval::ALL.get(usize::from(self.detail)).copied().filter(|_| self.kind == Kind::Kline)
+    }
+
+    /// The name of a channel of the spot side in frames.
+    pub fn name(&self, markets: &MarketView) -> Cow<'static, str> {
+        match self.row() {
+            None => "".into(),
+            Some(Row { scope: Scope::Account, name, .. }) => (*name).into(),
+            Some(_) => self.name_with(markets.get(self.id).map_or("", |market| market.symbol())).into(),
+        }
+    }
+
+    /// The name of a market's channel in frames; empty where a topic is no channel's.
+    pub fn name_with(&self, symbol: &str) -> String {
+        let Some(row) = self.row() else { return String::new() };
+        let interval = match row.scope {
+            Scope::Candles => self.interval().map(words::interval),
+            Scope::PerpetualCandles => INTERVALS.get(usize::from(self.detail)).map(|(word, _)| *word),
+            Scope::Market | Scope::Account | Scope::Perpetual(_) => None,
+        };
+        match interval {
+            None => format!("{}:{symbol}", row.name),
+            Some(interval) => format!("{}:{symbol}:{interval}", row.name),
+        }
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        CHANNELS.iter().find(|row| row.kind == self.kind)
     }
 }
 
@@ -152,32 +231,44 @@ pub struct Channel {
     pub row: &'static Row,
     /// As it is written in frames: the symbol in upper case.
     pub name: Box<str>,
-    /// Its market, where it has one.
+    /// Its market, where it has one of spot.
     pub market: Option<MarketRecord>,
-    /// Of its candles.
-    pub interval: Option<Interval>,
+    /// What its frames are sent to; the account of a private one is filled in by [`Channel::topic`].
+    topic: Topic,
 }
 
 impl Channel {
     /// The channel of a name; `None` for an unknown name or market. The symbol may have any case.
-    pub fn parse(text: &str, markets: &MarketView) -> Option<Channel> {
+    pub fn parse(text: &str, views: &Views) -> Option<Channel> {
         CHANNELS.iter().find_map(|row| {
             let rest = text.strip_prefix(row.name)?;
             if row.scope == Scope::Account {
-                let name = row.name.into();
-                return rest.is_empty().then_some(Channel { row, name, market: None, interval: None });
+                let (name, topic) = (row.name.into(), Topic::of_account(row.kind, 0));
+                return rest.is_empty().then_some(Channel { row, name, market: None, topic });
             }
             let rest = rest.strip_prefix(':')?;
-            let (symbol, interval) = match row.scope {
+            let (symbol, detail) = match row.scope {
                 Scope::Candles => {
                     let (symbol, word) = rest.split_once(':')?;
-                    (symbol, Some(words::read_interval(word)?))
+                    (symbol, words::read_interval(word)? as u16)
                 }
-                _ => (rest, None),
+                Scope::PerpetualCandles => {
+                    let (symbol, word) = rest.split_once(':')?;
+                    (symbol, INTERVALS.iter().position(|(known, _)| *known == word)? as u16)
+                }
+                Scope::Perpetual(detail) => (rest, detail),
+                Scope::Market | Scope::Account => (rest, 0),
             };
-            let market = *markets.by_symbol(symbol)?;
-            let name = name_of(row, market.symbol(), interval).into();
-            Some(Channel { row, name, market: Some(market), interval })
+            let is_of_perpetuals = matches!(row.scope, Scope::Perpetual(_) | Scope::PerpetualCandles);
+            let (id, name, market) = if is_of_perpetuals {
+                let market = views.perpetuals().markets().by_symbol(symbol)?;
+                (market.market, market.symbol(), None)
+            } else {
+                let market = views.markets().by_symbol(symbol)?;
+                (market.market, market.symbol(), Some(*market))
+            };
+            let topic = Topic { kind: row.kind, id, detail };
+            Some(Channel { row, name: topic.name_with(name).into(), market, topic })
         })
     }
 
@@ -193,8 +284,7 @@ impl Channel {
 
     /// What its frames are sent to, for a subscriber of this account.
     pub fn topic(&self, account: AccountId) -> Topic {
-        let id = self.market.map_or(account, |market| market.market);
-        Topic { kind: self.row.kind, id, interval: self.interval }
+        if self.is_private() { Topic { id: account, ..self.topic } } else { self.topic }
     }
 }
 
@@ -213,6 +303,8 @@ pub enum Snapshot {
     Ticker(Ticker),
     /// The newest candle, and whether it is over.
     Kline(Kline, Interval, bool),
+    /// Of a perpetual market: `type` and `data`, written already.
+    Perpetual(&'static str, Vec<u8>),
 }
 
 impl Snapshot {
@@ -222,41 +314,49 @@ impl Snapshot {
             Snapshot::Depth { .. } => "spot_depth_snapshot",
             Snapshot::Ticker(_) => "spot_ticker",
             Snapshot::Kline(..) => "spot_kline_snapshot",
+            Snapshot::Perpetual(frame_type, _) => frame_type,
         }
     }
 
-    /// `data` of the frame.
-    pub fn write(&self, out: &mut Vec<u8>, market: &MarketRecord) {
+    /// `data` of the frame. `market` is the market of a spot channel.
+    pub fn write(self, out: &mut Vec<u8>, market: Option<&MarketRecord>) {
+        let Some(market) = market else {
+            if let Snapshot::Perpetual(_, data) = self {
+                *out = data;
+            }
+            return;
+        };
         match self {
             Snapshot::Depth { update_id, bids, asks } => {
                 out.reserve(encode::TRADE_LEN + (bids.len() + asks.len()) * encode::LEVEL_LEN);
-                encode::depth(out, market, *update_id, bids, asks);
+                encode::depth(out, market, update_id, &bids, &asks);
             }
-            Snapshot::Ticker(ticker) => push::ticker(out, ticker, market),
+            Snapshot::Ticker(ticker) => push::ticker(out, &ticker, market),
             Snapshot::Kline(kline, interval, is_closed) => {
-                push::kline(out, kline, *interval, *is_closed, market)
+                push::kline(out, &kline, interval, is_closed, market);
             }
+            Snapshot::Perpetual(..) => {}
         }
     }
 }
 
 /// A market that never had an order has an empty book.
-fn depth(views: &Views, topic: Topic) -> Option<Snapshot> {
+fn depth(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     let levels = |book: &crate::view::depth::Book| Snapshot::Depth {
         update_id: book.update_id(),
         bids: book.bids().take(SNAPSHOT_LEVELS).collect(),
         asks: book.asks().take(SNAPSHOT_LEVELS).collect(),
     };
     let empty = || Snapshot::Depth { update_id: 0, bids: Vec::new(), asks: Vec::new() };
-    Some(views.depth().book(topic.id).map_or_else(empty, levels))
+    Some(moment.views.depth().book(topic.id).map_or_else(empty, levels))
 }
 
-fn ticker(views: &Views, topic: Topic) -> Option<Snapshot> {
-    views.tickers().get(topic.id).copied().map(Snapshot::Ticker)
+fn ticker(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
+    moment.views.tickers().get(topic.id).copied().map(Snapshot::Ticker)
 }
 
-fn kline(views: &Views, topic: Topic) -> Option<Snapshot> {
-    let interval = topic.interval?;
-    let kline = views.klines().latest(topic.id, interval)?;
-    Some(Snapshot::Kline(kline, interval, kline.is_closed(interval, views.time_ns())))
+fn kline(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
+    let interval = topic.interval()?;
+    let kline = moment.views.klines().latest(topic.id, interval)?;
+    Some(Snapshot::Kline(kline, interval, kline.is_closed(interval, moment.views.time_ns())))
 }

@@ -1,5 +1,7 @@
 //! Shapes of frames: what clients send, parsed; what they are answered, and the envelope of every push, written.
 
+use super::hub::StreamFrames;
+use super::stream::request::Request;
 use crate::dialect::decimal::{write_i64, write_u64};
 use crate::dialect::spot::decode;
 use bytes::Bytes;
@@ -11,6 +13,8 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 /// A frame of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ClientFrame<'a> {
+    /// A request of the stream protocol (`perpetual-stream.md` 2): whatever has a member `method`.
+    Request(Request<'a>),
     /// `ping`.
     Ping,
     /// `auth`.
@@ -56,6 +60,14 @@ pub type Malformed = &'static str;
 /// Members as they are sent. What a member must be depends on the type, so all are raw first.
 #[derive(Deserialize)]
 struct Members<'a> {
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    symbol: Option<&'a RawValue>,
     #[serde(rename = "type", borrow)]
     frame_type: Option<&'a RawValue>,
     #[serde(rename = "listenKey", borrow)]
@@ -83,8 +95,20 @@ impl<'a> ClientFrame<'a> {
             return Err("a frame is a JSON object");
         }
         let members: Members<'a> = serde_json::from_str(text).map_err(|_| "a frame is a JSON object")?;
+        if let Some(method) = members.method {
+            let text = |value: &'a RawValue| value.get();
+            let (params, id) = (members.params.map(text), members.id.map(text));
+            return Ok(ClientFrame::Request(Request { method: method.get(), params, id }));
+        }
         let frame_type = required(members.frame_type, "`type` must be a string")?;
-        let channel = || required(members.channel, "`channel` must be a string");
+        let channel = || -> Result<Cow<'a, str>, Malformed> {
+            let channel = required(members.channel, "`channel` must be a string")?;
+            if &*channel != "orderbook" || members.symbol.is_none() {
+                return Ok(channel);
+            }
+            let symbol = required(members.symbol, "`symbol` must be a string")?;
+            Ok(format!("{channel}:{symbol}").into())
+        };
         Ok(match &*frame_type {
             "ping" => ClientFrame::Ping,
             "auth" => ClientFrame::Auth {
@@ -200,6 +224,32 @@ pub fn push(frame_type: &str, channel: &str, seq: Option<u64>, data: &[u8]) -> U
     finished(out)
 }
 
+/// An event of a stream, bare and in the wrapper, written once.
+pub fn stream(name: &str, data: &[u8]) -> StreamFrames {
+    let combined = Bytes::from(wrap(name, data));
+    let start = combined.len() - 1 - data.len();
+    let raw = combined.slice(start..combined.len() - 1);
+    StreamFrames { raw: text_of(raw), combined: Some(text_of(combined)), event: "" }
+}
+
+/// An event in the wrapper of the stream protocol. A name needs no escapes.
+pub fn wrapped(name: &str, data: &str) -> Utf8Bytes {
+    finished(wrap(name, data.as_bytes()))
+}
+
+/// A payload as it is.
+pub fn text(data: &[u8]) -> Utf8Bytes {
+    finished(data.to_vec())
+}
+
+fn wrap(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(24 + name.len() + data.len());
+    for part in [b"{\"stream\":\"", name.as_bytes(), b"\",\"data\":", data, b"}"] {
+        out.extend_from_slice(part);
+    }
+    out
+}
+
 fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(frame_type.as_bytes());
@@ -213,7 +263,11 @@ fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
 }
 
 fn finished(out: Vec<u8>) -> Utf8Bytes {
-    Utf8Bytes::try_from(Bytes::from(out)).expect("frames are written from text")
+    text_of(Bytes::from(out))
+}
+
+fn text_of(bytes: Bytes) -> Utf8Bytes {
+    Utf8Bytes::try_from(bytes).expect("frames are written from text")
 }
 
 #[cfg(test)]
@@ -243,6 +297,18 @@ mod tests {
                 subscribe(None, false, None),
             ),
             (r#"{"type":"unsubscribe","channel":""}"#, ClientFrame::Unsubscribe { channel: "".into() }),
+            (
+                r#"{"type":"unsubscribe","symbol":"btcusdt","channel":"orderbook"}"#,
+                ClientFrame::Unsubscribe { channel: "orderbook:btcusdt".into() },
+            ),
+            (
+                r#"{"type":"ping","id":1,"method":"SUBSCRIBE","params":["a"]}"#,
+                ClientFrame::Request(Request {
+                    method: "\"SUBSCRIBE\"",
+                    params: Some("[\"a\"]"),
+                    id: Some("1"),
+                }),
+            ),
         ] {
             assert_eq!(ClientFrame::parse(text), Ok(frame), "{text}");
         }
@@ -274,7 +340,8 @@ mod tests {
             r#"{"type":"subscribe","channel":"c","from":-1}"#,
             r#"{"type":"subscribe","channel":"c","from":1.5}"#,
             r#"{"type":"unsubscribe","channel":null}"#,
-            r#"{"method":"SUBSCRIBE","params":[],"id":1}"#,
+            r#"{"method":null,"params":[],"id":1}"#,
+            r#"{"type":"subscribe","channel":"orderbook","symbol":1}"#,
         ] {
             assert!(ClientFrame::parse(text).is_err(), "{text}");
         }

@@ -4,9 +4,11 @@
 //! of each command, encodes each frame once when the views are free again, and hands the frames to the workers' queues.
 //! It never waits: a worker that is too far behind loses frames. Sessions and sockets are not known here.
 
-use super::channel::{Topic, TopicHasher};
+use super::channel::{Kind, Topic, TopicHasher};
 use super::frame;
 use super::note::{Desk, Note, Notebook};
+use super::stream::board::Board;
+use super::stream::note::MarketNote;
 use crate::clock::Clock;
 use crate::egress::Listener;
 use crate::view::Views;
@@ -14,11 +16,14 @@ use crate::view::market::MarketView;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::event::Event;
+use ringside_core::ids::{FIRST_PERPETUAL, MarketId};
+use ringside_core::money::Price;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -37,6 +42,17 @@ const LINGER: Duration = Duration::from_secs(60);
 /// A map by topic.
 pub type TopicMap<T> = HashMap<Topic, T, BuildHasherDefault<TopicHasher>>;
 
+/// In which shape a listener wants its pushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `{type, channel, data}`, as in `spot.md`.
+    Channel,
+    /// The same with the number.
+    Numbered,
+    /// The payload, bare or in the wrapper of the stream protocol.
+    Stream,
+}
+
 /// One push, encoded in the forms that are wanted.
 #[derive(Clone, Debug)]
 pub struct Push {
@@ -44,21 +60,41 @@ pub struct Push {
     pub topic: Topic,
     /// Its number.
     pub seq: u64,
-    /// As in `spot.md`.
+    /// [`Form::Channel`].
     pub plain: Option<Utf8Bytes>,
-    /// With the number.
+    /// [`Form::Numbered`].
     pub numbered: Option<Utf8Bytes>,
+    /// [`Form::Stream`].
+    pub stream: Option<StreamFrames>,
+}
+
+/// Both shapes of a stream's event. One is a part of the other, so they share their bytes.
+#[derive(Clone, Debug)]
+pub struct StreamFrames {
+    /// The payload.
+    pub raw: Utf8Bytes,
+    /// `{"stream": name, "data": payload}`. Absent for user data, whose name is the listener's own.
+    pub combined: Option<Utf8Bytes>,
+    /// Name of the event; empty for market data.
+    pub event: &'static str,
 }
 
 impl Push {
     fn len(&self) -> usize {
-        [&self.plain, &self.numbered].into_iter().flatten().map(|frame| frame.len()).sum()
+        let stream = self.stream.as_ref().map(|stream| stream.combined.as_ref().unwrap_or(&stream.raw));
+        [self.plain.as_ref(), self.numbered.as_ref(), stream]
+            .into_iter()
+            .flatten()
+            .map(|frame| frame.len())
+            .sum()
     }
 }
 
 /// The shared end of all workers. Share it in an `Arc`.
 pub struct Hub {
     table: Mutex<Table>,
+    /// Grows when the public topics of perpetual markets that someone listens to change; read without the table.
+    streams_changed: AtomicU64,
     /// By index of the worker.
     pub ports: Vec<PushPort>,
     clock: Clock,
@@ -113,19 +149,32 @@ impl PushPort {
 }
 
 #[derive(Default)]
-struct Table {
+pub(super) struct Table {
     topics: TopicMap<TopicState>,
+    /// The public ones of perpetual markets among them.
+    live: Vec<LiveTopic>,
     /// Topics that nobody listens to and whose frames are held, in the order in which they were left.
     left: VecDeque<(Instant, Topic)>,
     /// The highest number of any topic that is gone.
     highest: u64,
     held_len: usize,
+    /// Means of the marks of the last minute, by the place of the market.
+    means: Vec<Price>,
+}
+
+/// A topic of perpetual markets that someone listens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveTopic {
+    /// Which.
+    pub topic: Topic,
+    /// Differs each time a topic comes to life.
+    pub birth: u64,
 }
 
 /// A topic that someone listens to, or whose frames are still held.
 struct TopicState {
-    plain: usize,
-    resuming: usize,
+    /// By [`Form`].
+    listeners: [usize; 3],
     /// Number of the next push.
     next_seq: u64,
     held: Option<Held>,
@@ -152,29 +201,37 @@ pub struct Entry {
 impl Hub {
     /// For so many workers.
     pub fn new(workers: usize, clock: Clock) -> Hub {
-        Hub { table: Mutex::default(), ports: (0..workers).map(|_| PushPort::default()).collect(), clock }
+        let streams_changed = AtomicU64::default();
+        Hub {
+            table: Mutex::default(),
+            streams_changed,
+            ports: (0..workers).map(|_| PushPort::default()).collect(),
+            clock,
+        }
     }
 
     /// Enters a listener. Call it with the views held for reading: its pushes begin right behind what they show. `from`
     /// asks a resuming one to begin behind that number instead.
-    pub fn enter(&self, worker: usize, topic: Topic, is_resuming: bool, from: Option<u64>) -> Entry {
+    pub fn enter(&self, worker: usize, topic: Topic, form: Form, from: Option<u64>) -> Entry {
         let table = &mut *self.table.lock();
         // Microseconds are far ahead of any count of pushes, so a number of another life is never taken for one of this.
         let first = self.clock.now_ns().unsigned_abs() / 1_000;
-        let highest = table.highest;
-        let state = table.topics.entry(topic).or_insert_with(|| TopicState {
-            plain: 0,
-            resuming: 0,
-            next_seq: first.max(highest) + 1,
-            held: None,
+        let next_seq = first.max(table.highest) + 1;
+        let live = &mut table.live;
+        let state = table.topics.entry(topic).or_insert_with(|| {
+            if topic.kind.is_of_perpetuals() {
+                live.push(LiveTopic { topic, birth: next_seq });
+                // Relaxed: whoever sees it takes the table's lock before anything follows from it.
+                self.streams_changed.fetch_add(1, Ordering::Relaxed);
+            }
+            TopicState { listeners: [0; 3], next_seq, held: None }
         });
         self.ports[worker].subscriptions.fetch_add(1, Ordering::Relaxed);
         let since = state.next_seq - 1;
-        if !is_resuming {
-            state.plain += 1;
+        state.listeners[form as usize] += 1;
+        if form != Form::Numbered {
             return Entry { since, again: None };
         }
-        state.resuming += 1;
         let held = state.held.get_or_insert_with(|| Held { frames: VecDeque::new(), len: 0, last: since });
         match from.and_then(|from| held.behind(from)) {
             Some(frames) => Entry { since: held.last, again: Some(frames) },
@@ -188,17 +245,31 @@ impl Hub {
     }
 
     /// Takes a listener out.
-    pub fn leave(&self, worker: usize, topic: Topic, is_resuming: bool) {
+    pub fn leave(&self, worker: usize, topic: Topic, form: Form) {
         let table = &mut *self.table.lock();
         self.ports[worker].subscriptions.fetch_sub(1, Ordering::Relaxed);
         let Some(state) = table.topics.get_mut(&topic) else { return };
-        let count = if is_resuming { &mut state.resuming } else { &mut state.plain };
-        *count -= 1;
-        if is_resuming && state.resuming == 0 {
+        state.listeners[form as usize] -= 1;
+        if form == Form::Numbered && state.listeners[form as usize] == 0 {
             table.left.push_back((Instant::now() + LINGER, topic));
         }
+        let before = table.live.len();
         table.drop_if_idle(topic);
         table.forget(Instant::now());
+        if table.live.len() != before {
+            self.streams_changed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The mean of a perpetual market's marks of the last minute; 0 where it is not known.
+    pub fn mean_of(&self, market: MarketId) -> Price {
+        let place = market.checked_sub(FIRST_PERPETUAL).map(|place| place as usize);
+        place.and_then(|place| self.table.lock().means.get(place).copied()).unwrap_or(0)
+    }
+
+    /// How often the public topics of perpetual markets changed.
+    pub(super) fn streams_changed(&self) -> u64 {
+        self.streams_changed.load(Ordering::Relaxed)
     }
 }
 
@@ -235,11 +306,12 @@ impl Held {
 
 impl Table {
     fn drop_if_idle(&mut self, topic: Topic) {
-        let is_idle = |state: &TopicState| state.plain + state.resuming == 0 && state.held.is_none();
+        let is_idle = |state: &TopicState| state.listeners == [0; 3] && state.held.is_none();
         if self.topics.get(&topic).is_some_and(is_idle)
             && let Some(state) = self.topics.remove(&topic)
         {
             self.highest = self.highest.max(state.next_seq - 1);
+            self.live.retain(|live| live.topic != topic);
         }
     }
 
@@ -251,7 +323,7 @@ impl Table {
             self.left.pop_front();
             let is_left_again = self.left.iter().any(|(_, other)| *other == topic);
             if let Some(state) = self.topics.get_mut(&topic)
-                && state.resuming == 0
+                && state.listeners[Form::Numbered as usize] == 0
                 && !is_left_again
             {
                 self.held_len -= state.held.take().map_or(0, |held| held.len);
@@ -273,7 +345,10 @@ impl Table {
 pub struct Pusher {
     hub: Arc<Hub>,
     notebook: Notebook,
+    board: Board,
     notes: Vec<Noted>,
+    /// Payloads that are written already.
+    written: Vec<u8>,
     markets: MarketView,
     markets_changed: u64,
     data: Vec<u8>,
@@ -282,15 +357,55 @@ pub struct Pusher {
 struct Noted {
     topic: Topic,
     seq: u64,
-    is_plain: bool,
-    is_numbered: bool,
-    note: Note,
+    /// By [`Form`].
+    is_wanted: [bool; 3],
+    content: Content,
 }
 
-/// The table and the notes while a command is noted.
-struct Open<'a> {
+enum Content {
+    /// Of the spot side.
+    Spot(Note),
+    /// Of perpetual markets.
+    Perpetual(MarketNote),
+    /// A payload in [`Pusher::written`], with the name of its event.
+    Written(Range<usize>, &'static str),
+}
+
+/// The table and the notes while something is noted.
+pub struct Open<'a> {
     table: &'a mut Table,
     notes: &'a mut Vec<Noted>,
+    written: &'a mut Vec<u8>,
+}
+
+impl Open<'_> {
+    /// The public topics of perpetual markets that someone listens to.
+    pub fn live(&self) -> &[LiveTopic] {
+        &self.table.live
+    }
+
+    /// Takes a note of a perpetual market.
+    pub fn market(&mut self, topic: Topic, note: MarketNote) {
+        self.put(topic, Content::Perpetual(note));
+    }
+
+    /// Takes a payload that `write` writes at once. `event` is the name by which listeners of user data choose, else empty.
+    pub fn payload(&mut self, topic: Topic, event: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_wanted(topic) {
+            let start = self.written.len();
+            write(self.written);
+            self.put(topic, Content::Written(start..self.written.len(), event));
+        }
+    }
+
+    fn put(&mut self, topic: Topic, content: Content) {
+        let Some(state) = self.table.topics.get_mut(&topic) else { return };
+        let seq = state.next_seq;
+        state.next_seq += 1;
+        let mut is_wanted = state.listeners.map(|listeners| listeners > 0);
+        is_wanted[Form::Numbered as usize] = state.held.is_some();
+        self.notes.push(Noted { topic, seq, is_wanted, content });
+    }
 }
 
 impl Desk for Open<'_> {
@@ -299,11 +414,7 @@ impl Desk for Open<'_> {
     }
 
     fn note(&mut self, topic: Topic, note: Note) {
-        let Some(state) = self.table.topics.get_mut(&topic) else { return };
-        let seq = state.next_seq;
-        state.next_seq += 1;
-        let (is_plain, is_numbered) = (state.plain > 0, state.held.is_some());
-        self.notes.push(Noted { topic, seq, is_plain, is_numbered, note });
+        self.put(topic, Content::Spot(note));
     }
 }
 
@@ -311,9 +422,11 @@ impl Pusher {
     /// A listener for egress that begins behind what `views` show.
     pub fn new(hub: Arc<Hub>, views: &Views) -> Pusher {
         Pusher {
+            board: Board::new(views),
             hub,
             notebook: Notebook::new(views),
             notes: Vec::new(),
+            written: Vec::new(),
             markets: views.markets().clone(),
             markets_changed: views.markets_changed(),
             data: Vec::new(),
@@ -321,24 +434,66 @@ impl Pusher {
     }
 
     fn encode(&mut self) -> Batch {
-        let mut pushes = Vec::with_capacity(self.notes.len());
+        let Pusher { hub, notebook, board, notes, written, markets, data, .. } = self;
+        let mut pushes = Vec::with_capacity(notes.len());
         let mut named: Option<(Topic, Cow<'static, str>)> = None;
-        for Noted { topic, seq, is_plain, is_numbered, note } in self.notes.drain(..) {
-            self.data.clear();
-            note.encode(&mut self.data, topic, &self.notebook.levels, &self.markets);
-            // Most batches are of one market, and many of one topic.
-            let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
-                Some(same) => named.insert(same),
-                None => named.insert((topic, topic.name(&self.markets))),
+        let now_ms = hub.clock.now_ms();
+        for Noted { topic, seq, is_wanted, content } in notes.drain(..) {
+            data.clear();
+            let (frame_type, event) = match &content {
+                Content::Spot(note) => {
+                    note.encode(data, topic, &notebook.levels, markets);
+                    (note.frame_type(), "")
+                }
+                Content::Perpetual(note) => {
+                    board.encode(data, note, now_ms);
+                    (frame_type(topic.kind), "")
+                }
+                Content::Written(range, event) => {
+                    data.extend_from_slice(&written[range.clone()]);
+                    (frame_type(topic.kind), *event)
+                }
             };
-            let frame = |seq| frame::push(note.frame_type(), channel, seq, &self.data);
-            let plain = is_plain.then(|| frame(None));
-            let numbered = is_numbered.then(|| frame(Some(seq)));
-            pushes.push(Push { topic, seq, plain, numbered });
+            let mut push = Push { topic, seq, plain: None, numbered: None, stream: None };
+            if is_wanted[Form::Channel as usize] || is_wanted[Form::Numbered as usize] {
+                // Most batches are of one market, and many of one topic.
+                let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
+                    Some(same) => named.insert(same),
+                    None if topic.kind.is_of_perpetuals() => {
+                        named.insert((topic, topic.name_with(board.symbol(topic.id)).into()))
+                    }
+                    None => named.insert((topic, topic.name(markets))),
+                };
+                let frame = |seq| frame::push(frame_type, channel, seq, data);
+                push.plain = is_wanted[Form::Channel as usize].then(|| frame(None));
+                push.numbered = is_wanted[Form::Numbered as usize].then(|| frame(Some(seq)));
+            }
+            if is_wanted[Form::Stream as usize] {
+                push.stream = Some(match topic.kind {
+                    Kind::UserData => StreamFrames { raw: frame::text(data), combined: None, event },
+                    _ => frame::stream(board.stream_name(topic), data),
+                });
+            }
+            pushes.push(push);
         }
-        self.notebook.clear();
+        notebook.clear();
+        board.clear();
+        written.clear();
         let len = pushes.iter().map(Push::len).sum();
         Batch { pushes, len }
+    }
+}
+
+/// `type` of the frames of a perpetual market's channel.
+const fn frame_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PerpetualTrade => "trade",
+        Kind::Day => "ticker",
+        Kind::Candle => "kline",
+        Kind::Mark => "mark_price",
+        Kind::OrderBook => "orderbook",
+        Kind::Liquidation => "liquidation",
+        _ => "",
     }
 }
 
@@ -348,11 +503,35 @@ impl Listener for Pusher {
             self.markets_changed = views.markets_changed();
             self.markets = views.markets().clone();
         }
-        let table = &mut *self.hub.table.lock();
+        let Pusher { hub, notebook, board, notes, written, .. } = self;
+        let table = &mut *hub.table.lock();
         if table.topics.is_empty() {
-            return self.notebook.skip(events);
+            board.skip(events, views);
+            notebook.skip(events);
+        } else {
+            let changed = hub.streams_changed();
+            let mut desk = Open { table: &mut *table, notes, written };
+            notebook.command(events, views, &mut desk);
+            board.command(changed, events, views, &mut desk);
         }
-        self.notebook.command(events, views, &mut Open { table, notes: &mut self.notes });
+        if let Some(means) = board.take_means() {
+            table.means = means;
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.board.is_due(self.hub.streams_changed(), self.hub.clock.now_ms())
+    }
+
+    fn due(&mut self, views: &Views) {
+        let Pusher { hub, board, notes, written, .. } = self;
+        let table = &mut *hub.table.lock();
+        let now_ms = hub.clock.now_ms();
+        board.due(hub.streams_changed(), now_ms, views, &mut Open { table, notes, written });
+    }
+
+    fn nap(&self) -> Option<Duration> {
+        self.board.nap(self.hub.clock.now_ms())
     }
 
     fn flush(&mut self) {

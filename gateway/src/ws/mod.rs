@@ -27,7 +27,9 @@
 //!
 //! The last 1,024 frames (1 MiB at most) of a channel are held while someone listens with `resume`, and for a minute after.
 //!
-//! Stream names and `method` frames of `perpetual-stream.md` are not here yet, nor are listen keys.
+//! **Two protocols, one socket.** Frames with a member `method` and the streams that they name, or that the address names, are
+//! those of `perpetual-stream.md` 1, 2 and 5: see [`stream`]. Both kinds of subscriptions share queue, numbers and limits of
+//! frames; a connection may have 200 channels and 1,024 streams.
 
 pub mod channel;
 pub mod frame;
@@ -37,3 +39,4 @@ pub mod outlet;
 pub mod server;
 pub mod session;
 pub mod sockets;
+pub mod stream;

@@ -1,7 +1,11 @@
-//! The upgrade of a request to `/ws`: after its answer the connection belongs to a session on the same thread.
+//! The upgrade of a request to `/ws` or `/stream` (`perpetual-stream.md` 1): after its answer the connection belongs to a
+//! session on the same thread.
 
 use super::session::Session;
+use super::stream::key;
+use super::stream::subscriptions::Opening;
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
+use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::Phase;
 use bytes::Bytes;
@@ -23,12 +27,36 @@ pub(super) const WRITE_LEN: usize = 64 * 1_024;
 const WRITE_LEN_MAX: usize = 16 << 20;
 
 /// The row.
-pub static ROUTES: &[Route] = &[Route {
-    tag: "websocket",
-    summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account",
-    refusals: &[&[UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
-    ..Route::new(Method::Get, "/ws", Handler::Now(upgrade))
-}];
+pub static ROUTES: &[Route] = &[
+    Route {
+        tag: "websocket",
+        summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account",
+        refusals: &[&[UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
+        ..Route::new(Method::Get, "/ws", Handler::Now(upgrade))
+    },
+    stream("/ws/{*names}"),
+    stream("/stream"),
+    // Of the split of 2026: existing clients ask for one or the other, every stream is on all.
+    stream("/public/ws"),
+    stream("/public/ws/{*names}"),
+    stream("/public/stream"),
+    stream("/market/ws"),
+    stream("/market/ws/{*names}"),
+    stream("/market/stream"),
+    stream("/private/ws"),
+    stream("/private/ws/{*names}"),
+    stream("/private/stream"),
+];
+
+/// A path of the stream protocol.
+const fn stream(path: &'static str) -> Route {
+    Route {
+        is_api: false,
+        tag: "websocket",
+        summary: "Upgrade to the WebSocket protocol, with the streams that the address names",
+        ..Route::new(Method::Get, path, Handler::Now(upgrade))
+    }
+}
 
 const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
 
@@ -38,6 +66,7 @@ fn upgrade(call: &Call) -> Answer {
         Phase::Restarting => return Err(refusal::ENGINE_RESTARTING.into()),
         Phase::Disabled | Phase::Halted => return Err(refusal::ENGINE_DISABLED.into()),
     }
+    let opening = opening(call)?;
     let Some((accept, upgrade)) = accept_key(call).zip(call.upgrade.take()) else {
         return Ok(Response::from(Error::from(UPGRADE_REQUIRED))
             .with_header(UPGRADE, HeaderValue::from_static("websocket"))
@@ -52,12 +81,34 @@ fn upgrade(call: &Call) -> Answer {
             Err(error) => return tracing::debug!(%error, "an upgrade was broken off"),
         };
         let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings()));
-        Session::new(socket.await, worker, seat).run().await;
+        Session::new(socket.await, worker, seat, opening).run().await;
     });
     Ok(Response::new(StatusCode::SWITCHING_PROTOCOLS, HeaderValue::from_static("text/plain"), Bytes::new())
         .with_header(UPGRADE, HeaderValue::from_static("websocket"))
         .with_header(CONNECTION, HeaderValue::from_static("upgrade"))
         .with_header(SEC_WEBSOCKET_ACCEPT, accept))
+}
+
+/// What the address asks for. A listen key that is no one's refuses the upgrade.
+fn opening(call: &Call) -> Result<Opening, Error> {
+    let path = call.route.path;
+    let query = call.query();
+    let is_combined = path.ends_with("/stream");
+    let names = if path.ends_with("{*names}") {
+        call.path_param(0)
+    } else {
+        query.get("streams").filter(|_| is_combined).unwrap_or_default()
+    };
+    let names: Vec<String> = names.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let events = query.get("events").filter(|events| !events.is_empty());
+    let events = events.map(|events| events.split('/').map(Box::from).collect());
+    let user = query.get("listenKey").map(|key| (key.into_owned(), events));
+    let mut keys = names.iter().filter(|name| key::is_key(name)).chain(user.as_ref().map(|(key, _)| key));
+    if keys.any(|key| key::account_of(&call.worker, key).is_none()) {
+        let refused = fapi::refusal::LISTEN_KEY;
+        return Err(Error::fapi(StatusCode::UNAUTHORIZED, refused.code, "").with_text(refused.msg));
+    }
+    Ok(Opening { names, is_combined, user })
 }
 
 /// The value of `Sec-WebSocket-Accept`, if the request asks for this protocol (RFC 6455, 4.2.1).

@@ -4,15 +4,18 @@
 //! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`super::outlet`]), and
 //! what the queue does not hold is lost.
 
-use super::channel::{Channel, Snapshot, Topic};
+use super::channel::{Channel, Moment, Snapshot, Topic};
 use super::frame::{self, ClientFrame, ErrorCode};
+use super::hub::Form;
 use super::server::WRITE_LEN;
 use super::sockets::Seat;
+use super::stream::subscriptions::{Opening, Streams};
 use crate::api::Worker;
 use crate::api::auth::account_of;
 use crate::auth::jwt::TOKEN_LIFE_S;
 use crate::auth::login::LoginRefusal;
 use crate::http::fault::Fault;
+use crate::view::Views;
 use futures_util::{Sink, Stream};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -52,11 +55,14 @@ pub struct Session {
     /// A login by signature that waits for the engine; nothing is read meanwhile.
     login: Option<Login>,
     subscriptions: Vec<Subscription>,
+    streams: Streams,
     /// Text and binary frames, and control frames, in the window that began then.
     window: (Instant, u32, u32),
     /// When the client was last heard of.
     heard: Instant,
     next_ping: Instant,
+    /// When it has lived long enough.
+    ends: Instant,
     timer: Pin<Box<Sleep>>,
     /// Bytes given to the socket's buffer since it was last empty.
     unflushed_len: usize,
@@ -84,17 +90,20 @@ struct Identity {
 struct Subscription {
     channel: Channel,
     topic: Topic,
-    is_resuming: bool,
+    form: Form,
     /// Under the connection's identity, not a token of its own.
     is_by_identity: bool,
     expires_at_s: i64,
 }
 
 impl Session {
-    /// A session on an upgraded connection.
-    pub fn new(socket: Socket, worker: Rc<Worker>, seat: Seat) -> Session {
+    /// A session on an upgraded connection, with the streams that its address names.
+    pub fn new(socket: Socket, worker: Rc<Worker>, seat: Seat, opening: Opening) -> Session {
         let now = Instant::now();
         let next_ping = now + worker.config.websocket_ping_interval;
+        let ends = now + worker.config.websocket_life;
+        let mut streams = Streams::default();
+        streams.open(opening, &worker, &seat);
         Session {
             socket,
             worker,
@@ -102,10 +111,12 @@ impl Session {
             identity: None,
             login: None,
             subscriptions: Vec::new(),
+            streams,
             window: (now, 0, 0),
             heard: now,
             next_ping,
-            timer: Box::pin(tokio::time::sleep_until(next_ping)),
+            ends,
+            timer: Box::pin(tokio::time::sleep_until(next_ping.min(ends))),
             unflushed_len: 0,
             needs_flush: false,
             state: State::Open,
@@ -157,6 +168,10 @@ impl Session {
                 self.close(CloseCode::Policy, "no pong");
                 continue;
             }
+            if now >= self.ends {
+                self.close(CloseCode::Normal, "connect again");
+                continue;
+            }
             if now >= self.next_ping {
                 self.next_ping = now + config.websocket_ping_interval;
                 // A socket whose buffer has no room for it has enough to acknowledge.
@@ -164,7 +179,7 @@ impl Session {
                     self.start_send(Message::Ping(bytes::Bytes::new()))?;
                 }
             }
-            self.timer.as_mut().reset(self.next_ping.min(ends_at));
+            self.timer.as_mut().reset(self.next_ping.min(ends_at).min(self.ends));
         }
         Ok(())
     }
@@ -189,7 +204,7 @@ impl Session {
             .partition(|subscription: &Subscription| subscription.expires_at_s <= now_s);
         self.subscriptions = rest;
         for subscription in over {
-            self.seat.unsubscribe(subscription.topic, subscription.is_resuming);
+            self.seat.unsubscribe(subscription.topic, subscription.form);
             self.refuse(
                 ErrorCode::AuthRequired,
                 "the credential has expired",
@@ -275,11 +290,16 @@ impl Session {
     }
 
     fn answer(&mut self, text: &str) {
+        self.streams.renew(&self.worker);
         let frame = match ClientFrame::parse(text) {
             Ok(frame) => frame,
             Err(malformed) => return self.refuse(ErrorCode::InvalidMessage, malformed, None),
         };
         match frame {
+            ClientFrame::Request(request) => {
+                let answer = self.streams.answer(&request, &self.worker, &self.seat);
+                self.seat.outlet.answer(answer);
+            }
             ClientFrame::Ping => {
                 self.heard = Instant::now();
                 self.seat.outlet.answer(frame::pong(self.worker.clock.now_ms()));
@@ -322,7 +342,7 @@ impl Session {
             let seat = &self.seat;
             self.subscriptions.retain(|subscription| {
                 if subscription.is_by_identity {
-                    seat.unsubscribe(subscription.topic, subscription.is_resuming);
+                    seat.unsubscribe(subscription.topic, subscription.form);
                 }
                 !subscription.is_by_identity
             });
@@ -368,7 +388,7 @@ impl Session {
         is_resuming: bool,
         from: Option<u64>,
     ) -> Result<(), (ErrorCode, &'static str, &'a str)> {
-        let channel = self.worker.markets.with(|markets| Channel::parse(name, markets));
+        let channel = Channel::parse(name, &self.worker.shared.views.read());
         let Some(channel) = channel.filter(|channel| !channel.is_over()) else {
             return Err((ErrorCode::InvalidChannel, "no such channel", name));
         };
@@ -386,19 +406,20 @@ impl Session {
         let topic = channel.topic(identity.account);
         let before = before.map(|place| self.subscriptions.swap_remove(place));
         // One of another account ends; one of the same is replaced without a moment in which nobody listens.
+        let form = if is_resuming { Form::Numbered } else { Form::Channel };
         let replaced = match &before {
             Some(other) if other.topic != topic => {
-                self.seat.unsubscribe(other.topic, other.is_resuming);
+                self.seat.unsubscribe(other.topic, other.form);
                 None
             }
-            other => other.as_ref().map(|other| other.is_resuming),
+            other => other.as_ref().map(|other| other.form),
         };
         let (entry, snapshot) = {
             let views = self.worker.shared.views.read();
-            let entry = self.seat.subscribe(topic, replaced, is_resuming, from, identity.expires_at_s);
+            let entry = self.seat.subscribe(topic, replaced, form, from, identity.expires_at_s);
             let wants_snapshot = entry.again.is_none();
             let snapshot = channel.row.snapshot.filter(|_| wants_snapshot);
-            (entry, snapshot.and_then(|take| take(&views, topic)))
+            (entry, snapshot.and_then(|take| take(&moment(&self.worker, &views), topic)))
         };
         let seq = |seq| is_resuming.then_some(seq);
         let outlet = &self.seat.outlet;
@@ -416,7 +437,7 @@ impl Session {
             is_by_identity: channel.is_private() && token.is_none(),
             channel,
             topic,
-            is_resuming,
+            form,
             expires_at_s: identity.expires_at_s,
         });
         self.note_expiry();
@@ -424,13 +445,13 @@ impl Session {
     }
 
     fn unsubscribe(&mut self, name: &str) {
-        let Some(channel) = self.worker.markets.with(|markets| Channel::parse(name, markets)) else {
+        let Some(channel) = Channel::parse(name, &self.worker.shared.views.read()) else {
             return self.refuse(ErrorCode::InvalidChannel, "no such channel", Some(name));
         };
         if let Some(place) = self.subscriptions.iter().position(|other| *other.channel.name == *channel.name)
         {
             let subscription = self.subscriptions.swap_remove(place);
-            self.seat.unsubscribe(subscription.topic, subscription.is_resuming);
+            self.seat.unsubscribe(subscription.topic, subscription.form);
             self.note_expiry();
         }
         self.seat.outlet.answer(frame::about("unsubscribed", &channel.name, None));
@@ -448,7 +469,14 @@ impl Session {
             let (gap, snapshot) = {
                 let views = self.worker.shared.views.read();
                 let gap = self.seat.go_on(topic);
-                (gap, subscription.channel.row.snapshot.and_then(|take| take(&views, topic)))
+                (
+                    gap,
+                    subscription
+                        .channel
+                        .row
+                        .snapshot
+                        .and_then(|take| take(&moment(&self.worker, &views), topic)),
+                )
             };
             let Some((before, since)) = gap else { continue };
             let outlet = &self.seat.outlet;
@@ -510,8 +538,9 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         for subscription in &self.subscriptions {
-            self.seat.unsubscribe(subscription.topic, subscription.is_resuming);
+            self.seat.unsubscribe(subscription.topic, subscription.form);
         }
+        self.streams.leave(&self.seat);
     }
 }
 
@@ -524,11 +553,15 @@ fn is_gone(error: &tungstenite::error::ProtocolError) -> bool {
 }
 
 fn show(outlet: &super::outlet::Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
-    if let (Some(snapshot), Some(market)) = (snapshot, &channel.market) {
-        let mut data = Vec::new();
-        snapshot.write(&mut data, market);
-        outlet.answer(frame::push(snapshot.frame_type(), &channel.name, seq, &data));
+    if let Some(snapshot) = snapshot {
+        let (mut data, frame_type) = (Vec::new(), snapshot.frame_type());
+        snapshot.write(&mut data, channel.market.as_ref());
+        outlet.answer(frame::push(frame_type, &channel.name, seq, &data));
     }
+}
+
+fn moment<'a>(worker: &'a Worker, views: &'a Views) -> Moment<'a> {
+    Moment { views, hub: &worker.shared.hub, now_ms: worker.clock.now_ms() }
 }
 
 /// An address that is none has no nonce.

@@ -4,9 +4,11 @@
 //! reaches whoever reads. Nothing here touches a socket.
 
 use super::channel::Topic;
-use super::hub::{Entry, Hub, Push, TopicMap};
+use super::frame;
+use super::hub::{Entry, Form, Hub, Push, StreamFrames, TopicMap};
 use super::outlet::Outlet;
 use crate::clock::Clock;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,11 +39,24 @@ struct Listener {
     outlet: Rc<Outlet>,
     /// Number of the last push it has been given, or that its snapshot includes.
     since: u64,
-    is_resuming: bool,
+    form: Form,
+    /// Of [`Form::Stream`]: whether events come in the wrapper.
+    is_combined: bool,
+    /// Of user data.
+    user: Option<Rc<UserStream>>,
     /// It lost a push and is waiting for its session to tell the client.
     has_gap: bool,
     /// UNIX seconds: no private push from then on.
     expires_at_s: i64,
+}
+
+/// Of a stream of user data: what only its listener knows.
+#[derive(Debug)]
+pub struct UserStream {
+    /// The listen key, which is the stream's name in the wrapper.
+    pub key: Box<str>,
+    /// Names of the events that are wanted; `None` for all.
+    pub events: Option<Vec<Box<str>>>,
 }
 
 /// A session's place; dropping it leaves.
@@ -155,19 +170,34 @@ impl Listener {
         if push.seq <= self.since || self.has_gap || now_s >= self.expires_at_s {
             return;
         }
-        let frame: Option<&Utf8Bytes> =
-            if self.is_resuming { push.numbered.as_ref() } else { push.plain.as_ref() };
         // A form that was not wanted when the push was noted is of a time before this listener.
+        let frame = match self.form {
+            Form::Channel => push.plain.as_ref().map(Cow::Borrowed),
+            Form::Numbered => push.numbered.as_ref().map(Cow::Borrowed),
+            Form::Stream => push.stream.as_ref().and_then(|stream| self.stream_frame(stream)),
+        };
         let Some(frame) = frame else { return };
-        if self.outlet.push(frame) {
+        if self.outlet.push(&frame) {
             self.since = push.seq;
         } else {
             self.lose(push.topic);
         }
     }
 
+    fn stream_frame<'a>(&self, stream: &'a StreamFrames) -> Option<Cow<'a, Utf8Bytes>> {
+        let is_wanted = |user: &UserStream| {
+            user.events.as_ref().is_none_or(|events| events.iter().any(|event| **event == *stream.event))
+        };
+        match (&self.user, &stream.combined) {
+            (Some(user), _) if !is_wanted(user) => None,
+            (Some(user), _) if self.is_combined => Some(Cow::Owned(frame::wrapped(&user.key, &stream.raw))),
+            (None, Some(combined)) if self.is_combined => Some(Cow::Borrowed(combined)),
+            _ => Some(Cow::Borrowed(&stream.raw)),
+        }
+    }
+
     fn lose(&mut self, topic: Topic) {
-        if self.is_resuming && !self.has_gap {
+        if self.form == Form::Numbered && !self.has_gap {
             self.has_gap = true;
             self.outlet.lose(topic);
         }
@@ -175,46 +205,67 @@ impl Listener {
 }
 
 impl Seat {
-    /// Enters a subscription, in place of the one that this session has to the topic. Call it with the views held for
-    /// reading.
+    /// Enters a subscription, in place of the one that this session has to the topic in the form `replaced`. Call it with
+    /// the views held for reading.
     pub fn subscribe(
         &self,
         topic: Topic,
-        replaced: Option<bool>,
-        is_resuming: bool,
+        replaced: Option<Form>,
+        form: Form,
         from: Option<u64>,
         expires_at_s: i64,
     ) -> Entry {
         let inner = &self.sockets.0;
-        let entry = inner.hub.enter(inner.worker, topic, is_resuming, from);
+        let entry = inner.hub.enter(inner.worker, topic, form, from);
         // Entered first, so that the topic does not end in between.
-        if let Some(was_resuming) = replaced {
-            self.unsubscribe(topic, was_resuming);
+        if let Some(form) = replaced {
+            self.unsubscribe(topic, form);
         }
-        let listener = Listener {
-            outlet: self.outlet.clone(),
-            since: entry.since,
-            is_resuming,
-            has_gap: false,
-            expires_at_s,
-        };
-        inner.topics.borrow_mut().entry(topic).or_default().push(listener);
+        self.listen(topic, Listener { expires_at_s, ..self.listener(entry.since, form) });
         entry
     }
 
+    /// Enters a subscription to a stream. Call it with the views held for reading.
+    pub fn subscribe_stream(&self, topic: Topic, is_combined: bool, user: Option<Rc<UserStream>>) {
+        let inner = &self.sockets.0;
+        let since = inner.hub.enter(inner.worker, topic, Form::Stream, None).since;
+        self.listen(topic, Listener { is_combined, user, ..self.listener(since, Form::Stream) });
+    }
+
+    /// Puts the wrapper on this session's stream of a topic, or takes it off.
+    pub fn combine(&self, topic: Topic, is_combined: bool) {
+        if let Some(listeners) = self.sockets.0.topics.borrow_mut().get_mut(&topic) {
+            let own = |other: &&mut Listener| self.owns(other, Form::Stream);
+            listeners.iter_mut().filter(own).for_each(|listener| listener.is_combined = is_combined);
+        }
+    }
+
+    fn listener(&self, since: u64, form: Form) -> Listener {
+        let (outlet, user) = (self.outlet.clone(), None);
+        Listener { outlet, since, form, is_combined: false, user, has_gap: false, expires_at_s: i64::MAX }
+    }
+
+    fn listen(&self, topic: Topic, listener: Listener) {
+        self.sockets.0.topics.borrow_mut().entry(topic).or_default().push(listener);
+    }
+
+    fn owns(&self, listener: &Listener, form: Form) -> bool {
+        Rc::ptr_eq(&listener.outlet, &self.outlet) && listener.form == form
+    }
+
     /// Ends a subscription.
-    pub fn unsubscribe(&self, topic: Topic, was_resuming: bool) {
+    pub fn unsubscribe(&self, topic: Topic, form: Form) {
         let inner = &self.sockets.0;
         let mut topics = inner.topics.borrow_mut();
         if let Some(listeners) = topics.get_mut(&topic) {
-            if let Some(place) = listeners.iter().position(|other| Rc::ptr_eq(&other.outlet, &self.outlet)) {
+            if let Some(place) = listeners.iter().position(|other| self.owns(other, form)) {
                 listeners.swap_remove(place);
             }
             if listeners.is_empty() {
                 topics.remove(&topic);
             }
         }
-        inner.hub.leave(inner.worker, topic, was_resuming);
+        inner.hub.leave(inner.worker, topic, form);
     }
 
     /// Goes on after a gap, with the views held for reading: says the number of the last push before it and of the last
@@ -223,7 +274,7 @@ impl Seat {
         let inner = &self.sockets.0;
         let mut topics = inner.topics.borrow_mut();
         let mut listeners = topics.get_mut(&topic)?.iter_mut();
-        let listener = listeners.find(|other| Rc::ptr_eq(&other.outlet, &self.outlet) && other.has_gap)?;
+        let listener = listeners.find(|other| self.owns(other, Form::Numbered) && other.has_gap)?;
         let before = std::mem::replace(&mut listener.since, inner.hub.last_seq(topic));
         listener.has_gap = false;
         Some((before, listener.since))

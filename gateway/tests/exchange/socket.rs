@@ -31,11 +31,21 @@ impl Socket {
         Socket::over(TcpStream::connect(exchange.address()).expect("a connection"))
     }
 
+    /// A connection that was upgraded at this path, query included.
+    pub(crate) fn at(exchange: &Exchange, path: &str) -> Socket {
+        Socket::upgraded(TcpStream::connect(exchange.address()).expect("a connection"), path)
+    }
+
     /// The same over a connection of one's own.
     pub(crate) fn over(stream: TcpStream) -> Socket {
+        Socket::upgraded(stream, "/ws")
+    }
+
+    fn upgraded(stream: TcpStream, path: &str) -> Socket {
         stream.set_nodelay(true).expect("no delay");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let (inner, answer) = client_with_config("ws://ringside/ws", stream, None).expect("an upgrade");
+        let (inner, answer) =
+            client_with_config(format!("ws://ringside{path}"), stream, None).expect("an upgrade");
         assert_eq!(answer.status(), 101);
         Socket { inner, pings: 0 }
     }
@@ -154,13 +164,19 @@ impl Socket {
     }
 }
 
-/// What `spot.md` 11 asks of a text frame, judged by another reading of the JSON than the server's.
+/// What `spot.md` 11 and `perpetual-stream.md` 2 ask of a text frame, judged by another reading of the JSON than the server's.
 pub(crate) fn is_well_formed(text: &str) -> bool {
     let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else { return false };
     let is_text = |name: &str| members.get(name).is_some_and(Value::is_string);
     let is_or_null = |name: &str, good: fn(&Value) -> bool| {
         members.get(name).is_none_or(|value| value.is_null() || good(value))
     };
+    if members.get("method").is_some_and(|method| !method.is_null()) {
+        return true;
+    }
+    // The long form of the one channel that has two.
+    let is_whole =
+        members.get("channel") != Some(&json!("orderbook")) || is_or_null("symbol", Value::is_string);
     match members.get("type").and_then(Value::as_str) {
         Some("ping") => true,
         Some("auth") => is_text("listenKey"),
@@ -168,11 +184,12 @@ pub(crate) fn is_well_formed(text: &str) -> bool {
         Some("auth_eip712") => is_text("address") && is_text("nonce") && is_text("signature"),
         Some("subscribe") => {
             is_text("channel")
+                && is_whole
                 && is_or_null("token", Value::is_string)
                 && is_or_null("resume", Value::is_boolean)
                 && is_or_null("from", Value::is_u64)
         }
-        Some("unsubscribe") => is_text("channel"),
+        Some("unsubscribe") => is_text("channel") && is_whole,
         _ => false,
     }
 }

@@ -5,9 +5,7 @@ use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::dialect::fapi::margin::{self, Figures, Held};
 use crate::dialect::fapi::{encode, refusal, text, words};
 use crate::view::perpetual::rows::IncomeKind;
-use ringside_core::ids::AccountId;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 const fn get(path: &'static str, weight: u32, summary: &'static str, handle: fn(&Call) -> Answer) -> Route {
     row(Method::Get, path, READ, weight, summary, Handler::Now(handle))
@@ -34,12 +32,6 @@ pub static ROUTES: &[Route] = &[
     }),
 ];
 
-/// Eight letters that stand for an account and tell nothing of it.
-fn alias(account: AccountId) -> String {
-    let hash = Sha256::digest([&b"account alias"[..], &account.to_le_bytes()].concat());
-    hash.iter().take(8).map(|byte| char::from(b'A' + byte % 26)).collect()
-}
-
 fn with_figures(call: &Call, show: impl FnOnce(&Figures<'_>) -> Answer) -> Answer {
     let views = views(call)?;
     show(&margin::figures(views.perpetuals(), call.account()))
@@ -48,7 +40,7 @@ fn with_figures(call: &Call, show: impl FnOnce(&Figures<'_>) -> Answer) -> Answe
 fn balance(call: &Call, is_first_version: bool) -> Answer {
     params(call)?;
     with_figures(call, |figures| {
-        Ok(Response::of(&json!([encode::balance(figures, &alias(call.account()), is_first_version)])))
+        Ok(Response::of(&json!([encode::balance(figures, &text::alias(call.account()), is_first_version)])))
     })
 }
 

@@ -252,19 +252,10 @@ fn funding_info(call: &Call) -> Answer {
 }
 
 fn ticker(call: &Call) -> Answer {
-    const MINUTES: usize = 24 * 60 + 1;
     let params = params(call)?;
     let views = views(call)?;
     one_or_all(&views, &params, |market| {
-        let query = CandleQuery {
-            source: Source::Trades,
-            market: market.market,
-            interval: INTERVALS[0].1,
-            start_ms: None,
-            end_ms: None,
-            limit: MINUTES,
-        };
-        encode::ticker(market, &views.perpetuals().series().candles(&query, call.now_ms), call.now_ms)
+        encode::ticker(market, &views.perpetuals().day(market, call.now_ms), call.now_ms)
     })
 }
 

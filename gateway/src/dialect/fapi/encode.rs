@@ -3,6 +3,7 @@
 use super::margin::{Figures, Held};
 use super::{text, words};
 use crate::view::depth::Book;
+use crate::view::perpetual::day::{DAY_MS, Day};
 use crate::view::perpetual::market::{MarketTrade, PerpetualMarket};
 use crate::view::perpetual::order::OrderRecord;
 use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord};
@@ -16,7 +17,7 @@ use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, half_even_div};
 use serde_json::{Value, json};
 
 /// The seven types and five times in force are words of `perpetual.md` 1.
-const DELIVERY_MS: i64 = 4_133_404_800_000;
+pub const DELIVERY_MS: i64 = 4_133_404_800_000;
 
 fn side(code: u8) -> &'static str {
     Side::from_code(code).map_or("", words::side)
@@ -204,7 +205,7 @@ pub fn depth(market: &PerpetualMarket, book: Option<&Book>, limit: usize, now_ms
 }
 
 /// Decimals of values of a market: those of a tick and a lot together, exact.
-fn value_decimals(market: &PerpetualMarket) -> usize {
+pub fn value_decimals(market: &PerpetualMarket) -> usize {
     (text::decimals(market.tick()) + text::decimals(market.lot())).min(8)
 }
 
@@ -291,43 +292,29 @@ pub fn premium_index(market: &PerpetualMarket, now_ms: i64) -> Value {
     })
 }
 
-/// The rolling day of a market, from its candles of minutes: the window moves by whole minutes.
-pub fn ticker(market: &PerpetualMarket, day: &[Candle], now_ms: i64) -> Value {
+/// The rolling day of a market.
+pub fn ticker(market: &PerpetualMarket, day: &Day, now_ms: i64) -> Value {
     let tick = text::decimals(market.tick());
     let price = |value: i64| text::fixed(value.into(), tick);
-    let traded: Vec<&Candle> = day.iter().filter(|candle| candle.count > 0).collect();
-    let last = market.last_trade();
-    let close = last.map_or(0, |last| last.price);
-    let open = traded.first().map_or(close, |candle| candle.open);
-    let high = traded.iter().map(|candle| candle.high).max().unwrap_or(close);
-    let low = traded.iter().map(|candle| candle.low).min().unwrap_or(close);
-    let volume: i128 = traded.iter().map(|candle| i128::from(candle.volume)).sum();
-    let value: i128 = traded.iter().map(|candle| i128::from(candle.value)).sum();
-    let count: u64 = traded.iter().map(|candle| candle.count).sum();
-    let weighted = if volume == 0 { close.into() } else { half_even_div(value * PRODUCTS_PER_MICRO, volume) };
-    let percent = if open == 0 {
-        0
-    } else {
-        half_even_div(i128::from(close - open) * i128::from(RATE_ONE) * 100, open.into())
-    };
+    let quantity = |value: i128| text::fixed(value, text::decimals(market.lot()));
     let id = |id: Option<u64>| id.map_or(json!(-1), |id| json!(id));
     json!({
         "symbol": market.symbol(),
-        "priceChange": price(close - open),
-        "priceChangePercent": text::fixed(percent, 2),
-        "weightedAvgPrice": text::fixed(weighted, tick),
-        "lastPrice": price(close),
-        "lastQty": text::fixed(last.map_or(0, |last| last.quantity.into()), text::decimals(market.lot())),
-        "openPrice": price(open),
-        "highPrice": price(high),
-        "lowPrice": price(low),
-        "volume": text::fixed(volume, text::decimals(market.lot())),
-        "quoteVolume": text::fixed(value * 100, value_decimals(market)),
-        "openTime": now_ms - 86_400_000,
+        "priceChange": price(day.change()),
+        "priceChangePercent": text::fixed(day.change_percent(), 2),
+        "weightedAvgPrice": text::fixed(day.weighted(), tick),
+        "lastPrice": price(day.close),
+        "lastQty": quantity(day.last_quantity.into()),
+        "openPrice": price(day.open),
+        "highPrice": price(day.high),
+        "lowPrice": price(day.low),
+        "volume": quantity(day.volume),
+        "quoteVolume": text::fixed(day.value * 100, value_decimals(market)),
+        "openTime": now_ms - DAY_MS,
         "closeTime": now_ms,
-        "firstId": id(traded.first().map(|candle| candle.first)),
-        "lastId": id(traded.last().map(|candle| candle.last)),
-        "count": count,
+        "firstId": id(day.ids.map(|(first, _)| first)),
+        "lastId": id(day.ids.map(|(_, last)| last)),
+        "count": day.count,
     })
 }
 

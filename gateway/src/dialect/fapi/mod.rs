@@ -6,6 +6,7 @@ pub mod params;
 pub mod place;
 pub mod refusal;
 pub mod reject;
+pub mod stream;
 pub mod text;
 pub mod user;
 pub mod words;

@@ -1,6 +1,14 @@
 //! Numbers as the `/fapi` dialect writes them (`perpetual.md` 1).
 
 use crate::dialect::decimal;
+use ringside_core::ids::AccountId;
+use sha2::{Digest, Sha256};
+
+/// Eight letters that stand for an account and tell nothing of it.
+pub fn alias(account: AccountId) -> String {
+    let hash = Sha256::digest([&b"account alias"[..], &account.to_le_bytes()].concat());
+    hash.iter().take(8).map(|byte| char::from(b'A' + byte % 26)).collect()
+}
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::with_capacity(24);

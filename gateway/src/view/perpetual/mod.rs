@@ -4,6 +4,7 @@
 //! newest rows in memory; an archive of the perpetual side is not here yet.
 
 pub mod account;
+pub mod day;
 pub mod market;
 pub mod order;
 pub mod recent;

@@ -256,6 +256,31 @@ impl Series {
         candles
     }
 
+    /// The candle of an interval (a place in [`INTERVALS`]) that starts at a time: one without trades repeats the close before
+    /// it; `None` before the first trade.
+    pub fn candle_at(
+        &self,
+        market: MarketId,
+        source: Source,
+        interval: usize,
+        open_ms: i64,
+    ) -> Option<Candle> {
+        let kept = self.0.get(slot(market, source, interval))?;
+        let end = kept.partition_point(|candle| candle.open_ms <= open_ms);
+        let last = kept.get(end.checked_sub(1)?)?;
+        Some(if last.open_ms == open_ms { *last } else { Candle::flat(open_ms, last.close) })
+    }
+
+    /// Candles of minutes with trades in them, oldest first, from the one that holds the first time to that of the last.
+    pub fn minutes_since(&self, market: MarketId, from_ms: i64, to_ms: i64) -> impl Iterator<Item = &Candle> {
+        let kept = self.0.get(slot(market, Source::Trades, 0));
+        let from_ms = INTERVALS[0].1.open(from_ms);
+        let start = kept.map_or(0, |kept| kept.partition_point(|candle| candle.open_ms < from_ms));
+        kept.into_iter()
+            .flat_map(move |kept| kept.range(start..))
+            .take_while(move |candle| candle.open_ms <= to_ms)
+    }
+
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         writer.count(self.0.len());
         self.0.iter().for_each(|candles| writer.records(candles.iter()));

@@ -1,0 +1,536 @@
+//! Payloads of the perpetual market streams and channels (`perpetual-stream.md` 5 and 6), written as bytes: a busy market has
+//! many, and each is written once for all who listen. Number formats are those of the REST answers.
+
+use super::words;
+use super::{encode, text};
+use crate::dialect::decimal::{write_entry, write_i64, write_u64};
+use crate::view::perpetual::day::{DAY_MS, Day};
+use crate::view::perpetual::market::PerpetualMarket;
+use crate::view::perpetual::series::Candle;
+use ringside_core::command::Side;
+use ringside_core::ids::TradeId;
+use ringside_core::money::{Price, Quantity, Rate};
+
+/// A level: price and total.
+pub type Level = (Price, i128);
+
+/// What payloads need to know of a market.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// Name.
+    pub symbol: String,
+    /// Name in lower case, as streams have it.
+    pub lower: String,
+    /// Decimals of a tick.
+    price: usize,
+    /// Decimals of a lot.
+    quantity: usize,
+    /// Decimals of values.
+    value: usize,
+}
+
+impl Label {
+    /// Of a market as it is.
+    pub fn of(market: &PerpetualMarket) -> Label {
+        Label {
+            symbol: market.symbol().to_owned(),
+            lower: market.symbol().to_ascii_lowercase(),
+            price: text::decimals(market.tick()),
+            quantity: text::decimals(market.lot()),
+            value: encode::value_decimals(market),
+        }
+    }
+}
+
+/// An object that is being written.
+struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    is_first: bool,
+}
+
+impl<'a> Object<'a> {
+    fn begin(out: &'a mut Vec<u8>) -> Object<'a> {
+        out.push(b'{');
+        Object { out, is_first: true }
+    }
+
+    /// An event: its name and when it is made.
+    fn event(out: &'a mut Vec<u8>, name: &str, now_ms: i64) -> Object<'a> {
+        let mut object = Object::begin(out);
+        object.word("e", name);
+        object.number("E", now_ms);
+        object
+    }
+
+    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    fn quoted(&mut self, key: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        let out = self.key(key);
+        out.push(b'"');
+        write(out);
+        out.push(b'"');
+    }
+
+    /// A text that needs no escapes.
+    fn word(&mut self, key: &str, word: &str) {
+        self.quoted(key, |out| out.extend_from_slice(word.as_bytes()));
+    }
+
+    fn fixed(&mut self, key: &str, value: impl Into<i128>, decimals: usize) {
+        let value = value.into();
+        self.quoted(key, |out| write_fixed(out, value, decimals));
+    }
+
+    /// Steps of 10^-8 in their shortest form.
+    fn short(&mut self, key: &str, value: i64) {
+        self.quoted(key, |out| write_entry(out, value));
+    }
+
+    fn number(&mut self, key: &str, value: i64) {
+        write_i64(self.key(key), value);
+    }
+
+    fn count(&mut self, key: &str, value: u64) {
+        write_u64(self.key(key), value);
+    }
+
+    fn id(&mut self, key: &str, id: Option<u64>) {
+        match id {
+            Some(id) => self.count(key, id),
+            None => self.number(key, -1),
+        }
+    }
+
+    fn flag(&mut self, key: &str, value: bool) {
+        let word: &[u8] = if value { b"true" } else { b"false" };
+        self.key(key).extend_from_slice(word);
+    }
+
+    fn levels(&mut self, key: &str, levels: &[Level], label: &Label) {
+        let out = self.key(key);
+        out.push(b'[');
+        for (place, (price, total)) in levels.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(b"[\"");
+            write_fixed(out, (*price).into(), label.price);
+            out.extend_from_slice(b"\",\"");
+            write_fixed(out, *total, label.quantity);
+            out.extend_from_slice(b"\"]");
+        }
+        out.push(b']');
+    }
+
+    fn end(self) {
+        self.out.push(b'}');
+    }
+}
+
+/// Writes steps of 10^-8 with exactly so many decimals; what lies beyond is cut. The same text as [`text::fixed`].
+fn write_fixed(out: &mut Vec<u8>, value: i128, decimals: usize) {
+    let Ok(small) = i64::try_from(value) else {
+        return out.extend_from_slice(text::fixed(value, decimals).as_bytes());
+    };
+    let decimals = decimals.min(8);
+    let value = small / 10_i64.pow(8 - decimals as u32);
+    if value < 0 {
+        out.push(b'-');
+    }
+    let one = 10_u64.pow(decimals as u32);
+    write_u64(out, value.unsigned_abs() / one);
+    if decimals > 0 {
+        out.push(b'.');
+        let mut rest = value.unsigned_abs() % one;
+        let start = out.len();
+        out.resize(start + decimals, b'0');
+        for digit in out[start..].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+    }
+}
+
+/// A trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trade {
+    /// Its number.
+    pub trade: TradeId,
+    /// The maker's price.
+    pub price: Price,
+    /// How much base.
+    pub quantity: Quantity,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+    /// Whether the buyer was maker.
+    pub is_buyer_maker: bool,
+}
+
+/// `@trade`.
+pub fn trade(out: &mut Vec<u8>, label: &Label, trade: &Trade, now_ms: i64) {
+    let mut object = Object::event(out, "trade", now_ms);
+    object.number("T", trade.time_ms);
+    object.word("s", &label.symbol);
+    object.count("t", trade.trade);
+    object.fixed("p", trade.price, label.price);
+    object.fixed("q", trade.quantity, label.quantity);
+    object.word("X", "MARKET");
+    object.flag("m", trade.is_buyer_maker);
+    object.end();
+}
+
+/// Trades of one taker side at one price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    /// Its number.
+    pub aggregate: u64,
+    /// Price of all.
+    pub price: Price,
+    /// Base of all.
+    pub quantity: i128,
+    /// First trade.
+    pub first: TradeId,
+    /// Last trade.
+    pub last: TradeId,
+    /// When the first was, UNIX milliseconds.
+    pub time_ms: i64,
+    /// Whether the buyers were makers.
+    pub is_buyer_maker: bool,
+}
+
+/// `@aggTrade`.
+pub fn aggregate(out: &mut Vec<u8>, label: &Label, row: &Aggregate, now_ms: i64) {
+    let mut object = Object::event(out, "aggTrade", now_ms);
+    object.word("s", &label.symbol);
+    object.count("a", row.aggregate);
+    object.fixed("p", row.price, label.price);
+    object.fixed("q", row.quantity, label.quantity);
+    object.fixed("nq", row.quantity, label.quantity);
+    object.count("f", row.first);
+    object.count("l", row.last);
+    object.number("T", row.time_ms);
+    object.flag("m", row.is_buyer_maker);
+    object.end();
+}
+
+/// Which mutations of a book an event covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Updates {
+    /// The last mutation before it, which the event before it ended with.
+    pub before: u64,
+    /// Its last.
+    pub last: u64,
+    /// When that was, UNIX milliseconds.
+    pub time_ms: i64,
+}
+
+/// `@depth` and `@depth5` and its like.
+pub fn depth(
+    out: &mut Vec<u8>,
+    label: &Label,
+    updates: Updates,
+    bids: &[Level],
+    asks: &[Level],
+    now_ms: i64,
+) {
+    out.reserve(160 + 32 * (bids.len() + asks.len()));
+    let mut object = Object::event(out, "depthUpdate", now_ms);
+    object.number("T", updates.time_ms);
+    object.word("s", &label.symbol);
+    object.count("U", updates.before + 1);
+    object.count("u", updates.last);
+    object.count("pu", updates.before);
+    object.levels("b", bids, label);
+    object.levels("a", asks, label);
+    object.end();
+}
+
+/// `@bookTicker`.
+pub fn best(
+    out: &mut Vec<u8>,
+    label: &Label,
+    update: u64,
+    time_ms: i64,
+    [bid, ask]: [Option<Level>; 2],
+    now_ms: i64,
+) {
+    let mut object = Object::begin(out);
+    object.word("e", "bookTicker");
+    object.count("u", update);
+    object.number("E", now_ms);
+    object.number("T", time_ms);
+    object.word("s", &label.symbol);
+    for (price_key, quantity_key, level) in [("b", "B", bid), ("a", "A", ask)] {
+        match level {
+            Some((price, total)) => {
+                object.fixed(price_key, price, label.price);
+                object.fixed(quantity_key, total, label.quantity);
+            }
+            None => {
+                object.word(price_key, "0");
+                object.word(quantity_key, "0");
+            }
+        }
+    }
+    object.end();
+}
+
+/// Prices of a market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Mark.
+    pub mark: Price,
+    /// Mean of the marks of the last minute.
+    pub mean: Price,
+    /// Index.
+    pub index: Price,
+    /// Funding rate estimated for the running interval, 10^-8.
+    pub rate: Rate,
+    /// When funding is settled next, UNIX milliseconds.
+    pub next_ms: i64,
+}
+
+/// `@markPrice`.
+pub fn mark(out: &mut Vec<u8>, label: &Label, mark: &Mark, now_ms: i64) {
+    let mut object = Object::event(out, "markPriceUpdate", now_ms);
+    object.word("s", &label.symbol);
+    object.fixed("p", mark.mark, 8);
+    object.fixed("ap", mark.mean, 8);
+    object.fixed("P", mark.index, 8);
+    object.fixed("i", mark.index, 8);
+    object.fixed("r", mark.rate, 8);
+    object.number("T", mark.next_ms);
+    object.end();
+}
+
+/// A candle and what it is one of.
+#[derive(Clone, Copy, Debug)]
+pub struct Stick {
+    /// The candle.
+    pub candle: Candle,
+    /// Its interval's name.
+    pub interval: &'static str,
+    /// Its last millisecond.
+    pub close_ms: i64,
+    /// Whether it is over.
+    pub is_closed: bool,
+}
+
+/// `@kline_<interval>`, or for a pair `@continuousKline_<interval>`.
+pub fn candle(out: &mut Vec<u8>, label: &Label, stick: &Stick, is_pair: bool, now_ms: i64) {
+    let Stick { candle, interval, close_ms, is_closed } = stick;
+    let mut object = Object::event(out, if is_pair { "continuous_kline" } else { "kline" }, now_ms);
+    if is_pair {
+        object.word("ps", &label.symbol);
+        object.word("ct", "PERPETUAL");
+    } else {
+        object.word("s", &label.symbol);
+    }
+    let mut inner = Object::begin(object.key("k"));
+    inner.number("t", candle.open_ms);
+    inner.number("T", *close_ms);
+    if !is_pair {
+        inner.word("s", &label.symbol);
+    }
+    inner.word("i", interval);
+    inner.id("f", (candle.count > 0).then_some(candle.first));
+    inner.id("L", (candle.count > 0).then_some(candle.last));
+    for (key, price) in [("o", candle.open), ("c", candle.close), ("h", candle.high), ("l", candle.low)] {
+        inner.fixed(key, price, label.price);
+    }
+    inner.fixed("v", candle.volume, label.quantity);
+    inner.count("n", candle.count);
+    inner.flag("x", *is_closed);
+    inner.fixed("q", i128::from(candle.value) * 100, label.value);
+    inner.fixed("V", candle.taker_volume, label.quantity);
+    inner.fixed("Q", i128::from(candle.taker_value) * 100, label.value);
+    inner.word("B", "0");
+    inner.end();
+    object.end();
+}
+
+/// `@miniTicker`.
+pub fn mini_day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
+    let mut object = Object::event(out, "24hrMiniTicker", now_ms);
+    object.word("s", &label.symbol);
+    for (key, price) in [("c", day.close), ("o", day.open), ("h", day.high), ("l", day.low)] {
+        object.fixed(key, price, label.price);
+    }
+    object.fixed("v", day.volume, label.quantity);
+    object.fixed("q", day.value * 100, label.value);
+    object.end();
+}
+
+/// `@ticker`.
+pub fn day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
+    let mut object = Object::event(out, "24hrTicker", now_ms);
+    object.word("s", &label.symbol);
+    object.fixed("p", day.change(), label.price);
+    object.fixed("P", day.change_percent(), 2);
+    object.fixed("w", day.weighted(), label.price);
+    object.fixed("c", day.close, label.price);
+    object.fixed("Q", day.last_quantity, label.quantity);
+    for (key, price) in [("o", day.open), ("h", day.high), ("l", day.low)] {
+        object.fixed(key, price, label.price);
+    }
+    object.fixed("v", day.volume, label.quantity);
+    object.fixed("q", day.value * 100, label.value);
+    object.number("O", now_ms - DAY_MS);
+    object.number("C", now_ms);
+    object.id("F", day.ids.map(|(first, _)| first));
+    object.id("L", day.ids.map(|(_, last)| last));
+    object.count("n", day.count);
+    object.end();
+}
+
+/// An order of a liquidation that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forced {
+    /// A [`Side`].
+    pub side: u8,
+    /// Original quantity.
+    pub quantity: Quantity,
+    /// Limit.
+    pub price: Price,
+    /// Mean price of its fills.
+    pub average: Price,
+    /// Word of its status.
+    pub status: &'static str,
+    /// Quantity of its last fill.
+    pub last: Quantity,
+    /// Executed quantity.
+    pub filled: Quantity,
+    /// When it ended, UNIX milliseconds.
+    pub time_ms: i64,
+}
+
+/// `@forceOrder`.
+pub fn forced(out: &mut Vec<u8>, label: &Label, order: &Forced, now_ms: i64) {
+    let mut object = Object::event(out, "forceOrder", now_ms);
+    let mut inner = Object::begin(object.key("o"));
+    inner.word("s", &label.symbol);
+    inner.word("S", Side::from_code(order.side).map_or("", words::side));
+    inner.word("o", "LIMIT");
+    inner.word("f", "IOC");
+    inner.short("q", order.quantity);
+    inner.short("p", order.price);
+    inner.short("ap", order.average);
+    inner.word("X", order.status);
+    inner.short("l", order.last);
+    inner.short("z", order.filled);
+    inner.number("T", order.time_ms);
+    inner.end();
+    object.end();
+}
+
+/// `!contractInfo` of one market; with its brackets where they changed.
+pub fn contract(out: &mut Vec<u8>, market: &PerpetualMarket, has_brackets: bool, now_ms: i64) {
+    let mut object = Object::event(out, "contractInfo", now_ms);
+    object.word("s", market.symbol());
+    object.word("ps", market.symbol());
+    object.word("ct", "PERPETUAL");
+    object.number("dt", encode::DELIVERY_MS);
+    object.number("ot", market.listed_ms);
+    object.word("cs", words::symbol_status(market.state));
+    if has_brackets {
+        let rows = object.key("bks");
+        rows.push(b'[');
+        let mut floor = 0;
+        for (place, bracket) in market.brackets.iter().enumerate() {
+            if place > 0 {
+                rows.push(b',');
+            }
+            let least = market.brackets.get(place + 1).map_or(1, |next| next.leverage + 1);
+            let mut row = Object::begin(rows);
+            row.count("bs", bracket.bracket.into());
+            // Caps and cumulated amounts are micros; a JSON number of them is their shortest decimal form.
+            for (key, micros) in [("bnf", floor), ("bnc", bracket.cap), ("cf", bracket.cumulated)] {
+                row.key(key).extend_from_slice(text::micros(micros).as_bytes());
+            }
+            row.key("mmr").extend_from_slice(text::units8(bracket.rate).as_bytes());
+            row.count("mi", least.into());
+            row.count("ma", bracket.leverage.into());
+            row.end();
+            floor = bracket.cap;
+        }
+        rows.push(b']');
+    }
+    object.end();
+}
+
+/// Channel `orderbook`: the best levels.
+pub fn order_book(
+    out: &mut Vec<u8>,
+    label: &Label,
+    update: u64,
+    bids: &[Level],
+    asks: &[Level],
+    now_ms: i64,
+) {
+    let mut object = Object::begin(out);
+    object.word("symbol", &label.symbol);
+    object.count("last_update_id", update);
+    object.levels("bids", bids, label);
+    object.levels("asks", asks, label);
+    object.number("ts", now_ms);
+    object.end();
+}
+
+/// A step of a liquidation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Public name of the account.
+    pub account: String,
+    /// A [`Side`] of the closing.
+    pub side: u8,
+    /// Base closed.
+    pub quantity: Quantity,
+    /// At which price.
+    pub price: Price,
+    /// `BOOK`, `FUND`, `ADL` or `UNWIND`.
+    pub reason: &'static str,
+    /// What the fund gained, micros.
+    pub fund_change: i64,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+}
+
+/// Channel `liquidations`.
+pub fn step(out: &mut Vec<u8>, label: &Label, step: &Step) {
+    let mut object = Object::begin(out);
+    object.word("symbol", &label.symbol);
+    object.word("account", &step.account);
+    object.word("side", Side::from_code(step.side).map_or("", words::side));
+    object.short("quantity", step.quantity);
+    object.short("price", step.price);
+    object.word("reason", step.reason);
+    object.fixed("fund_change", i128::from(step.fund_change) * 100, 8);
+    object.number("ts", step.time_ms);
+    object.end();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_decimals_are_those_of_the_answers() {
+        let mut random = 7_u64;
+        for round in 0..10_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let value =
+                i128::from(random as i64 >> (round % 64)) * if round % 7 == 0 { 1_000_000 } else { 1 };
+            let mut out = Vec::new();
+            write_fixed(&mut out, value, round % 9);
+            assert_eq!(String::from_utf8(out).unwrap(), text::fixed(value, round % 9), "{value}");
+        }
+    }
+}

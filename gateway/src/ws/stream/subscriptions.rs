@@ -1,0 +1,186 @@
+//! The streams of one connection: by which names, in which shape. Frames and sockets are not here.
+
+use super::super::channel::{Kind, Topic};
+use super::super::hub::Form;
+use super::super::sockets::{Seat, UserStream};
+use super::request::{self, Action, Fault, Request};
+use super::{key, name};
+use crate::api::Worker;
+use serde_json::{Value, json};
+use std::rc::Rc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+/// Streams of one connection (`perpetual-stream.md` 1).
+pub const STREAMS_MAX: usize = 1_024;
+/// Longest name that is kept: none of a stream is near it, and others are only there to be listed.
+const NAME_LEN_MAX: usize = 128;
+
+/// What the address of a connection asks for.
+#[derive(Debug, Default)]
+pub struct Opening {
+    /// Names of streams and listen keys.
+    pub names: Vec<String>,
+    /// Whether the wrapper is on.
+    pub is_combined: bool,
+    /// A listen key of its own parameter, and the events that are wanted of it.
+    pub user: Option<(String, Option<Vec<Box<str>>>)>,
+}
+
+/// See the module. [`Streams::leave`] before it is dropped.
+#[derive(Debug, Default)]
+pub struct Streams {
+    list: Vec<Stream>,
+    is_combined: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    /// As it is listed.
+    name: Box<str>,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// Of no stream.
+    Silent,
+    /// Of perpetual markets.
+    Market(Topic),
+    /// Of an account.
+    User(Topic, Rc<UserStream>),
+}
+
+impl Target {
+    fn topic(&self) -> Option<Topic> {
+        match self {
+            Target::Silent => None,
+            Target::Market(topic) | Target::User(topic, _) => Some(*topic),
+        }
+    }
+}
+
+impl Streams {
+    /// Begins with what the address asks for, as far as the limit goes.
+    pub fn open(&mut self, opening: Opening, worker: &Worker, seat: &Seat) {
+        self.is_combined = opening.is_combined;
+        if let Some((key, events)) = opening.user {
+            self.add(vec![key], events, worker, seat);
+        }
+        let mut names = opening.names;
+        names.truncate(STREAMS_MAX);
+        self.add(names, None, worker, seat);
+    }
+
+    /// Carries a request out, and answers it.
+    pub fn answer(&mut self, request: &Request<'_>, worker: &Worker, seat: &Seat) -> Utf8Bytes {
+        let (id, action) = request.read();
+        match action.and_then(|action| self.carry_out(action, worker, seat)) {
+            Ok(result) => request::answer(id, &result),
+            Err(fault) => request::refusal(id, &fault),
+        }
+    }
+
+    fn carry_out(&mut self, action: Action, worker: &Worker, seat: &Seat) -> Result<Value, Fault> {
+        match action {
+            Action::Subscribe(names) => {
+                let is_new = |name: &&String| !self.has(&listed(name));
+                if self.list.len() + names.iter().filter(is_new).count() > STREAMS_MAX {
+                    return Err(request::TOO_MANY);
+                }
+                self.add(names, None, worker, seat);
+            }
+            Action::Unsubscribe(names) => names.iter().for_each(|name| self.end(&listed(name), seat)),
+            Action::List => return Ok(self.list.iter().map(|stream| json!(stream.name)).collect()),
+            Action::SetCombined(is_combined) => {
+                self.is_combined = is_combined;
+                for topic in self.list.iter().filter_map(|stream| stream.target.topic()) {
+                    seat.combine(topic, is_combined);
+                }
+            }
+            Action::IsCombined => return Ok(json!(self.is_combined)),
+        }
+        Ok(Value::Null)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.list.iter().any(|stream| *stream.name == *name)
+    }
+
+    /// Adds streams that are not there yet. `events` narrows user data.
+    fn add(&mut self, names: Vec<String>, events: Option<Vec<Box<str>>>, worker: &Worker, seat: &Seat) {
+        let views = worker.shared.views.read();
+        let markets = views.perpetuals().markets();
+        for name in names {
+            let name = listed(&name);
+            if name.is_empty() || name.len() > NAME_LEN_MAX || self.has(&name) {
+                continue;
+            }
+            let target = if key::is_key(&name) {
+                let topic =
+                    key::account_of(worker, &name).map(|account| Topic::of_account(Kind::UserData, account));
+                let user = UserStream { key: name.as_str().into(), events: events.clone() };
+                topic.map_or(Target::Silent, |topic| Target::User(topic, Rc::new(user)))
+            } else {
+                name::parse(&name, markets).map_or(Target::Silent, Target::Market)
+            };
+            match &target {
+                Target::Silent => {}
+                Target::Market(topic) => seat.subscribe_stream(*topic, self.is_combined, None),
+                Target::User(topic, user) => {
+                    seat.subscribe_stream(*topic, self.is_combined, Some(user.clone()))
+                }
+            }
+            self.list.push(Stream { name: name.into(), target });
+        }
+    }
+
+    fn end(&mut self, name: &str, seat: &Seat) {
+        let Some(place) = self.list.iter().position(|stream| *stream.name == *name) else { return };
+        // In order, since the list is shown in the order of the subscriptions.
+        if let Some(topic) = self.list.remove(place).target.topic() {
+            seat.unsubscribe(topic, Form::Stream);
+        }
+    }
+
+    /// The listen keys that this connection listens with.
+    pub fn keys(&self) -> impl Iterator<Item = &UserStream> {
+        self.list.iter().filter_map(|stream| match &stream.target {
+            Target::User(_, user) => Some(&**user),
+            Target::Silent | Target::Market(_) => None,
+        })
+    }
+
+    /// Ends the streams of a key that is over, after one last payload (`listenKeyExpired`) in the connection's shape.
+    pub fn end_key(&mut self, key: &str, event: &'static str, last: &str, seat: &Seat) {
+        let user = self.keys().find(|user| *user.key == *key);
+        let Some(events) = user.map(|user| user.events.as_ref()) else { return };
+        if events.is_none_or(|events| events.iter().any(|wanted| **wanted == *event)) {
+            let frame = if self.is_combined {
+                super::super::frame::wrapped(key, last)
+            } else {
+                super::super::frame::text(last.as_bytes())
+            };
+            seat.outlet.answer(frame);
+            seat.outlet.wake();
+        }
+        self.end(key, seat);
+    }
+
+    /// Notes activity of the client.
+    pub fn renew(&self, worker: &Worker) {
+        self.keys().for_each(|user| key::renew(worker, &user.key));
+    }
+
+    /// Ends all.
+    pub fn leave(&self, seat: &Seat) {
+        self.list
+            .iter()
+            .filter_map(|stream| stream.target.topic())
+            .for_each(|topic| seat.unsubscribe(topic, Form::Stream));
+    }
+}
+
+/// A name as it is listed: keys stay as they are.
+fn listed(text: &str) -> String {
+    if key::is_key(text) { text.to_owned() } else { name::canonical(text) }
+}
