@@ -79,6 +79,7 @@ if [ "$mode" = all ]; then
 
     step "existing clients trade here unchanged"
     scripts/clients.sh
+    COMPARE=10 scripts/client_streams.sh
 fi
 
 step "the page in a browser"

@@ -113,6 +113,17 @@ static LINES: &[Line] = &[
     line(Asks::Nothing, "GET", "/openapi.json", "/openapi.json", "", 200, Other::Nobody),
     // Frames are judged one by one: `private_channels` below.
     line(Asks::Nothing, "GET", "/ws", "/ws", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/ws/{*names}", "/ws/btcusdt@trade", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/stream", "/stream", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/public/ws", "/public/ws", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/public/ws/{*names}", "/public/ws/btcusdt@trade", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/public/stream", "/public/stream", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/market/ws", "/market/ws", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/market/ws/{*names}", "/market/ws/btcusdt@trade", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/market/stream", "/market/stream", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/private/ws", "/private/ws", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/private/ws/{*names}", "/private/ws/btcusdt@trade", "", 426, Other::Nobody),
+    line(Asks::Nothing, "GET", "/private/stream", "/private/stream", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/", "/", "", 200, Other::Nobody),
     line(Asks::Nothing, "GET", "/web/{name}", "/web/style.css", "", 200, Other::Nobody),
 ];
@@ -459,8 +470,7 @@ fn routes_for_anyone() {
 fn private_channels() {
     let mut stage = Stage::new();
     let bad = std::mem::take(&mut stage.bad);
-    let (names, others): (Vec<&Row>, Vec<&Row>) =
-        CHANNELS.iter().partition(|row| row.kind.is_private());
+    let (names, others): (Vec<&Row>, Vec<&Row>) = CHANNELS.iter().partition(|row| row.kind.is_private());
     assert!(
         names.iter().all(|row| row.scope == Scope::Account),
         "what is about an account has a name that says so"

@@ -1,7 +1,11 @@
 //! Depth streams as their clients use them: a book kept by the specified rules alone equals the one that REST shows, at every
 //! speed and whenever it is begun, under a random flow; and the same rules hold for recorded sessions of the original.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a panic is a test's report, and a seed is shown"
+)]
 
 mod exchange;
 mod local_book;
@@ -95,7 +99,12 @@ impl Flow {
                 if !self.resting.is_empty() {
                     let place = self.random.below(self.resting.len() as u64) as usize;
                     let (account, id) = self.resting.swap_remove(place);
-                    self.venue.ask(account, "DELETE", "/fapi/v1/order", &format!("symbol=BTCUSDT&orderId={id}"));
+                    self.venue.ask(
+                        account,
+                        "DELETE",
+                        "/fapi/v1/order",
+                        &format!("symbol=BTCUSDT&orderId={id}"),
+                    );
                 }
                 return;
             }
@@ -116,8 +125,10 @@ impl Flow {
 fn a_book_of_the_rules_is_the_book() {
     let venue = Venue::with(&[(1, 1_000_000), (2, 1_000_000), (3, 1_000_000)], 0, |config| {
         config.websocket_frames_per_second = u32::MAX;
+        config.orders_per_minute = u32::MAX;
     });
-    let mut flow = Flow { random: Random(seed("a_book_of_the_rules_is_the_book")), venue, resting: Vec::new() };
+    let mut flow =
+        Flow { random: Random(seed("a_book_of_the_rules_is_the_book")), venue, resting: Vec::new() };
     let mut clients: Vec<Client> = Vec::new();
     let (mut compared, mut begun) = (0, 0);
     for round in 0..1_500 {
@@ -160,15 +171,23 @@ fn a_book_of_the_rules_is_the_book() {
         }
     }
     let used: usize = clients.iter().map(|client| client.book.used).sum();
-    assert!(compared > 100 && begun > 50 && used > 500, "{compared} comparisons, {begun} books, {used} events");
+    assert!(
+        compared > 100 && begun > 50 && used > 500,
+        "{compared} comparisons, {begun} books, {used} events"
+    );
 }
 
 #[test]
 fn the_best_of_each_event_is_what_book_ticker_says() {
     let venue = Venue::with(&[(1, 1_000_000), (2, 1_000_000), (3, 1_000_000)], 0, |config| {
         config.websocket_frames_per_second = u32::MAX;
+        config.orders_per_minute = u32::MAX;
     });
-    let mut flow = Flow { random: Random(seed("the_best_of_each_event_is_what_book_ticker_says")), venue, resting: Vec::new() };
+    let mut flow = Flow {
+        random: Random(seed("the_best_of_each_event_is_what_book_ticker_says")),
+        venue,
+        resting: Vec::new(),
+    };
     for _ in 0..20 {
         flow.step();
     }
@@ -185,7 +204,10 @@ fn the_best_of_each_event_is_what_book_ticker_says() {
         for text in socket.drain().unwrap() {
             let frame: Value = serde_json::from_str(&text).unwrap();
             let name = frame["stream"].as_str().unwrap().to_owned();
-            assert!(of.insert(name, frame["data"].clone()).is_none(), "one event of each stream per command: {text}");
+            assert!(
+                of.insert(name, frame["data"].clone()).is_none(),
+                "one event of each stream per command: {text}"
+            );
         }
         let Some(depth) = of.get("btcusdt@depth@0ms") else {
             assert!(of.is_empty(), "what changes no book says nothing: {of:?}");
@@ -275,9 +297,7 @@ fn the_rules_hold_for_the_session_of_2024() {
 /// The checker itself: what breaks the rules is found.
 #[test]
 fn a_hole_is_found() {
-    let event = |before: u64, first: u64, last: u64| {
-        serde_json::json!({ "pu": before, "U": first, "u": last, "b": [["1.0", "2"]], "a": [] })
-    };
+    let event = |before: u64, first: u64, last: u64| serde_json::json!({ "pu": before, "U": first, "u": last, "b": [["1.0", "2"]], "a": [] });
     let snapshot = serde_json::json!({ "lastUpdateId": 10, "bids": [], "asks": [] });
     let mut book = LocalBook::default();
     book.event(&event(4, 5, 9)).unwrap();

@@ -20,6 +20,7 @@ const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC";
 fn venue() -> Venue {
     Venue::with(&[(1, 100_000), (2, 100_000), (3, 120)], 1_000_000_000, |config| {
         config.websocket_frames_per_second = u32::MAX;
+        config.orders_per_minute = u32::MAX;
     })
 }
 
@@ -56,9 +57,31 @@ fn trade(venue: &mut Venue) {
 #[test]
 fn an_address_names_streams() {
     let mut venue = venue();
-    let bare = ["/ws/btcusdt@trade", "/ws/BTCUSDT@trade/nothing/btcusdt@trade", "/public/ws/btcusdt@trade", "/market/ws/btcusdt@trade", "/private/ws/btcusdt@trade"];
-    let wrapped = ["/stream?streams=btcusdt@trade", "/stream?streams=x/BtcUsdt%40trade", "/public/stream?streams=btcusdt@trade", "/market/stream?streams=btcusdt@trade", "/private/stream?streams=btcusdt@trade"];
-    let silent = ["/ws", "/ws/7", "/stream", "/market/ws/1", "/market/stream", "/public/ws", "/private/ws", "/ws?streams=btcusdt@trade", "/ws/btcusdt@Trade"];
+    let bare = [
+        "/ws/btcusdt@trade",
+        "/ws/BTCUSDT@trade/nothing/btcusdt@trade",
+        "/public/ws/btcusdt@trade",
+        "/market/ws/btcusdt@trade",
+        "/private/ws/btcusdt@trade",
+    ];
+    let wrapped = [
+        "/stream?streams=btcusdt@trade",
+        "/stream?streams=x/BtcUsdt%40trade",
+        "/public/stream?streams=btcusdt@trade",
+        "/market/stream?streams=btcusdt@trade",
+        "/private/stream?streams=btcusdt@trade",
+    ];
+    let silent = [
+        "/ws",
+        "/ws/7",
+        "/stream",
+        "/market/ws/1",
+        "/market/stream",
+        "/public/ws",
+        "/private/ws",
+        "/ws?streams=btcusdt@trade",
+        "/ws/btcusdt@Trade",
+    ];
     let [mut bare, mut wrapped, mut silent] = [&bare[..], &wrapped[..], &silent[..]]
         .map(|paths| paths.iter().map(|path| Socket::at(&venue.exchange, path)).collect::<Vec<_>>());
     for socket in bare.iter_mut().chain(&mut wrapped).chain(&mut silent) {
@@ -69,7 +92,7 @@ fn an_address_names_streams() {
         "e": "trade", "E": START_MS, "T": START_MS, "s": "BTCUSDT", "t": 1, "p": "60000.0", "q": "0.004", "X": "MARKET", "m": true,
     });
     for socket in &mut bare {
-        assert_eq!(read(socket), [event.clone()]);
+        assert_eq!(read(socket), std::slice::from_ref(&event));
     }
     for socket in &mut wrapped {
         assert_eq!(read(socket), [json!({ "stream": "btcusdt@trade", "data": event })]);
@@ -79,7 +102,10 @@ fn an_address_names_streams() {
     }
     // `/stream` without names has the wrapper on, `/ws` has not.
     for (socket, is_combined) in silent.iter_mut().zip([false, false, true, false, true]) {
-        assert_eq!(socket.ask(r#"{"method":"GET_PROPERTY","params":["combined"],"id":1}"#), [json!({ "result": is_combined, "id": 1 })]);
+        assert_eq!(
+            socket.ask(r#"{"method":"GET_PROPERTY","params":["combined"],"id":1}"#),
+            [json!({ "result": is_combined, "id": 1 })]
+        );
     }
 }
 
@@ -87,17 +113,35 @@ fn an_address_names_streams() {
 fn a_listen_key_of_nobody_refuses_the_upgrade() {
     let mut venue = venue();
     let key = "a".repeat(64);
-    let upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="].map(str::to_owned);
+    let upgrade = [
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ]
+    .map(str::to_owned);
     for path in [
-        format!("/ws/{key}"), format!("/ws/btcusdt@trade/{key}"), format!("/stream?streams=btcusdt@trade/{key}"), format!("/ws?listenKey={key}"),
-        format!("/private/stream?listenKey={key}&events=ORDER_TRADE_UPDATE"), "/private/ws?listenKey=short".to_owned(), "/ws?listenKey=".to_owned(),
+        format!("/ws/{key}"),
+        format!("/ws/btcusdt@trade/{key}"),
+        format!("/stream?streams=btcusdt@trade/{key}"),
+        format!("/ws?listenKey={key}"),
+        format!("/private/stream?listenKey={key}&events=ORDER_TRADE_UPDATE"),
+        "/private/ws?listenKey=short".to_owned(),
+        "/ws?listenKey=".to_owned(),
     ] {
         let answer = venue.exchange.request("GET", &path, &upgrade, "");
-        assert_eq!((answer.status, &*answer.body), (401, r#"{"code":-1125,"msg":"This listenKey does not exist."}"#), "{path}");
+        assert_eq!(
+            (answer.status, &*answer.body),
+            (401, r#"{"code":-1125,"msg":"This listenKey does not exist."}"#),
+            "{path}"
+        );
     }
     // On an open connection such a name is silent, like any other.
     let mut socket = Socket::open(&venue.exchange);
-    assert_eq!(socket.ask(&json!({ "method": "SUBSCRIBE", "params": [key], "id": 1 }).to_string()), [json!({ "result": null, "id": 1 })]);
+    assert_eq!(
+        socket.ask(&json!({ "method": "SUBSCRIBE", "params": [key], "id": 1 }).to_string()),
+        [json!({ "result": null, "id": 1 })]
+    );
 }
 
 #[test]
@@ -108,9 +152,18 @@ fn requests_subscribe_list_and_wrap() {
     let id = "1c3bf5b5-7c6c-4a7d-9a3c-2b1f0e9d8c7b";
     ask(r#"{"method":"LIST_SUBSCRIPTIONS","id":0}"#, json!({ "result": [], "id": 0 }));
     ask(&json!({ "method": "SUBSCRIBE", "params": ["BTCUSDT@trade", "what@ever", "!contractInfo"], "id": id }).to_string(), json!({ "result": null, "id": id }));
-    ask(r#"{"method":"SUBSCRIBE","params":["btcusdt@trade","ethusdt@trade"],"id":1699999999999}"#, json!({ "result": null, "id": 1_699_999_999_999_i64 }));
-    ask(r#"{"method":"LIST_SUBSCRIPTIONS"}"#, json!({ "result": ["btcusdt@trade", "what@ever", "!contractInfo", "ethusdt@trade"], "id": null }));
-    ask(r#"{"method":"UNSUBSCRIBE","params":["what@ever","ETHUSDT@trade","never@there"],"id":3}"#, json!({ "result": null, "id": 3 }));
+    ask(
+        r#"{"method":"SUBSCRIBE","params":["btcusdt@trade","ethusdt@trade"],"id":1699999999999}"#,
+        json!({ "result": null, "id": 1_699_999_999_999_i64 }),
+    );
+    ask(
+        r#"{"method":"LIST_SUBSCRIPTIONS"}"#,
+        json!({ "result": ["btcusdt@trade", "what@ever", "!contractInfo", "ethusdt@trade"], "id": null }),
+    );
+    ask(
+        r#"{"method":"UNSUBSCRIBE","params":["what@ever","ETHUSDT@trade","never@there"],"id":3}"#,
+        json!({ "result": null, "id": 3 }),
+    );
     ask(r#"{"method":"GET_PROPERTY","params":["combined"],"id":4}"#, json!({ "result": false, "id": 4 }));
     trade(&mut venue);
     let [plain] = <[Value; 1]>::try_from(read(&mut socket)).unwrap();
@@ -126,16 +179,22 @@ fn requests_subscribe_list_and_wrap() {
     switch(&mut socket, false);
     // The channel protocol on the same connection, of both venues.
     assert_eq!(socket.ask(r#"{"type":"ping"}"#), [json!({ "type": "pong", "ts": START_MS })]);
-    assert_eq!(socket.ask(r#"{"type":"subscribe","channel":"trades:btcusdt"}"#), [json!({ "type": "subscribed", "channel": "trades:BTCUSDT" })]);
+    assert_eq!(
+        socket.ask(r#"{"type":"subscribe","channel":"trades:btcusdt"}"#),
+        [json!({ "type": "subscribed", "channel": "trades:BTCUSDT" })]
+    );
     trade(&mut venue);
     let mut both = read(&mut socket);
-    both.sort_by_key(|frame| frame["type"].is_null());
-    assert_eq!((&both[0]["type"], &both[0]["channel"]), (&json!("trade"), &json!("trades:BTCUSDT")));
-    assert_eq!(both[0]["data"], both[1]);
-    assert_eq!(both.len(), 2);
+    let channel: Vec<Value> = both.extract_if(.., |frame| frame["channel"] == "trades:BTCUSDT").collect();
+    assert!(!channel.is_empty() && channel.iter().all(|frame| frame["type"] == "trade"));
+    assert!(channel.iter().map(|frame| &frame["data"]).eq(&both), "{channel:?} and {both:?}");
     assert_eq!(socket.ask(r#"{"method":"UNSUBSCRIBE","params":["btcusdt@trade"],"id":6}"#).len(), 1);
     trade(&mut venue);
-    assert_eq!(read(&mut socket).len(), 1, "the channel goes on");
+    let rest = read(&mut socket);
+    assert!(
+        !rest.is_empty() && rest.iter().all(|frame| frame["type"] == "trade"),
+        "the channel goes on: {rest:?}"
+    );
 }
 
 #[test]
@@ -147,18 +206,41 @@ fn bad_requests_are_refused_in_both_shapes() {
         assert_eq!(socket.ask(text), [refused], "{text}");
     };
     let methods = "expected one of SUBSCRIBE, UNSUBSCRIBE, LIST_SUBSCRIPTIONS, SET_PROPERTY, GET_PROPERTY";
-    refuses(r#"{"method":"subscribe","params":[],"id":1}"#, 2, &format!("Invalid request: unknown variant subscribe, {methods}"), json!(1));
+    refuses(
+        r#"{"method":"subscribe","params":[],"id":1}"#,
+        2,
+        &format!("Invalid request: unknown variant subscribe, {methods}"),
+        json!(1),
+    );
     refuses(r#"{"method":7,"id":1}"#, 2, &format!("Invalid request: unknown variant 7, {methods}"), json!(1));
-    for params in ["", r#","params":"btcusdt@trade""#, r#","params":[1]"#, r#","params":{}"#, r#","params":[null]"#] {
-        refuses(&format!(r#"{{"method":"SUBSCRIBE","id":"a"{params}}}"#), 2, "Invalid request: invalid params", json!("a"));
-        refuses(&format!(r#"{{"method":"UNSUBSCRIBE"{params}}}"#), 2, "Invalid request: invalid params", Value::Null);
+    for params in
+        ["", r#","params":"btcusdt@trade""#, r#","params":[1]"#, r#","params":{}"#, r#","params":[null]"#]
+    {
+        refuses(
+            &format!(r#"{{"method":"SUBSCRIBE","id":"a"{params}}}"#),
+            2,
+            "Invalid request: invalid params",
+            json!("a"),
+        );
+        refuses(
+            &format!(r#"{{"method":"UNSUBSCRIBE"{params}}}"#),
+            2,
+            "Invalid request: invalid params",
+            Value::Null,
+        );
     }
     refuses(r#"{"method":"GET_PROPERTY","params":["other"],"id":1}"#, 0, "Unknown property", json!(1));
     refuses(r#"{"method":"SET_PROPERTY","params":["other",true],"id":1}"#, 0, "Unknown property", json!(1));
-    refuses(r#"{"method":"SET_PROPERTY","params":["combined","true"],"id":1}"#, 1, "Invalid value type: expected Boolean", json!(1));
+    refuses(
+        r#"{"method":"SET_PROPERTY","params":["combined","true"],"id":1}"#,
+        1,
+        "Invalid value type: expected Boolean",
+        json!(1),
+    );
     // Names count whether or not they are of a stream; those that are there do not count again.
     let names = |from: usize, to: usize| (from..to).map(|number| format!("n{number}")).collect::<Vec<_>>();
-    let subscribe = |names: Vec<String>| json!({ "method": "SUBSCRIBE", "params": names, "id": 9 }).to_string();
+    let subscribe =
+        |names: Vec<String>| json!({ "method": "SUBSCRIBE", "params": names, "id": 9 }).to_string();
     assert_eq!(socket.ask(&subscribe(names(0, 1_000)))[0]["result"], Value::Null);
     assert_eq!(socket.ask(&subscribe(names(500, 1_025)))[0]["msg"], "Invalid request: too many parameters");
     assert_eq!(socket.ask(&subscribe(names(500, 1_024)))[0]["result"], Value::Null);
@@ -193,7 +275,10 @@ const DIFFERENCES: &[(&str, &str, bool)] = &[("AggTrades", "nq", true), ("MarkPr
 
 #[test]
 fn shapes_are_those_of_recorded_events() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/binance-rest-golden/usdm_client_fixtures_streams.jsonl");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../shared/data/binance-rest-golden/usdm_client_fixtures_streams.jsonl"
+    );
     let Ok(text) = std::fs::read_to_string(path) else {
         return eprintln!("skipped: {path} is not there");
     };
@@ -204,26 +289,52 @@ fn shapes_are_those_of_recorded_events() {
         .collect();
     let ours = one_of_each();
     let rows = [
-        ("Book", "btcusdt@depth"), ("Book", "btcusdt@depth@250ms"), ("Book", "btcusdt@depth@500ms"), ("Book", "btcusdt@depth@100ms"),
-        ("Book", "btcusdt@depth@0ms"), ("PartialBook", "btcusdt@depth5"), ("PartialBook", "btcusdt@depth10@500ms"),
-        ("PartialBook", "btcusdt@depth20@100ms"), ("AggTrades", "btcusdt@aggTrade"), ("BookTicker", "btcusdt@bookTicker"),
-        ("BookTicker", "!bookTicker"), ("MarkPrice", "btcusdt@markPrice"), ("MarkPrice", "btcusdt@markPrice@1s"),
-        ("MarkPrice", "!markPrice@arr"), ("MarkPrice", "!markPrice@arr@1s"), ("Klines", "btcusdt@kline_1m"), ("Klines", "btcusdt@kline_1M"),
-        ("ContKlines", "btcusdt_perpetual@continuousKline_1m"), ("MiniTicker", "btcusdt@miniTicker"), ("MiniTicker", "!miniTicker@arr"),
-        ("Ticker", "btcusdt@ticker"), ("Ticker", "!ticker@arr"), ("Liquidations", "btcusdt@forceOrder"), ("Liquidations", "!forceOrder@arr"),
+        ("Book", "btcusdt@depth"),
+        ("Book", "btcusdt@depth@250ms"),
+        ("Book", "btcusdt@depth@500ms"),
+        ("Book", "btcusdt@depth@100ms"),
+        ("Book", "btcusdt@depth@0ms"),
+        ("PartialBook", "btcusdt@depth5"),
+        ("PartialBook", "btcusdt@depth10@500ms"),
+        ("PartialBook", "btcusdt@depth20@100ms"),
+        ("AggTrades", "btcusdt@aggTrade"),
+        ("BookTicker", "btcusdt@bookTicker"),
+        ("BookTicker", "!bookTicker"),
+        ("MarkPrice", "btcusdt@markPrice"),
+        ("MarkPrice", "btcusdt@markPrice@1s"),
+        ("MarkPrice", "!markPrice@arr"),
+        ("MarkPrice", "!markPrice@arr@1s"),
+        ("Klines", "btcusdt@kline_1m"),
+        ("Klines", "btcusdt@kline_1M"),
+        ("ContKlines", "btcusdt_perpetual@continuousKline_1m"),
+        ("MiniTicker", "btcusdt@miniTicker"),
+        ("MiniTicker", "!miniTicker@arr"),
+        ("Ticker", "btcusdt@ticker"),
+        ("Ticker", "!ticker@arr"),
+        ("Liquidations", "btcusdt@forceOrder"),
+        ("Liquidations", "!forceOrder@arr"),
     ];
     for (name, stream) in rows {
         let mut expected = shape(&recorded[name]);
         for (_, member, is_ours) in DIFFERENCES.iter().filter(|row| row.0 == name) {
             let members = expected.as_object_mut().unwrap();
-            if *is_ours { drop(members.insert((*member).to_owned(), json!("string"))) } else { drop(members.remove(*member)) }
+            if *is_ours {
+                drop(members.insert((*member).to_owned(), json!("string")))
+            } else {
+                drop(members.remove(*member))
+            }
         }
         let event = ours.get(stream).unwrap_or_else(|| panic!("{stream} was silent"));
         // Arrays of all markets have events of one.
         let event = event.as_array().map_or(event, |rows| &rows[0]);
+        // One side of a book may not have changed, or be empty.
+        for side in ["b", "a"].into_iter().filter(|side| event[side] == json!([])) {
+            expected[side] = json!([]);
+        }
         assert_eq!(shape(event), expected, "{stream}");
     }
-    let trade = json!({ "e": "trade", "E": 1, "T": 1, "s": "", "t": 1, "p": "", "q": "", "X": "", "m": true });
+    let trade =
+        json!({ "e": "trade", "E": 1, "T": 1, "s": "", "t": 1, "p": "", "q": "", "X": "", "m": true });
     assert_eq!(shape(&ours["btcusdt@trade"]), shape(&trade));
     // Of a change of the status alone no brackets.
     let mut contract = shape(&recorded["SymbolUpdates"]);
@@ -235,16 +346,38 @@ fn shapes_are_those_of_recorded_events() {
 fn one_of_each() -> BTreeMap<String, Value> {
     let mut venue = venue();
     let names = [
-        "btcusdt@trade", "btcusdt@aggTrade", "btcusdt@bookTicker", "!bookTicker", "btcusdt@markPrice", "btcusdt@markPrice@1s", "!markPrice@arr",
-        "!markPrice@arr@1s", "btcusdt@miniTicker", "!miniTicker@arr", "btcusdt@ticker", "!ticker@arr", "btcusdt@forceOrder", "!forceOrder@arr",
-        "!contractInfo", "btcusdt@kline_1m", "btcusdt@kline_1M", "btcusdt_perpetual@continuousKline_1m", "btcusdt@depth", "btcusdt@depth@250ms",
-        "btcusdt@depth@500ms", "btcusdt@depth@100ms", "btcusdt@depth@0ms", "btcusdt@depth5", "btcusdt@depth10@500ms", "btcusdt@depth20@100ms",
+        "btcusdt@trade",
+        "btcusdt@aggTrade",
+        "btcusdt@bookTicker",
+        "!bookTicker",
+        "btcusdt@markPrice",
+        "btcusdt@markPrice@1s",
+        "!markPrice@arr",
+        "!markPrice@arr@1s",
+        "btcusdt@miniTicker",
+        "!miniTicker@arr",
+        "btcusdt@ticker",
+        "!ticker@arr",
+        "btcusdt@forceOrder",
+        "!forceOrder@arr",
+        "!contractInfo",
+        "btcusdt@kline_1m",
+        "btcusdt@kline_1M",
+        "btcusdt_perpetual@continuousKline_1m",
+        "btcusdt@depth",
+        "btcusdt@depth@250ms",
+        "btcusdt@depth@500ms",
+        "btcusdt@depth@100ms",
+        "btcusdt@depth@0ms",
+        "btcusdt@depth5",
+        "btcusdt@depth10@500ms",
+        "btcusdt@depth20@100ms",
     ];
     let mut socket = Socket::at(&venue.exchange, &format!("/stream?streams={}", names.join("/")));
     read(&mut socket);
     trade(&mut venue);
     liquidate(&mut venue);
-    venue.operate("PUT", "/admin/perpetual/markets/SOLUSDT/state", r#"{"state":"REDUCE_ONLY"}"#);
+    venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"REDUCE_ONLY"}"#);
     wait(&mut venue, 1_000);
     wait(&mut venue, 3_000);
     by_stream(&mut socket).into_iter().map(|(name, mut events)| (name, events.remove(0))).collect()
@@ -256,7 +389,7 @@ fn liquidate(venue: &mut Venue) {
     venue.place(1, &format!("{SELL}&quantity=0.100&price=60000.1"));
     venue.place(3, &format!("{BUY}&quantity=0.100&price=60000.1"));
     venue.place(1, &format!("{BUY}&quantity=1.000&price=59300"));
-    venue.operate("POST", "/admin/perpetual/index-price", r#"{"symbol":"BTCUSDT","price":"59000"}"#);
+    venue.operate("POST", "/admin/perpetual/index-price", r#"{"symbol":"BTCUSDT","price":"58500"}"#);
     wait(venue, 1_000);
     wait(venue, 1_000);
 }
@@ -269,12 +402,16 @@ fn a_liquidation_is_told() {
     trade(&mut venue);
     liquidate(&mut venue);
     wait(&mut venue, 1_000);
-    let (steps, orders): (Vec<Value>, Vec<Value>) = read(&mut socket).into_iter().partition(|frame| frame["type"] == "liquidation");
+    let (steps, orders): (Vec<Value>, Vec<Value>) =
+        read(&mut socket).into_iter().partition(|frame| frame["type"] == "liquidation");
     assert!(!steps.is_empty());
     let mut sum = 0;
     for step in &steps {
         let data = &step["data"];
-        assert_eq!((&step["channel"], &data["symbol"], &data["side"]), (&json!("liquidations:BTCUSDT"), &json!("BTCUSDT"), &json!("SELL")));
+        assert_eq!(
+            (&step["channel"], &data["symbol"], &data["side"]),
+            (&json!("liquidations:BTCUSDT"), &json!("BTCUSDT"), &json!("SELL"))
+        );
         assert_eq!(data["account"].as_str().unwrap().len(), 8);
         assert!(["BOOK", "FUND", "ADL", "UNWIND"].contains(&data["reason"].as_str().unwrap()));
         if data["reason"] == "BOOK" {
@@ -293,7 +430,18 @@ fn a_liquidation_is_told() {
 #[test]
 fn timed_streams_speak_when_there_is_something_to_say() {
     let mut venue = venue();
-    let names = ["btcusdt@depth@100ms", "btcusdt@depth", "btcusdt@depth@500ms", "btcusdt@depth5@100ms", "btcusdt@aggTrade", "btcusdt@kline_1m", "btcusdt@ticker", "btcusdt@miniTicker", "!ticker@arr", "ethusdt@depth@100ms"];
+    let names = [
+        "btcusdt@depth@100ms",
+        "btcusdt@depth",
+        "btcusdt@depth@500ms",
+        "btcusdt@depth5@100ms",
+        "btcusdt@aggTrade",
+        "btcusdt@kline_1m",
+        "btcusdt@ticker",
+        "btcusdt@miniTicker",
+        "!ticker@arr",
+        "ethusdt@depth@100ms",
+    ];
     let mut socket = Socket::at(&venue.exchange, &format!("/stream?streams={}", names.join("/")));
     wait(&mut venue, 2_000);
     assert_eq!(read(&mut socket), [Value::Null; 0], "nothing has happened");
@@ -308,9 +456,16 @@ fn timed_streams_speak_when_there_is_something_to_say() {
     }
     let at = |name: &str| seen.get(name).cloned().unwrap_or_default();
     for (name, times) in [
-        ("btcusdt@depth@100ms", vec![100]), ("btcusdt@depth5@100ms", vec![100]), ("btcusdt@depth", vec![250]), ("btcusdt@depth@500ms", vec![500]),
-        ("btcusdt@aggTrade", vec![100]), ("btcusdt@kline_1m", vec![250]), ("btcusdt@ticker", vec![1_000]), ("btcusdt@miniTicker", vec![1_000]),
-        ("!ticker@arr", vec![1_000]), ("ethusdt@depth@100ms", vec![]),
+        ("btcusdt@depth@100ms", vec![100]),
+        ("btcusdt@depth5@100ms", vec![100]),
+        ("btcusdt@depth", vec![250]),
+        ("btcusdt@depth@500ms", vec![500]),
+        ("btcusdt@aggTrade", vec![200]),
+        ("btcusdt@kline_1m", vec![250]),
+        ("btcusdt@ticker", vec![1_000]),
+        ("btcusdt@miniTicker", vec![1_000]),
+        ("!ticker@arr", vec![1_000]),
+        ("ethusdt@depth@100ms", vec![]),
     ] {
         assert_eq!(at(name), times, "{name}");
     }
@@ -319,7 +474,13 @@ fn timed_streams_speak_when_there_is_something_to_say() {
 #[test]
 fn rows_candles_and_days_are_those_of_rest() {
     let mut venue = venue();
-    let names = ["btcusdt@aggTrade", "btcusdt@kline_1m", "btcusdt_perpetual@continuousKline_1m", "btcusdt@ticker", "btcusdt@miniTicker"];
+    let names = [
+        "btcusdt@aggTrade",
+        "btcusdt@kline_1m",
+        "btcusdt_perpetual@continuousKline_1m",
+        "btcusdt@ticker",
+        "btcusdt@miniTicker",
+    ];
     venue.place(1, &format!("{BUY}&quantity=1.000&price=60000"));
     venue.place(1, &format!("{BUY}&quantity=1.000&price=59999.9"));
     venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001");
@@ -344,9 +505,22 @@ fn rows_candles_and_days_are_those_of_rest() {
     let day = public(&mut venue, "/fapi/v1/ticker/24hr?symbol=BTCUSDT");
     let told = all.get_mut("btcusdt@ticker").unwrap().remove(0);
     for (short, long) in [
-        ("s", "symbol"), ("p", "priceChange"), ("P", "priceChangePercent"), ("w", "weightedAvgPrice"), ("c", "lastPrice"), ("Q", "lastQty"),
-        ("o", "openPrice"), ("h", "highPrice"), ("l", "lowPrice"), ("v", "volume"), ("q", "quoteVolume"), ("O", "openTime"), ("C", "closeTime"),
-        ("F", "firstId"), ("L", "lastId"), ("n", "count"),
+        ("s", "symbol"),
+        ("p", "priceChange"),
+        ("P", "priceChangePercent"),
+        ("w", "weightedAvgPrice"),
+        ("c", "lastPrice"),
+        ("Q", "lastQty"),
+        ("o", "openPrice"),
+        ("h", "highPrice"),
+        ("l", "lowPrice"),
+        ("v", "volume"),
+        ("q", "quoteVolume"),
+        ("O", "openTime"),
+        ("C", "closeTime"),
+        ("F", "firstId"),
+        ("L", "lastId"),
+        ("n", "count"),
     ] {
         assert_eq!(told[short], day[long], "{short}");
     }
@@ -357,13 +531,17 @@ fn rows_candles_and_days_are_those_of_rest() {
     // The running candle, then the same closed, then one without trades.
     let same = |event: &Value, row: &Value| {
         let k = &event["k"];
-        let [t, o, h, l, c, v, end, q, n, taker, taker_quote] = ["t", "o", "h", "l", "c", "v", "T", "q", "n", "V", "Q"].map(|name| k[name].clone());
+        let [t, o, h, l, c, v, end, q, n, taker, taker_quote] =
+            ["t", "o", "h", "l", "c", "v", "T", "q", "n", "V", "Q"].map(|name| k[name].clone());
         assert_eq!(json!([t, o, h, l, c, v, end, q, n, taker, taker_quote, "0"]), *row);
     };
     let rows = public(&mut venue, "/fapi/v1/klines?symbol=BTCUSDT&interval=1m");
     let last = all["btcusdt@kline_1m"].last().unwrap();
     same(last, rows.as_array().unwrap().last().unwrap());
-    assert_eq!([&last["k"]["x"], &last["k"]["f"], &last["k"]["L"], &last["k"]["i"]], [&json!(false), &json!(1), &json!(6), &json!("1m")]);
+    assert_eq!(
+        [&last["k"]["x"], &last["k"]["f"], &last["k"]["L"], &last["k"]["i"]],
+        [&json!(false), &json!(1), &json!(6), &json!("1m")]
+    );
     assert_eq!(all["btcusdt_perpetual@continuousKline_1m"].last().unwrap()["ct"], "PERPETUAL");
     for _ in 0..130 {
         wait(&mut venue, 1_000);
@@ -375,13 +553,19 @@ fn rows_candles_and_days_are_those_of_rest() {
         same(event, row);
         assert_eq!(event["k"]["x"], true);
     }
-    assert_eq!([&closed[1]["k"]["f"], &closed[1]["k"]["L"], &closed[1]["k"]["n"]], [&json!(-1), &json!(-1), &json!(0)]);
+    assert_eq!(
+        [&closed[1]["k"]["f"], &closed[1]["k"]["L"], &closed[1]["k"]["n"]],
+        [&json!(-1), &json!(-1), &json!(0)]
+    );
 }
 
 #[test]
 fn marks_are_told_each_second_and_each_third() {
     let mut venue = venue();
-    let mut socket = Socket::at(&venue.exchange, "/stream?streams=btcusdt@markPrice@1s/btcusdt@markPrice/!markPrice@arr@1s/!markPrice@arr");
+    let mut socket = Socket::at(
+        &venue.exchange,
+        "/stream?streams=btcusdt@markPrice@1s/btcusdt@markPrice/!markPrice@arr@1s/!markPrice@arr",
+    );
     read(&mut socket);
     for second in 0..12 {
         if second == 6 {
@@ -390,11 +574,19 @@ fn marks_are_told_each_second_and_each_third() {
         wait(&mut venue, 1_000);
     }
     let all = by_stream(&mut socket);
-    let counts = ["btcusdt@markPrice@1s", "btcusdt@markPrice", "!markPrice@arr@1s", "!markPrice@arr"].map(|name| all[name].len());
+    let counts = ["btcusdt@markPrice@1s", "btcusdt@markPrice", "!markPrice@arr@1s", "!markPrice@arr"]
+        .map(|name| all[name].len());
     assert_eq!(counts, [12, 4, 12, 4]);
     let last = &all["btcusdt@markPrice@1s"][11];
     let index = public(&mut venue, "/fapi/v1/premiumIndex?symbol=BTCUSDT");
-    for (short, long) in [("s", "symbol"), ("p", "markPrice"), ("i", "indexPrice"), ("P", "estimatedSettlePrice"), ("r", "lastFundingRate"), ("T", "nextFundingTime")] {
+    for (short, long) in [
+        ("s", "symbol"),
+        ("p", "markPrice"),
+        ("i", "indexPrice"),
+        ("P", "estimatedSettlePrice"),
+        ("r", "lastFundingRate"),
+        ("T", "nextFundingTime"),
+    ] {
         assert_eq!(last[short], index[long], "{short}");
     }
     // Of twelve seconds six at each price; the tick that the venue began with is before them all.
@@ -411,19 +603,44 @@ fn channels_show_a_first_frame_and_then_changes() {
     let mut venue = venue();
     trade(&mut venue);
     let mut socket = Socket::open(&venue.exchange);
-    let book = |update: u64, bid: &str| json!({
-        "symbol": "BTCUSDT", "last_update_id": update, "bids": [["60000.0", bid]], "asks": [], "ts": START_MS,
-    });
-    for text in [r#"{"type":"subscribe","channel":"orderbook:btcusdt"}"#, r#"{"type":"subscribe","channel":"orderbook","symbol":"BTCUSDT"}"#] {
+    let book = |update: u64, bid: &str| {
+        json!({
+            "symbol": "BTCUSDT", "last_update_id": update, "bids": [["60000.0", bid]], "asks": [], "ts": START_MS,
+        })
+    };
+    for text in [
+        r#"{"type":"subscribe","channel":"orderbook:btcusdt"}"#,
+        r#"{"type":"subscribe","channel":"orderbook","symbol":"BTCUSDT"}"#,
+    ] {
         let name = "orderbook:BTCUSDT";
-        assert_eq!(socket.ask(text), [json!({ "type": "subscribed", "channel": name }), json!({ "type": "orderbook", "channel": name, "data": book(2, "0.006") })]);
+        assert_eq!(
+            socket.ask(text),
+            [
+                json!({ "type": "subscribed", "channel": name }),
+                json!({ "type": "orderbook", "channel": name, "data": book(2, "0.006") })
+            ]
+        );
     }
-    for (channel, first) in [("ticker:BTCUSDT", "ticker"), ("kline:BTCUSDT:1h", "kline"), ("mark_price:BTCUSDT", "mark_price")] {
+    for (channel, first) in
+        [("ticker:BTCUSDT", "ticker"), ("kline:BTCUSDT:1h", "kline"), ("mark_price:BTCUSDT", "mark_price")]
+    {
         assert_eq!(socket.subscribe(channel), json!({ "type": "subscribed", "channel": channel }));
         let frame = socket.next();
-        assert_eq!((&frame["type"], &frame["channel"], &frame["data"]["s"]), (&json!(first), &json!(channel), &json!("BTCUSDT")));
+        assert_eq!(
+            (&frame["type"], &frame["channel"], &frame["data"]["s"]),
+            (&json!(first), &json!(channel), &json!("BTCUSDT"))
+        );
     }
-    for channel in ["orderbook", "orderbook:", "orderbook:NOPE", "kline:BTCUSDT:2m", "kline:BTCUSDT", "trades:DFUSDT", "trades:BTCUSDT:1m", "Trades:BTCUSDT"] {
+    for channel in [
+        "orderbook",
+        "orderbook:",
+        "orderbook:NOPE",
+        "kline:BTCUSDT:2m",
+        "kline:BTCUSDT",
+        "trades:DFUSDT",
+        "trades:BTCUSDT:1m",
+        "Trades:BTCUSDT",
+    ] {
         assert_eq!(socket.subscribe(channel)["code"], "INVALID_CHANNEL", "{channel}");
     }
     // Complete, at most each 100 ms, the best thirty of a side.
@@ -433,13 +650,17 @@ fn channels_show_a_first_frame_and_then_changes() {
     assert_eq!(read(&mut socket), [Value::Null; 0]);
     wait(&mut venue, 100);
     let [frame] = <[Value; 1]>::try_from(read(&mut socket)).unwrap();
-    assert_eq!((&frame["data"]["last_update_id"], frame["data"]["bids"].as_array().unwrap().len()), (&json!(42), 30));
+    assert_eq!(
+        (&frame["data"]["last_update_id"], frame["data"]["bids"].as_array().unwrap().len()),
+        (&json!(42), 30)
+    );
     assert_eq!(frame["data"]["bids"][1], json!(["50040.0", "0.002"]));
     wait(&mut venue, 100);
     assert_eq!(read(&mut socket), [Value::Null; 0]);
     venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.006");
     wait(&mut venue, 1_000);
-    let kinds: Vec<String> = read(&mut socket).iter().map(|frame| frame["type"].as_str().unwrap().to_owned()).collect();
+    let kinds: Vec<String> =
+        read(&mut socket).iter().map(|frame| frame["type"].as_str().unwrap().to_owned()).collect();
     let mut sorted = kinds.clone();
     sorted.sort();
     assert_eq!(sorted, ["kline", "mark_price", "orderbook", "ticker"]);
@@ -451,7 +672,7 @@ fn contracts_are_told_when_they_change() {
     let mut socket = Socket::at(&venue.exchange, "/ws/!contractInfo");
     read(&mut socket);
     let set = |venue: &mut Venue, state: &str| {
-        venue.operate("PUT", "/admin/perpetual/markets/ETHUSDT/state", &json!({ "state": state }).to_string());
+        venue.operate("PATCH", "/admin/perpetual/symbols/ETHUSDT", &json!({ "state": state }).to_string());
     };
     set(&mut venue, "TRADING");
     assert_eq!(read(&mut socket), [Value::Null; 0], "it is trading already");
@@ -459,21 +680,28 @@ fn contracts_are_told_when_they_change() {
     let events = read(&mut socket);
     let info = public(&mut venue, "/fapi/v1/exchangeInfo");
     let symbol = &info["symbols"][1];
-    assert_eq!(events, [json!({
-        "e": "contractInfo", "E": START_MS, "s": "ETHUSDT", "ps": "ETHUSDT", "ct": "PERPETUAL", "dt": 4_133_404_800_000_i64,
-        "ot": symbol["onboardDate"], "cs": symbol["status"],
-    })]);
+    assert_eq!(
+        events,
+        [json!({
+            "e": "contractInfo", "E": START_MS, "s": "ETHUSDT", "ps": "ETHUSDT", "ct": "PERPETUAL", "dt": 4_133_404_800_000_i64,
+            "ot": symbol["onboardDate"], "cs": symbol["status"],
+        })]
+    );
 }
 
 #[test]
 fn nothing_is_told_before_the_journal_has_it() {
     let mut venue = venue();
-    let mut socket = Socket::at(&venue.exchange, "/stream?streams=btcusdt@trade/btcusdt@depth@0ms/btcusdt@depth@100ms/btcusdt@bookTicker/btcusdt@aggTrade");
+    let mut socket = Socket::at(
+        &venue.exchange,
+        "/stream?streams=btcusdt@trade/btcusdt@depth@0ms/btcusdt@depth@100ms/btcusdt@bookTicker/btcusdt@aggTrade",
+    );
     venue.place(1, &format!("{BUY}&quantity=0.010&price=60000"));
     wait(&mut venue, 500);
     read(&mut socket);
     let mut client = venue.exchange.connect();
-    let (path, headers) = venue.signed(2, "POST", "/fapi/v1/order", "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.004");
+    let (path, headers) =
+        venue.signed(2, "/fapi/v1/order", "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.004");
     venue.exchange.is_gate_open = false;
     exchange::send(&mut client, "POST", &path, &headers, "");
     venue.exchange.wait_for_queue(1);
@@ -503,15 +731,23 @@ fn a_slow_client_loses_frames_and_harms_nobody() {
     }
     let order = venue.place(1, &format!("{BUY}&quantity=0.010&price=59500"));
     let (mut last, mut frames) = (None, 0);
-    let mut follow = |frame: &Value, last: &mut Option<u64>| {
+    let follow = |frame: &Value, last: &mut Option<u64>| {
         let [before, now] = ["pu", "u"].map(|name| frame["data"][name].as_u64().unwrap());
         let is_whole = last.is_none_or(|last| last == before);
         *last = Some(now);
         is_whole
     };
     for round in 0..4_000 {
-        let quantity = 10 + round % 5;
-        venue.call(1, "PUT", "/fapi/v1/order", &format!("symbol=BTCUSDT&side=BUY&orderId={}&quantity=0.0{quantity}&price=59500", order["orderId"]));
+        let quantity = 11 + round % 5;
+        venue.call(
+            1,
+            "PUT",
+            "/fapi/v1/order",
+            &format!(
+                "symbol=BTCUSDT&side=BUY&orderId={}&quantity=0.0{quantity}&price=59500",
+                order["orderId"]
+            ),
+        );
         if round % 20 == 0 {
             for frame in read(&mut quick).iter().filter(|frame| frame["stream"] == names[0]) {
                 assert!(follow(frame, &mut last), "who reads loses nothing");

@@ -520,7 +520,7 @@ impl Listener for Pusher {
     }
 
     fn is_due(&self) -> bool {
-        self.board.is_due(self.hub.streams_changed(), self.hub.clock.now_ms())
+        self.board.is_due(self.hub.streams_changed(), || self.hub.clock.now_ms())
     }
 
     fn due(&mut self, views: &Views) {

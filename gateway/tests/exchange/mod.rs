@@ -58,6 +58,8 @@ pub(crate) struct Exchange {
     pub(crate) is_gate_open: bool,
     /// Incarnation: lanes of a restarted exchange carry a new source.
     epoch: u32,
+    /// How often the matcher ticks, 0 for never.
+    tick_ns: i64,
 }
 
 /// All stages in turn, with a journal that is durable at once.
@@ -160,6 +162,7 @@ impl Exchange {
             client: None,
             is_gate_open: true,
             epoch: 0,
+            tick_ns: 0,
         };
         exchange.run(Engine::new(&EngineConfig::default()), Views::default());
         exchange
@@ -167,6 +170,15 @@ impl Exchange {
 
     /// An exchange with the perpetual markets that ship; each of these accounts has so many USDT of margin.
     pub(crate) fn start_perpetual(accounts: &[(u8, i64)]) -> Exchange {
+        Exchange::start_perpetual_with(accounts, 0, |_| {})
+    }
+
+    /// The same with other settings; the matcher ticks by the clock, or not at all.
+    pub(crate) fn start_perpetual_with(
+        accounts: &[(u8, i64)],
+        tick_ns: i64,
+        configure: impl FnOnce(&mut Config),
+    ) -> Exchange {
         let mut engine = Engine::new(&EngineConfig::default());
         let mut views = Views::default();
         let mut apply = |mut command: Command| {
@@ -189,7 +201,8 @@ impl Exchange {
                 reason: [0; 64],
             }));
         }
-        let mut exchange = Exchange::start();
+        let mut exchange = Exchange::start_with(configure);
+        exchange.tick_ns = tick_ns;
         exchange.run(engine, views);
         exchange
     }
@@ -208,7 +221,8 @@ impl Exchange {
         let gate = Arc::new(Gate::new(sequence));
         let clock = self.clock.clone();
         let now: Box<dyn FnMut() -> i64 + Send> = Box::new(move || clock.now_ns());
-        let quiet = MatcherOptions { checkpoint_every: 0, tick_ns: 0, ..MatcherOptions::default() };
+        let quiet =
+            MatcherOptions { checkpoint_every: 0, tick_ns: self.tick_ns, ..MatcherOptions::default() };
         let ports = vec![(self.epoch, self.shared.ports[0].clone())];
         self.shared.views.replace(views);
         self.shared.ports[0].attach(Lane::new(input, self.epoch));

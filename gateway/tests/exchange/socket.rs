@@ -41,7 +41,8 @@ impl Socket {
         Socket::upgraded(stream, "/ws")
     }
 
-    fn upgraded(stream: TcpStream, path: &str) -> Socket {
+    /// The same at a path.
+    pub(crate) fn upgraded(stream: TcpStream, path: &str) -> Socket {
         stream.set_nodelay(true).expect("no delay");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (inner, answer) =

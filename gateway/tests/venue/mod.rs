@@ -5,6 +5,7 @@
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, wallet};
 use hmac::{Hmac, KeyInit, Mac};
 use ringside_gateway::auth::key::NewKey;
+use ringside_gateway::config::Config;
 use serde_json::Value;
 use sha2::Sha256;
 use std::collections::BTreeMap;
@@ -27,7 +28,12 @@ pub(crate) struct Venue {
 impl Venue {
     /// The markets that ship, open; accounts with so many USDT of margin.
     pub(crate) fn new(accounts: &[(u8, i64)]) -> Venue {
-        let exchange = Exchange::start_perpetual(accounts);
+        Venue::with(accounts, 0, |_| {})
+    }
+
+    /// The same with other settings; the matcher ticks by the clock, or not at all.
+    pub(crate) fn with(accounts: &[(u8, i64)], tick_ns: i64, configure: impl FnOnce(&mut Config)) -> Venue {
+        let exchange = Exchange::start_perpetual_with(accounts, tick_ns, configure);
         let mut venue = Venue { exchange, traders: BTreeMap::new() };
         for (number, _) in accounts {
             let trader = venue.trader(*number, (true, true));
@@ -47,13 +53,23 @@ impl Venue {
 
     /// A signed request by the header of existing clients, its parameters in the query.
     pub(crate) fn send(&mut self, trader: &Trader, method: &str, path: &str, params: &str) -> Answer {
+        let (path, header) = self.sign(trader, path, params);
+        self.exchange.request(method, &path, &header, "")
+    }
+
+    /// Path with query, and header, of a request by the account's own key.
+    pub(crate) fn signed(&self, number: u8, path: &str, params: &str) -> (String, [String; 1]) {
+        self.sign(&self.traders[&number], path, params)
+    }
+
+    fn sign(&self, trader: &Trader, path: &str, params: &str) -> (String, [String; 1]) {
         let joint = if params.is_empty() { "" } else { "&" };
         let payload = format!("{params}{joint}timestamp={}", self.exchange.clock.now_ms());
         let mut mac = Hmac::<Sha256>::new_from_slice(trader.secret.as_bytes()).expect("any key");
         mac.update(payload.as_bytes());
         let signature = const_hex::encode(mac.finalize().into_bytes());
         let header = [format!("X-MBX-APIKEY: {}", trader.key)];
-        self.exchange.request(method, &format!("{path}?{payload}&signature={signature}"), &header, "")
+        (format!("{path}?{payload}&signature={signature}"), header)
     }
 
     /// The same by the account's own key, whatever the answer.

@@ -39,14 +39,15 @@ pub struct Board {
     changed: u64,
     /// Time of the last command, UNIX milliseconds.
     time_ms: i64,
-    /// The last second in which marks were told.
+    /// The last second in which marks were told, and the last three seconds.
     second: i64,
+    third: i64,
     /// When the next candle that someone listens to is over.
     closes_ms: i64,
     /// Whether any topic has a speed.
     is_timed: bool,
-    /// The last beat looked at, and how many of each speed had then passed.
-    beat: i64,
+    /// The last beat looked at since any topic has a speed, and how many of each speed had then passed.
+    beat: Option<i64>,
     passed: [i64; SPEEDS.len()],
     /// Levels of the notes.
     levels: Vec<Level>,
@@ -86,9 +87,10 @@ impl Board {
             changed: 0,
             time_ms: views.time_ns().div_euclid(1_000_000),
             second: 0,
+            third: 0,
             closes_ms: i64::MAX,
             is_timed: false,
-            beat: 0,
+            beat: None,
             passed: [0; SPEEDS.len()],
             levels: Vec::new(),
             names: TopicMap::default(),
@@ -372,7 +374,8 @@ impl Board {
     /// The second's marks.
     fn marks(&mut self, views: &Views, desk: &mut Open<'_>) {
         let now_ms = self.time_ms;
-        let is_third = self.second.rem_euclid(3) == 0;
+        let third = self.second.div_euclid(3);
+        let is_third = std::mem::replace(&mut self.third, third) != third;
         let prices =
             |market: &MarketBoard| mark_of(views.perpetuals().markets().get(market.market)?, market.mean());
         for detail in [0, 1] {
@@ -424,8 +427,8 @@ impl Board {
     }
 
     /// Whether [`Board::due`] has something to look at.
-    pub fn is_due(&self, changed: u64, now_ms: i64) -> bool {
-        changed != self.changed || (self.is_timed && now_ms.div_euclid(BEAT_MS) != self.beat)
+    pub fn is_due(&self, changed: u64, now_ms: impl FnOnce() -> i64) -> bool {
+        changed != self.changed || (self.is_timed && Some(now_ms().div_euclid(BEAT_MS)) != self.beat)
     }
 
     /// How long nothing is due.
@@ -436,13 +439,17 @@ impl Board {
     /// Notes what the clock has made due. Between two commands, with the views as they are.
     pub fn due(&mut self, changed: u64, now_ms: i64, views: &Views, desk: &mut Open<'_>) {
         self.look(changed, desk.live());
-        let beat = now_ms.div_euclid(BEAT_MS);
-        if !self.is_timed || std::mem::replace(&mut self.beat, beat) == beat {
+        if !self.is_timed {
+            self.beat = None;
             return;
         }
+        let beat = self.beat.replace(now_ms.div_euclid(BEAT_MS));
         // Any other count than the last, so that a clock that steps back stops nothing.
         let passed = SPEEDS.map(|speed_ms| now_ms.div_euclid(speed_ms));
         let before = std::mem::replace(&mut self.passed, passed);
+        if beat.is_none() || beat == self.beat {
+            return;
+        }
         let is_due = |speed_ms: i64| {
             SPEEDS
                 .iter()

@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 
 /// How long trades join one row, milliseconds.
 const AGGREGATE_MS: i64 = 100;
+/// How much longer a row is kept for trades that were stamped in its time and are still on their way through the gate.
+const GRACE_MS: i64 = 50;
 const MINUTE_MS: i64 = 60_000;
 
 /// A topic that someone listens to, as one market has to do with it.
@@ -111,8 +113,8 @@ impl Live {
 
 /// Rows of trades of one taker side at one price, as REST numbers them.
 ///
-/// A row is told when another follows it, or when its time is over by the clock. A command that was stamped before that and
-/// passed the gate after it can still join the row: its trades are then told as one more event of the same number.
+/// A row is told when another follows it, or when its time and some grace are over by the clock. Trades that join it even
+/// later, because the journal kept them that long, are told as one more event of the same number.
 #[derive(Default)]
 pub(super) struct Rows {
     rows: VecDeque<Aggregate>,
@@ -153,7 +155,7 @@ impl Rows {
     /// Takes the next row that is over.
     pub(super) fn take(&mut self, now_ms: i64) -> Option<Aggregate> {
         let row = self.rows.front()?;
-        if self.rows.len() == 1 && now_ms - row.time_ms < AGGREGATE_MS {
+        if self.rows.len() == 1 && now_ms - row.time_ms < AGGREGATE_MS + GRACE_MS {
             return None;
         }
         self.told = row.last;

@@ -7,6 +7,7 @@ use super::request::{self, Action, Fault, Request};
 use super::{key, name};
 use crate::api::Worker;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::rc::Rc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
@@ -30,6 +31,8 @@ pub struct Opening {
 #[derive(Debug, Default)]
 pub struct Streams {
     list: Vec<Stream>,
+    /// Names of the list: a request may name a thousand.
+    names: HashSet<Box<str>>,
     is_combined: bool,
 }
 
@@ -83,8 +86,12 @@ impl Streams {
     fn carry_out(&mut self, action: Action, worker: &Worker, seat: &Seat) -> Result<Value, Fault> {
         match action {
             Action::Subscribe(names) => {
-                let is_new = |name: &&String| !self.has(&listed(name));
-                if self.list.len() + names.iter().filter(is_new).count() > STREAMS_MAX {
+                let new: HashSet<String> = names
+                    .iter()
+                    .map(|name| listed(name))
+                    .filter(|name| !self.names.contains(&**name))
+                    .collect();
+                if self.list.len() + new.len() > STREAMS_MAX {
                     return Err(request::TOO_MANY);
                 }
                 self.add(names, None, worker, seat);
@@ -102,17 +109,13 @@ impl Streams {
         Ok(Value::Null)
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.list.iter().any(|stream| *stream.name == *name)
-    }
-
     /// Adds streams that are not there yet. `events` narrows user data.
     fn add(&mut self, names: Vec<String>, events: Option<Vec<Box<str>>>, worker: &Worker, seat: &Seat) {
         let views = worker.shared.views.read();
         let markets = views.perpetuals().markets();
         for name in names {
             let name = listed(&name);
-            if name.is_empty() || name.len() > NAME_LEN_MAX || self.has(&name) {
+            if name.is_empty() || name.len() > NAME_LEN_MAX || !self.names.insert(name.as_str().into()) {
                 continue;
             }
             let target = if key::is_key(&name) {
@@ -135,6 +138,9 @@ impl Streams {
     }
 
     fn end(&mut self, name: &str, seat: &Seat) {
+        if !self.names.remove(name) {
+            return;
+        }
         let Some(place) = self.list.iter().position(|stream| *stream.name == *name) else { return };
         // In order, since the list is shown in the order of the subscriptions.
         if let Some(topic) = self.list.remove(place).target.topic() {
