@@ -425,6 +425,12 @@ impl Sink for PerpetualEvents {
     }
 
     #[inline(always)]
+    fn batch(&mut self, events: &[Event]) {
+        self.outbox.batch(events);
+        events.iter().for_each(|event| count_perpetual(&mut self.sum, event));
+    }
+
+    #[inline(always)]
     fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
         self.outbox.emit(sequence, time_ns, index, payload);
         if P::KIND as u16 == Kind::PerpetualTrade as u16 {
@@ -436,10 +442,17 @@ impl Sink for PerpetualEvents {
 impl PerpetualEvents {
     #[inline(always)]
     fn count(&mut self) {
-        if let Some(trade) = self.outbox.events().last().and_then(Event::get::<PerpetualTrade>) {
-            let level = level_of(trade.price);
-            self.sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
+        if let Some(event) = self.outbox.events().last() {
+            count_perpetual(&mut self.sum, event);
         }
+    }
+}
+
+#[inline(always)]
+fn count_perpetual(sum: &mut FillSum, event: &Event) {
+    if let Some(trade) = event.get::<PerpetualTrade>() {
+        let level = level_of(trade.price);
+        sum.fill(trade.maker_order, trade.taker_order, level, (trade.quantity / LOT) as u64);
     }
 }
 

@@ -23,17 +23,17 @@ struct Bare<F>(F);
 
 impl<F: FnMut(OrderId, OrderId, Price, Quantity)> Settlement for Bare<F> {
     #[inline(always)]
-    fn meet(&mut self, _: &Taker, _: &Order) -> Meeting {
+    fn meet(&mut self, _: &Taker, _: &Order, _: u32) -> Meeting {
         Meeting::Fill(Quantity::MAX)
     }
 
     #[inline(always)]
-    fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill) {
+    fn fill(&mut self, taker: &Taker, maker: &Order, _: u32, fill: Fill) {
         (self.0)(maker.id, taker.order, fill.price, fill.quantity);
     }
 
     #[inline(always)]
-    fn expire(&mut self, _: &Order) {}
+    fn expire(&mut self, _: &Order, _: u32) {}
 
     #[inline(always)]
     fn leave(&mut self, _: &mut Orders, _: u32) {}

@@ -16,8 +16,8 @@ mod view;
 use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
-    AmendOrder, CancelAll, CancelOrder, Command, CreateAccount, Credit, Kind, ListMarket, OpenEpoch,
-    ReplaceOrder, SetMarketStatus, UpdateMarket, VerifyHash,
+    AmendOrder, CancelAll, CancelOrder, CancelPerpetual, Command, CreateAccount, Credit, Kind, ListMarket,
+    ModifyPerpetual, OpenEpoch, ReplaceOrder, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -32,7 +32,7 @@ use idempotency::Idempotency;
 use sources::Sources;
 
 /// Changes with every change of what commands do. State goes from one version to another by snapshot, not by replay.
-pub const ENGINE_VERSION: u32 = 1;
+pub const ENGINE_VERSION: u32 = 2;
 
 /// Memory to take at start. It never changes results, and everything grows past it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,7 +248,9 @@ impl Engine {
     /// Whether hints are worth their time: not while what commands touch stays in the caches by itself.
     #[inline]
     pub fn wants_hints(&self) -> bool {
-        self.orders.want_hints() || self.accounts.count() > NEAR
+        self.orders.want_hints()
+            || self.accounts.count() > NEAR
+            || self.perpetual.as_ref().is_some_and(|perpetual| perpetual.orders.want_hints())
     }
 
     /// Hints that a command comes soon: what it will touch begins to load. Where things are is read from what the
@@ -262,6 +264,16 @@ impl Engine {
             self.prefetch_order(cancel.account, cancel.order, hint);
         } else if command.kind == Kind::ReplaceOrder as u16 {
             self.prefetch_replace(command.body(), hint);
+        } else if let Some(perpetual) = &self.perpetual {
+            if command.kind == Kind::PlacePerpetual as u16 {
+                perpetual.prefetch_place(command.body(), hint);
+            } else if command.kind == Kind::CancelPerpetual as u16 {
+                let cancel: &CancelPerpetual = command.body();
+                perpetual.prefetch_order(cancel.account, cancel.market, cancel.order, hint);
+            } else if command.kind == Kind::ModifyPerpetual as u16 {
+                let modify: &ModifyPerpetual = command.body();
+                perpetual.prefetch_order(modify.account, modify.market, modify.order, hint);
+            }
         }
     }
 }

@@ -425,6 +425,12 @@ pub trait Sink {
         self.event(&Event::new(sequence, time_ns, index, payload));
     }
 
+    /// Takes several at once.
+    #[inline]
+    fn batch(&mut self, events: &[Event]) {
+        events.iter().for_each(|event| self.event(event));
+    }
+
     /// Four at once, which `fill` writes: all events of a command that touches one order, one level and one account.
     #[inline(always)]
     fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
@@ -491,6 +497,17 @@ impl Sink for Outbox {
     #[inline]
     fn event(&mut self, event: &Event) {
         self.next::<1>()[0] = *event;
+    }
+
+    #[inline]
+    fn batch(&mut self, events: &[Event]) {
+        let start = self.len;
+        let end = start + events.len();
+        if self.events.len() < end {
+            self.grow(events.len());
+        }
+        self.events[start..end].copy_from_slice(events);
+        self.len = end;
     }
 
     #[inline(always)]

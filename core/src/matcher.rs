@@ -11,8 +11,9 @@
 //! A publisher may be another process, and hostile. A command of a kind that only the venue itself makes (a state hash to
 //! compare, an epoch, a skip) loses its tag on the way in: the engine answers `Malformed`, the journal keeps the rest of it.
 //!
-//! Commands of its own: `AdvanceTime` once a second, at which prices, funding and deadlines move, and at intervals `Checkpoint` followed by
-//! `VerifyHash`, so that the journal carries the state hash that every replay must reach.
+//! Commands of its own: `AdvanceTime` once a second, at which prices, funding and deadlines move, and once a work step while
+//! liquidations are left over; and at intervals `Checkpoint` followed by `VerifyHash`, so that the journal carries the state
+//! hash that every replay must reach.
 
 use crate::agent::Agent;
 use crate::command::{AdvanceTime, Body, Checkpoint, Command, Kind, VerifyHash};
@@ -37,7 +38,7 @@ pub struct MatcherOptions {
     /// A checkpoint follows each time this many commands were applied; 0 for never.
     pub checkpoint_every: u64,
     /// `AdvanceTime` comes once in each stretch of this length since the UNIX epoch, as soon as the stage sees it begin,
-    /// whether or not other commands come; in nanoseconds, 0 for never.
+    /// whether or not other commands come, and more often while the engine has a backlog; in nanoseconds, 0 for never.
     pub tick_ns: i64,
     /// Whether [`Kind::OWN`] is taken from the inputs as well. For tests that must see the stage diverge; no host sets it.
     pub takes_own_kinds: bool,
@@ -260,7 +261,9 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
         let tick_ns = self.options.tick_ns;
         // The clock is past the epoch, where rounding toward zero is rounding down.
         let ticks = tick_ns > 0 && time_ns / tick_ns > self.ticked_ns / tick_ns;
-        if (due || ticks) && self.journal.free() >= 2 {
+        // What a move of the mark left over goes on between the commands of others, whether or not any come.
+        let goes_on = tick_ns > 0 && self.engine.has_backlog();
+        if (due || ticks || goes_on) && self.journal.free() >= 2 {
             if due {
                 self.checkpoint(time_ns);
             } else {

@@ -58,12 +58,12 @@ pub(crate) struct Fill {
 
 /// What a kind of market does with the meetings of orders.
 pub(crate) trait Settlement {
-    /// Judges a meeting before anything changes.
-    fn meet(&mut self, taker: &Taker, maker: &Order) -> Meeting;
+    /// Judges a meeting before anything changes. `slot` is the maker's.
+    fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting;
     /// Settles a fill. `maker` shows what it was before it.
-    fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill);
+    fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill);
     /// A resting order ends by a rule, with what `maker` shows still open.
-    fn expire(&mut self, maker: &Order);
+    fn expire(&mut self, maker: &Order, slot: u32);
     /// An order is about to be forgotten, filled or expired.
     fn leave(&mut self, orders: &mut Orders, slot: u32);
     /// A level has changed, and the loop is done with it for now.
@@ -88,12 +88,13 @@ pub(crate) fn sweep<S: Settlement>(
         let before = update;
         while slot != NONE && taker.remaining > 0 && taker.ending.is_none() {
             let maker = orders.pool.get_mut(slot);
-            let expires = match settlement.meet(taker, maker) {
+            let expires = match settlement.meet(taker, maker, slot) {
                 Meeting::Fill(most) => {
                     let quantity = taker.remaining.min(maker.remaining).min(most);
                     debug_assert!(quantity > 0);
                     let is_maker_filled = quantity == maker.remaining;
-                    settlement.fill(taker, maker, Fill { price: level.price, quantity, is_maker_filled });
+                    let fill = Fill { price: level.price, quantity, is_maker_filled };
+                    settlement.fill(taker, maker, slot, fill);
                     update += 1;
                     taker.remaining -= quantity;
                     maker.remaining -= quantity;
@@ -117,7 +118,7 @@ pub(crate) fn sweep<S: Settlement>(
                 }
             };
             if expires {
-                settlement.expire(maker);
+                settlement.expire(maker, slot);
                 update += 1;
                 total -= i128::from(maker.remaining);
                 let (id, next) = (maker.id, maker.next);

@@ -36,6 +36,8 @@ use support::versus::{Versus, config, run_streams, same_events};
 
 /// Property 6, where it bites.
 const CLOSED: &str = "closing orders taken with nothing available";
+/// The bound of a command's liquidations.
+const LEFT_OVER: &str = "commands that left liquidations over";
 
 /// Both engines.
 struct Pair {
@@ -47,6 +49,8 @@ struct Pair {
     snapshot: Option<(Vec<u8>, u64)>,
     /// Orders that close, taken with nothing available: property 6.
     closed_without_margin: u64,
+    /// Commands that left liquidations or warnings over for the next.
+    left_over: u64,
 }
 
 impl Pair {
@@ -93,6 +97,7 @@ impl Versus for Pair {
             events: Vec::new(),
             snapshot: None,
             closed_without_margin: 0,
+            left_over: 0,
         }
     }
 
@@ -110,6 +115,7 @@ impl Versus for Pair {
 
     fn count(&self, seen: &mut Seen) {
         *seen.cases.entry(CLOSED).or_default() += self.closed_without_margin;
+        *seen.cases.entry(LEFT_OVER).or_default() += self.left_over;
     }
 
     /// Applies a command to both and compares what they emit; the real engine's events are then in `events`.
@@ -128,6 +134,10 @@ impl Versus for Pair {
         let expected = self.model.apply(command);
         self.model.check().map_err(|text| format!("{command:?}\nthe model: {text}\n{expected:#?}"))?;
         self.real.apply(command, &mut self.events);
+        if self.real.has_backlog() != self.model.backlog {
+            return Err(format!("{command:?}\nthe model has left over: {}", self.model.backlog));
+        }
+        self.left_over += u64::from(self.model.backlog);
         if command.time_ns % 307 == 7 {
             let mut saved = Vec::new();
             self.real.save(&mut saved);
@@ -245,7 +255,8 @@ fn random_streams() {
     let total = support::commands(100_000, 20_000);
     let seen = run_streams::<Pair>(total);
     let closed = seen.cases.get(CLOSED).copied().unwrap_or(0);
-    eprintln!("{CLOSED}: {closed}");
+    let left_over = seen.cases.get(LEFT_OVER).copied().unwrap_or(0);
+    eprintln!("{CLOSED}: {closed}; {LEFT_OVER}: {left_over}");
     for &kind in event::Kind::ALL {
         let count = seen.kinds.get(&(kind as u16)).copied().unwrap_or(0);
         eprintln!("  {kind:?}: {count}");
@@ -253,6 +264,7 @@ fn random_streams() {
     if total >= 100_000 {
         // The comparison is worth what its streams reach.
         assert!(closed > 0, "property 6 was never put to the test");
+        assert!(left_over > 0, "no move of the mark brought more than one command may liquidate");
         for &kind in event::Kind::ALL {
             let is_perpetual = (kind as u16) >= event::Kind::PerpetualOrder as u16;
             let is_reached = seen.kinds.contains_key(&(kind as u16));

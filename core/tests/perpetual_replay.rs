@@ -27,20 +27,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "34647c264640c55edf60decbabece34c7c9be2eef4250023b30b75f0f3129c00",
-        "ebab046076db43f623734ac690fd48ef",
+        "40541e3aa907b0209087d1177bc87fe7fe7d03e18cf7236c43c752959c2d8da7",
+        "10b2804203da4108106fac9d3447a3d7",
     ),
     (
         2,
         20_000,
-        "e9d5c7392cf19b9c282456de0dbec29f70a795717721d69e390b7f9b4daed87b",
-        "3c10dc97a17097bcdae2ed32f2cf1b66",
+        "e3dc3a0d884dbde2bdf0c346aa061385508673ac7c34f4feed13d280acdabb33",
+        "3f3fe7b97c8e9473ee362ce51884f842",
     ),
     (
         3,
         5_000,
-        "5af6aa86b176d26d98bd890c24cc0688aa7878555cd15332961f412cbb8b7aef",
-        "c004ade9999a6f7bdd1b1418f95edb05",
+        "9ac49ba290d5ac1c7838fa3252d7ac4dec76c84bd9a132fc3b924d04b2d63750",
+        "705201bc976eed20a74a95e5b3acf7d2",
     ),
 ];
 

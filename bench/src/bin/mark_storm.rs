@@ -6,8 +6,9 @@
 //!  measured:  tick + order, from the moment the tick begins: the longest that the order can have to wait
 //! ```
 //!
-//! The index stays within 4 % of where it began, where nobody is liquidated; then, with `--falls`, it falls in
-//! steps of 0.25 % until positions are, and those rounds are shown apart: a liquidation is work that the market itself asks for.
+//! The index stays within 4 % of where it began, where nobody is liquidated; then it falls in steps of 0.25 % until
+//! positions are, and those rounds are shown apart. One command carries out only so many liquidations: after each step time
+//! advances until none is left over, as the matching stage has it do, and each of those commands is measured as well.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
@@ -21,7 +22,7 @@ use ringside_core::command::{
     AdvanceTime, CancelPerpetual, Command, PerpetualTimeInForce, SetManualPrice, Side, order_class,
 };
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{Done, Event, Liquidation, Outbox};
+use ringside_core::event::{Done, Event, Liquidation, LiquidationStep, Outbox};
 use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use std::fmt::Write as _;
@@ -40,9 +41,8 @@ struct Arguments {
     /// Moves of the mark.
     #[arg(long, default_value_t = 20_000)]
     moves: u32,
-    /// Steps of the fall. Each takes time with the square of the positions it ends: every takeover by counterparties ranks
-    /// all of them.
-    #[arg(long, default_value_t = 0)]
+    /// Steps of the fall.
+    #[arg(long, default_value_t = 20)]
     falls: u32,
     /// Seed.
     #[arg(long, default_value_t = 42)]
@@ -131,6 +131,11 @@ fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
         let (held_ns, liquidations) = venue.round(index, positions)?;
         stormed.falling.saturating_record(held_ns);
         stormed.liquidations += liquidations;
+        while venue.engine.has_backlog() {
+            let (held_ns, liquidations) = venue.go_on();
+            stormed.falling.saturating_record(held_ns);
+            stormed.liquidations += liquidations;
+        }
     }
     Ok(stormed)
 }
@@ -187,8 +192,7 @@ impl Venue {
         let Some(done) = done.filter(|done| done.reject == 0) else {
             bail!("the order was refused: {done:?}")
         };
-        let events = self.outbox.events();
-        let liquidations = events.iter().filter(|event| event.get::<Liquidation>().is_some()).count();
+        let liquidations = self.liquidations();
         self.accepted(Command::new(CancelPerpetual {
             account: user,
             market: MARKET,
@@ -197,6 +201,21 @@ impl Venue {
             classes: order_class::ORDINARY,
         }))?;
         Ok((held_ns, liquidations))
+    }
+
+    /// Time advances while liquidations are left over: how long that takes, and how many scopes it liquidates.
+    fn go_on(&mut self) -> (u64, usize) {
+        let tick = self.stamp(Command::new(AdvanceTime {}));
+        self.outbox.clear();
+        let start = Instant::now();
+        self.engine.apply(&tick, &mut self.outbox);
+        (start.elapsed().as_nanos() as u64, self.liquidations())
+    }
+
+    /// Scopes that the last commands liquidated.
+    fn liquidations(&self) -> usize {
+        let steps = self.outbox.events().iter().filter_map(Event::get::<Liquidation>);
+        steps.filter(|step| step.step == LiquidationStep::Begin as u8).count()
     }
 
     /// Carries out a command that nothing may refuse.

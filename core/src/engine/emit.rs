@@ -28,10 +28,12 @@ impl<'s, S: Sink> Emitter<'s, S> {
         self.index = self.index.wrapping_add(1);
     }
 
-    /// Writes an event that was made elsewhere, in its turn.
-    pub(crate) fn forward(&mut self, event: &event::Event) {
-        self.sink.event(&event::Event { index: self.index, ..*event });
-        self.index += 1;
+    /// Writes events that were made elsewhere, the first of the command.
+    #[inline]
+    pub(crate) fn forward(&mut self, events: &[event::Event]) {
+        debug_assert!(self.index == 0);
+        self.sink.batch(events);
+        self.index = events.len() as u32;
     }
 
     #[inline(always)]

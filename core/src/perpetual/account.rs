@@ -1,14 +1,16 @@
 //! What an account has on the perpetual side: over all markets, and in each.
 
 use crate::command::Side;
-use crate::money::{Money, Price, Quantity};
+use crate::event::PerpetualExposure;
+use crate::ids::{AccountId, MarketId};
+use crate::money::{Money, Quantity};
 use crate::risk::perpetual::order_margin::Bucket;
 use crate::risk::perpetual::position::Position;
 use zerocopy::FromZeros;
 
 /// An account over all markets. All zeros: one that did nothing yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Account {
     /// W; of account 0 the insurance fund's.
     pub(crate) wallet: Money,
@@ -33,8 +35,8 @@ pub(crate) struct Account {
     pub(crate) pending: u8,
     /// The countdown over all markets spares reduce-only orders.
     pub(crate) countdown_keeps: u8,
-    /// The cross scope's margin ratio is above 80 %.
-    pub(crate) called: u8,
+    /// It is in the list of those who are due in markets that are not acted on.
+    pub(crate) parked: u8,
     /// When the scheduled downgrade holds, ms.
     pub(crate) pending_ms: i64,
     /// V14.
@@ -49,22 +51,19 @@ pub(crate) struct Account {
     pub(crate) called_ms: i64,
     /// Where the running command noted its wallet.
     pub(crate) note: u32,
-    pub(crate) reserved: u32,
+    /// The running command must test its scopes, and will.
+    pub(crate) is_suspect: u32,
+    pub(crate) reserved: [u32; 2],
 }
 
 /// An account in one market. All zeros: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Holding {
     /// Signed.
     pub(crate) quantity: Quantity,
     /// Signed.
     pub(crate) cost: Money,
-    /// IW.
-    pub(crate) isolated: Money,
-    pub(crate) open_fees: Money,
-    /// Since ever.
-    pub(crate) realised: Money,
     /// Quantity, reference, open loss and fee reserve of open orders, by side.
     pub(crate) buckets: [[i64; 4]; 2],
     /// 0: the default.
@@ -73,29 +72,33 @@ pub(crate) struct Holding {
     pub(crate) mode: u8,
     /// The isolated scope is being liquidated.
     pub(crate) liquidating: u8,
-    pub(crate) called: u8,
     pub(crate) countdown_keeps: u8,
+    /// Open close-position orders: bit = side + 2 x (take-profit family).
+    pub(crate) closers: u8,
     /// Untriggered orders.
     pub(crate) waiting: u32,
     /// Resting reduce-only orders, and untriggered ones that end with the position.
     pub(crate) bound: u32,
-    /// Open close-position orders: bit = side + 2 x (take-profit family).
-    pub(crate) closers: u8,
-    pub(crate) reserved: [u8; 3],
     /// Where the running command noted it.
     pub(crate) note: u32,
+    /// Place in the market's list of positions + 1.
+    pub(crate) listed: u32,
+    /// Quantity when its orders were last trimmed to it: between commands the quantity.
+    pub(crate) trimmed: Quantity,
+    /// IW.
+    pub(crate) isolated: Money,
+    pub(crate) open_fees: Money,
+    /// Since ever.
+    pub(crate) realised: Money,
+    /// When MARGIN_CALL was last sent of it.
     pub(crate) called_ms: i64,
     /// Deadline of its countdown, 0 for none.
     pub(crate) countdown_ms: i64,
-    /// Place in the market's list of positions + 1.
-    pub(crate) listed: u32,
-    /// Place in the band heap + 1.
-    pub(crate) band: u32,
-    /// Mark below which (long), above which (short) the scope must be tested.
-    pub(crate) threshold: Price,
-    /// Quantity when its orders were last trimmed to it: between commands the quantity.
-    pub(crate) trimmed: Quantity,
+    pub(crate) reserved: [u64; 2],
 }
+
+// What an order touches lies on two lines, what only a fill touches on the third.
+const _: () = assert!(size_of::<Holding>() == 192 && size_of::<Account>() == 128);
 
 impl Holding {
     #[inline]
@@ -112,6 +115,24 @@ impl Holding {
     #[inline]
     pub(crate) fn set_bucket(&mut self, side: Side, bucket: Bucket) {
         self.buckets[side as usize & 1] = [bucket.quantity, bucket.reference, bucket.open_loss, bucket.fee];
+    }
+
+    /// Its buckets as an event.
+    #[inline]
+    pub(crate) fn exposure_event(&self, account: AccountId, market: MarketId) -> PerpetualExposure {
+        let [buys, sells] = self.buckets;
+        PerpetualExposure {
+            account,
+            market,
+            buy_quantity: buys[0],
+            buy_reference: buys[1],
+            buy_open_loss: buys[2],
+            buy_fee_reserve: buys[3],
+            sell_quantity: sells[0],
+            sell_reference: sells[1],
+            sell_open_loss: sells[2],
+            sell_fee_reserve: sells[3],
+        }
     }
 
     #[inline]

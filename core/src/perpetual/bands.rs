@@ -1,27 +1,122 @@
 //! Which scopes a moved mark may have brought below maintenance, without looking at all of them.
 //!
 //! Each position carries a threshold: while every mark of its scope stays on the safe side of its own threshold, the
-//! scope's equity cannot be below its maintenance margin. A market keeps its positions in two heaps by threshold, long
-//! ones by the highest first, short ones by the lowest, so a move finds exactly those whose threshold it passed. A
-//! threshold is an estimate on the safe side and is not state: an engine restored from a snapshot tests every
-//! position once, and comes to the same result.
+//! scope can neither be liquidated nor be warned. A market keeps the thresholds of its long and of its short positions by
+//! account, and above them the largest of every eight, of every eight of those, and so on. So the lowest account whose
+//! threshold a mark has passed is found by going down from the top, and accounts come in ascending order, which is the
+//! order that `risk.md` 12.1 asks for. Nothing is taken out by being found: whoever is not tested yet is found again, so
+//! this is the queue of the scan as well.
+//!
+//! A threshold is an estimate on the safe side and is not state: an engine restored from a snapshot computes all of them
+//! anew, and comes to the same results.
 
-use super::account::Holding;
-use crate::account::Sparse;
 use crate::ids::AccountId;
+use crate::memory::Pages;
 use crate::money::Price;
 
-/// One heap: smallest key first, with the place of each account kept in its holding.
-#[derive(Default)]
-struct Heap {
-    cells: Vec<(Price, AccountId)>,
+/// Keys under one key of the level above: a cache line of them.
+const FAN: usize = 8;
+/// The key of an account without a threshold: no mark passes it.
+const NEVER: i64 = i64::MIN;
+
+/// Keys by account, and the largest of each [`FAN`] above them.
+struct Tree {
+    /// From the accounts up; the last level fits in one line.
+    levels: Vec<Vec<i64>>,
 }
 
-/// Both heaps of a market. Keys of long positions are negated thresholds.
-#[derive(Default)]
+impl Tree {
+    fn new(accounts: usize, pages: Pages) -> Tree {
+        let mut tree = Tree { levels: Vec::new() };
+        tree.fit(accounts.max(1), pages);
+        tree
+    }
+
+    /// Has room for `accounts`.
+    fn fit(&mut self, accounts: usize, pages: Pages) {
+        let mut len = accounts;
+        let mut level = 0;
+        loop {
+            len = len.div_ceil(FAN) * FAN;
+            if level == self.levels.len() {
+                let mut keys = pages.reserved(0, len);
+                keys.resize(len, NEVER);
+                // What is new above is the largest of what was the top.
+                if let Some(below) = level.checked_sub(1).and_then(|below| self.levels.get(below)) {
+                    for (place, keys_below) in below.chunks(FAN).enumerate() {
+                        keys[place] = largest(keys_below);
+                    }
+                }
+                self.levels.push(keys);
+            } else if self.levels[level].len() < len {
+                self.levels[level].resize(len, NEVER);
+            }
+            if len == FAN && level + 1 == self.levels.len() {
+                return;
+            }
+            len = self.levels[level].len() / FAN;
+            level += 1;
+        }
+    }
+
+    #[inline]
+    fn get(&self, account: AccountId) -> i64 {
+        self.levels[0].get(account as usize).copied().unwrap_or(NEVER)
+    }
+
+    #[inline]
+    fn set(&mut self, account: AccountId, key: i64) {
+        let mut place = account as usize;
+        if place >= self.levels[0].len() {
+            if key == NEVER {
+                return;
+            }
+            self.fit((place + 1) * 2, Pages::Small);
+        }
+        let mut key = key;
+        for level in &mut self.levels {
+            let before = std::mem::replace(&mut level[place], key);
+            if before == key {
+                return;
+            }
+            let first = place / FAN * FAN;
+            key = largest(&level[first..first + FAN]);
+            place /= FAN;
+        }
+    }
+
+    /// The lowest account at or above `from` whose key is above `key`.
+    fn next(&self, from: AccountId, key: i64) -> Option<AccountId> {
+        let top = self.levels.len() - 1;
+        if largest(&self.levels[top]) <= key {
+            return None;
+        }
+        let (mut level, mut place) = (0, from as usize);
+        // Up until a line has something right of where we came from, then down again.
+        loop {
+            let keys = &self.levels[level];
+            let end = (place / FAN + 1) * FAN;
+            let found = (place.min(keys.len())..end.min(keys.len())).find(|&at| keys[at] > key);
+            match found {
+                Some(at) if level == 0 => return Some(at as AccountId),
+                Some(at) => (level, place) = (level - 1, at * FAN),
+                None if level == top => return None,
+                None => (level, place) = (level + 1, end / FAN),
+            }
+        }
+    }
+}
+
+#[inline]
+fn largest(keys: &[i64]) -> i64 {
+    keys.iter().copied().fold(NEVER, i64::max)
+}
+
+/// Both sides of a market. Keys are such that a mark passes those above it: thresholds of long positions, negated ones of
+/// short positions.
 struct Market {
-    longs: Heap,
-    shorts: Heap,
+    longs: Tree,
+    shorts: Tree,
 }
 
 /// See the module.
@@ -30,124 +125,101 @@ pub(crate) struct Bands {
     markets: Vec<Market>,
 }
 
-type Holdings = Sparse<Holding, 256>;
-
-impl Heap {
-    fn place(&self, holdings: &mut Holdings, at: usize) {
-        holdings.get_mut(self.cells[at].1).band = at as u32 + 1;
-    }
-
-    fn up(&mut self, holdings: &mut Holdings, mut at: usize) {
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if self.cells[parent].0 <= self.cells[at].0 {
-                break;
-            }
-            self.cells.swap(parent, at);
-            self.place(holdings, at);
-            at = parent;
-        }
-        self.place(holdings, at);
-    }
-
-    fn down(&mut self, holdings: &mut Holdings, mut at: usize) {
-        loop {
-            let first = at * 4 + 1;
-            let last = (first + 4).min(self.cells.len());
-            let Some(least) = (first..last).min_by_key(|&child| self.cells[child].0) else { break };
-            if self.cells[least].0 >= self.cells[at].0 {
-                break;
-            }
-            self.cells.swap(least, at);
-            self.place(holdings, at);
-            at = least;
-        }
-        self.place(holdings, at);
-    }
-
-    fn set(&mut self, holdings: &mut Holdings, account: AccountId, key: Price) {
-        let at = holdings.get(account).band as usize;
-        if at == 0 {
-            self.cells.push((key, account));
-            self.up(holdings, self.cells.len() - 1);
-            return;
-        }
-        let before = std::mem::replace(&mut self.cells[at - 1].0, key);
-        if key < before { self.up(holdings, at - 1) } else { self.down(holdings, at - 1) }
-    }
-
-    fn remove(&mut self, holdings: &mut Holdings, account: AccountId) {
-        let at = holdings.get(account).band as usize;
-        if at == 0 {
-            return;
-        }
-        holdings.get_mut(account).band = 0;
-        let Some(last) = self.cells.pop() else { return };
-        if at - 1 < self.cells.len() {
-            let before = std::mem::replace(&mut self.cells[at - 1], last);
-            if last.0 < before.0 { self.up(holdings, at - 1) } else { self.down(holdings, at - 1) }
-        }
-    }
+/// At which marks a position's scope must be tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threshold {
+    /// There is no position, or its scope need not be looked at until something else happens.
+    Never,
+    /// At any mark.
+    Always,
+    /// Of a long position: below this mark.
+    Below(Price),
+    /// Of a short position: above this mark.
+    Above(Price),
 }
 
 impl Bands {
-    /// Adds a market.
-    pub(crate) fn list(&mut self) {
-        self.markets.push(Market::default());
+    /// Adds a market, with memory for `accounts`.
+    pub(crate) fn list(&mut self, accounts: usize, pages: Pages) {
+        let tree = || Tree::new(accounts, pages);
+        self.markets.push(Market { longs: tree(), shorts: tree() });
     }
 
-    /// Gives a position its threshold. `was_long`: the side of the heap it stood in, if it stood in one.
-    pub(crate) fn set(
-        &mut self,
-        holdings: &mut Holdings,
-        index: usize,
-        account: AccountId,
-        is_long: bool,
-        threshold: Price,
-    ) {
-        holdings.get_mut(account).threshold = threshold;
+    /// Gives a position its threshold.
+    #[inline]
+    pub(crate) fn set(&mut self, index: usize, account: AccountId, threshold: Threshold) {
         let market = &mut self.markets[index];
-        if is_long {
-            market.longs.set(holdings, account, -threshold);
-        } else {
-            market.shorts.set(holdings, account, threshold);
-        }
+        let (longs, shorts) = match threshold {
+            Threshold::Never => (NEVER, NEVER),
+            Threshold::Always => (i64::MAX, NEVER),
+            Threshold::Below(mark) => (mark, NEVER),
+            // Marks are above 0.
+            Threshold::Above(mark) => (NEVER, mark.saturating_neg()),
+        };
+        market.longs.set(account, longs);
+        market.shorts.set(account, shorts);
     }
 
-    /// Takes a position out that was long or short.
-    pub(crate) fn remove(
-        &mut self,
-        holdings: &mut Holdings,
-        index: usize,
-        account: AccountId,
-        was_long: bool,
-    ) {
-        let market = &mut self.markets[index];
-        if was_long {
-            market.longs.remove(holdings, account)
-        } else {
-            market.shorts.remove(holdings, account)
-        }
-    }
-
-    /// Shows `found` every account whose threshold a mark has passed. Thresholds stay as they are.
-    pub(crate) fn passed(&self, index: usize, mark: Price, mut found: impl FnMut(AccountId)) {
+    /// The lowest account at or above `from` whose threshold a mark has passed.
+    #[inline]
+    pub(crate) fn next(&self, index: usize, from: AccountId, mark: Price) -> Option<AccountId> {
         let market = &self.markets[index];
-        for (heap, key) in [(&market.longs, -mark), (&market.shorts, mark)] {
-            // The cells with keys below: a subtree from the root, walked in order of places.
-            visit(heap, 0, key, &mut found);
+        let long = market.longs.next(from, mark);
+        let short = market.shorts.next(from, mark.saturating_neg());
+        match (long, short) {
+            (Some(long), Some(short)) => Some(long.min(short)),
+            (one, other) => one.or(other),
         }
+    }
+
+    /// Whether a mark has passed the threshold of an account.
+    pub(crate) fn is_passed(&self, index: usize, account: AccountId, mark: Price) -> bool {
+        let market = &self.markets[index];
+        market.longs.get(account) > mark || market.shorts.get(account) > mark.saturating_neg()
     }
 }
 
-/// Walks the cells of a heap whose keys are below `key`.
-fn visit(heap: &Heap, place: usize, key: Price, found: &mut impl FnMut(AccountId)) {
-    let Some(&(threshold, account)) = heap.cells.get(place) else { return };
-    if threshold >= key {
-        return;
-    }
-    found(account);
-    for child in place * 4 + 1..place * 4 + 5 {
-        visit(heap, child, key, found);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn finds_what_a_walk_over_all_finds_in_ascending_order() {
+        for accounts in [1, 7, 64, 65, 600] {
+            let mut bands = Bands::default();
+            bands.list(accounts, Pages::Small);
+            let mut model: BTreeMap<AccountId, Threshold> = BTreeMap::new();
+            let mut random = accounts as u64;
+            let mut next = |bound: u64| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 33) % bound
+            };
+            for _ in 0..20_000 {
+                // Past the memory taken at first, too.
+                let account = next(900) as AccountId;
+                let price = 1 + next(1_000) as Price;
+                let threshold = match next(8) {
+                    0 | 1 => Threshold::Never,
+                    2 if next(20) == 0 => Threshold::Always,
+                    3..=5 => Threshold::Below(price),
+                    _ => Threshold::Above(price),
+                };
+                bands.set(0, account, threshold);
+                model.insert(account, threshold);
+                let mark = 1 + next(1_000) as Price;
+                let passed = |threshold: &Threshold| match *threshold {
+                    Threshold::Never => false,
+                    Threshold::Always => true,
+                    Threshold::Below(price) => mark < price,
+                    Threshold::Above(price) => mark > price,
+                };
+                let from = next(950) as AccountId;
+                let expected =
+                    model.range(from..).find(|(_, threshold)| passed(threshold)).map(|(&account, _)| account);
+                assert_eq!(bands.next(0, from, mark), expected, "{accounts} from {from} at {mark}");
+                assert_eq!(bands.is_passed(0, account, mark), passed(&threshold));
+            }
+        }
     }
 }

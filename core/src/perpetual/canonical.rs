@@ -19,6 +19,7 @@ use crate::command::{
 use crate::engine::EngineConfig;
 use crate::event::PerpetualPrice;
 use crate::ids::OrderId;
+use crate::money::Price;
 use crate::risk::perpetual::bracket::{BracketRow, Brackets};
 use crate::risk::perpetual::funding::Premiums;
 use crate::risk::perpetual::index::{Index, IndexState};
@@ -86,12 +87,15 @@ impl Perpetual {
                 write_holding(out, state.holding(account, index));
             }
         }
+        let trailing = state.triggers.iter().flat_map(|triggers| &triggers.trailing);
+        let mut extremes: Vec<_> = trailing.flat_map(|trailing| trailing.extremes()).collect();
+        extremes.sort_unstable();
         // Orders: those in books by priority, then the others by id.
         count(out, state.slots.len());
         for index in 0..self.books.len() {
             for side in [Side::Buy, Side::Sell] {
                 for slot in self.books[index].slots(&self.orders, side) {
-                    self.write_order(out, slot);
+                    self.write_order(out, slot, &extremes);
                 }
             }
         }
@@ -99,12 +103,15 @@ impl Perpetual {
             state.slots.iter().filter(|&(_, slot)| state.details[slot as usize].waits()).collect();
         waiting.sort_unstable();
         for (_, slot) in waiting {
-            self.write_order(out, slot);
+            self.write_order(out, slot, &extremes);
         }
     }
 
-    fn write_order<B: Bytes>(&self, out: &mut B, slot: u32) {
+    /// `extremes` of active trailing orders, by id.
+    fn write_order<B: Bytes>(&self, out: &mut B, slot: u32, extremes: &[(OrderId, Price)]) {
         let details = &self.state.details[slot as usize];
+        let active = extremes.binary_search_by_key(&details.id, |&(id, _)| id).ok();
+        let extreme = active.filter(|_| details.stage == Stage::Waiting).map_or(0, |place| extremes[place].1);
         let remaining =
             if details.stage == Stage::Resting { self.orders.pool.get(slot).remaining } else { 0 };
         put(out, details.id as i64);
@@ -133,7 +140,7 @@ impl Perpetual {
             remaining,
             details.value,
             details.stop_price,
-            details.extreme,
+            extreme,
             details.good_till_ms,
             details.parent as i64,
             details.children[0] as i64,
@@ -236,20 +243,26 @@ impl Perpetual {
                 state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
                 state.enlist(account, index, 0);
             }
+            let symbol = &perpetual.state.symbols[index];
+            if [symbol.contract_range, symbol.mark_range] != [Range::EMPTY; 2] {
+                perpetual.state.moved |= 1 << index;
+            }
             perpetual.books[index].update = update;
         }
         perpetual.read_orders(reader, accounts, next_order)?;
         for account in 0..accounts {
             let state = &perpetual.state;
-            let fits = state.sums(account).is_some_and(|sums| sums.cross.equity().is_some())
+            let fits = state.sums(account).is_some_and(|sums| sums.free().is_some())
+                && state.cross_with(account, state.wallet(account), None).is_some()
                 && state
                     .markets_of(account)
                     .all(|index| state.isolated(index, state.holding(account, index)).is_some());
             ensure(fits, "positions leave their range")?;
             if account != crate::ids::FEE_ACCOUNT {
-                perpetual.state.refresh_bands(account);
+                perpetual.state.watch_anew(account);
             }
         }
+        perpetual.state.has_backlog = perpetual.state.next_passed(0).is_some();
         Ok(perpetual)
     }
 
@@ -298,15 +311,19 @@ impl Perpetual {
 
 /// An account's record without what only says where things lie.
 fn blank(record: &Account) -> Account {
-    Account { markets: record.markets, hour: record.hour, note: record.note, ..Account::default() }
+    Account {
+        markets: record.markets,
+        hour: record.hour,
+        note: record.note,
+        parked: record.parked,
+        ..Account::default()
+    }
 }
 
 fn is_blank(holding: &Holding) -> bool {
     let rest = Holding {
         note: holding.note,
         listed: holding.listed,
-        band: holding.band,
-        threshold: holding.threshold,
         waiting: holding.waiting,
         bound: holding.bound,
         closers: holding.closers,
@@ -332,7 +349,8 @@ fn write_account<B: Bytes>(out: &mut B, of: &Account) {
     ] {
         put(out, value);
     }
-    out.put(&[of.fee_burn, of.disabled, of.default_mode, of.tier, of.pending, of.countdown_keeps, of.called]);
+    // The last was once whether it is warned, which nothing depends on.
+    out.put(&[of.fee_burn, of.disabled, of.default_mode, of.tier, of.pending, of.countdown_keeps, 0]);
 }
 
 fn read_account(reader: &mut Reader<'_>) -> Read<Account> {
@@ -357,7 +375,7 @@ fn read_account(reader: &mut Reader<'_>) -> Read<Account> {
         account.tier,
         account.pending,
         account.countdown_keeps,
-        account.called,
+        _,
     ] = reader.array()?;
     ensure(account.default_mode <= 1, "unknown margin mode")?;
     ensure(account.wallet.unsigned_abs() <= 4_000_000_000_000_000_000, "a wallet out of range")?;
@@ -379,7 +397,8 @@ fn write_holding<B: Bytes>(out: &mut B, of: &Holding) {
         put(out, *value);
     }
     out.put(&of.leverage.to_le_bytes());
-    out.put(&[of.mode, of.called, of.countdown_keeps]);
+    // The one between was once whether it is warned, which nothing depends on.
+    out.put(&[of.mode, 0, of.countdown_keeps]);
 }
 
 fn read_holding(reader: &mut Reader<'_>) -> Read<Holding> {
@@ -400,7 +419,7 @@ fn read_holding(reader: &mut Reader<'_>) -> Read<Holding> {
     }
     holding.trimmed = holding.quantity;
     holding.leverage = reader.u32()?;
-    [holding.mode, holding.called, holding.countdown_keeps] = reader.array()?;
+    [holding.mode, _, holding.countdown_keeps] = reader.array()?;
     ensure(holding.mode <= 2 && holding.leverage <= 125, "an impossible mode or leverage")?;
     Ok(holding)
 }
@@ -557,6 +576,7 @@ fn read_symbol(reader: &mut Reader<'_>) -> Read<Symbol> {
         let bytes: [u8; size_of::<PerpetualPrice>()] = reader.array()?;
         symbol.price_told = Some(zerocopy::transmute!(bytes));
     }
+    symbol.refresh_bounds();
     Ok(symbol)
 }
 

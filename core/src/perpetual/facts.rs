@@ -5,7 +5,7 @@ use super::account::{Account, Holding};
 use super::{Pools, State, id_of, mode_of};
 use crate::book::Mutation;
 use crate::engine::emit::depth_event;
-use crate::event::{Event, Payload, PerpetualExposure, PerpetualPools, PerpetualPosition, PerpetualWallet};
+use crate::event::{Event, Outbox, Payload, PerpetualPools, PerpetualPosition, PerpetualWallet, Sink};
 use crate::ids::{AccountId, Sequence};
 use crate::money::Money;
 
@@ -13,11 +13,37 @@ use crate::money::Money;
 pub(crate) struct Facts {
     sequence: Sequence,
     time_ns: i64,
-    pub(crate) events: Vec<Event>,
+    events: Outbox,
     mutations: Vec<(usize, Mutation)>,
-    holdings: Vec<(usize, AccountId, Holding)>,
+    holdings: Vec<Noted>,
     wallets: Vec<(AccountId, Money)>,
     pools: Pools,
+}
+
+/// What is told of a holding.
+#[derive(Clone, Copy)]
+struct Told {
+    /// Quantity, cost, isolated wallet, open fees, realised profit.
+    values: [i64; 5],
+    buckets: [[i64; 4]; 2],
+    leverage: u32,
+    mode: u8,
+}
+
+impl Told {
+    #[inline]
+    fn of(holding: &Holding) -> Told {
+        let Holding { quantity, cost, isolated, open_fees, realised, buckets, leverage, mode, .. } = *holding;
+        Told { values: [quantity, cost, isolated, open_fees, realised], buckets, leverage, mode }
+    }
+}
+
+/// A holding as it was before the command.
+#[derive(Clone, Copy)]
+struct Noted {
+    index: u32,
+    account: AccountId,
+    before: Told,
 }
 
 impl Facts {
@@ -25,7 +51,7 @@ impl Facts {
         Facts {
             sequence: 0,
             time_ns: 0,
-            events: Vec::with_capacity(4096),
+            events: Outbox::new(4096),
             mutations: Vec::with_capacity(4096),
             holdings: Vec::with_capacity(4096),
             wallets: Vec::with_capacity(4096),
@@ -44,8 +70,14 @@ impl Facts {
 
     #[inline]
     pub(crate) fn emit<P: Payload>(&mut self, payload: P) {
-        let index = self.events.len() as u32;
-        self.events.push(Event::new(self.sequence, self.time_ns, index, payload));
+        let index = self.events.events().len() as u32;
+        self.events.emit(self.sequence, self.time_ns, index, payload);
+    }
+
+    /// What was told so far.
+    #[inline]
+    pub(crate) fn events(&self) -> &[Event] {
+        self.events.events()
     }
 
     /// Notes a level's new total; mutations of one level in a row are one.
@@ -64,13 +96,13 @@ impl Facts {
     /// Notes a holding, the first time that the command is about to change it.
     #[inline]
     pub(crate) fn touch(&mut self, account: AccountId, index: usize, holding: &mut Holding) {
-        if let Some(&(market, owner, _)) = self.holdings.get(holding.note as usize)
-            && (market, owner) == (index, account)
+        if let Some(noted) = self.holdings.get(holding.note as usize)
+            && (noted.index as usize, noted.account) == (index, account)
         {
             return;
         }
         holding.note = self.holdings.len() as u32;
-        self.holdings.push((index, account, *holding));
+        self.holdings.push(Noted { index: index as u32, account, before: Told::of(holding) });
     }
 
     /// Notes a wallet, the first time that the command is about to change it.
@@ -83,12 +115,9 @@ impl Facts {
         self.wallets.push((account, record.wallet));
     }
 
-    /// Accounts touched in a market, with their holdings before the command.
-    pub(crate) fn touched(&self, index: usize) -> impl Iterator<Item = (AccountId, &Holding)> + '_ {
-        self.holdings
-            .iter()
-            .filter(move |(market, ..)| *market == index)
-            .map(|(_, account, before)| (*account, before))
+    /// Markets and accounts whose holdings were touched.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, AccountId)> + '_ {
+        self.holdings.iter().map(|noted| (noted.index as usize, noted.account))
     }
 }
 
@@ -108,6 +137,17 @@ impl State {
         }
     }
 
+    /// Whether a position's event would say something else than before.
+    fn is_position_changed(&self, index: usize, before: &Told, now: &Told) -> bool {
+        if now.values != before.values || now.mode != before.mode {
+            return true;
+        }
+        // One that was the default's may have become the account's own.
+        let leverage =
+            |leverage: u32| self.symbols[index].leverage(&Holding { leverage, ..Holding::default() });
+        now.leverage != before.leverage && leverage(now.leverage) != leverage(before.leverage)
+    }
+
     /// Writes what the command left changed, and forgets its notes.
     pub(crate) fn finish_facts(&mut self) {
         let mutations = std::mem::take(&mut self.facts.mutations);
@@ -116,28 +156,23 @@ impl State {
         }
         self.facts.mutations = mutations;
         let mut holdings = std::mem::take(&mut self.facts.holdings);
-        holdings.sort_unstable_by_key(|(index, account, _)| (*index, *account));
-        for (index, account, before) in &holdings {
-            let (index, account) = (*index, *account);
-            let now = *self.holding(account, index);
-            let position = self.position_event(account, index, &now);
-            if position != self.position_event(account, index, before) || now.mode != before.mode {
-                self.facts.emit(position);
-            }
+        if holdings.len() > 1 {
+            holdings.sort_unstable_by_key(|noted| (noted.index, noted.account));
+        }
+        for &Noted { index, account, before } in &holdings {
+            let index = index as usize;
+            let holding = self.holding(account, index);
+            let now = Told::of(holding);
             if now.buckets != before.buckets {
-                let [buys, sells] = now.buckets;
-                self.facts.emit(PerpetualExposure {
-                    account,
-                    market: id_of(index),
-                    buy_quantity: buys[0],
-                    buy_reference: buys[1],
-                    buy_open_loss: buys[2],
-                    buy_fee_reserve: buys[3],
-                    sell_quantity: sells[0],
-                    sell_reference: sells[1],
-                    sell_open_loss: sells[2],
-                    sell_fee_reserve: sells[3],
-                });
+                let exposure = holding.exposure_event(account, id_of(index));
+                if self.is_position_changed(index, &before, &now) {
+                    let position = self.position_event(account, index, holding);
+                    self.facts.emit(position);
+                }
+                self.facts.emit(exposure);
+            } else if self.is_position_changed(index, &before, &now) {
+                let position = self.position_event(account, index, holding);
+                self.facts.emit(position);
             }
         }
         self.facts.holdings = holdings;

@@ -12,6 +12,7 @@ use crate::risk::perpetual::funding::{FundingRules, Premiums};
 use crate::risk::perpetual::index::{Index, IndexState};
 use crate::risk::perpetual::mark::Basis;
 use crate::risk::perpetual::settlement::IndexSamples;
+use crate::risk::perpetual::units::ceil_to_step;
 use crate::risk::perpetual::window::Window;
 
 /// Leverage of whoever never set one.
@@ -62,6 +63,18 @@ impl Range {
     }
 }
 
+/// Bounds of prices that follow from marks and parameters, by side: computed when those change, not with every order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    entry: [Option<Price>; 2],
+    take: [Option<Price>; 2],
+    /// The mark up to a tick; no price where it leaves the range.
+    sell_reference: Price,
+    /// As of the second.
+    band: Option<Band>,
+    second: i64,
+}
+
 /// See the module.
 pub(crate) struct Symbol {
     pub(crate) name: Name,
@@ -88,6 +101,7 @@ pub(crate) struct Symbol {
     /// 0 for none.
     pub(crate) manual: Price,
     pub(crate) prices: Prices,
+    bounds: Bounds,
     pub(crate) price_told: Option<PerpetualPrice>,
     pub(crate) basis: Basis,
     pub(crate) premiums: Premiums,
@@ -184,6 +198,13 @@ impl Symbol {
             sources: Vec::new(),
             manual: 0,
             prices: Prices::default(),
+            bounds: Bounds {
+                entry: [None; 2],
+                take: [None; 2],
+                sell_reference: Price::MAX,
+                band: None,
+                second: i64::MIN,
+            },
             price_told: None,
             basis: Basis::default(),
             premiums: Premiums::default(),
@@ -200,6 +221,7 @@ impl Symbol {
             reducing: [0; 2],
         };
         symbol.next_funding_ms = symbol.funding_after(now_ms);
+        symbol.refresh_bounds();
         symbol
     }
 
@@ -267,25 +289,49 @@ impl Symbol {
         if self.last_price == 0 { self.prices.mark } else { self.last_price }
     }
 
-    /// Where an aggressor may trade.
-    pub(crate) fn dynamic_band(&self, now_ms: i64) -> Option<Band> {
-        let oldest = now_ms / 1_000 - self.get(PerpetualParameter::DynamicReferenceSeconds);
-        let reference = self.marks.at(oldest.max(0) as u64).unwrap_or(self.prices.mark);
-        Band::new(reference, self.get(PerpetualParameter::DynamicBand))
+    /// Where an aggressor may trade. Computed once a second.
+    #[inline]
+    pub(crate) fn dynamic_band(&mut self, now_ms: i64) -> Option<Band> {
+        let second = now_ms / 1_000;
+        if self.bounds.second != second {
+            let oldest = second - self.get(PerpetualParameter::DynamicReferenceSeconds);
+            let reference = self.marks.at(oldest.max(0) as u64).unwrap_or(self.prices.mark);
+            self.bounds.band = Band::new(reference, self.get(PerpetualParameter::DynamicBand));
+            self.bounds.second = second;
+        }
+        self.bounds.band
     }
 
     /// The limit of a market order of a side.
+    #[inline]
     pub(crate) fn take_bound(&self, side: Side) -> Option<Price> {
-        market_limit(side, self.prices.mark, self.get(PerpetualParameter::TakeBound), self.tick.value())
+        self.bounds.take[side as usize & 1]
     }
 
     /// The last price of entry of a side.
+    #[inline]
     pub(crate) fn entry_bound(&self, side: Side) -> Option<Price> {
-        let share = match side {
-            Side::Buy => self.get(PerpetualParameter::BandUp),
-            Side::Sell => self.get(PerpetualParameter::BandDown),
+        self.bounds.entry[side as usize & 1]
+    }
+
+    /// Has the bounds follow the marks and the parameters: to be called after either changed.
+    pub(crate) fn refresh_bounds(&mut self) {
+        let (mark, tick) = (self.prices.mark, self.tick.value());
+        let take = self.get(PerpetualParameter::TakeBound);
+        let shares = [PerpetualParameter::BandUp, PerpetualParameter::BandDown].map(|share| self.get(share));
+        self.bounds = Bounds {
+            entry: [bound(Side::Buy, mark, shares[0], tick), bound(Side::Sell, mark, shares[1], tick)],
+            take: [Side::Buy, Side::Sell].map(|side| market_limit(side, mark, take, tick)),
+            sell_reference: ceil_to_step(mark.into(), 1, tick).unwrap_or(Price::MAX),
+            band: None,
+            second: i64::MIN,
         };
-        bound(side, self.prices.mark, share, self.tick.value())
+    }
+
+    /// The least price that the margin of a sell is judged at (`risk.md` 5).
+    #[inline]
+    pub(crate) fn sell_reference(&self) -> Price {
+        self.bounds.sell_reference
     }
 
     /// Whether rates and brackets fit each other.

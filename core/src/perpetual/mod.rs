@@ -10,6 +10,8 @@ pub(crate) mod canonical;
 pub(crate) mod facts;
 pub(crate) mod market;
 pub(crate) mod order;
+pub(crate) mod slots;
+pub(crate) mod trailing;
 pub(crate) mod triggers;
 pub(crate) mod volume;
 
@@ -17,11 +19,11 @@ use crate::account::Sparse;
 use crate::book::table::Table;
 use crate::book::{Book, Orders};
 use crate::command::{MarginMode, Side};
+use crate::engine::perpetual::rank::Rankings;
 use crate::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::market::Seats;
 use crate::memory::Pages;
 use crate::money::{Money, Price};
-use crate::risk::perpetual::adl::Place;
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
 use crate::risk::perpetual::vip::Tiers;
@@ -30,6 +32,7 @@ use bands::Bands;
 use facts::Facts;
 use market::Symbol;
 use order::Details;
+use slots::Slots;
 use triggers::Triggers;
 use volume::Volumes;
 
@@ -58,14 +61,28 @@ pub(crate) struct State {
     /// Terms of each order, by its slot.
     pub(crate) details: Vec<Details>,
     /// Slots by order id.
-    pub(crate) slots: Table<u32>,
+    pub(crate) slots: Slots,
     /// How many open orders have a client's name, by hash of account and name.
     pub(crate) names: Table<u32>,
     pub(crate) triggers: Vec<Triggers>,
     /// Good-till dates, and countdowns.
     pub(crate) dates: triggers::Dates,
     pub(crate) bands: Bands,
-    /// Test every position of a market whose mark moved, whatever the bands say: what they are compared with.
+    /// Markets, a bit each, where a price that triggers watch has moved since they were judged.
+    pub(crate) moved: u128,
+    /// Markets, a bit each, whose marks may have passed thresholds.
+    pub(crate) alert: u128,
+    /// Whom auto-deleveraging asks, while the marks stay.
+    pub(crate) rankings: Rankings,
+    /// When, ms, which accounts may be warned again.
+    pub(crate) recalls: std::collections::BinaryHeap<std::cmp::Reverse<(i64, AccountId)>>,
+    /// Accounts that are due, and in a market that is not acted on.
+    pub(crate) parked: Vec<AccountId>,
+    /// What the running command may still spend on consequences of its scans.
+    pub(crate) allowance: u32,
+    /// The last scan left consequences over for the next commands.
+    pub(crate) has_backlog: bool,
+    /// Test every account, whatever the bands say: what they are compared with.
     pub(crate) tests_all: bool,
     pub(crate) tiers: Tiers,
     pub(crate) volumes: Volumes,
@@ -86,15 +103,16 @@ pub(crate) struct State {
     pub(crate) fired: std::collections::VecDeque<OrderId>,
     /// Orders that the running command ends.
     pub(crate) doomed: Vec<OrderId>,
-    /// Accounts whose orders the running command trims, and whether their positions became zero or turned.
-    pub(crate) trimmed: Vec<(AccountId, bool)>,
+    /// Markets and accounts whose orders the running command trims, and whether their positions became zero or turned.
+    pub(crate) trimmed: Vec<(usize, AccountId, bool)>,
     /// Accounts that a settlement or an hour concerns.
     pub(crate) concerned: Vec<AccountId>,
-    /// Accounts that the running pass of the scan still tests, and those for the next.
-    pub(crate) pass: std::collections::BinaryHeap<std::cmp::Reverse<AccountId>>,
+    /// What a settlement pays each of them.
+    pub(crate) amounts: Vec<Money>,
+    /// Accounts that the running pass of the scan tests, ascending; those that joined it; those for the next.
+    pub(crate) pass: Vec<AccountId>,
+    pub(crate) joined: std::collections::BinaryHeap<std::cmp::Reverse<AccountId>>,
     pub(crate) later: Vec<AccountId>,
-    /// Counterparties of the running step of a liquidation, in the order in which they are asked.
-    pub(crate) ranked: Vec<Place>,
     /// Triggers that price protection holds back.
     pub(crate) deferred: Vec<(i64, OrderId)>,
     /// Those that it held back when triggers were last judged.
@@ -117,16 +135,15 @@ pub(crate) struct Pools {
     pub(crate) deficit: bool,
 }
 
-/// What a cross account comes to.
+/// What the liquidation of a cross account is judged by.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    pub(crate) cross: Cross,
-    /// Maintenance margin of all cross positions.
+pub(crate) struct Standing {
+    pub(crate) equity: Money,
     pub(crate) maintenance: Money,
-    /// A cross position is in a market whose marks are not to be acted on.
-    pub(crate) suspended: bool,
     /// Cross positions.
     pub(crate) positions: u32,
+    /// One of them is in a market whose marks are not to be acted on.
+    pub(crate) suspended: bool,
 }
 
 impl Perpetual {
@@ -143,11 +160,18 @@ impl Perpetual {
                 holdings: Vec::new(),
                 accounts: Sparse::new(accounts, pages),
                 details: vec![Details::default(); orders + 1],
-                slots: Table::new(orders),
+                slots: Slots::new(orders, pages),
                 names: Table::new(orders),
                 triggers: Vec::new(),
                 dates: triggers::Dates::default(),
                 bands: Bands::default(),
+                moved: 0,
+                rankings: Rankings::new(),
+                alert: 0,
+                recalls: std::collections::BinaryHeap::with_capacity(1024),
+                parked: Vec::with_capacity(1024),
+                allowance: 1,
+                has_backlog: false,
                 tests_all: false,
                 tiers: volume::shipped_tiers(),
                 volumes: Volumes::default(),
@@ -163,9 +187,10 @@ impl Perpetual {
                 doomed: Vec::with_capacity(1024),
                 trimmed: Vec::with_capacity(1024),
                 concerned: Vec::with_capacity(1024),
-                pass: std::collections::BinaryHeap::with_capacity(1024),
+                amounts: Vec::with_capacity(1024),
+                pass: Vec::with_capacity(1024),
+                joined: std::collections::BinaryHeap::with_capacity(1024),
                 later: Vec::with_capacity(1024),
-                ranked: Vec::with_capacity(1024),
                 deferred: Vec::with_capacity(256),
                 held_before: Vec::with_capacity(256),
                 scratch: Some(Table::new(64)),
@@ -182,7 +207,7 @@ impl Perpetual {
         self.state.seats.push(Seats::new(accounts, pages));
         self.state.holdings.push(Sparse::new(accounts, pages));
         self.state.triggers.push(Triggers::default());
-        self.state.bands.list();
+        self.state.bands.list(accounts, pages);
         self.books.len() - 1
     }
 
@@ -213,8 +238,8 @@ impl State {
     /// The slot of an open order.
     #[inline]
     pub(crate) fn slot_of(&self, order: OrderId) -> Option<u32> {
-        // The table keeps the greatest number for itself; no order has it.
-        if order == OrderId::MAX { None } else { self.slots.find(order) }
+        // Anything may be asked for.
+        self.slots.find(order).filter(|&slot| self.details[slot as usize].id == order)
     }
 
     #[inline]
@@ -264,15 +289,13 @@ impl State {
     /// Markets in which an account has or had anything, ascending.
     #[inline]
     pub(crate) fn markets_of(&self, account: AccountId) -> impl Iterator<Item = usize> + use<> {
-        let words = self.accounts.get(account).markets;
-        (0..2).flat_map(move |word| {
-            let mut bits = words[word];
-            std::iter::from_fn(move || {
-                (bits != 0).then(|| {
-                    let bit = bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    word * 64 + bit
-                })
+        let [low, high] = self.accounts.get(account).markets;
+        let mut bits = u128::from(high) << 64 | u128::from(low);
+        std::iter::from_fn(move || {
+            (bits != 0).then(|| {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                bit
             })
         })
     }
@@ -294,52 +317,82 @@ impl State {
         account: AccountId,
         wallet: Money,
         changed: Option<(usize, &Holding)>,
-    ) -> Option<Sums> {
+    ) -> Option<Cross> {
         let record = self.accounts.get(account);
-        let mut sums = Sums { cross: Cross { wallet, ..Cross::default() }, ..Sums::default() };
-        let mut is_counted = changed.is_none();
-        for index in self.markets_of(account) {
-            let holding = match changed {
-                Some((place, holding)) if place == index => {
-                    is_counted = true;
-                    holding
-                }
-                _ => self.holding(account, index),
-            };
-            self.add(&mut sums, record, index, holding)?;
-        }
-        if let (false, Some((index, holding))) = (is_counted, changed) {
-            self.add(&mut sums, record, index, holding)?;
-        }
+        let mut sums = Cross { wallet, ..Cross::default() };
+        self.each(account, changed, |index, holding| {
+            if holding.quantity == 0 && !holding.has_orders() {
+                return Some(());
+            }
+            let symbol = &self.symbols[index];
+            let exposure = self.exposure(index, holding)?;
+            let leverage = symbol.leverage(holding);
+            if mode_of(record, holding) == MarginMode::Isolated {
+                let orders = exposure.isolated_orders(leverage)?;
+                sums.isolated_orders = sums.isolated_orders.checked_add(orders)?;
+                return Some(());
+            }
+            sums.initial = sums.initial.checked_add(exposure.cross(leverage)?.initial)?;
+            if holding.quantity != 0 {
+                let unrealised = holding.position().unrealised(symbol.prices.mark)?;
+                sums.unrealised = sums.unrealised.checked_add(unrealised)?;
+            }
+            Some(())
+        })?;
         Some(sums)
     }
 
-    fn add(&self, sums: &mut Sums, record: &Account, index: usize, holding: &Holding) -> Option<()> {
-        if holding.quantity == 0 && !holding.has_orders() {
-            return Some(());
+    /// The same, as far as liquidations look at it: without what is reserved.
+    pub(crate) fn cross_with(
+        &self,
+        account: AccountId,
+        wallet: Money,
+        changed: Option<(usize, &Holding)>,
+    ) -> Option<Standing> {
+        let record = self.accounts.get(account);
+        let mut standing = Standing { equity: wallet, ..Standing::default() };
+        self.each(account, changed, |index, holding| {
+            if holding.quantity == 0 || mode_of(record, holding) == MarginMode::Isolated {
+                return Some(());
+            }
+            let symbol = &self.symbols[index];
+            let mark = symbol.prices.mark;
+            standing.equity = standing.equity.checked_add(holding.position().unrealised(mark)?)?;
+            let margin = symbol.brackets.maintenance_at(holding.quantity, mark)?;
+            standing.maintenance = standing.maintenance.checked_add(margin)?;
+            standing.suspended |= symbol.is_suspended();
+            standing.positions += 1;
+            Some(())
+        })?;
+        Some(standing)
+    }
+
+    /// Shows every holding of an account that is not blank, ascending, one of them `changed`.
+    #[inline]
+    fn each(
+        &self,
+        account: AccountId,
+        changed: Option<(usize, &Holding)>,
+        mut show: impl FnMut(usize, &Holding) -> Option<()>,
+    ) -> Option<()> {
+        let mut is_shown = changed.is_none();
+        for index in self.markets_of(account) {
+            match changed {
+                Some((place, holding)) if place == index => {
+                    is_shown = true;
+                    show(index, holding)?;
+                }
+                _ => show(index, self.holding(account, index))?,
+            }
         }
-        let symbol = &self.symbols[index];
-        let exposure = self.exposure(index, holding)?;
-        let leverage = symbol.leverage(holding);
-        let cross = &mut sums.cross;
-        if mode_of(record, holding) == MarginMode::Isolated {
-            cross.isolated_orders = cross.isolated_orders.checked_add(exposure.isolated_orders(leverage)?)?;
-            return Some(());
+        match changed {
+            Some((index, holding)) if !is_shown => show(index, holding),
+            _ => Some(()),
         }
-        cross.initial = cross.initial.checked_add(exposure.cross(leverage)?.initial)?;
-        if holding.quantity != 0 {
-            cross.unrealised =
-                cross.unrealised.checked_add(holding.position().unrealised(symbol.prices.mark)?)?;
-            let margin = symbol.brackets.maintenance(exposure.notional.checked_abs()?)?;
-            sums.maintenance = sums.maintenance.checked_add(margin)?;
-            sums.suspended |= symbol.is_suspended();
-            sums.positions += 1;
-        }
-        Some(())
     }
 
     /// The cross account as it is.
-    pub(crate) fn sums(&self, account: AccountId) -> Option<Sums> {
+    pub(crate) fn sums(&self, account: AccountId) -> Option<Cross> {
         self.sums_with(account, self.wallet(account), None)
     }
 
@@ -352,12 +405,18 @@ impl State {
 
     /// What may leave the cross wallet.
     pub(crate) fn withdrawable(&self, account: AccountId) -> Option<Money> {
-        self.sums(account)?.cross.withdrawable()
+        self.sums(account)?.withdrawable()
     }
 
     /// Marks an account for the liquidation scan of the running command.
     #[inline]
     pub(crate) fn suspect(&mut self, account: AccountId) {
+        self.rankings.changed(account);
+        let record = self.accounts.get_mut(account);
+        if record.is_suspect != 0 {
+            return;
+        }
+        record.is_suspect = 1;
         self.suspects.push(account);
     }
 }

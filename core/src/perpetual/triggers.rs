@@ -1,5 +1,6 @@
 //! What waits for a price or a time: heaps of order ids by the key at which each is due, cleaned as they are read.
 
+use super::trailing::Trailings;
 use crate::ids::{AccountId, OrderId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,8 +54,8 @@ impl Due {
 pub(crate) struct Triggers {
     /// By working type, then: those that fire at or above the stop, those that fire at or below it (keys negated).
     pub(crate) stops: [[Due; 2]; 2],
-    /// Trailing orders, by working type, ascending ids.
-    pub(crate) trailing: [Vec<OrderId>; 2],
+    /// Trailing orders, by working type.
+    pub(crate) trailing: [Trailings; 2],
     /// Those that price protection held back when they were last judged, by working type.
     pub(crate) held_back: [Vec<OrderId>; 2],
 }
@@ -62,7 +63,7 @@ pub(crate) struct Triggers {
 impl Default for Triggers {
     fn default() -> Triggers {
         let lists = || [(); 2].map(|()| Vec::with_capacity(ROOM));
-        Triggers { stops: Default::default(), trailing: lists(), held_back: lists() }
+        Triggers { stops: Default::default(), trailing: Default::default(), held_back: lists() }
     }
 }
 

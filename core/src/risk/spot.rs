@@ -157,7 +157,7 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
 
 impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
     #[inline(always)]
-    fn meet(&mut self, taker: &Taker, maker: &Order) -> Meeting {
+    fn meet(&mut self, taker: &Taker, maker: &Order, _: u32) -> Meeting {
         let mut most = Quantity::MAX;
         if let Some(budget) = &self.budget {
             most = budget.buys(maker.price, maker.remaining);
@@ -175,7 +175,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
     }
 
     #[inline(always)]
-    fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill) {
+    fn fill(&mut self, taker: &Taker, maker: &Order, _: u32, fill: Fill) {
         let base = amount_of(fill.quantity);
         let quote = notional(fill.price, fill.quantity);
         let (maker_rate, taker_rate) = (maker.traits.maker_fee(), self.rules.taker_fee);
@@ -223,7 +223,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
     }
 
     #[cold]
-    fn expire(&mut self, maker: &Order) {
+    fn expire(&mut self, maker: &Order, _: u32) {
         self.note(maker.account);
         let side = maker.traits.side();
         let returned = SpotPurse::reservation(side, maker.price, maker.remaining);

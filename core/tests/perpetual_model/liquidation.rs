@@ -4,13 +4,17 @@ use super::arithmetic::{E8, E10, ceil_div, ceil_to, floor_div, floor_to, narrow,
 use super::ledger::{held_side, sign};
 use super::matching::Role;
 use super::orders::reason;
-use super::{Call, FUND, Model, Order, Stage};
+use super::{FUND, Model, Order, Stage};
 use ringside_core::command::{
     MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, WorkingType,
 };
 use ringside_core::event::{self, Execution, LiquidationStep, PostingReason};
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 
+/// What the consequences of a command's scans may cost, and what each costs.
+pub(super) const ALLOWANCE: u32 = 64;
+const LIQUIDATION: u32 = 16;
+const WARNING: u32 = 1;
 /// Minutes before the running one that the fund's highest equity is remembered.
 const HIGH_MINUTES: i64 = 480;
 
@@ -19,10 +23,11 @@ impl Model {
         self.scope_markets(account, scope).into_iter().any(|id| self.is_market_suspended(id))
     }
 
-    /// Tests the accounts that the command touched and those whose mark moved, ascending, until nothing changes; then the
-    /// fund. That nobody else is due is judged by [`Model::check`], which looks at all.
+    /// Tests all accounts, ascending, until nothing changes; then the fund. One command carries out only so many
+    /// consequences: those left over wait for the next.
     pub(super) fn scan(&mut self) {
         let apart = self.apart();
+        self.suspects.extend(self.positions.iter().map(|(key, _)| key.0));
         loop {
             if self.suspects.is_empty() {
                 if !self.test_fund() {
@@ -40,6 +45,7 @@ impl Model {
                 }
             }
         }
+        self.backlog = self.allowance == 0;
         assert!(self.untouched(&apart), "I-13: a liquidation touched one who stands apart");
         self.deficit = self.account(FUND).wallet < 0 || self.cross_equity(FUND) < 0;
     }
@@ -56,7 +62,8 @@ impl Model {
             }
             let (equity, maintenance) =
                 (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
-            if holds && equity < maintenance && !self.is_suspended(account, scope) {
+            if holds && equity < maintenance && !self.is_suspended(account, scope) && self.spend(LIQUIDATION)
+            {
                 self.liquidate(account, scope);
             } else {
                 self.call_margin(account, scope, equity, maintenance);
@@ -64,20 +71,22 @@ impl Model {
         }
     }
 
-    /// Warns once when the ratio rises through 80 %, again at most once per minute while it stays.
+    /// Takes from what the command may spend on consequences, if anything is left of it.
+    fn spend(&mut self, cost: u32) -> bool {
+        let is_left = self.allowance > 0;
+        self.allowance = self.allowance.saturating_sub(cost);
+        is_left
+    }
+
+    /// Warns when the ratio is 80 % or more, again at most once per minute while it stays.
     fn call_margin(&mut self, account: AccountId, scope: Option<MarketId>, equity: i128, maintenance: i128) {
         let now = self.now_ms();
         let market = scope.unwrap_or(ALL_MARKETS);
         let near = maintenance > 0 && (equity <= 0 || ceil_div(maintenance * E8, equity) >= 80_000_000);
-        let calls = &mut self.account_mut(account).calls;
-        let mut call = calls.get(&market).copied().unwrap_or(Call { near: false, at_ms: 0 });
-        let recent = call.at_ms != 0 && now - call.at_ms < 60_000;
-        call.near = near;
-        if near && !recent {
-            call.at_ms = now;
-        }
-        calls.insert(market, call);
-        if near && !recent {
+        let called_ms = self.account(account).calls.get(&market).copied();
+        let recent = called_ms.is_some_and(|at_ms| now - at_ms < 60_000);
+        if near && !recent && self.spend(WARNING) {
+            self.account_mut(account).calls.insert(market, now);
             self.output.fact(event::MarginCall {
                 account,
                 market,

@@ -149,17 +149,8 @@ pub struct Account {
     pub volumes: BTreeMap<i64, i128>,
     /// By market, or ALL_MARKETS.
     pub countdowns: BTreeMap<MarketId, Countdown>,
-    /// By market of an isolated position, or ALL_MARKETS.
-    pub calls: BTreeMap<MarketId, Call>,
-}
-
-/// What is known of a scope's margin calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Above 80 % at the last look.
-    pub near: bool,
-    /// The last call, 0 for none.
-    pub at_ms: i64,
+    /// When each scope was warned last, ms: by market of an isolated position, or ALL_MARKETS.
+    pub calls: BTreeMap<MarketId, i64>,
 }
 
 impl Account {
@@ -286,6 +277,10 @@ pub struct Model {
     pub hour: Option<i64>,
     /// Accounts that the running command must test.
     pub suspects: BTreeSet<AccountId>,
+    /// What it may still spend on liquidations and warnings.
+    pub allowance: u32,
+    /// The last scan left some over.
+    pub backlog: bool,
     /// Positions that became zero or turned since the last trim.
     pub turned: BTreeSet<(AccountId, MarketId)>,
     pub output: Output,
@@ -328,6 +323,8 @@ impl Model {
             deficit: false,
             hour: None,
             suspects: BTreeSet::new(),
+            allowance: 0,
+            backlog: false,
             turned: BTreeSet::new(),
             output: Output::default(),
             before: view::Told::default(),
@@ -395,6 +392,7 @@ impl Model {
         self.transferred = None;
         self.refused_with_change = false;
         self.turned.clear();
+        self.allowance = liquidation::ALLOWANCE;
         if self.hour.is_none() {
             self.hour = Some(self.running_hour());
         }

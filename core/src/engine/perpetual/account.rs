@@ -125,9 +125,8 @@ impl State {
         if is_open && exposure.filled_max().is_none_or(|filled| filled > most) {
             return Err(Reject::ExceedsBracket);
         }
-        let free = self
-            .sums_with(account, self.wallet(account), Some((index, &after)))
-            .and_then(|sums| sums.cross.free());
+        let free =
+            self.sums_with(account, self.wallet(account), Some((index, &after))).and_then(|sums| sums.free());
         if !is_isolated && is_open && free.is_none_or(|free| free < 0) {
             return Err(Reject::InsufficientMarginForLeverage);
         }

@@ -81,6 +81,7 @@ impl Perpetual {
                 P::FundingIntervalHours => symbol.next_funding_ms = symbol.funding_after(now_ms),
                 _ => {}
             }
+            self.state.symbols[index].refresh_bounds();
         }
         let SetPerpetualParameter { market, parameter, value } = *set;
         self.state.facts.emit(PerpetualSetting { market, parameter, value });
@@ -107,8 +108,7 @@ impl Perpetual {
         let was_suspended = symbol.is_suspended();
         symbol.set = state;
         if was_suspended && !symbol.is_suspended() {
-            let State { symbols, suspects, .. } = &mut self.state;
-            suspects.extend_from_slice(&symbols[index].holders);
+            self.state.unpark();
         }
         self.state.tell_state(index);
         Ok(())
@@ -163,7 +163,8 @@ impl State {
             Brackets::new(rows).filter(|brackets| is_bounded && self.symbols[index].fits(brackets));
         self.symbols[index].brackets = brackets.ok_or(Reject::ParameterOutOfRange)?;
         self.tell_brackets(index);
-        let State { symbols, suspects, .. } = self;
+        let State { symbols, suspects, rankings, .. } = self;
+        rankings.forget();
         suspects.extend_from_slice(&symbols[index].holders);
         Ok(())
     }

@@ -13,8 +13,7 @@ impl Perpetual {
     pub(crate) fn check(&self, accounts: u32) -> Result<(), String> {
         self.check_orders(accounts)?;
         self.check_money(accounts)?;
-        self.check_scopes(accounts)?;
-        self.check_bands(accounts)
+        self.check_scopes(accounts)
     }
 
     /// I-5, I-6, I-7: books, lists, buckets, reduce-only orders.
@@ -124,52 +123,43 @@ impl Perpetual {
         Ok(())
     }
 
-    /// I-8, I-9: no scope rests below its maintenance margin, none is left in liquidation.
+    /// I-8, I-9: no scope rests below its maintenance margin but those left over for the next commands, which the scan will
+    /// find; none is left in liquidation.
     fn check_scopes(&self, accounts: u32) -> Result<(), String> {
         let state = &self.state;
         for account in 0..accounts {
-            let sums = state.sums(account).ok_or("sums leave their range")?;
-            let equity = sums.cross.equity().ok_or("equity leaves its range")?;
+            let range = || format!("sums of account {account} leave their range");
+            state.sums(account).and_then(|sums| sums.free()).ok_or_else(range)?;
+            let cross = state.cross_with(account, state.wallet(account), None).ok_or_else(range)?;
             if account == FEE_ACCOUNT {
-                if (state.wallet(account) < 0 || equity < 0) != state.pools.deficit {
+                if (state.wallet(account) < 0 || cross.equity < 0) != state.pools.deficit {
                     return Err("the deficit flag is wrong".into());
                 }
                 continue;
             }
-            if sums.positions == 0 && state.wallet(account) < 0 {
+            if cross.positions == 0 && state.wallet(account) < 0 {
                 return Err(format!("account {account} owes without a position"));
             }
-            if !sums.suspended && sums.positions > 0 && is_due(equity, sums.maintenance) {
-                return Err(format!("account {account} rests with {equity} below {}", sums.maintenance));
-            }
+            let mut is_found = false;
+            let mut is_due_now =
+                !cross.suspended && cross.positions > 0 && is_due(cross.equity, cross.maintenance);
             let mut liquidating = state.accounts.get(account).liquidating;
             for index in 0..state.symbols.len() {
                 let holding = state.holding(account, index);
                 liquidating |= holding.liquidating;
+                is_found |= state.alert & (1 << index) != 0
+                    && state.bands.is_passed(index, account, state.mark(index));
                 if holding.quantity == 0 || state.mode(account, index) != MarginMode::Isolated {
                     continue;
                 }
-                let (equity, maintenance) =
-                    state.isolated(index, holding).ok_or("equity leaves its range")?;
-                if !state.symbols[index].is_suspended() && is_due(equity, maintenance) {
-                    return Err(format!("account {account} rests below maintenance in {}", id_of(index)));
-                }
+                let (equity, maintenance) = state.isolated(index, holding).ok_or_else(range)?;
+                is_due_now |= !state.symbols[index].is_suspended() && is_due(equity, maintenance);
+            }
+            if is_due_now && !is_found {
+                return Err(format!("account {account} rests below maintenance, and nothing will find it"));
             }
             if liquidating != 0 {
                 return Err(format!("account {account} rests in liquidation"));
-            }
-        }
-        Ok(())
-    }
-
-    /// The bands would find every scope that a scan over all positions finds: at its marks none is passed that is due.
-    fn check_bands(&self, accounts: u32) -> Result<(), String> {
-        for index in 0..self.state.symbols.len() {
-            for account in 0..accounts {
-                let holding = self.state.holding(account, index);
-                if holding.quantity != 0 && account != FEE_ACCOUNT && holding.band == 0 {
-                    return Err(format!("account {account} has no threshold in {}", id_of(index)));
-                }
             }
         }
         Ok(())

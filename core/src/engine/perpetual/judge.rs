@@ -13,7 +13,7 @@ use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::reject::Reject;
 use crate::risk::perpetual::band::Band;
-use crate::risk::perpetual::order_margin::{Reservation, reference_price};
+use crate::risk::perpetual::order_margin::{Exposure, Reservation, reference_price};
 use crate::risk::perpetual::{reduce_only, units};
 
 /// What an order that passed enters with.
@@ -199,11 +199,35 @@ impl State {
         if opens && exposure.filled(side).ok_or(TOO_LARGE)? > most {
             return Err(Reject::ExceedsBracket);
         }
+        let terms = Terms { limit: 0, reservation, reserved_quantity: quantity };
+        if self.has_plenty(account, index, &after, &exposure, leverage).unwrap_or(false) {
+            return Ok(terms);
+        }
         match self.covers(account, index, &before, &after) {
-            Some(true) => Ok(Terms { limit: 0, reservation, reserved_quantity: quantity }),
+            Some(true) => Ok(terms),
             Some(false) => Err(Reject::InsufficientMargin),
             None => Err(TOO_LARGE),
         }
+    }
+
+    /// Whether an account of this market alone covers an exposure so easily that a bound says so: it needs one division. The
+    /// holding's buckets are not looked at. `false`: [`State::covers`] must tell.
+    #[inline]
+    pub(crate) fn has_plenty(
+        &self,
+        account: AccountId,
+        index: usize,
+        holding: &Holding,
+        exposure: &Exposure,
+        leverage: u32,
+    ) -> Option<bool> {
+        let record = self.accounts.get(account);
+        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
+        if markets & !(1 << index) != 0 || mode_of(record, holding) == MarginMode::Isolated {
+            return Some(false);
+        }
+        let unrealised = holding.position().unrealised(self.mark(index))?;
+        Some(record.wallet.checked_add(unrealised)? >= exposure.cross_most(leverage)?)
     }
 
     /// Whether an account may go from one holding to another: the requirement does not rise, or is covered.
@@ -218,6 +242,6 @@ impl State {
             }
         };
         let sums = self.sums_with(account, self.wallet(account), Some((index, after)))?;
-        sums.cross.accepts(need(before)?, need(after)?)
+        sums.accepts(need(before)?, need(after)?)
     }
 }

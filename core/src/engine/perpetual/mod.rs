@@ -10,10 +10,13 @@ mod liquidate;
 mod modify;
 mod orders;
 mod place;
+mod quick;
+pub(crate) mod rank;
 mod run;
 mod settle;
 mod tick;
 mod triggers;
+mod watch;
 
 use super::admin::{is_name, is_step};
 use super::emit::Emitter;
@@ -41,7 +44,7 @@ type Answer = Result<Acted, Reject>;
 
 /// What [`event::Done`] says of it.
 #[derive(Clone, Copy, Default)]
-struct Acted {
+pub(crate) struct Acted {
     order: OrderId,
     account: u32,
     market: Option<MarketId>,
@@ -77,6 +80,11 @@ impl Engine {
                 }
             }
         }
+        if let Some(acted) = self.quickly(kind, command, emitter) {
+            let Acted { order, account, market } = acted;
+            let update = market.map_or(0, |market| self.perpetual_update(market));
+            return Outcome { order, account, market, update, ..outcome };
+        }
         let mut perpetual = self.take_perpetual();
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
@@ -84,7 +92,9 @@ impl Engine {
             Kind::TransferPerpetual => self.transfer_perpetual(&mut perpetual, command.body()),
             _ => perpetual.act(kind, command, self.markets.len()),
         };
-        self.give_perpetual(perpetual, emitter);
+        // A refusal changes nothing, but for a modification that takes its order away.
+        let is_changed = answer.is_ok() || !perpetual.state.facts.events().is_empty();
+        self.give_perpetual(perpetual, is_changed, emitter);
         match answer {
             Ok(Acted { order, account, market }) => {
                 if kind == Kind::TransferPerpetual {
@@ -97,6 +107,25 @@ impl Engine {
                 outcome.account = named_account(kind, command);
                 outcome.refused(reject)
             }
+        }
+    }
+
+    /// Carries out the plainest commands at once.
+    #[inline]
+    fn quickly<S: Sink>(
+        &mut self,
+        kind: Kind,
+        command: &Command,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Option<Acted> {
+        let perpetual = self.perpetual.as_mut()?;
+        perpetual.state.now_ms = self.time.ns() / 1_000_000;
+        perpetual.state.accounts_count = self.accounts.count();
+        match kind {
+            Kind::PlacePerpetual => perpetual.place_quick(command.body(), &mut self.next_order, emitter),
+            Kind::CancelPerpetual => perpetual.cancel_quick(command.body(), emitter),
+            Kind::ModifyPerpetual => perpetual.modify_quick(command.body(), emitter),
+            _ => None,
         }
     }
 
@@ -113,7 +142,7 @@ impl Engine {
             let side = |side: Side| impact_price(side, market.book.depth(orders, side), notional, lot);
             spot_index(side(Side::Buy), side(Side::Sell))
         });
-        self.give_perpetual(perpetual, emitter);
+        self.give_perpetual(perpetual, true, emitter);
     }
 
     /// Takes the perpetual side out, ready for this command; made where it is new.
@@ -128,20 +157,26 @@ impl Engine {
         state.now_ms = self.time.ns() / 1_000_000;
         state.next_order = self.next_order;
         state.accounts_count = self.accounts.count();
+        state.allowance = watch::ALLOWANCE;
         let pools = state.pools;
         state.facts.start(self.sequence, self.time.ns(), &pools);
         perpetual
     }
 
     /// Ends a command: what it touched is tested and told, and the perpetual side put back.
-    fn give_perpetual<S: Sink>(&mut self, mut perpetual: Box<Perpetual>, emitter: &mut Emitter<'_, S>) {
-        perpetual.settle_down();
+    fn give_perpetual<S: Sink>(
+        &mut self,
+        mut perpetual: Box<Perpetual>,
+        is_changed: bool,
+        emitter: &mut Emitter<'_, S>,
+    ) {
+        if is_changed {
+            perpetual.settle_down();
+        }
         let state = &mut perpetual.state;
         state.finish_facts();
         self.next_order = state.next_order;
-        for event in &state.facts.events {
-            emitter.forward(event);
-        }
+        emitter.forward(state.facts.events());
         self.perpetual = Some(perpetual);
     }
 
@@ -355,9 +390,7 @@ impl Perpetual {
     /// the price that triggers watch.
     fn settle_down(&mut self) {
         loop {
-            for index in 0..self.books.len() {
-                self.trim(index);
-            }
+            self.trim(None);
             self.run_triggers();
             self.scan();
             if !self.state.has_moved() {
@@ -405,8 +438,13 @@ impl Engine {
         })
     }
 
-    /// From now on a moved mark has every position of its market tested, as if there were no thresholds: what they are
-    /// compared with. No part of the state.
+    /// Whether liquidations or warnings are left over for the next commands. No part of the state.
+    pub fn has_backlog(&self) -> bool {
+        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog)
+    }
+
+    /// From now on every account is tested after every command, as if there were no thresholds: what they are compared
+    /// with. No part of the state.
     pub fn test_every_position(&mut self) {
         if let Some(perpetual) = &mut self.perpetual {
             perpetual.state.tests_all = true;
@@ -415,6 +453,6 @@ impl Engine {
 
     /// The cross account of an account.
     pub fn perpetual_cross(&self, account: u32) -> Option<crate::risk::perpetual::order_margin::Cross> {
-        Some(self.perpetual.as_ref()?.state.sums(account)?.cross)
+        self.perpetual.as_ref()?.state.sums(account)
     }
 }

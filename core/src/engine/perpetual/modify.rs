@@ -14,7 +14,7 @@ use crate::reject::Reject;
 use crate::risk::perpetual::reduce_only;
 
 /// Most modifications of one order.
-const AMENDMENTS_MAX: u32 = 10_000;
+pub(crate) const AMENDMENTS_MAX: u32 = 10_000;
 
 impl Perpetual {
     /// See [`ModifyPerpetual`]; the id of the order.

@@ -52,7 +52,7 @@ impl Perpetual {
         self.state.seats[index].link(&mut self.orders, slot);
         *self.details_mut(slot) = details;
         let state = &mut self.state;
-        *state.slots.entry(details.id) = slot;
+        state.slots.insert(details.id, slot);
         *state.names.entry(name_hash(details.account, &details.client_order)) += 1;
         if details.good_till_ms != 0 {
             state.dates.orders.add(details.good_till_ms, details.id);
@@ -97,25 +97,25 @@ impl Perpetual {
 
     /// Puts an order into the book.
     pub(crate) fn queue(&mut self, slot: u32, remaining: Quantity) {
-        let details = &mut self.state.details[slot as usize];
+        let Perpetual { books, orders, state } = self;
+        let details = &mut state.details[slot as usize];
         details.stage = Stage::Resting;
-        let details = *details;
         let index = place_of(details.market);
-        let order = self.orders.pool.get_mut(slot);
+        let order = orders.pool.get_mut(slot);
         order.remaining = remaining;
         order.quantity = details.filled + remaining;
         order.price = details.price;
-        let mutation = self.books[index].rest(&mut self.orders, slot);
-        self.state.facts.mutated(index, mutation);
+        let mutation = books[index].rest(orders, slot);
         if details.is(order_flag::REDUCE_ONLY) {
-            self.state.symbols[index].reducing[details.side as usize & 1] += 1;
-            self.state.holdings[index].get_mut(details.account).bound += 1;
+            state.symbols[index].reducing[details.side as usize & 1] += 1;
+            state.holdings[index].get_mut(details.account).bound += 1;
         }
+        state.facts.mutated(index, mutation);
     }
 
     /// Takes an order out of the book, if it is in; it stays in the tables.
     pub(crate) fn lift(&mut self, slot: u32) {
-        let details = self.state.details[slot as usize];
+        let details = &self.state.details[slot as usize];
         if details.stage != Stage::Resting {
             return;
         }
@@ -218,18 +218,23 @@ impl State {
             Some(_) => triggers.stops[working][1].add(-stop, id),
             None => {
                 let trailing = &mut triggers.trailing[working];
-                let place = trailing.partition_point(|&other| other < id);
-                trailing.insert(place, id);
+                let callback = details.callback_rate.into();
+                trailing.add(details.side, callback, stop, details.extreme, id);
+                if details.has_turned {
+                    // From a snapshot, of a market that was not open.
+                    trailing.turned.push(id);
+                }
             }
         }
     }
 
     /// A waiting order waits no longer: it fired, or ends. `was_taken`: the heap gave it away already.
     pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
-        let details = self.details[slot as usize];
+        let details = &self.details[slot as usize];
         if !details.waits() {
             return;
         }
+        let details = *details;
         let index = place_of(details.market);
         let holding = self.holdings[index].get_mut(details.account);
         holding.waiting -= 1;
@@ -256,13 +261,16 @@ impl State {
                     });
                 }
             }
-            None => triggers.trailing[working].retain(|&id| id != details.id),
+            None => triggers.trailing[working].ended(|id| {
+                id != details.id
+                    && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
+            }),
         }
     }
 
     /// Cancels the attached orders of an order that ends.
     pub(crate) fn end_attached(&mut self, orders: &mut Orders, slot: u32) {
-        for child in self.details[slot as usize].children {
+        for child in self.details[slot as usize].children.into_iter().filter(|&child| child != 0) {
             // One that fired goes its own way.
             if let Some(place) = self.slots.find(child)
                 && self.details[place as usize].waits()
@@ -284,19 +292,15 @@ impl State {
 
     /// Takes an order out of every table but its slot, which the caller gives back.
     pub(crate) fn forget(&mut self, orders: &mut Orders, slot: u32) {
-        let details = self.details[slot as usize];
-        let index = place_of(details.market);
         self.unwatch(slot, false);
         self.unbind(slot);
-        self.seats[index].unlink(orders, slot);
+        let details = &self.details[slot as usize];
+        self.seats[place_of(details.market)].unlink(orders, slot);
         self.slots.remove(details.id);
-        let hash = name_hash(details.account, &details.client_order);
-        let count = self.names.entry(hash);
-        *count -= 1;
-        if *count == 0 {
-            self.names.remove(hash);
-        }
-        if details.good_till_ms != 0 {
+        let name = name_hash(details.account, &details.client_order);
+        let has_date = details.good_till_ms != 0;
+        self.forget_name(name);
+        if has_date {
             let slots = &self.slots;
             self.dates.orders.ended(|_, id| slots.find(id).is_some());
         }
@@ -307,7 +311,7 @@ impl State {
     pub(crate) fn grow_attached(&mut self, parent: u32) {
         let details = &self.details[parent as usize];
         let filled = details.filled;
-        for child in details.children {
+        for child in details.children.into_iter().filter(|&child| child != 0) {
             let Some(slot) = self.slots.find(child) else { continue };
             let details = &mut self.details[slot as usize];
             if !details.waits() {

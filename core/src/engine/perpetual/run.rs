@@ -5,8 +5,9 @@ use super::orders::place_of;
 use super::settle::{Arriving, PerpetualMatch, reason};
 use crate::command::{PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention, Side};
 use crate::event::Execution;
+use crate::ids::{AccountId, MarketId, OrderId};
 use crate::matching::{Ending, Taker, sweep};
-use crate::money::Price;
+use crate::money::{Price, Quantity};
 use crate::perpetual::Perpetual;
 use crate::perpetual::order::Stage;
 
@@ -20,6 +21,19 @@ pub(crate) enum Role {
     Fund,
 }
 
+/// Terms of an order that runs.
+#[derive(Clone, Copy)]
+struct Arrived {
+    id: OrderId,
+    account: AccountId,
+    market: MarketId,
+    side: Side,
+    order_type: PerpetualOrderType,
+    time_in_force: PerpetualTimeInForce,
+    self_trade: SelfTradePrevention,
+    open: Quantity,
+}
+
 impl Perpetual {
     /// Runs the order in a slot. Its events before the match are out already.
     pub(crate) fn run(&mut self, slot: u32, terms: &Terms, role: Role) {
@@ -27,12 +41,21 @@ impl Perpetual {
         details.stage = Stage::Running;
         details.reservation = terms.reservation;
         details.reserved_quantity = terms.reserved_quantity;
-        let details = *details;
+        // What is asked of it while it trades; not all of it, which is long.
+        let details = Arrived {
+            id: details.id,
+            account: details.account,
+            market: details.market,
+            side: details.side,
+            order_type: details.order_type,
+            time_in_force: details.time_in_force,
+            self_trade: details.self_trade,
+            open: details.quantity - details.filled,
+        };
         let index = place_of(details.market);
-        let open = details.quantity - details.filled;
         let mut stopped = None;
         let mut ending = None;
-        let mut remaining = open;
+        let mut remaining = details.open;
         if self.state.symbols[index].matches() || role == Role::Liquidation {
             let is_owner = role == Role::Owner;
             let limit = self.key(index, details.side, terms.limit);

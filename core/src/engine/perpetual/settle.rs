@@ -38,11 +38,32 @@ pub(crate) mod reason {
 /// What one side of a fill comes to.
 #[derive(Clone, Copy)]
 pub(crate) struct Leg {
-    pub(crate) holding: Holding,
-    pub(crate) wallet: Money,
+    /// The position after it is in there.
     pub(crate) filled: Filled,
+    /// Of the holding after it.
+    isolated: Money,
+    open_fees: Money,
+    realised: Money,
+    pub(crate) wallet: Money,
     /// What the fund pays because an isolated wallet does not suffice.
     pub(crate) covered: Money,
+}
+
+impl Leg {
+    /// Changes the holding of before to that of after.
+    #[inline]
+    pub(crate) fn put(&self, holding: &mut Holding) {
+        (holding.quantity, holding.cost) = (self.filled.position.quantity, self.filled.position.cost);
+        (holding.isolated, holding.open_fees) = (self.isolated, self.open_fees);
+        holding.realised = self.realised;
+    }
+
+    /// The holding after it.
+    pub(crate) fn after(&self, before: &Holding) -> Holding {
+        let mut after = *before;
+        self.put(&mut after);
+        after
+    }
 }
 
 /// What an arriving order is to the settlement.
@@ -87,7 +108,7 @@ impl State {
     pub(crate) fn leg(
         &self,
         index: usize,
-        mut holding: Holding,
+        holding: &Holding,
         mut wallet: Money,
         is_isolated: bool,
         side: Side,
@@ -96,61 +117,72 @@ impl State {
         let held = holding.quantity.checked_abs()?;
         let filled = holding.position().fill(side, quantity, value)?;
         let mut covered = 0;
+        let mut isolated = holding.isolated;
         if is_isolated {
             let mut fee_left = fee;
             if filled.closed > 0 {
-                let closed = isolated::close(holding.isolated, filled.closed, held, filled.realised, fee)?;
+                let closed = isolated::close(isolated, filled.closed, held, filled.realised, fee)?;
                 fee_left = 0;
-                holding.isolated = closed.isolated;
+                isolated = closed.isolated;
                 wallet = wallet.checked_add(closed.released)?;
                 covered = closed.covered;
             }
             if filled.opened > 0 {
-                let leverage = self.symbols[index].leverage(&holding);
+                let leverage = self.symbols[index].leverage(holding);
                 let margin = isolated::opening_margin(filled.opened_value, leverage)?;
                 if wallet < margin.checked_add(fee_left)? {
                     return None;
                 }
                 wallet -= margin;
-                holding.isolated = holding.isolated.checked_add(margin)?;
+                isolated = isolated.checked_add(margin)?;
             }
             wallet = wallet.checked_sub(fee_left)?;
         } else {
             wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
         }
-        holding.open_fees = open_fees(holding.open_fees, held, &filled, fee)?;
-        holding.quantity = filled.position.quantity;
-        holding.cost = filled.position.cost;
-        holding.realised = holding.realised.checked_add(filled.realised)?;
-        if holding.cost.checked_abs()? > units::VALUE_MAX {
+        if filled.position.cost.checked_abs()? > units::VALUE_MAX {
             return None;
         }
-        Some(Leg { holding, wallet, filled, covered })
+        Some(Leg {
+            filled,
+            isolated,
+            open_fees: open_fees(holding.open_fees, held, &filled, fee)?,
+            realised: holding.realised.checked_add(filled.realised)?,
+            wallet,
+            covered,
+        })
     }
 
     /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it.
     fn bears(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
         let record = self.accounts.get(account);
-        if mode_of(record, &leg.holding) == MarginMode::Isolated {
-            let (equity, maintenance) = self.isolated(index, &leg.holding)?;
+        let after = leg.after(self.holding(account, index));
+        if mode_of(record, &after) == MarginMode::Isolated {
+            let (equity, maintenance) = self.isolated(index, &after)?;
             if equity < maintenance {
                 return Some(false);
             }
         }
-        let sums = self.sums_with(account, leg.wallet, Some((index, &leg.holding)))?;
-        Some(sums.positions == 0 || sums.cross.equity()? >= sums.maintenance)
+        let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
+        Some(cross.positions == 0 || cross.equity >= cross.maintenance)
     }
 
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
     pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {
         let record = self.accounts.get(account);
+        let is_promoted = record.promo_bps != 0 && self.now_ms < record.promo_until_ms;
+        if record.referral_total_bps == 0 && record.fee_burn == 0 && !is_promoted {
+            // Nothing is taken off, as of most.
+            let tier = self.tiers.of(record.tier);
+            return Some([tier.maker_rate, tier.taker_rate, tier.maker_rate, tier.taker_rate, 0]);
+        }
         let referral = fee::Referral { total: record.referral_total_bps, share: record.referral_share_bps };
         let active = |bps: u32, is_active: bool| if is_active { bps } else { 0 };
         let tier = self.tiers.of(record.tier);
         let multiplier = fee::multiplier(&[
             referral.trader(),
             active(self.fee_burn_bps, record.fee_burn != 0),
-            active(record.promo_bps, self.now_ms < record.promo_until_ms),
+            active(record.promo_bps, is_promoted),
         ])?;
         Some([
             fee::rate(tier.maker_rate, multiplier)?,
@@ -163,9 +195,9 @@ impl State {
 
     /// Puts a leg into place.
     pub(crate) fn put_leg(&mut self, account: AccountId, index: usize, leg: &Leg) {
-        let before = self.holding(account, index).quantity;
         let holding = self.touch(account, index);
-        *holding = Holding { note: holding.note, listed: holding.listed, band: holding.band, ..leg.holding };
+        let before = holding.quantity;
+        leg.put(holding);
         *self.wallet_mut(account) = leg.wallet;
         if leg.covered != 0 {
             *self.wallet_mut(FEE_ACCOUNT) -= leg.covered;
@@ -183,12 +215,9 @@ impl State {
         self.suspect(account);
     }
 
-    /// Keeps the list of holders and the bands in step with a position that was `before`.
+    /// Keeps the list of holders in step with a position that was `before`.
     pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
         let now = self.holding(account, index).quantity;
-        if before != 0 && (now == 0 || (now > 0) != (before > 0)) {
-            self.bands.remove(&mut self.holdings[index], index, account, before > 0);
-        }
         let holders = &mut self.symbols[index].holders;
         if before == 0 && now != 0 {
             holders.push(account);
@@ -229,11 +258,6 @@ impl<'a> PerpetualMatch<'a> {
     fn stop(&mut self, why: u8) -> Meeting {
         self.arriving.stopped = NonZeroU8::new(why);
         Meeting::StopTaker(Ending::Spent)
-    }
-
-    /// The slot of a resting order.
-    fn slot_of(&self, order: &Order) -> u32 {
-        self.state.slots.find(order.id).unwrap_or(0)
     }
 
     /// Whether both are one party.
@@ -299,7 +323,7 @@ impl<'a> PerpetualMatch<'a> {
             },
         ];
         let maker_leg = {
-            let holding = *state.holding(maker.account, index);
+            let holding = state.holding(maker.account, index);
             let isolated = state.mode(maker.account, index) == MarginMode::Isolated;
             let terms = (quantity, value, maker_fee);
             state.leg(index, holding, state.wallet(maker.account), isolated, taker.side.opposite(), terms)
@@ -312,10 +336,12 @@ impl<'a> PerpetualMatch<'a> {
         {
             return Err(true);
         }
+        let between;
         let (holding, wallet) = if is_self {
-            (maker_leg.holding, maker_leg.wallet)
+            between = maker_leg.after(state.holding(taker.account, index));
+            (&between, maker_leg.wallet)
         } else {
-            (*state.holding(taker.account, index), state.wallet(taker.account))
+            (state.holding(taker.account, index), state.wallet(taker.account))
         };
         let isolated = state.mode(taker.account, index) == MarginMode::Isolated;
         let terms = (quantity, value, taker_fee);
@@ -339,8 +365,8 @@ impl<'a> PerpetualMatch<'a> {
         let (equity, maintenance) = if is_isolated {
             state.isolated(self.index, holding)?
         } else {
-            let sums = state.sums(taker.account)?;
-            (sums.cross.equity()?, sums.maintenance)
+            let cross = state.cross_with(taker.account, state.wallet(taker.account), None)?;
+            (cross.equity, cross.maintenance)
         };
         let distress = Distress { quantity: holding.quantity, mark: symbol.prices.mark, equity, maintenance };
         let bankruptcy = distress.bankruptcy_value(quantity, &symbol.brackets)?;
@@ -379,7 +405,7 @@ impl<'a> PerpetualMatch<'a> {
 }
 
 impl Settlement for PerpetualMatch<'_> {
-    fn meet(&mut self, taker: &Taker, maker: &Order) -> Meeting {
+    fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting {
         if self.arriving.band.is_some_and(|band| match taker.side {
             Side::Buy => maker.price > band.high,
             Side::Sell => maker.price < band.low,
@@ -400,7 +426,6 @@ impl Settlement for PerpetualMatch<'_> {
             };
         }
         let mut most = Quantity::MAX;
-        let slot = self.slot_of(maker);
         if self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
             let held = self.state.holding(maker.account, self.index).quantity;
             most = reduce_only::shrunk(taker.side.opposite(), maker.remaining, held);
@@ -422,12 +447,17 @@ impl Settlement for PerpetualMatch<'_> {
         }
     }
 
-    fn fill(&mut self, taker: &Taker, maker: &Order, fill: Fill) {
+    fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill) {
         let Some(prepared) = self.prepared.take() else { unreachable!("a meeting prepared it") };
         let index = self.index;
         self.state.put_leg(maker.account, index, &prepared.maker);
-        self.state.put_leg(taker.account, index, &prepared.taker);
-        let (slot, taker_slot) = (self.slot_of(maker), self.arriving.slot);
+        let mut taker_leg = prepared.taker;
+        if taker.account == FEE_ACCOUNT {
+            // It has just paid what the maker's isolated wallet lacked.
+            taker_leg.wallet -= prepared.maker.covered;
+        }
+        self.state.put_leg(taker.account, index, &taker_leg);
+        let taker_slot = self.arriving.slot;
         for place in [slot, taker_slot] {
             let details = &mut self.state.details[place as usize];
             details.filled += fill.quantity;
@@ -440,6 +470,8 @@ impl Settlement for PerpetualMatch<'_> {
         symbol.trades += 1;
         symbol.last_price = fill.price;
         symbol.contract_range.add(fill.price);
+        self.state.moved |= 1 << index;
+        let symbol = &self.state.symbols[index];
         let trade = symbol.trades;
         let is_shortened = self.state.details[slot as usize].is_shortened;
         let free = self.arriving.liquidates || self.arriving.is_fund;
@@ -486,8 +518,7 @@ impl Settlement for PerpetualMatch<'_> {
         self.state.follow_trailing(index, 0, fill.price);
     }
 
-    fn expire(&mut self, maker: &Order) {
-        let slot = self.slot_of(maker);
+    fn expire(&mut self, maker: &Order, slot: u32) {
         self.state.rebook(slot, maker.remaining, 0);
     }
 

@@ -37,9 +37,8 @@ impl Perpetual {
             self.state.symbols[index].sampled.0 = now_s;
         }
         self.scan();
-        if let Some(equity) = self.state.sums(FEE_ACCOUNT).and_then(|sums| sums.cross.equity()) {
-            self.state.peak.record(self.state.now_ms as u64, equity);
-        }
+        let fund = self.state.cross(FEE_ACCOUNT).equity;
+        self.state.peak.record(self.state.now_ms as u64, fund);
         if is_new_second {
             self.unwind();
             self.run_triggers();
@@ -153,10 +152,12 @@ impl Perpetual {
         if is_new_second {
             symbol.marks.record((now_ms / 1_000) as u64, new.price);
         }
+        symbol.refresh_bounds();
         let resumes = was_suspended && !symbol.is_suspended();
         if new.price != before {
             symbol.mark_range.add(new.price);
             let is_stale = symbol.index.state == IndexState::Stale;
+            self.state.moved |= 1 << index;
             if !is_stale {
                 self.state.follow_trailing(index, 1, new.price);
             }
@@ -164,16 +165,11 @@ impl Perpetual {
                 self.state.symbols[index].contract_range.add(new.price);
                 self.state.follow_trailing(index, 0, new.price);
             }
-            let State { bands, suspects, symbols, tests_all, .. } = &mut self.state;
-            if *tests_all {
-                suspects.extend_from_slice(&symbols[index].holders);
-            } else {
-                bands.passed(index, new.price, |account| suspects.push(account));
-            }
+            self.state.alert |= 1 << index;
+            self.state.rankings.forget();
         }
         if resumes {
-            let State { symbols, suspects, .. } = &mut self.state;
-            suspects.extend_from_slice(&symbols[index].holders);
+            self.state.unpark();
         }
     }
 
@@ -200,11 +196,11 @@ impl Perpetual {
     /// Starts and ends the pause of the dynamic band.
     fn judge_band(&mut self, index: usize) {
         let now_ms = self.state.now_ms;
-        let symbol = &self.state.symbols[index];
+        let symbol = &mut self.state.symbols[index];
         if symbol.pause_ms != 0 && now_ms >= symbol.pause_ms {
-            self.state.symbols[index].pause_ms = 0;
+            symbol.pause_ms = 0;
         }
-        let Some(band) = self.state.symbols[index].dynamic_band(now_ms) else { return };
+        let Some(band) = symbol.dynamic_band(now_ms) else { return };
         for side in [Side::Buy, Side::Sell] {
             let best = self.books[index].best(&self.orders, side.opposite());
             let symbol = &mut self.state.symbols[index];
@@ -223,6 +219,7 @@ impl Perpetual {
                 symbol.pause_ms = now_ms + BAND_PAUSE_MS;
                 symbol.marks = Window::new();
                 symbol.marks.record((now_ms / 1_000) as u64, symbol.prices.mark);
+                symbol.refresh_bounds();
             }
         }
     }
@@ -269,11 +266,13 @@ impl State {
         accounts.clear();
         accounts.extend_from_slice(&symbol.holders);
         accounts.sort_unstable();
-        let amount_of = |state: &State, account: AccountId| {
-            let amount = payment(state.holding(account, index).quantity, mark, rate);
+        let mut amounts = std::mem::take(&mut self.amounts);
+        amounts.clear();
+        amounts.extend(accounts.iter().map(|&account| {
+            let amount = payment(self.holding(account, index).quantity, mark, rate);
             amount.unwrap_or_else(|| unreachable!("an accepted position"))
-        };
-        let residue: Money = -accounts.iter().map(|&account| amount_of(self, account)).sum::<Money>();
+        }));
+        let residue: Money = -amounts.iter().sum::<Money>();
         self.facts.emit(FundingSettled {
             market: id_of(index),
             sparse: u32::from(is_sparse),
@@ -283,8 +282,7 @@ impl State {
             residue,
             positions: accounts.len() as u64,
         });
-        for &account in &accounts {
-            let amount = amount_of(self, account);
+        for (&account, &amount) in accounts.iter().zip(&amounts) {
             if amount != 0 {
                 let mode = self.mode(account, index);
                 match mode {
@@ -299,7 +297,7 @@ impl State {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
             self.post(FEE_ACCOUNT, index, residue, PostingReason::FundingResidue, MarginMode::Cross);
         }
-        self.concerned = accounts;
+        (self.concerned, self.amounts) = (accounts, amounts);
     }
 
     /// Tells a movement of money of a market.
@@ -371,8 +369,7 @@ impl State {
         let state = symbol.state();
         let is_new = state != symbol.told;
         if was_suspended && !symbol.is_suspended() {
-            // Scopes that could not be liquidated while the index was gone.
-            self.suspects.extend_from_slice(&symbol.holders);
+            self.unpark();
         }
         if is_new {
             self.tell_state(index);

@@ -17,28 +17,34 @@ use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
 use crate::risk::perpetual::index::IndexState;
 use crate::risk::perpetual::reduce_only;
-use crate::risk::perpetual::trigger::{Trailing, is_deferred};
+use crate::risk::perpetual::trigger::is_deferred;
 
 impl Perpetual {
-    /// Trims orders of every account whose position in a market shrank or turned since the last time.
-    pub(crate) fn trim(&mut self, index: usize) {
-        let mut accounts = std::mem::take(&mut self.state.trimmed);
-        accounts.clear();
+    /// Trims orders of every account whose position in a market, or in this one, shrank or turned since the last time.
+    pub(crate) fn trim(&mut self, only: Option<usize>) {
+        let mut trimmed = std::mem::take(&mut self.state.trimmed);
+        trimmed.clear();
         let state = &mut self.state;
-        for (account, _) in state.facts.touched(index) {
+        for (index, account) in state.facts.touched() {
+            if only.is_some_and(|only| only != index) {
+                continue;
+            }
             let holding = state.holdings[index].get_mut(account);
             let (held, was) = (holding.quantity, holding.trimmed);
+            if held == was {
+                continue;
+            }
             holding.trimmed = held;
             let turned = was != 0 && held.signum() != was.signum();
             if (turned || held.abs() < was.abs()) && holding.bound > 0 {
-                accounts.push((account, turned));
+                trimmed.push((index, account, turned));
             }
         }
-        accounts.sort_unstable();
-        for &(account, turned) in &accounts {
+        trimmed.sort_unstable();
+        for &(index, account, turned) in &trimmed {
             self.trim_account(account, index, turned);
         }
-        self.state.trimmed = accounts;
+        self.state.trimmed = trimmed;
     }
 
     /// `turned`: the position became zero or changed sides.
@@ -82,8 +88,10 @@ impl Perpetual {
     /// Runs every order whose price has come, and those that these bring about.
     pub(crate) fn run_triggers(&mut self) {
         loop {
-            for index in 0..self.state.symbols.len() {
-                self.state.collect_fired(index);
+            let mut moved = self.state.moved;
+            while moved != 0 {
+                self.state.collect_fired(moved.trailing_zeros() as usize);
+                moved &= moved - 1;
             }
             let Some(id) = self.state.fired.pop_front() else { return };
             if let Some(slot) = self.state.slots.find(id) {
@@ -116,7 +124,7 @@ impl Perpetual {
                     self.state.facts.emit(event);
                 }
                 self.run(slot, &terms, Role::Owner);
-                self.trim(index);
+                self.trim(Some(index));
             }
             Err(reject) => {
                 let why = if before.is(order_flag::CLOSE_POSITION) && reject == Reject::ReduceOnlyRefused {
@@ -207,11 +215,18 @@ impl State {
 
     /// Whether a price that triggers watch has moved since they were judged.
     pub(crate) fn has_moved(&self) -> bool {
-        self.symbols.iter().any(|symbol| {
+        let mut moved = self.moved;
+        while moved != 0 {
+            let symbol = &self.symbols[moved.trailing_zeros() as usize];
+            moved &= moved - 1;
             let is_stale = symbol.index.state == IndexState::Stale;
-            symbol.matches()
+            if symbol.matches()
                 && (symbol.contract_range != Range::EMPTY || (symbol.mark_range != Range::EMPTY && !is_stale))
-        })
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Moves orders whose price has come since the last call to the queue, ascending ids.
@@ -225,6 +240,9 @@ impl State {
         symbol.contract_range = Range::EMPTY;
         if !is_stale {
             symbol.mark_range = Range::EMPTY;
+        }
+        if symbol.mark_range == Range::EMPTY {
+            self.moved &= !(1 << index);
         }
         let mut found = std::mem::take(&mut self.doomed);
         found.clear();
@@ -257,19 +275,22 @@ impl State {
                 }
                 self.deferred = deferred;
             }
-            for place in 0..self.triggers[index].trailing[working as usize].len() {
-                let id = self.triggers[index].trailing[working as usize][place];
+            let mut turned = std::mem::take(&mut self.triggers[index].trailing[working as usize].turned);
+            turned.sort_unstable();
+            for &id in &turned {
                 let Some(slot) = self.slots.find(id) else { continue };
-                // One that is queued to run is judged no more.
-                if self.details[slot as usize].has_turned && !self.fired.contains(&id) {
-                    if self.defers(index, slot) {
-                        // It is judged again on the next price.
-                        self.details[slot as usize].has_turned = false;
-                    } else {
-                        found.push(id);
-                    }
+                if self.details[slot as usize].stage != Stage::Waiting {
+                    continue;
+                }
+                if self.defers(index, slot) {
+                    // It is judged again on the next price.
+                    self.details[slot as usize].has_turned = false;
+                } else {
+                    found.push(id);
                 }
             }
+            turned.clear();
+            self.triggers[index].trailing[working as usize].turned = turned;
             // Whoever was held back before and is not now has left its trigger: the episode is over.
             for &id in &before {
                 if !self.triggers[index].held_back[working as usize].contains(&id)
@@ -313,17 +334,17 @@ impl State {
 
     /// Shows a watched price to every trailing order of a working type.
     pub(crate) fn follow_trailing(&mut self, index: usize, working: usize, price: Price) {
-        for place in 0..self.triggers[index].trailing[working].len() {
-            let id = self.triggers[index].trailing[working][place];
-            let Some(slot) = self.slots.find(id) else { continue };
-            let details = &mut self.details[slot as usize];
-            let mut trailing = Trailing {
-                activation: details.stop_price,
-                callback: details.callback_rate.into(),
-                extreme: details.extreme,
-            };
-            details.has_turned |= trailing.follow(details.side, price);
-            details.extreme = trailing.extreme;
-        }
+        let State { triggers, slots, details, .. } = self;
+        let trailing = &mut triggers[index].trailing[working];
+        let mut turned = std::mem::take(&mut trailing.turned);
+        trailing.follow(price, |id| {
+            let Some(slot) = slots.find(id) else { return };
+            let details = &mut details[slot as usize];
+            if details.stage == Stage::Waiting && !details.has_turned {
+                details.has_turned = true;
+                turned.push(id);
+            }
+        });
+        trailing.turned = turned;
     }
 }

@@ -193,6 +193,15 @@ impl Exposure {
         Some(Requirement { initial, position })
     }
 
+    /// No less than [`Exposure::cross`]'s `initial`, at the price of one division: the largest exposure, and the larger
+    /// charges, as if all orders opened.
+    #[inline]
+    pub fn cross_most(&self, leverage: u32) -> Option<Money> {
+        let most = self.notional.checked_abs()?.max(self.filled_max()?);
+        let charges = |bucket: Bucket| bucket.open_loss.checked_add(bucket.fee);
+        margin(most, leverage)?.checked_add(charges(self.buys)?.max(charges(self.sells)?))
+    }
+
     /// Margin of the orders beside an isolated position, at a leverage > 0: the worse side. It is taken from the cross
     /// wallet.
     #[inline]
@@ -437,6 +446,20 @@ mod tests {
             prop_assert_eq!(before.initial, after.initial);
             let account = Cross { wallet, initial: after.initial, ..Cross::default() };
             prop_assert_eq!(account.accepts(before.initial, after.initial), Some(true));
+        }
+
+        #[test]
+        fn the_bound_of_a_requirement_is_no_less_than_it(
+            lots in -1_000_000i64..1_000_000,
+            buys in 0i64..1_000_000,
+            sells in 0i64..1_000_000,
+            ticks in 500_000i64..700_000,
+            leverage in 1u32..126,
+        ) {
+            let of = |side, lots| if lots == 0 { Bucket::default() } else { bucket(side, lots, ticks) };
+            let exposure =
+                Exposure::new(lots * LOT, MARK, of(Side::Buy, buys), of(Side::Sell, sells)).unwrap();
+            prop_assert!(exposure.cross_most(leverage) >= Some(exposure.cross(leverage).unwrap().initial));
         }
     }
 }

@@ -204,7 +204,7 @@ pub const fn ceil_to_step(numerator: i128, denominator: i128, step: i64) -> Opti
 /// A share `part` / `whole` of `value`, up; none of nothing. `whole` >= 0.
 #[inline]
 pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
-    if whole <= 0 {
+    if whole <= 0 || part == 0 {
         return Some(0);
     }
     if part == whole {
@@ -216,7 +216,7 @@ pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
 /// A share `part` / `whole` of `value`, down; none of nothing. `whole` >= 0.
 #[inline]
 pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
-    if whole <= 0 {
+    if whole <= 0 || part == 0 {
         return Some(0);
     }
     if part == whole {

@@ -1,0 +1,399 @@
+//! Who is tested after a command (`risk.md` 12.1): the scan, its bound, the warnings, and the thresholds that tell it whom
+//! to look at. What a liquidation does is in `liquidate.rs`.
+//!
+//! **What the scan comes to** does not depend on the thresholds: after every command all accounts are tested in ascending
+//! order, until nothing changes. A test has a consequence where a scope is liquidated or warned; one without changes
+//! nothing, which is why only those need to be carried out whose threshold a mark has passed, who were touched, or whose
+//! minute between two warnings is over.
+//!
+//! **Its bound.** A move of the mark may bring thousands of scopes below their maintenance margin, and the orders behind it
+//! must not wait for all of them. So a command carries out consequences only as far as [`ALLOWANCE`] goes; those left over
+//! keep their place, the lowest account first, and are carried out by the commands that follow. While any are left the
+//! matching stage advances time whenever it has nothing else to do, so that nothing waits for orders to come.
+
+use super::liquidate::Scope;
+use crate::command::MarginMode;
+use crate::event::MarginCall;
+use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT};
+use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
+use crate::perpetual::bands::Threshold;
+use crate::perpetual::{Perpetual, Standing, State, id_of, mode_of};
+use crate::risk::perpetual::bankruptcy::{is_due, margin_ratio};
+use crate::risk::perpetual::bracket::Brackets;
+use crate::risk::perpetual::units;
+use std::cmp::Reverse;
+
+/// What the consequences of one command's scans may come to.
+pub(crate) const ALLOWANCE: u32 = 64;
+/// Of which a liquidation takes this much, whatever it turns out to need,
+const LIQUIDATION: u32 = 16;
+/// and a warning this much.
+const WARNING: u32 = 1;
+/// Margin ratio from which an account is warned, 10^-8.
+const CALL_RATIO: i64 = 80_000_000;
+/// Least time between two warnings, ms.
+const CALL_AGAIN_MS: i64 = 60_000;
+
+impl Perpetual {
+    /// Tests whoever must be tested, ascending, until nothing changes; then the fund. An account that a test brings into
+    /// question has its turn in the same pass if its id is still to come, else in the next.
+    pub(crate) fn scan(&mut self) {
+        self.state.recall();
+        self.state.rankings.tidy();
+        let mut pass = std::mem::take(&mut self.state.pass);
+        let mut joined = std::mem::take(&mut self.state.joined);
+        let mut later = std::mem::take(&mut self.state.later);
+        loop {
+            pass.clear();
+            pass.append(&mut self.state.suspects);
+            pass.sort_unstable();
+            let (mut from, mut place) = (0, 0);
+            loop {
+                let suspect = pass.get(place).copied();
+                let who_joined = joined.peek().map(|&Reverse(account)| account);
+                let passed = self.state.next_passed(from);
+                let Some(account) = suspect.into_iter().chain(who_joined).chain(passed).min() else { break };
+                while pass.get(place) == Some(&account) {
+                    place += 1;
+                }
+                while joined.peek() == Some(&Reverse(account)) {
+                    joined.pop();
+                }
+                self.test(account);
+                from = account + 1;
+                for &suspect in &self.state.suspects {
+                    if suspect > account {
+                        joined.push(Reverse(suspect));
+                    } else {
+                        later.push(suspect);
+                    }
+                }
+                self.state.suspects.clear();
+            }
+            self.state.suspects.append(&mut later);
+            if self.state.suspects.is_empty() && !self.test_fund() {
+                break;
+            }
+        }
+        (self.state.pass, self.state.joined, self.state.later) = (pass, joined, later);
+        self.state.has_backlog = self.state.allowance == 0;
+    }
+
+    /// Tests the scopes of one account.
+    fn test(&mut self, account: AccountId) {
+        self.state.accounts.get_mut(account).is_suspect = 0;
+        if account == FEE_ACCOUNT || self.state.is_well(account).is_some() {
+            return;
+        }
+        let mut cross = self.state.cross(account);
+        if cross.positions == 0 && self.state.wallet(account) < 0 {
+            self.state.clear_wallet(account);
+        }
+        let mut is_changed = false;
+        if cross.positions > 0
+            && !cross.suspended
+            && is_due(cross.equity, cross.maintenance)
+            && self.state.spend(LIQUIDATION)
+        {
+            self.liquidate(Scope { account, isolated: None });
+            is_changed = true;
+        } else {
+            self.state.call_cross(account, cross.equity, cross.maintenance);
+        }
+        for index in self.state.markets_of(account) {
+            let holding = self.state.holding(account, index);
+            if holding.quantity == 0 || self.state.mode(account, index) != MarginMode::Isolated {
+                continue;
+            }
+            let Some((equity, maintenance)) = self.state.isolated(index, holding) else {
+                unreachable!("an accepted position")
+            };
+            if !self.state.symbols[index].is_suspended()
+                && is_due(equity, maintenance)
+                && self.state.spend(LIQUIDATION)
+            {
+                self.liquidate(Scope { account, isolated: Some(index) });
+                is_changed = true;
+            } else {
+                self.state.call_isolated(account, index, equity, maintenance);
+            }
+        }
+        if is_changed {
+            cross = self.state.cross(account);
+        }
+        self.state.watch_scopes(account, &cross);
+    }
+}
+
+/// A scope's equity above what it is tested at, and what it may lose by moves of the marks against it.
+#[derive(Clone, Copy)]
+struct Room {
+    slack: i128,
+    /// Loss of equity over maintenance margin if every mark of the scope moved against it by all of itself.
+    exposed: i128,
+}
+
+impl State {
+    /// What a cross account comes to, of positions that were accepted.
+    pub(crate) fn cross(&self, account: AccountId) -> Standing {
+        let Some(standing) = self.cross_with(account, self.wallet(account), None) else {
+            unreachable!("sums of accepted positions")
+        };
+        standing
+    }
+
+    /// Gives its threshold to an account that has a cross position in one market and nothing anywhere else, and is far from
+    /// a warning; `None`: it is not, and nothing was done.
+    #[inline]
+    fn is_well(&mut self, account: AccountId) -> Option<()> {
+        let record = self.accounts.get(account);
+        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
+        if markets.count_ones() != 1 {
+            return None;
+        }
+        let index = markets.trailing_zeros() as usize;
+        let (holding, symbol) = (self.holding(account, index), &self.symbols[index]);
+        if holding.quantity == 0 || mode_of(record, holding) == MarginMode::Isolated {
+            return None;
+        }
+        let (quantity, mark) = (holding.quantity, symbol.prices.mark);
+        let notional = units::notional(quantity, mark)?;
+        let equity = record.wallet.checked_add(holding.position().unrealised(mark)?)?;
+        let maintenance = symbol.brackets.maintenance(notional)?;
+        if slack(equity, maintenance, 1, false) <= 0 {
+            return None;
+        }
+        let is_recent = self.is_recent(record.called_ms);
+        let slack = slack(equity, maintenance, 1, is_recent);
+        let exposed = exposed(&symbol.brackets, notional, quantity > 0, slack, is_recent)?;
+        self.bands.set(index, account, threshold(quantity, mark, slack, exposed));
+        Some(())
+    }
+
+    /// Takes from what the command may still spend on consequences; whether there was anything left.
+    fn spend(&mut self, cost: u32) -> bool {
+        let was_left = self.allowance > 0;
+        self.allowance = self.allowance.saturating_sub(cost);
+        was_left
+    }
+
+    /// The lowest account at or above `from` that a mark may have brought into question. Nobody once nothing may follow.
+    pub(crate) fn next_passed(&mut self, from: AccountId) -> Option<AccountId> {
+        if self.allowance == 0 {
+            return None;
+        }
+        if self.tests_all {
+            return (from < self.accounts_count).then_some(from);
+        }
+        let mut lowest = None;
+        let mut alert = self.alert;
+        while alert != 0 {
+            let index = alert.trailing_zeros() as usize;
+            alert &= alert - 1;
+            match self.bands.next(index, from, self.mark(index)) {
+                None if from == 0 => self.alert &= !(1 << index),
+                None => {}
+                found => lowest = lowest.into_iter().chain(found).min(),
+            }
+        }
+        lowest
+    }
+
+    /// Brings those into question whose minute since their last warning is over.
+    fn recall(&mut self) {
+        while let Some(&Reverse((due_ms, account))) = self.recalls.peek() {
+            if due_ms > self.now_ms {
+                return;
+            }
+            self.recalls.pop();
+            self.suspect(account);
+        }
+    }
+
+    fn call_cross(&mut self, account: AccountId, equity: Money, maintenance: Money) {
+        if self.calls(self.accounts.get(account).called_ms, equity, maintenance) {
+            self.accounts.get_mut(account).called_ms = self.now_ms;
+            self.warned(account);
+            self.facts.emit(MarginCall { account, market: ALL_MARKETS, equity, maintenance });
+        }
+    }
+
+    fn call_isolated(&mut self, account: AccountId, index: usize, equity: Money, maintenance: Money) {
+        if self.calls(self.holding(account, index).called_ms, equity, maintenance) {
+            self.holdings[index].get_mut(account).called_ms = self.now_ms;
+            self.warned(account);
+            self.facts.emit(MarginCall { account, market: id_of(index), equity, maintenance });
+        }
+    }
+
+    /// Whether a scope is warned now, that was warned last at `called_ms`.
+    fn calls(&mut self, called_ms: i64, equity: Money, maintenance: Money) -> bool {
+        maintenance > 0
+            && !self.is_recent(called_ms)
+            && margin_ratio(equity, maintenance) >= CALL_RATIO
+            && self.spend(WARNING)
+    }
+
+    /// Whether the minute after a warning still runs.
+    fn is_recent(&self, called_ms: i64) -> bool {
+        called_ms != 0 && self.now_ms.saturating_sub(called_ms) < CALL_AGAIN_MS
+    }
+
+    fn warned(&mut self, account: AccountId) {
+        self.recalls.push(Reverse((self.now_ms + CALL_AGAIN_MS, account)));
+    }
+
+    /// Watches an account of a snapshot. Nothing is told: whoever is due or to be warned is found by the next scan.
+    pub(crate) fn watch_anew(&mut self, account: AccountId) {
+        let mut called = vec![self.accounts.get(account).called_ms];
+        called.extend(self.markets_of(account).map(|index| self.holding(account, index).called_ms));
+        for at_ms in called {
+            if self.is_recent(at_ms) {
+                self.recalls.push(Reverse((at_ms.saturating_add(CALL_AGAIN_MS), account)));
+            }
+        }
+        let cross = self.cross(account);
+        self.watch_scopes(account, &cross);
+    }
+
+    /// Gives every position of an account the threshold at which its scope must be tested again.
+    pub(crate) fn watch_scopes(&mut self, account: AccountId, cross: &Standing) {
+        let record = *self.accounts.get(account);
+        let cross_recent = self.is_recent(record.called_ms);
+        let cross_room =
+            if cross.positions > 0 { self.cross_room(account, cross, cross_recent) } else { None };
+        for index in self.markets_of(account) {
+            let holding = *self.holding(account, index);
+            let symbol = &self.symbols[index];
+            if holding.quantity == 0 {
+                self.bands.set(index, account, Threshold::Never);
+                continue;
+            }
+            let (room, is_parked) = if mode_of(&record, &holding) == MarginMode::Cross {
+                (cross_room, cross.suspended && cross_recent)
+            } else {
+                let Some((equity, maintenance)) = self.isolated(index, &holding) else {
+                    unreachable!("an accepted position")
+                };
+                let is_recent = self.is_recent(holding.called_ms);
+                let slack = slack(equity, maintenance, 1, is_recent);
+                let exposed = self.exposed(index, holding.quantity, slack, is_recent);
+                let room = exposed.map(|exposed| Room { slack, exposed });
+                (room, symbol.is_suspended() && is_recent)
+            };
+            let mark = symbol.prices.mark;
+            let threshold = match room {
+                Some(Room { slack, exposed }) if slack > 0 => {
+                    threshold(holding.quantity, mark, slack, exposed)
+                }
+                // It could only be liquidated, which it must not be now.
+                _ if is_parked => {
+                    self.park(account);
+                    Threshold::Never
+                }
+                _ => {
+                    self.alert |= 1 << index;
+                    Threshold::Always
+                }
+            };
+            self.bands.set(index, account, threshold);
+        }
+    }
+
+    /// Notes that an account is to be tested when the markets of its scopes are acted on again.
+    fn park(&mut self, account: AccountId) {
+        let record = self.accounts.get_mut(account);
+        if record.parked == 0 {
+            record.parked = 1;
+            self.parked.push(account);
+        }
+    }
+
+    /// A market is acted on again: brings those into question who could not be liquidated while it was not. Whoever still
+    /// cannot be is parked again by the test.
+    pub(crate) fn unpark(&mut self) {
+        while let Some(account) = self.parked.pop() {
+            self.accounts.get_mut(account).parked = 0;
+            self.suspect(account);
+        }
+    }
+
+    /// The room of a cross scope; `None` where marks may hurt it in either direction.
+    fn cross_room(&self, account: AccountId, cross: &Standing, is_recent: bool) -> Option<Room> {
+        let record = self.accounts.get(account);
+        let slack = slack(cross.equity, cross.maintenance, cross.positions, is_recent);
+        let mut exposed = 0i128;
+        for index in self.markets_of(account) {
+            let holding = self.holding(account, index);
+            if holding.quantity != 0 && mode_of(record, holding) == MarginMode::Cross {
+                exposed += self.exposed(index, holding.quantity, slack, is_recent)?;
+            }
+        }
+        Some(Room { slack, exposed })
+    }
+
+    fn exposed(&self, index: usize, quantity: Quantity, slack: i128, is_recent: bool) -> Option<i128> {
+        let notional = units::notional(quantity, self.mark(index))?;
+        exposed(&self.symbols[index].brackets, notional, quantity > 0, slack, is_recent)
+    }
+}
+
+/// What a scope loses at most, of equity over the margin it is tested at, if the mark of a position of `notional` moved
+/// against it by all of itself; where it has no more than `slack` to lose. `None` where that margin may rise faster than
+/// equity.
+#[inline]
+fn exposed(
+    brackets: &Brackets,
+    notional: Money,
+    is_long: bool,
+    slack: i128,
+    is_recent: bool,
+) -> Option<i128> {
+    // What counts is the margin at which the scope is tested: of a warning 5/4 of the maintenance margin.
+    let times = |rate: Rate| if is_recent { rate } else { rate + rate / 4 };
+    if times(brackets.rows().last()?.maintenance_rate) >= RATE_ONE {
+        return None;
+    }
+    let exposed = if is_long {
+        // Its notional falls, and the margin with it, by the lowest rate at least.
+        notional.checked_sub(units::floor_of(notional, times(brackets.first().maintenance_rate))?)
+    } else {
+        // Its notional rises by less than the slack, and the margin with it, by the rate up there at most.
+        let most = (i128::from(notional) + slack.max(0)).min(Money::MAX.into());
+        let rate = times(brackets.of(most as Money).maintenance_rate) + 1;
+        notional.checked_add(units::ceil_of(notional, rate)?)
+    };
+    Some(i128::from(exposed?) + 1)
+}
+
+/// The threshold of a position of a scope that has `slack` > 0 of `exposed` > 0 to lose.
+#[inline]
+fn threshold(quantity: Quantity, mark: Price, slack: i128, exposed: i128) -> Threshold {
+    let distance = distance(mark, slack, exposed);
+    if quantity > 0 {
+        Threshold::Below(mark.saturating_sub(distance))
+    } else {
+        Threshold::Above(mark.saturating_add(distance))
+    }
+}
+
+/// How far a mark may move against a position of a scope that has `slack` > 0 of `exposed` > 0 to lose: down, or less.
+#[inline]
+fn distance(mark: Price, slack: i128, exposed: i128) -> i64 {
+    let exact = if slack < 1 << 40 && exposed < 1 << 62 {
+        // The same with one division of words: short by less than a part in eight million of the mark.
+        let share = ((slack as u64) << 23) / exposed as u64;
+        (i128::from(mark) * i128::from(share)) >> 23
+    } else {
+        i128::from(mark) * slack / exposed
+    };
+    exact.min(i128::from(i64::MAX / 4)) as i64
+}
+
+/// Equity above the margin at which a scope is tested: its liquidation's, or its warning's where it was not warned just
+/// now. Less what rounding may take: some micros of every position, and of the ratio.
+fn slack(equity: Money, maintenance: Money, positions: u32, is_recent: bool) -> i128 {
+    let (equity, maintenance) = (i128::from(equity), i128::from(maintenance));
+    let margin = if is_recent { maintenance } else { maintenance * 5 / 4 + (maintenance >> 22) };
+    equity - margin - 16 * i128::from(positions)
+}
