@@ -12,6 +12,7 @@ use ringside_persist::archive::{
     Archive, ArchiveError, ArchiveReader, Batch, CandlesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
 };
 use ringside_persist::storage::faulty::Random;
+use rusqlite::types::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -326,36 +327,12 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
     store.writer(JOURNAL).unwrap().commit(&batch, maker.mark(), true).unwrap();
     let expected = [
         (
-            "orders, market false, status false",
-            "orders USING INDEX orders_account (account=? AND created_s>? AND created_s<?)",
-        ),
-        (
-            "orders, market true, status false",
-            "orders USING INDEX orders_market (account=? AND market=? AND created_s>? AND created_s<?)",
-        ),
-        (
             "orders, market false, status true",
             "orders USING INDEX orders_status (account=? AND status=? AND created_s>? AND created_s<?)",
         ),
         (
             "orders, market true, status true",
             "orders USING INDEX orders_market_status (account=? AND market=? AND status=? AND created_s>? AND created_s<?)",
-        ),
-        (
-            "fills, taker false, market false",
-            "trades USING INDEX trades_maker (maker_account=? AND time_s>? AND time_s<?)",
-        ),
-        (
-            "fills, taker true, market false",
-            "trades USING INDEX trades_taker (taker_account=? AND time_s>? AND time_s<?)",
-        ),
-        (
-            "fills, taker false, market true",
-            "trades USING INDEX trades_maker_market (maker_account=? AND market=? AND time_s>? AND time_s<?)",
-        ),
-        (
-            "fills, taker true, market true",
-            "trades USING INDEX trades_taker_market (taker_account=? AND market=? AND time_s>? AND time_s<?)",
         ),
         (
             "candles, oldest false",
@@ -366,17 +343,126 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
             "candles USING PRIMARY KEY (market=? AND interval_s=? AND open_s>? AND open_s<?)",
         ),
         ("trades", "trades USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
-        ("balances", "balances USING INDEX balances_account (account=? AND time_s>? AND time_s<?)"),
+        ("fills", "fills USING INDEX fills_of (account=? AND market=? AND first_s<?)"),
+        ("balances", "balances USING INDEX balances_of (account=? AND market=? AND first_s<?)"),
     ];
     let plans = store.plans().unwrap();
     for (name, plan) in expected {
         let found = plans.iter().find(|(known, _)| known == name).expect(name);
         assert_eq!(found.1, format!("SEARCH {plan}"), "{name}");
     }
+    // Without a status: the lists of each, merged.
+    for (market, index) in
+        [("false", "orders_status (account=?"), ("true", "orders_market_status (account=? AND market=?")]
+    {
+        let name = format!("orders, market {market}, status false");
+        let plan = &plans.iter().find(|(known, _)| *known == name).unwrap().1;
+        let search =
+            format!("SEARCH orders USING INDEX {index} AND status=? AND created_s>? AND created_s<?)");
+        assert!(plan.starts_with("MERGE (UNION ALL)") && !plan.contains("TEMP B-TREE"), "{plan}");
+        assert_eq!((plan.matches("SEARCH").count(), plan.matches(&search).count()), (4, 4), "{plan}");
+    }
     // The credits are read from their end, whoever they were given to.
     let credits = &plans.iter().find(|(name, _)| name == "credits").unwrap().1;
     assert_eq!(credits, "SCAN credits");
-    assert_eq!(plans.len(), expected.len() + 1, "every plan is looked at: {plans:?}");
+    assert_eq!(plans.len(), expected.len() + 3, "every plan is looked at: {plans:?}");
+}
+
+/// An archive of format 1 with these rows: tables, indexes and columns as the version that wrote it had them.
+fn write_format_1(store: &Sqlite, all: &Batch, mark: Mark) {
+    std::fs::create_dir_all(store.path().parent().unwrap()).unwrap();
+    let old = rusqlite::Connection::open(store.path()).unwrap();
+    old.execute_batch(include_str!("golden/archive_1.sql")).unwrap();
+    let (sequence, time_ns) = (mark.sequence as i64, mark.time_ns);
+    old.execute("INSERT INTO meta VALUES (0, 1, ?1, ?2, ?3)", (&JOURNAL[..], sequence, time_ns)).unwrap();
+    let wide = |amount: i128| match i64::try_from(amount) {
+        Ok(small) => Value::Integer(small),
+        Err(_) => Value::Blob(amount.to_be_bytes().to_vec()),
+    };
+    let split = |ns: i64| (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
+    let insert = |table: &str, values: Vec<Value>| {
+        let marks = vec!["?"; values.len()].join(", ");
+        let sql = format!("INSERT INTO {table} VALUES ({marks})");
+        old.prepare_cached(&sql).unwrap().execute(rusqlite::params_from_iter(values)).unwrap();
+    };
+    let int = |value: u64| Value::Integer(value as i64);
+    for row in &all.orders {
+        let (created_s, created_rest) = split(row.created_ns);
+        insert(
+            "orders",
+            vec![
+                int(row.order),
+                int(row.sequence),
+                int(row.account.into()),
+                int(row.market.into()),
+                int(row.status as u64),
+                int(row.side as u64),
+                int(row.order_type as u64),
+                int(row.time_in_force as u64),
+                int(row.reject.map_or(0, |reject| reject.code()).into()),
+                row.price.into(),
+                row.quantity.into(),
+                row.filled.into(),
+                wide(row.quote_quantity),
+                wide(row.traded),
+                created_s.into(),
+                created_rest.into(),
+                (row.updated_ns - row.created_ns).into(),
+            ],
+        );
+    }
+    for row in &all.trades {
+        let (time_s, time_rest) = split(row.time_ns);
+        insert(
+            "trades",
+            vec![
+                int(u64::from(row.market) << 43 | row.trade),
+                int(row.sequence),
+                int(row.market.into()),
+                int(row.taker_side as u64),
+                row.price.into(),
+                row.quantity.into(),
+                int(row.maker_order),
+                int(row.taker_order),
+                int(row.maker_account.into()),
+                int(row.taker_account.into()),
+                wide(row.maker_fee),
+                wide(row.taker_fee),
+                time_s.into(),
+                time_rest.into(),
+            ],
+        );
+    }
+    for row in &all.balances {
+        let (time_s, time_rest) = split(row.time_ns);
+        let (account, asset) = (int(row.account.into()), int(row.asset.into()));
+        let values = [int(row.sequence), time_s.into(), time_rest.into(), account, asset];
+        let amounts = [wide(row.available), wide(row.frozen)];
+        insert("balances", [vec![Value::Null], values.to_vec(), amounts.to_vec()].concat());
+    }
+}
+
+#[test]
+fn an_archive_of_format_1_is_taken_over() {
+    let folder = Folder::new("format-1");
+    let store = folder.store();
+    let mut maker = Maker::new(5);
+    maker.batch(2_000);
+    (maker.all.credits, maker.all.candles) = (Vec::new(), Vec::new());
+    write_format_1(&store, &maker.all, maker.mark());
+    let error = store.writer([8; 16]).map(|_| ()).unwrap_err();
+    assert!(matches!(error, ArchiveError::Foreign { .. }), "another journal's is left as it is: {error}");
+    let mut writer = store.writer(JOURNAL).unwrap();
+    assert_eq!(writer.mark(), maker.mark());
+    let mut reader = store.reader().unwrap();
+    (0..200).for_each(|_| maker.check(reader.as_mut()));
+    // And goes on.
+    let batch = maker.batch(500);
+    writer.commit(&batch, maker.mark(), true).unwrap();
+    (0..200).for_each(|_| maker.check(reader.as_mut()));
+    let count = maker.all.orders.len() + maker.all.trades.len() + maker.all.balances.len();
+    let further = maker.all.credits.len() + maker.all.candles.len();
+    assert_eq!(reader.rows().unwrap(), (count + further) as u64);
 }
 
 #[test]

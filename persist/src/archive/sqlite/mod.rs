@@ -4,11 +4,13 @@
 //! next start passes over it. Against power failure a commit counts from the next durable one on: `synchronous` is NORMAL
 //! and is raised to FULL for commits that are asked to be durable, which syncs all earlier ones of the log with it.
 
+mod pack;
 mod read;
 mod schema;
+mod upgrade;
 mod value;
 
-use super::row::{BalanceChange, CandleRow, CreditRow, OrderRow, TradeRow};
+use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
 use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -79,10 +81,15 @@ impl Archive for Sqlite {
             connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             connection.pragma_update(None, "journal_size_limit", LOG_LEN)?;
             connection.pragma_update(None, "temp_store", "MEMORY")?;
+            let found = schema::prepare(&mut connection, journal_id)?;
+            if found.format != upgrade::FROM || found.journal_id != journal_id {
+                return Ok(found);
+            }
+            upgrade::upgrade(&mut connection)?;
             schema::prepare(&mut connection, journal_id)
         };
         let found = prepare().map_err(|error| failed(&self.path, "open", error))?;
-        if found.format != schema::FORMAT {
+        if found.format != schema::FORMAT && found.format != upgrade::FROM {
             let place = self.place();
             return Err(ArchiveError::Format { place, found: found.format, known: schema::FORMAT });
         }
@@ -140,7 +147,8 @@ impl Writer {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         insert_orders(&transaction, &batch.orders)?;
         insert_trades(&transaction, &batch.trades)?;
-        insert_balances(&transaction, &batch.balances)?;
+        pack::insert_fills(&transaction, &batch.trades)?;
+        pack::insert_balances(&transaction, &batch.balances)?;
         insert_credits(&transaction, &batch.credits)?;
         insert_candles(&transaction, &batch.candles)?;
         schema::set_mark(&transaction, mark)?;
@@ -192,22 +200,6 @@ fn insert_trades(transaction: &Transaction<'_>, rows: &[TradeRow]) -> rusqlite::
             Wide(row.taker_fee),
             seconds(row.time_ns),
             rest(row.time_ns),
-        ])?;
-    }
-    Ok(())
-}
-
-fn insert_balances(transaction: &Transaction<'_>, rows: &[BalanceChange]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(schema::INSERT_BALANCE)?;
-    for row in rows {
-        insert.execute(params![
-            unsigned(row.sequence)?,
-            seconds(row.time_ns),
-            rest(row.time_ns),
-            row.account,
-            row.asset,
-            Wide(row.available),
-            Wide(row.frozen),
         ])?;
     }
     Ok(())

@@ -3,45 +3,44 @@
 
 use super::super::row::{BalanceChange, CandleRow, CreditRow, FillRow, OrderRow, TradeRow};
 use super::super::{ArchiveError, ArchiveReader, CandlesAsked, FillsAsked, Mark, OrdersAsked, Seconds};
-use super::value::{Wide, bound, trade_key, trade_of_key};
+use super::pack::{self, BALANCE_LEN};
+use super::value::{Wide, bound, seconds, trade_key, trade_of_key};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_core::reject::Reject;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params, params};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 const ORDER_COLUMNS: &str = "id, sequence, account, market, status, side, type, tif, reject, price, quantity, \
                              filled, quote_quantity, traded, created_s, created_rest, lasted";
-const TRADE_COLUMNS: &str = "key, sequence, market, taker_side, price, quantity, maker_order, taker_order, \
+pub(super) const TRADE_COLUMNS: &str = "key, sequence, market, taker_side, price, quantity, maker_order, taker_order, \
                              maker_account, taker_account, maker_fee, taker_fee, time_s, time_rest";
 const CANDLE_COLUMNS: &str =
     "market, interval_s, open_s, sequence, open, high, low, close, volume, quote_volume, trades";
 
-/// The SQL of a list of orders.
+/// The SQL of a list of orders. Without a status it is merged of the lists of each, all in the same order.
 fn orders_sql(has_market: bool, has_status: bool) -> String {
-    let (index, filter) = match (has_market, has_status) {
-        (false, false) => ("orders_account", ""),
-        (true, false) => ("orders_market", "AND market = :market "),
-        (false, true) => ("orders_status", "AND status = :status "),
-        (true, true) => ("orders_market_status", "AND market = :market AND status = :status "),
+    let (index, filter) = match has_market {
+        false => ("orders_status", ""),
+        true => ("orders_market_status", "AND market = :market "),
     };
-    format!(
-        "SELECT {ORDER_COLUMNS} FROM orders INDEXED BY {index} WHERE account = :account {filter}\
-         AND created_s BETWEEN :start AND :end AND id < :before AND sequence <= :through \
-         ORDER BY created_s DESC, id DESC LIMIT :limit"
-    )
-}
-
-/// The SQL of the fills of an account on one side of its trades.
-fn fills_sql(is_taker: bool, has_market: bool) -> String {
-    let role = if is_taker { "taker" } else { "maker" };
-    let (index, filter) = if has_market { ("_market", "AND market = :market ") } else { ("", "") };
-    format!(
-        "SELECT {TRADE_COLUMNS} FROM trades INDEXED BY trades_{role}{index} WHERE {role}_account = :account {filter}\
-         AND time_s BETWEEN :start AND :end AND sequence <= :through \
-         ORDER BY time_s DESC, sequence DESC, key DESC LIMIT :limit"
-    )
+    let list = |status: &str| {
+        format!(
+            "SELECT {ORDER_COLUMNS} FROM orders INDEXED BY {index} WHERE account = :account {filter}\
+             AND status = {status} AND created_s BETWEEN :start AND :end AND id < :before AND sequence <= :through"
+        )
+    };
+    let lists = match has_status {
+        true => list(":status"),
+        false => {
+            let ended = OrderStatus::ALL.iter().filter(|status| !status.is_resting());
+            let lists: Vec<String> = ended.map(|status| list(&(*status as u8).to_string())).collect();
+            lists.join(" UNION ALL ")
+        }
+    };
+    format!("{lists} ORDER BY created_s DESC, id DESC LIMIT :limit")
 }
 
 /// The SQL of a list of candles; the outer one turns the newest round.
@@ -60,9 +59,13 @@ fn trades_sql() -> String {
     )
 }
 
-const BALANCES_SQL: &str = "SELECT sequence, time_s, time_rest, account, asset, available, frozen \
-    FROM balances INDEXED BY balances_account WHERE account = ?1 AND time_s BETWEEN ?2 AND ?3 AND sequence <= ?4 \
-    ORDER BY time_s DESC, number DESC LIMIT ?5";
+/// The SQL of the rows of a packed list, newest first.
+fn packed_sql(table: &str) -> String {
+    format!(
+        "SELECT entries FROM {table} INDEXED BY {table}_of WHERE account = ?1 AND market = ?2 \
+         AND first_s <= ?3 AND last_s >= ?4 AND sequence <= ?5 ORDER BY first_s DESC, number DESC"
+    )
+}
 
 const CREDITS_SQL: &str = "SELECT sequence, time_ns, account, asset, amount, reason \
     FROM credits WHERE sequence <= ?1 ORDER BY number DESC LIMIT ?2";
@@ -73,11 +76,10 @@ pub(super) fn plans(connection: &Connection) -> rusqlite::Result<Vec<(String, St
     let mut queries = Vec::new();
     for (first, second) in both.into_iter().flat_map(|first| both.map(|second| (first, second))) {
         queries.push((format!("orders, market {first}, status {second}"), orders_sql(first, second)));
-        queries.push((format!("fills, taker {first}, market {second}"), fills_sql(first, second)));
     }
     both.iter().for_each(|&oldest| queries.push((format!("candles, oldest {oldest}"), candles_sql(oldest))));
     queries.push(("trades".to_string(), trades_sql()));
-    queries.push(("balances".to_string(), BALANCES_SQL.to_string()));
+    ["fills", "balances"].iter().for_each(|&table| queries.push((table.to_string(), packed_sql(table))));
     queries.push(("credits".to_string(), CREDITS_SQL.to_string()));
     let mut plans = Vec::new();
     for (name, sql) in queries {
@@ -98,7 +100,9 @@ pub(super) struct Reader {
     path: PathBuf,
     order: String,
     orders: [[String; 2]; 2],
-    fills: [[String; 2]; 2],
+    trade: String,
+    fills: String,
+    balances: String,
     trades: String,
     candles: [String; 2],
 }
@@ -111,7 +115,9 @@ impl Reader {
             path,
             order: format!("SELECT {ORDER_COLUMNS} FROM orders WHERE id = ?1 AND sequence <= ?2"),
             orders: both.map(|market| both.map(|status| orders_sql(market, status))),
-            fills: both.map(|is_taker| both.map(|market| fills_sql(is_taker, market))),
+            trade: format!("SELECT {TRADE_COLUMNS} FROM trades WHERE key = ?1"),
+            fills: packed_sql("fills"),
+            balances: packed_sql("balances"),
             trades: trades_sql(),
             candles: both.map(candles_sql),
         }
@@ -146,6 +152,23 @@ impl Reader {
         };
         run().map_err(|error| self.failed(what, error))
     }
+
+    /// Gives the rows of a packed list to `take`, newest first, for as long as it wants more.
+    fn packed(
+        &self,
+        sql: &str,
+        list: impl Params,
+        mut take: impl FnMut(&[u8]) -> rusqlite::Result<ControlFlow<()>>,
+    ) -> rusqlite::Result<()> {
+        let mut query = self.connection.prepare_cached(sql)?;
+        let mut found = query.query(list)?;
+        while let Some(row) = found.next()? {
+            if take(row.get_ref(0)?.as_blob()?)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl ArchiveReader for Reader {
@@ -157,8 +180,9 @@ impl ArchiveReader for Reader {
 
     fn rows(&mut self) -> Result<u64, ArchiveError> {
         let sql = "SELECT (SELECT count(*) FROM orders) + (SELECT count(*) FROM trades) + \
-                   (SELECT count(*) FROM balances) + (SELECT count(*) FROM credits) + (SELECT count(*) FROM candles)";
-        let found = self.connection.query_row(sql, [], |row| unsigned(row, 0));
+                   (SELECT count(*) FROM credits) + (SELECT count(*) FROM candles) + \
+                   (SELECT coalesce(sum(length(entries)), 0) / ?1 FROM balances)";
+        let found = self.connection.query_row(sql, [BALANCE_LEN as i64], |row| unsigned(row, 0));
         found.map_err(|error| self.failed("the number of rows", error))
     }
 
@@ -200,30 +224,26 @@ impl ArchiveReader for Reader {
     }
 
     fn fills(&mut self, asked: &FillsAsked, rows: &mut Vec<FillRow>) -> Result<(), ArchiveError> {
-        let (through, limit) = (bound(asked.through), bound(asked.limit as u64));
-        let Seconds { start, end } = asked.time;
-        let account = asked.account;
-        let mut found = Vec::new();
-        for is_taker in [false, true] {
-            let sql = &self.fills[usize::from(is_taker)][usize::from(asked.market.is_some())];
-            let read = |row: &Row<'_>| Ok(FillRow { trade: trade_row(row)?, is_taker });
-            match asked.market {
-                None => {
-                    let params = named_params! {":account": account, ":start": start, ":end": end,
-                    ":through": through, ":limit": limit};
-                    self.list("a trade", sql, params, read, &mut found)?;
+        let mut run = || -> rusqlite::Result<()> {
+            let market = asked.market.map_or(pack::ALL, i64::from);
+            let Seconds { start, end } = asked.time;
+            let list = params![asked.account, market, end, start, bound(asked.through)];
+            let (mut trade, mut left) = (self.connection.prepare_cached(&self.trade)?, asked.limit);
+            self.packed(&self.fills, list, |bytes| {
+                for fill in pack::fills(bytes).ok_or_else(no_row)?.rev() {
+                    if fill.second < start || left == 0 {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    if fill.second <= end && fill.sequence <= asked.through {
+                        let trade = trade.query_row([fill.key], trade_row)?;
+                        rows.push(FillRow { trade, is_taker: fill.is_taker });
+                        left -= 1;
+                    }
                 }
-                Some(market) => {
-                    let params = named_params! {":account": account, ":market": market, ":start": start,
-                    ":end": end, ":through": through, ":limit": limit};
-                    self.list("a trade", sql, params, read, &mut found)?;
-                }
-            }
-        }
-        // Trades of one command are of one market, so that their ids tell their order.
-        found.sort_unstable_by_key(|fill| (fill.trade.sequence, fill.trade.trade, fill.is_taker));
-        rows.extend(found.into_iter().rev().take(asked.limit));
-        Ok(())
+                Ok(ControlFlow::Continue(()))
+            })
+        };
+        run().map_err(|error| self.failed("a fill", error))
     }
 
     fn trades(
@@ -259,8 +279,25 @@ impl ArchiveReader for Reader {
         limit: usize,
         rows: &mut Vec<BalanceChange>,
     ) -> Result<(), ArchiveError> {
-        let params = params![account, time.start, time.end, bound(through), bound(limit as u64)];
-        self.list("a change of a balance", BALANCES_SQL, params, balance_row, rows)
+        let mut run = || -> rusqlite::Result<()> {
+            let Seconds { start, end } = time;
+            let list = params![account, pack::ALL, end, start, bound(through)];
+            let mut left = limit;
+            self.packed(&self.balances, list, |bytes| {
+                for change in pack::balances(account, bytes).ok_or_else(no_row)?.rev() {
+                    let second = seconds(change.time_ns);
+                    if second < start || left == 0 {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    if second <= end && change.sequence <= through {
+                        rows.push(change);
+                        left -= 1;
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            })
+        };
+        run().map_err(|error| self.failed("a change of a balance", error))
     }
 
     fn credits(
@@ -296,7 +333,7 @@ fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
     })
 }
 
-fn trade_row(row: &Row<'_>) -> rusqlite::Result<TradeRow> {
+pub(super) fn trade_row(row: &Row<'_>) -> rusqlite::Result<TradeRow> {
     Ok(TradeRow {
         trade: trade_of_key(row.get(0)?),
         sequence: unsigned(row, 1)?,
@@ -311,17 +348,6 @@ fn trade_row(row: &Row<'_>) -> rusqlite::Result<TradeRow> {
         maker_fee: row.get::<_, Wide>(10)?.0,
         taker_fee: row.get::<_, Wide>(11)?.0,
         time_ns: time(row, 12)?,
-    })
-}
-
-fn balance_row(row: &Row<'_>) -> rusqlite::Result<BalanceChange> {
-    Ok(BalanceChange {
-        sequence: unsigned(row, 0)?,
-        time_ns: time(row, 1)?,
-        account: row.get(3)?,
-        asset: row.get(4)?,
-        available: row.get::<_, Wide>(5)?.0,
-        frozen: row.get::<_, Wide>(6)?.0,
     })
 }
 
@@ -352,14 +378,19 @@ fn candle_row(row: &Row<'_>) -> rusqlite::Result<CandleRow> {
     })
 }
 
+/// What is said of a packed row whose bytes are no entries.
+fn no_row() -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, "its length is not that of whole entries".into())
+}
+
 /// A time from its second in column `index` and the rest in the one behind.
-fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<i64> {
+pub(super) fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<i64> {
     let (second, rest): (i64, i64) = (row.get(index)?, row.get(index + 1)?);
     Ok(second.wrapping_mul(1_000_000_000).wrapping_add(rest))
 }
 
 /// A sequence, an id or a count.
-fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+pub(super) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(index)?;
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(index, value))
 }

@@ -1,18 +1,21 @@
 //! Tables, indexes and statements that write. The statements that read stand in [`super::read`].
 //!
-//! Rows stand in the order in which they arrive: by order id, by market and trade, by number. Every list has an index of
-//! its own whose last columns are the order of the list, so that a page costs the same whatever lies behind it: an index
-//! ends with the row's number, which is the order id, the trade's key or the number of arrival.
+//! Rows stand in the order in which they arrive: by order id, by market and trade, by number. Every list is read from an
+//! index whose last columns are the order of the list, so that a page costs the same whatever lies behind it: an index
+//! ends with the row's number, which is the order id or the number of arrival. An index that most rows go into costs more
+//! to write than to do without: lists of orders of any status are merged from those of each status, and lists that only
+//! grow at their end are packed ([`super::pack`]).
 
 use super::super::Mark;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 /// Version of tables and values.
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 
 /// `key` of a trade: market in the upper 20 bits of 63, trade id in the lower 43. `*_s` are whole seconds, `*_rest`
 /// nanoseconds to be added, `lasted` nanoseconds from placement to end. Amounts of 128 bits are integers where they fit
-/// and 16 bytes, big end first, where they do not.
+/// and 16 bytes, big end first, where they do not. Of a packed row `sequence` is that of its first entry, and `market` -1
+/// where its list is that of all markets.
 const TABLES: &str = "
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -28,8 +31,6 @@ const TABLES: &str = "
         quote_quantity ANY NOT NULL, traded ANY NOT NULL,
         created_s INTEGER NOT NULL, created_rest INTEGER NOT NULL, lasted INTEGER NOT NULL
     ) STRICT;
-    CREATE INDEX orders_account ON orders (account, created_s);
-    CREATE INDEX orders_market ON orders (account, market, created_s);
     CREATE INDEX orders_status ON orders (account, status, created_s);
     CREATE INDEX orders_market_status ON orders (account, market, status, created_s);
 
@@ -41,18 +42,6 @@ const TABLES: &str = "
         maker_fee ANY NOT NULL, taker_fee ANY NOT NULL,
         time_s INTEGER NOT NULL, time_rest INTEGER NOT NULL
     ) STRICT;
-    CREATE INDEX trades_maker ON trades (maker_account, time_s, sequence);
-    CREATE INDEX trades_taker ON trades (taker_account, time_s, sequence);
-    CREATE INDEX trades_maker_market ON trades (maker_account, market, time_s, sequence);
-    CREATE INDEX trades_taker_market ON trades (taker_account, market, time_s, sequence);
-
-    CREATE TABLE balances (
-        number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL,
-        time_s INTEGER NOT NULL, time_rest INTEGER NOT NULL,
-        account INTEGER NOT NULL, asset INTEGER NOT NULL,
-        available ANY NOT NULL, frozen ANY NOT NULL
-    ) STRICT;
-    CREATE INDEX balances_account ON balances (account, time_s);
 
     CREATE TABLE credits (
         number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, time_ns INTEGER NOT NULL,
@@ -68,11 +57,27 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// Lists that only grow at their end.
+pub(super) const PACKED_TABLES: &str = "
+    CREATE TABLE fills (
+        number INTEGER PRIMARY KEY, account INTEGER NOT NULL, market INTEGER NOT NULL,
+        first_s INTEGER NOT NULL, last_s INTEGER NOT NULL, sequence INTEGER NOT NULL, entries BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX fills_of ON fills (account, market, first_s);
+
+    CREATE TABLE balances (
+        number INTEGER PRIMARY KEY, account INTEGER NOT NULL, market INTEGER NOT NULL,
+        first_s INTEGER NOT NULL, last_s INTEGER NOT NULL, sequence INTEGER NOT NULL, entries BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX balances_of ON balances (account, market, first_s);
+";
+
 pub(super) const INSERT_ORDER: &str =
     "INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 pub(super) const INSERT_TRADE: &str =
     "INSERT INTO trades VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
-pub(super) const INSERT_BALANCE: &str = "INSERT INTO balances VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+pub(super) const INSERT_FILLS: &str = "INSERT INTO fills VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)";
+pub(super) const INSERT_BALANCES: &str = "INSERT INTO balances VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const INSERT_CREDIT: &str = "INSERT INTO credits VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const INSERT_CANDLE: &str =
     "INSERT INTO candles VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
@@ -92,6 +97,7 @@ pub(super) fn prepare(connection: &mut Connection, journal_id: [u8; 16]) -> rusq
         .optional()?;
     if is_made.is_none() {
         transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(PACKED_TABLES)?;
         transaction.execute("INSERT INTO meta VALUES (0, ?1, ?2, 0, 0)", params![FORMAT, &journal_id[..]])?;
     }
     let found =
