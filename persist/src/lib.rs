@@ -30,6 +30,7 @@ mod append;
 pub mod archive;
 pub mod checksum;
 pub mod config;
+mod digests;
 pub mod encoder;
 pub mod error;
 mod flusher;

@@ -187,11 +187,10 @@ impl Stamp {
     #[inline]
     fn finish(&mut self, room: &mut [u8], header: &mut Header, total: usize) -> usize {
         let record = &mut room[..total];
-        // The chain does not look at the CRC's field, the CRC is computed with the length in it.
-        header.crc32c = header.len;
+        // Neither the chain nor the CRC looks at the CRC's field.
         record[..HEADER_LEN].copy_from_slice(header.as_bytes());
         self.chain = checksum::chain(self.chain, chained(header.kind, record));
-        let crc = self.salt.crc_of_new(record);
+        let crc = self.salt.crc(record);
         record[4..8].copy_from_slice(&crc.to_le_bytes());
         total
     }

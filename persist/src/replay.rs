@@ -5,6 +5,7 @@
 //! write was torn or the disk has rotted is decided in [`crate::tail`].
 
 use crate::checksum::{self, Salt};
+use crate::digests::Offers;
 use crate::error::PersistError;
 use crate::record::{self, Class, Flaw, Last, RECORD_LEN_MAX, Record};
 use crate::segment::{DATA_START, SegmentHeader};
@@ -70,6 +71,8 @@ pub struct Reader {
     /// Of the batch under way, what is no longer needed from the window.
     digest: blake3::Hasher,
     digested: u64,
+    /// Where digests may be had for which nothing is hashed here.
+    offers: Option<Offers>,
 }
 
 impl Reader {
@@ -96,7 +99,14 @@ impl Reader {
             window_len: 0,
             digest: blake3::Hasher::new(),
             digested: DATA_START,
+            offers: None,
         }
+    }
+
+    /// The same, taking digests from `offers` for as long as they come.
+    pub(crate) fn with_offers(mut self, offers: Offers) -> Reader {
+        self.offers = Some(offers);
+        self
     }
 
     /// Where it stands.
@@ -169,13 +179,25 @@ impl Reader {
         match class {
             Class::Seal => {
                 let seal = record.seal();
-                let from = (self.digested - self.window_start) as usize;
-                let digest = if self.digested == self.place.batch_start {
-                    checksum::digest(&self.window[from..at])
-                } else {
-                    self.digest.update(&self.window[from..at]);
-                    self.digested = offset;
-                    checksum::truncated(self.digest.finalize())
+                let batch_start = self.place.batch_start;
+                let offered = self.offers.as_mut().map(|offers| offers.take(batch_start, offset));
+                let from = self.digested.saturating_sub(self.window_start) as usize;
+                let digest = match offered {
+                    Some(Some(digest)) => digest,
+                    // None will come any more; what is no longer in the window was not hashed either.
+                    Some(None) => {
+                        self.offers = None;
+                        let digest = digest_of(self.file.as_ref(), batch_start, offset);
+                        self.digest = digest.map_err(PersistError::io("read", &self.name))?;
+                        self.digested = offset;
+                        checksum::truncated(self.digest.finalize())
+                    }
+                    None if self.digested == batch_start => checksum::digest(&self.window[from..at]),
+                    None => {
+                        self.digest.update(&self.window[from..at]);
+                        self.digested = offset;
+                        checksum::truncated(self.digest.finalize())
+                    }
                 };
                 if seal.digest != digest
                     || seal.batch_len != offset - self.place.batch_start
@@ -211,14 +233,30 @@ impl Reader {
         if end == self.limit || end >= offset + RECORD_LEN_MAX as u64 {
             return Ok(());
         }
-        if self.digested < offset {
+        if self.offers.is_none() && self.digested < offset {
             let range = (self.digested - self.window_start) as usize..(offset - self.window_start) as usize;
             self.digest.update(&self.window[range]);
         }
-        self.digested = offset;
+        self.digested = if self.offers.is_none() { offset } else { self.place.batch_start };
         self.window_start = offset - offset % BLOCK_LEN as u64;
         self.window_len = (self.limit - self.window_start).min(self.window.len() as u64) as usize;
         let window = &mut self.window[..self.window_len];
         self.file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
     }
+}
+
+/// The digest of bytes `start..end` of a segment, read for it alone.
+fn digest_of(file: &dyn File, start: u64, end: u64) -> std::io::Result<blake3::Hasher> {
+    let mut digest = blake3::Hasher::new();
+    let mut window = Buffer::zeroed(WINDOW_LEN);
+    let mut at = start;
+    while at < end {
+        let from = at - at % BLOCK_LEN as u64;
+        let len = (end.next_multiple_of(BLOCK_LEN as u64) - from).min(WINDOW_LEN as u64);
+        file.read_at(from, &mut window[..len as usize])?;
+        let until = end.min(from + len);
+        digest.update(&window[(at - from) as usize..(until - from) as usize]);
+        at = until;
+    }
+    Ok(digest)
 }

@@ -7,13 +7,13 @@
 //! Otherwise it belongs to the last write, which nobody was told about: the journal ends there. Zeros are not
 //! trusted more than other bytes.
 
+use crate::digests::digests;
 use crate::error::PersistError;
 use crate::record::{self, Class, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
 use crate::replay::{Bad, Place, Reader, Step};
 use crate::segment::{DATA_START, SegmentHeader};
 use crate::snapshot_store;
-use crate::storage::ahead::read_ahead;
-use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
+use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage, ahead};
 use crate::survey::Survey;
 use ringside_core::command::{Kind, SkipCommand};
 use ringside_core::ids::Sequence;
@@ -80,8 +80,16 @@ pub fn walk(
         }
         let name = header.name();
         let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-        let file = read_ahead(file, header.segment_len).map_err(PersistError::io("read", &name))?;
-        let mut reader = Reader::new(file, *header, header.segment_len);
+        let mut reader = match ahead::is_worth_it(header.segment_len) {
+            false => Reader::new(file, *header, header.segment_len),
+            true => {
+                let (mut scout, offers) = digests(DATA_START);
+                let show = move |start: u64, bytes: &[u8]| scout.see(start, bytes);
+                let file = ahead::read_ahead(file, header.segment_len, show);
+                let file = file.map_err(PersistError::io("read", &name))?;
+                Reader::new(file, *header, header.segment_len).with_offers(offers)
+            }
+        };
         let walked = walked.get_or_insert(Walked {
             segments: 0,
             commands: 0,

@@ -9,7 +9,8 @@ use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
 use ringside_persist::machine::Machine;
-use ringside_persist::record::Header;
+use ringside_persist::record::{Flaw, Header, SEAL, SEAL_LEN, finish_seal};
+use ringside_persist::replay::{Reader, Step};
 use ringside_persist::segment::{DATA_START, SegmentHeader};
 use ringside_persist::snapshot_store::{self, Moment};
 use ringside_persist::storage::faulty::{Faulty, Random, SECTOR_LEN};
@@ -359,4 +360,67 @@ fn every_flipped_bit_of_a_snapshot_is_found() {
             disk.tamper(&name, |bytes| *bytes = whole);
         }
     });
+}
+
+/// A segment long enough that digests are worked out while it is read. What is wrong in it is found where a reader
+/// that works out everything itself finds it, and a seal that says something else of its batch is one of those things.
+#[test]
+fn digests_worked_out_ahead_hide_nothing() {
+    let config = PersistConfig { segment_len: 5 << 20, spares: 1, opened_at_ns: 1, ..PersistConfig::new("") };
+    let disk = Faulty::new(1);
+    let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
+    let mut random = Random::new(4);
+    let mut truth = vec![0; 2];
+    while session.journaller.status().durable().offset < 9 << 19 {
+        for _ in 0..1 + random.below(250) {
+            assert!(session.publish(random_command(&mut random), &mut truth));
+        }
+        session.settle();
+    }
+    let whole = survey(&disk).unwrap();
+    let (header, name) = (whole.segments[0].header, whole.segments[0].header.name());
+    let bytes = disk.bytes(&name).unwrap();
+    let durable = session.journaller.status().durable().offset as usize;
+    let starts = record_starts(&bytes, durable);
+    let seals = starts.iter().copied().filter(|at| bytes[at + 46..at + 48] == SEAL.to_le_bytes());
+    let seals: Vec<usize> = seals.collect();
+    assert!(seals.len() > 200 && whole.segments.len() == 1);
+    for round in 0..160 {
+        let mut rotten = bytes.clone();
+        match round % 4 {
+            0 => {}
+            1 => {
+                let seal = seals[random.below(seals.len() as u64) as usize];
+                finish_seal(&mut rotten[seal..seal + SEAL_LEN], header.salt(), [random.draw() as u8; 16]);
+            }
+            _ => rotten[random.below(durable as u64 - DATA_START) as usize + DATA_START as usize] ^= 0x10,
+        }
+        let damaged = Faulty::new(1);
+        damaged.create(&name).unwrap().write_at(0, &rotten).unwrap();
+        let mut reader = Reader::new(damaged.open(&name, Access::Read).unwrap(), header, header.segment_len);
+        let bad = loop {
+            match reader.step().unwrap() {
+                Step::Record(_) => {}
+                Step::Bad(bad) => break bad,
+                Step::End => unreachable!("the segment is not full"),
+            }
+        };
+        let mut seen = 0;
+        let walked = walk(&damaged, &whole, 0, None, |_, _| {
+            seen += 1;
+            Ok(())
+        });
+        match walked {
+            Ok(walked) => {
+                assert_eq!((walked.end, walked.commands), (reader.place(), seen));
+                assert!(bad.offset as usize == durable || bad.offset as usize > seals[seals.len() - 2]);
+            }
+            Err(PersistError::Rot { offset, sequence, flaw, .. }) => {
+                assert_eq!((offset, sequence, flaw), (bad.offset, bad.sequence, bad.flaw), "round {round}");
+                assert_eq!(seen, reader.place().last.sequence);
+            }
+            Err(error) => panic!("round {round}: {error}"),
+        }
+        assert_eq!(bad.flaw == Flaw::Seal, round % 4 == 1, "round {round}");
+    }
 }

@@ -1,7 +1,9 @@
-//! Reads a file from front to back, the next stretch on a thread of its own while the reader works on this one:
-//! reading past the page cache gets no help from the kernel.
+//! Reads a file from front to back, the next stretches on a thread of its own while the reader works on this one:
+//! reading past the page cache gets no help from the kernel. The thread also shows each stretch to whoever has work to do
+//! on it that the reader is spared.
 
 use crate::storage::{BLOCK_LEN, Buffer, File};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,27 +11,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Bytes of a stretch.
 const STRETCH_LEN: usize = 1 << 20;
 
-/// `file`, for reading from front to back; shorter files than are worth it come back as they are. Fails when the system
-/// gives no thread.
-pub fn read_ahead(file: Arc<dyn File>, len: u64) -> io::Result<Arc<dyn File>> {
-    if len < 4 * STRETCH_LEN as u64 {
-        return Ok(file);
-    }
-    let (ask, asked) = sync_channel::<Stretch>(1);
-    let (give, given) = sync_channel(1);
+/// Stretches on their way at most.
+const STRETCHES: usize = 2;
+
+/// Whether a file of `len` bytes is worth reading ahead.
+pub fn is_worth_it(len: u64) -> bool {
+    len >= 4 * STRETCH_LEN as u64
+}
+
+/// `file` of `len` bytes, for reading from front to back. `show` gets every stretch that is read, with its place in the file,
+/// before the reader does. Fails when the system gives no thread.
+pub fn read_ahead(
+    file: Arc<dyn File>,
+    len: u64,
+    mut show: impl FnMut(u64, &[u8]) + Send + 'static,
+) -> io::Result<Arc<dyn File>> {
+    let (ask, asked) = sync_channel::<Stretch>(STRETCHES);
+    let (give, given) = sync_channel(STRETCHES);
     let theirs = file.clone();
     std::thread::Builder::new().name("read-ahead".to_string()).spawn(move || {
         // Ends when the reader is dropped: one of the channels is closed then.
         for mut stretch in asked {
             let len = stretch.len;
-            let result = theirs.read_at(stretch.start, &mut stretch.buffer[..len]).map(|()| stretch);
+            let result = theirs.read_at(stretch.start, &mut stretch.buffer[..len]).map(|()| {
+                show(stretch.start, &stretch.buffer[..len]);
+                stretch
+            });
             if give.send(result).is_err() {
                 return;
             }
         }
     })?;
-    let state =
-        State { current: Stretch::empty(), is_asked: false, free: Some(Stretch::empty()), ask, given, len };
+    let state = State {
+        current: Stretch::empty(),
+        asked: VecDeque::new(),
+        free: Stretch::several(),
+        ask,
+        given,
+        len,
+    };
     Ok(Arc::new(Ahead { file, state: Mutex::new(state) }))
 }
 
@@ -41,9 +61,9 @@ struct Ahead {
 struct State {
     /// What was read.
     current: Stretch,
-    /// The stretch after it is being read.
-    is_asked: bool,
-    free: Option<Stretch>,
+    /// Ends of the stretches that are being read, one behind the other.
+    asked: VecDeque<u64>,
+    free: Vec<Stretch>,
     ask: SyncSender<Stretch>,
     given: Receiver<io::Result<Stretch>>,
     len: u64,
@@ -60,41 +80,49 @@ impl Stretch {
         Stretch { start: 0, len: 0, buffer: Buffer::zeroed(STRETCH_LEN) }
     }
 
+    fn several() -> Vec<Stretch> {
+        (0..STRETCHES).map(|_| Stretch::empty()).collect()
+    }
+
     fn end(&self) -> u64 {
         self.start + self.len as u64
     }
 }
 
 impl State {
-    /// Has the stretch from `start` on read.
-    fn ask(&mut self, start: u64) -> io::Result<()> {
-        let Some(mut stretch) = self.free.take() else { unreachable!("one stretch is current, one is free") };
-        stretch.start = start;
-        stretch.len = (self.len - start).min(STRETCH_LEN as u64) as usize;
-        self.is_asked = true;
-        self.ask.send(stretch).map_err(|_| io::Error::other("the reading thread has ended"))
-    }
-
-    /// Makes the stretch at `offset` the current one and has the next read.
-    fn turn(&mut self, offset: u64) -> io::Result<()> {
-        if self.is_asked && offset != self.current.end() {
-            // Not from front to back after all: what was read ahead is of no use.
-            self.receive()?;
-        }
-        if !self.is_asked {
-            self.ask(offset - offset % BLOCK_LEN as u64)?;
-        }
-        self.receive()?;
-        if self.current.end() < self.len {
-            self.ask(self.current.end())?;
+    /// Has the stretches from `start` on read, as many as there is room for.
+    fn ask(&mut self, mut start: u64) -> io::Result<()> {
+        while start < self.len
+            && let Some(mut stretch) = self.free.pop()
+        {
+            stretch.start = start;
+            stretch.len = (self.len - start).min(STRETCH_LEN as u64) as usize;
+            start = stretch.end();
+            self.asked.push_back(start);
+            self.ask.send(stretch).map_err(|_| io::Error::other("the reading thread has ended"))?;
         }
         Ok(())
     }
 
+    /// Makes the stretch at `offset` the current one and has the next read.
+    fn turn(&mut self, offset: u64) -> io::Result<()> {
+        if offset != self.current.end() {
+            // Not from front to back after all: what was read ahead is of no use.
+            while !self.asked.is_empty() {
+                self.receive()?;
+            }
+        }
+        if self.asked.is_empty() {
+            self.ask(offset - offset % BLOCK_LEN as u64)?;
+        }
+        self.receive()?;
+        self.ask(self.asked.back().copied().unwrap_or(self.current.end()))
+    }
+
     fn receive(&mut self) -> io::Result<()> {
-        self.is_asked = false;
+        self.asked.pop_front();
         let stretch = self.given.recv().map_err(|_| io::Error::other("the reading thread has ended"))??;
-        self.free = Some(std::mem::replace(&mut self.current, stretch));
+        self.free.push(std::mem::replace(&mut self.current, stretch));
         Ok(())
     }
 }
@@ -144,7 +172,13 @@ mod tests {
         let len = 5 * STRETCH_LEN + 3 * BLOCK_LEN;
         let bytes: Vec<u8> = (0..len).map(|at| (at ^ (at >> 9)) as u8).collect();
         storage.create("file").unwrap().write_at(0, &bytes).unwrap();
-        let file = read_ahead(storage.open("file", Access::Read).unwrap(), len as u64).unwrap();
+        let (shown, seen) = std::sync::mpsc::channel();
+        let whole = bytes.clone();
+        let show = move |start: u64, stretch: &[u8]| {
+            assert!(stretch == &whole[start as usize..start as usize + stretch.len()], "at {start}");
+            let _ = shown.send(start);
+        };
+        let file = read_ahead(storage.open("file", Access::Read).unwrap(), len as u64, show).unwrap();
         let mut random = Random::new(2);
         let mut buffer = vec![0; STRETCH_LEN];
         let mut offset = 0;
@@ -158,5 +192,7 @@ mod tests {
             offset = if offset + len == bytes.len() { 0 } else { offset + len };
         }
         assert!(file.read_at(len as u64 - 10, &mut buffer[..11]).is_err());
+        let firsts: Vec<u64> = seen.try_iter().take(3).collect();
+        assert_eq!(firsts, [0, STRETCH_LEN as u64, 2 * STRETCH_LEN as u64], "ahead of the reader");
     }
 }
