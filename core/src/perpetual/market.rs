@@ -270,8 +270,10 @@ impl Symbol {
 
     /// Whether no scope with a position here may be liquidated.
     pub(crate) fn is_suspended(&self) -> bool {
+        // Nothing but the administrator and a lost index halts a market.
         self.index.state == IndexState::Stale
-            || matches!(self.state(), PerpetualState::Halted | PerpetualState::Closed)
+            || self.index_halts
+            || matches!(self.set, PerpetualState::Halted | PerpetualState::Closed)
     }
 
     /// Leverage of a holding.

@@ -159,6 +159,15 @@ impl State {
         let (quantity, mark) = (holding.quantity, symbol.prices.mark);
         let notional = units::notional(quantity, mark)?;
         let equity = record.wallet.checked_add(holding.position().unrealised(mark)?)?;
+        let steepest = symbol.brackets.rows().last()?.maintenance_rate;
+        if steepest < RATE_ONE / 2 && equity / 4 > notional {
+            // A long one cannot lose more than its notional. A short one loses as much when the mark doubles, and its margin
+            // is below five fourths of twice that then.
+            let threshold =
+                if quantity > 0 { Threshold::Never } else { Threshold::Above(mark.saturating_mul(2)) };
+            self.bands.set(index, account, threshold);
+            return Some(());
+        }
         let maintenance = symbol.brackets.maintenance(notional)?;
         if slack(equity, maintenance, 1, false) <= 0 {
             return None;
