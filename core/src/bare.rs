@@ -60,14 +60,12 @@ impl BareBook {
     ) -> OrderId {
         self.last_order += 1;
         let id = self.last_order;
-        let remaining = self.sweep(id, side, price, quantity, fill);
+        let steps = self.book.steps(price);
+        let remaining = self.sweep(id, side, steps, quantity, fill);
         if rests && remaining > 0 {
-            let key = self.book.key(side, price);
-            self.book.rest_new(
-                &mut self.orders,
-                incoming(side, price).record(id, quantity, remaining, 0, NONE),
-                key,
-            );
+            let key = self.book.side(side).key(steps);
+            let record = incoming(side, price).record(id, quantity, remaining, 0, NONE);
+            self.book.rest_new(&mut self.orders, record, key);
         }
         id
     }
@@ -87,11 +85,12 @@ impl BareBook {
         }
         let side = self.orders.pool.get(slot).traits.side();
         self.book.take_out(&mut self.orders, slot);
-        let remaining = self.sweep(order, side, price, quantity, fill);
+        let steps = self.book.steps(price);
+        let remaining = self.sweep(order, side, steps, quantity, fill);
         if remaining > 0 {
-            *self.orders.pool.get_mut(slot) =
-                incoming(side, price).record(order, quantity, remaining, 0, NONE);
-            self.book.rest(&mut self.orders, slot);
+            let key = self.book.side(side).key(steps);
+            let record = incoming(side, price).record(order, quantity, remaining, 0, NONE);
+            self.book.queue(&mut self.orders, slot, record, key);
         } else {
             self.orders.end(order, slot);
         }
@@ -110,16 +109,21 @@ impl BareBook {
         true
     }
 
-    #[inline]
+    /// Trades an order at a price of so many steps; what is left of it.
+    #[inline(always)]
     fn sweep(
         &mut self,
         id: OrderId,
         side: Side,
-        price: Price,
+        steps: u64,
         quantity: Quantity,
         fill: impl FnMut(OrderId, OrderId, Price, Quantity),
     ) -> Quantity {
-        let limit = self.book.key(side.opposite(), price);
+        let opposite = self.book.side(side.opposite());
+        let limit = opposite.key(steps);
+        if opposite.best() > limit {
+            return quantity;
+        }
         let mut taker = Taker { order: id, account: 0, side, limit, remaining: quantity, ending: None };
         sweep(&mut self.book, &mut self.orders, &mut taker, &mut Bare(fill));
         taker.remaining

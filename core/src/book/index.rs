@@ -22,8 +22,9 @@ pub(crate) struct Index {
 impl Index {
     /// An index for about `capacity` resting orders.
     pub(crate) fn new(capacity: usize, pages: Pages) -> Index {
-        // Resting orders lie scattered among ids of orders that ended: four ids each, and a table for the rest.
-        let cells = (capacity * 4).next_power_of_two().max(4096);
+        // Resting orders lie scattered among ids of orders that ended, and one that falls out of the window costs a search
+        // of the table from then on: sixteen ids each, as much memory as their records take.
+        let cells = (capacity * 16).next_power_of_two().max(4096);
         Index {
             window: pages.reserved(cells, cells).into_boxed_slice(),
             mask: cells as u64 - 1,

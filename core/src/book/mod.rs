@@ -134,16 +134,33 @@ impl Book {
 
     /// Gives a new order a slot, last in the queue of its price. `key` is that of its price on its side.
     #[inline(always)]
-    pub(crate) fn rest_new(&mut self, orders: &mut Orders, mut order: Order, key: u64) -> (u32, Mutation) {
+    pub(crate) fn rest_new(&mut self, orders: &mut Orders, order: Order, key: u64) -> (u32, Mutation) {
+        let slot = orders.pool.take();
+        let mutation = self.queue(orders, slot, order, key);
+        orders.index.insert(&orders.pool, order.id, slot);
+        (slot, mutation)
+    }
+
+    /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
+    #[inline]
+    pub(crate) fn rest(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
+        let order = *orders.pool.get(slot);
+        let key = self.key(order.traits.side(), order.price);
+        self.queue(orders, slot, order, key)
+    }
+
+    /// Writes an order to its slot, last in the queue of its price. `key` is that of its price on its side.
+    #[inline(always)]
+    pub(crate) fn queue(&mut self, orders: &mut Orders, slot: u32, mut order: Order, key: u64) -> Mutation {
         let update = self.update.wrapping_add(1);
         self.update = update;
-        let Orders { pool, index, levels } = orders;
-        let (side, price, id) = (order.traits.side(), order.price, order.id);
-        let slot = pool.take();
+        let Orders { pool, levels, .. } = orders;
+        let (side, price) = (order.traits.side(), order.price);
         let (handle, level) = self.side_mut(side).enter(levels, key, price);
         let (head, tail) = (level.head, level.tail);
         level.tail = slot;
         level.head = select_unpredictable(tail == NONE, slot, head);
+        // Fewer than 2^32 quantities of 63 bits.
         let total = level.total.wrapping_add(i128::from(order.remaining));
         level.total = total;
         order.next = NONE;
@@ -152,33 +169,7 @@ impl Book {
         let slab = pool.slab();
         slab[slot as usize] = order;
         slab[tail as usize].next = slot;
-        index.insert(pool, id, slot);
-        (slot, Mutation { side, price, total, update })
-    }
-
-    /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
-    #[inline(always)]
-    pub(crate) fn rest(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
-        let order = orders.pool.get(slot);
-        let (which, price) = (order.traits.side(), order.price);
-        let key = self.key(which, price);
-        let update = self.update.wrapping_add(1);
-        self.update = update;
-        let Orders { pool, levels, .. } = orders;
-        let order = pool.get_mut(slot);
-        let remaining = order.remaining;
-        let (handle, level) = self.side_mut(which).enter(levels, key, price);
-        let (head, tail) = (level.head, level.tail);
-        level.tail = slot;
-        level.head = select_unpredictable(tail == NONE, slot, head);
-        // Fewer than 2^32 quantities of 63 bits.
-        let total = level.total.wrapping_add(i128::from(remaining));
-        level.total = total;
-        order.previous = tail;
-        order.next = NONE;
-        order.level = handle;
-        pool.get_mut(tail).next = slot;
-        Mutation { side: which, price, total, update }
+        Mutation { side, price, total, update }
     }
 
     /// Takes an order out of its queue; the record stays with the caller.

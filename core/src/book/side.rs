@@ -5,8 +5,11 @@
 //! neighbouring keys, a bit each for those in use. A leaf stands in a directory indexed by its number, which serves any
 //! stretch of prices as wide as itself, and the one behind it is the next cell in use. Leaves whose cell is taken, as in a
 //! book wider than that, stand elsewhere: they are found by a table, and in order through nodes of 64 bits, each bit a
-//! non-empty node or leaf below. Leaves and nodes exist only where orders rest, so the range of prices is that of the
-//! integer, and memory is bounded by the count of levels in use.
+//! non-empty node or leaf below. The range of prices is that of the integer.
+//!
+//! A leaf whose last order has left stays: where orders come and go, it is soon wanted again. It is closed when the
+//! search for the next price comes past it, or all such leaves together when as many would be open as twice those in
+//! use, so memory is bounded by the count of levels in use.
 
 use super::level::{FAN, Leaf, Level, Levels};
 use super::pool::NONE;
@@ -17,15 +20,19 @@ use std::hint::select_unpredictable;
 
 /// Best key of an empty side, behind every other.
 pub(crate) const EMPTY: u64 = u64::MAX;
+/// Before every key.
+const UNKNOWN: u64 = 0;
 const FAN_BITS: u32 = FAN.trailing_zeros();
 /// Heights of nodes are 1..=TOP; at TOP there is one node. A key has 63 bits, a leaf's number 57.
 const TOP: u32 = 10;
 const _: () = assert!(FAN_BITS * (TOP + 1) >= 63);
+/// Leaves of a side that may be open whether they are in use or not.
+const FREELY_OPEN: usize = 16;
 /// Leaves in the directory.
-const DIRECTORY: usize = 512;
+const DIRECTORY: usize = 1024;
 /// Words of a bit for each of its cells.
 const WORDS: usize = DIRECTORY / 64;
-const _: () = assert!(WORDS == u8::BITS as usize);
+const _: () = assert!(WORDS == u16::BITS as usize);
 
 /// See the module.
 pub(crate) struct Side {
@@ -34,12 +41,20 @@ pub(crate) struct Side {
     best: u64,
     /// Handle of the best level; means nothing when the side is empty.
     best_level: u32,
+    /// Key of the level behind the best, or of one that was there: no level is between. `UNKNOWN` where nothing is said.
+    second: u64,
+    /// Handle of that level while it is one.
+    second_level: u32,
+    /// Leaves that are open.
+    open: usize,
+    /// How many may be before those that are not in use are closed.
+    most_open: usize,
     /// Place of the leaf, by its number modulo the size; the leaf itself says whether it is the one.
     directory: Box<[u32; DIRECTORY]>,
     /// Which cells of the directory are in use.
     in_use: [u64; WORDS],
     /// Which of those words are not 0.
-    words_in_use: u8,
+    words_in_use: u16,
     /// Leaves that are not in the directory.
     elsewhere: Table<u32>,
     /// Those in order: height and number of a node -> bits of its children.
@@ -56,6 +71,10 @@ impl Side {
             mask,
             best: EMPTY,
             best_level: 0,
+            second: UNKNOWN,
+            second_level: 0,
+            open: 0,
+            most_open: FREELY_OPEN,
             directory: Box::new([0; DIRECTORY]),
             in_use: [0; WORDS],
             words_in_use: 0,
@@ -116,15 +135,50 @@ impl Side {
         key: u64,
         price: Price,
     ) -> (u32, &'l mut Level) {
-        let mut place = self.find(levels, key / FAN);
-        if place == 0 {
-            place = self.open_leaf(levels, key / FAN);
+        let place = self.directory[(key / FAN) as usize % DIRECTORY];
+        if levels.leaf(place).number == key / FAN {
+            self.enter_at(levels, place, key, price)
+        } else {
+            self.enter_elsewhere(levels, key, price)
         }
+    }
+
+    /// The same for a key whose leaf is not in the directory, if it is open at all.
+    #[inline(never)]
+    fn enter_elsewhere<'l>(
+        &mut self,
+        levels: &'l mut Levels,
+        key: u64,
+        price: Price,
+    ) -> (u32, &'l mut Level) {
+        let place = match self.find_elsewhere(key / FAN) {
+            0 => self.open_leaf(levels, key / FAN),
+            place => place,
+        };
+        self.enter_at(levels, place, key, price)
+    }
+
+    /// The same for a key whose leaf is at `place`.
+    #[inline(always)]
+    fn enter_at<'l>(
+        &mut self,
+        levels: &'l mut Levels,
+        place: u32,
+        key: u64,
+        price: Price,
+    ) -> (u32, &'l mut Level) {
         levels.leaf_mut(place).bits |= 1u64 << (key % FAN);
         let handle = handle(place, key);
-        let is_best = key < self.best;
-        self.best = select_unpredictable(is_best, key, self.best);
-        self.best_level = select_unpredictable(is_best, handle, self.best_level);
+        let (best, best_level) = (self.best, self.best_level);
+        let is_best = key < best;
+        self.best = select_unpredictable(is_best, key, best);
+        self.best_level = select_unpredictable(is_best, handle, best_level);
+        self.second = select_unpredictable(is_best, best, self.second);
+        self.second_level = select_unpredictable(is_best, best_level, self.second_level);
+        if best < key && key < self.second {
+            self.second = key;
+            self.second_level = handle;
+        }
         let level = levels.get_mut(handle);
         level.price = price;
         (handle, level)
@@ -132,8 +186,13 @@ impl Side {
 
     #[inline(never)]
     fn open_leaf(&mut self, levels: &mut Levels, number: u64) -> u32 {
-        let place = levels.take(number);
+        if self.open == self.most_open {
+            self.close_unused(levels);
+        }
+        self.open += 1;
         let cell = number as usize % DIRECTORY;
+        self.close_if_unused(levels, self.directory[cell]);
+        let place = levels.take(number);
         if self.directory[cell] == 0 {
             self.directory[cell] = place;
             self.in_use[cell / 64] |= 1 << (cell % 64);
@@ -160,30 +219,72 @@ impl Side {
     /// Takes a level out if its last order has left it; the best price moves on if it was the best.
     #[inline(always)]
     pub(crate) fn leave(&mut self, levels: &mut Levels, handle: u32, is_empty: bool) {
-        let place = handle / FAN as u32;
-        let leaf = levels.leaf_mut(place);
+        let leaf = levels.leaf_mut(handle / FAN as u32);
         leaf.bits &= !(u64::from(is_empty) << (handle % FAN as u32));
-        // Only the best level's end and the last one's of a leaf ask for more.
-        if is_empty & ((handle == self.best_level) | (leaf.bits == 0)) {
-            self.move_on(levels, place);
+        if is_empty & (handle == self.best_level) {
+            self.move_on(levels);
         }
     }
 
+    /// The best level has ended. The next is mostly the one that was the best before it.
     #[inline(never)]
-    fn move_on(&mut self, levels: &mut Levels, place: u32) {
+    fn move_on(&mut self, levels: &mut Levels) {
+        let (key, handle) = (self.second, self.second_level);
+        let leaf = levels.leaf(handle / FAN as u32);
+        if leaf.number == key / FAN && leaf.bits >> (key % FAN) & 1 == 1 {
+            self.best = key;
+            self.best_level = handle;
+            self.second = UNKNOWN;
+        } else {
+            self.search(levels);
+        }
+    }
+
+    /// Finds the level behind the best, which has ended, and makes it the best.
+    #[inline(never)]
+    fn search(&mut self, levels: &mut Levels) {
+        self.second = UNKNOWN;
+        let number = self.best / FAN;
+        let place = self.best_level / FAN as u32;
         let leaf = *levels.leaf(place);
         if leaf.bits != 0 {
             return self.make_best(place, leaf);
         }
-        self.close_leaf(levels, place, leaf.number);
-        if self.best / FAN == leaf.number {
-            match self.leaf_after(levels, leaf.number) {
-                Some((place, leaf)) => self.make_best(place, leaf),
-                None => {
-                    self.best = EMPTY;
-                    self.best_level = 0;
-                }
+        while let Some((place, leaf)) = self.leaf_after(levels, number) {
+            if leaf.bits != 0 {
+                return self.make_best(place, leaf);
             }
+            self.close_leaf(levels, place, leaf.number);
+        }
+        self.best = EMPTY;
+        self.best_level = 0;
+    }
+
+    /// Closes every leaf that is not in use.
+    #[cold]
+    fn close_unused(&mut self, levels: &mut Levels) {
+        for word in 0..WORDS {
+            let mut cells = self.in_use[word];
+            while cells != 0 {
+                let cell = word * 64 + cells.trailing_zeros() as usize;
+                self.close_if_unused(levels, self.directory[cell]);
+                cells &= cells - 1;
+            }
+        }
+        let mut next = self.elsewhere.find(0).map(|_| 0).or_else(|| self.elsewhere_after(0));
+        while let Some(number) = next {
+            self.close_if_unused(levels, self.elsewhere.find(number).unwrap_or(0));
+            next = self.elsewhere_after(number);
+        }
+        self.most_open = FREELY_OPEN + 2 * self.open;
+    }
+
+    /// Closes the leaf at `place`, if there is one, unless it is in use.
+    #[inline(always)]
+    fn close_if_unused(&mut self, levels: &mut Levels, place: u32) {
+        let leaf = *levels.leaf(place);
+        if place != 0 && leaf.bits == 0 {
+            self.close_leaf(levels, place, leaf.number);
         }
     }
 
@@ -195,11 +296,12 @@ impl Side {
 
     #[inline(always)]
     fn close_leaf(&mut self, levels: &mut Levels, place: u32, number: u64) {
+        self.open -= 1;
         let cell = number as usize % DIRECTORY;
         if self.directory[cell] == place {
             self.directory[cell] = 0;
             self.in_use[cell / 64] &= !(1 << (cell % 64));
-            self.words_in_use &= !(u8::from(self.in_use[cell / 64] == 0) << (cell / 64));
+            self.words_in_use &= !(u16::from(self.in_use[cell / 64] == 0) << (cell / 64));
         } else {
             self.close_elsewhere(number);
         }
@@ -219,7 +321,7 @@ impl Side {
         }
     }
 
-    /// The first leaf behind `number`, and its place.
+    /// The first open leaf behind `number`, and its place.
     #[inline(always)]
     fn leaf_after(&self, levels: &Levels, number: u64) -> Option<(u32, Leaf)> {
         let near = self.near_after(levels, number);
@@ -310,7 +412,10 @@ impl Side {
         if behind != 0 {
             return Some(handle / FAN as u32 * FAN as u32 + behind.trailing_zeros());
         }
-        let (place, leaf) = self.leaf_after(levels, number)?;
+        let (mut place, mut leaf) = self.leaf_after(levels, number)?;
+        while leaf.bits == 0 {
+            (place, leaf) = self.leaf_after(levels, leaf.number)?;
+        }
         Some(place * FAN as u32 + leaf.bits.trailing_zeros())
     }
 
@@ -325,11 +430,11 @@ impl Side {
     }
 
     /// Checks that directory, table, nodes, bits, best and levels tell one story: the handles of all levels, best first,
-    /// and the count of leaves.
+    /// and the count of open leaves.
     pub(crate) fn check(&self, levels: &Levels, grid: i64) -> Result<(Vec<u32>, usize), String> {
         let mut handles = Vec::new();
         let mut next = (self.best != EMPTY).then_some(self.best_level);
-        let (mut last, mut last_leaf, mut leaves) = (None, 0, 0);
+        let (mut last, mut last_leaf, mut in_use) = (None, 0, 0);
         while let Some(handle) = next {
             let leaf = levels.leaf(handle / FAN as u32);
             let key = leaf.number * FAN + u64::from(handle % FAN as u32);
@@ -349,7 +454,7 @@ impl Side {
             }
             if handle / FAN as u32 != last_leaf {
                 last_leaf = handle / FAN as u32;
-                leaves += 1;
+                in_use += 1;
                 if self.find(levels, leaf.number) != last_leaf {
                     return Err(format!("leaf {} is not found by its number", leaf.number));
                 }
@@ -357,9 +462,15 @@ impl Side {
             handles.push(handle);
             next = self.after(levels, handle);
         }
-        let found = self.directory.iter().filter(|&&place| place != 0).count() + self.elsewhere.len();
-        if found != leaves {
-            return Err(format!("{found} leaves but {leaves} have levels"));
+        let places = self.directory.iter().copied().filter(|&place| place != 0);
+        let all = places.chain(self.elsewhere.iter().map(|(_, place)| place));
+        let (unused, used): (Vec<_>, Vec<_>) = all.partition(|&place| levels.leaf(place).bits == 0);
+        if used.len() != in_use || used.len() + unused.len() != self.open || self.open > self.most_open {
+            return Err(format!(
+                "{in_use} leaves have levels, of {} in use and {} open",
+                used.len(),
+                self.open
+            ));
         }
         let is_marked = |cell: usize| self.in_use[cell / 64] >> (cell % 64) & 1 == 1;
         let is_word_marked = |word: usize| self.words_in_use >> word & 1 == 1;
@@ -374,7 +485,7 @@ impl Side {
         if children + roots != self.nodes.len() + elsewhere || self.nodes.iter().any(|(_, bits)| bits == 0) {
             return Err("summary nodes do not match the leaves that are elsewhere".into());
         }
-        Ok((handles, leaves))
+        Ok((handles, self.open))
     }
 }
 
@@ -446,6 +557,8 @@ mod tests {
             while side.best() != EMPTY {
                 side.leave(&mut levels, side.best_level(), true);
             }
+            assert_eq!(side.check(&levels, 1), Ok((Vec::new(), levels.used())));
+            side.close_unused(&mut levels);
             assert_eq!((side.nodes.len(), levels.used()), (0, 0));
             assert_eq!(side.check(&levels, 1), Ok((Vec::new(), 0)));
         }
