@@ -17,7 +17,7 @@ use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
     AmendOrder, CancelAll, CancelOrder, CancelPerpetual, Command, CreateAccount, Credit, Kind, ListMarket,
-    ModifyPerpetual, OpenEpoch, ReplaceOrder, SetMarketStatus, UpdateMarket, VerifyHash,
+    ModifyPerpetual, OpenEpoch, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -155,11 +155,13 @@ impl Engine {
         self.pass(command);
         let mut emitter = Emitter::new(sink, self.sequence, self.time.ns());
         let is_new = self.sources.admit(command.source, command.source_seq);
-        // The two kinds that nearly all commands are of go straight to their code.
+        // The three kinds that nearly all commands are of go straight to their code.
         if is_new && command.kind == Kind::PlaceOrder as u16 {
             self.place(command, &mut emitter);
         } else if is_new && command.kind == Kind::CancelOrder as u16 {
             self.cancel(command, &mut emitter);
+        } else if is_new && command.kind == Kind::ReplaceOrder as u16 {
+            self.replace(command, &mut emitter);
         } else {
             self.apply_other(command, is_new, &mut emitter);
         }
@@ -197,10 +199,11 @@ impl Engine {
             return Outcome::default().refused(Reject::Malformed);
         };
         match kind {
-            Kind::PlaceOrder | Kind::CancelOrder => unreachable!("carried out elsewhere"),
+            Kind::PlaceOrder | Kind::CancelOrder | Kind::ReplaceOrder => {
+                unreachable!("carried out elsewhere")
+            }
             Kind::CancelAll => self.cancel_all(command.body::<CancelAll>(), emitter),
             Kind::AmendOrder => self.amend(command.body::<AmendOrder>(), emitter),
-            Kind::ReplaceOrder => self.replace(command.body::<ReplaceOrder>(), emitter),
             Kind::CreateAccount => self.create_account(command.body::<CreateAccount>(), emitter),
             Kind::Credit => self.credit(command.body::<Credit>(), emitter),
             Kind::ListMarket => self.list_market(command.body::<ListMarket>(), emitter),

@@ -62,6 +62,9 @@ pub(crate) trait Settlement {
     fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting;
     /// Settles a fill. `maker` shows what it was before it.
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill);
+    /// A resting order comes next if the arriving one goes on: what it will touch may begin to load. No effect on state
+    /// or results.
+    fn soon(&self, _maker: &Order) {}
     /// A resting order ends by a rule, with what `maker` shows still open.
     fn expire(&mut self, maker: &Order, slot: u32);
     /// An order is about to be forgotten, filled or expired.
@@ -87,6 +90,10 @@ pub(crate) fn sweep<S: Settlement>(
         let (mut slot, mut total) = (level.head, level.total);
         let before = update;
         while slot != NONE && taker.remaining > 0 && taker.ending.is_none() {
+            let Order { remaining, next, .. } = *orders.pool.get(slot);
+            if remaining < taker.remaining {
+                settlement.soon(orders.pool.get(next));
+            }
             let maker = orders.pool.get_mut(slot);
             let expires = match settlement.meet(taker, maker, slot) {
                 Meeting::Fill(most) => {

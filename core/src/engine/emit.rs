@@ -131,9 +131,15 @@ impl Notes {
     }
 
     /// Notes what an account holds, the first time that the command is about to change it. `seat` is the account's
-    /// in the market.
+    /// in the market, `before` tells what it holds there.
     #[inline(always)]
-    pub(crate) fn note(&mut self, account: AccountId, rules: &Rules, balances: &Balances, seat: &mut Seat) {
+    pub(crate) fn note(
+        &mut self,
+        account: AccountId,
+        rules: &Rules,
+        seat: &mut Seat,
+        before: impl FnOnce() -> [Balance; 2],
+    ) {
         if let Some(note) = self.balances.get(seat.note as usize)
             && note.account == account
             && note.market == rules.id
@@ -146,7 +152,7 @@ impl Notes {
             market: rules.id,
             base: rules.base,
             quote: rules.quote,
-            before: balances.both(account, rules.base, rules.quote),
+            before: before(),
         });
     }
 

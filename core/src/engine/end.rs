@@ -69,11 +69,11 @@ impl Engine {
         let Engine { orders, balances, notes, markets, .. } = self;
         let Market { rules, book, seats, .. } = &mut markets[order.market as usize];
         let seat = seats.get_mut(order.account);
-        notes.note(order.account, rules, balances, seat);
-        seat.unlink(orders, slot);
         let mut purse = match rules.kind {
             MarketKind::Spot => SpotPurse::new(rules, balances, order.account),
         };
+        notes.note(order.account, rules, seat, || purse.holdings());
+        seat.unlink(orders, slot);
         let returned = reservation_of(&purse, &order, order.remaining);
         purse.release(order.traits.side(), returned);
         notes.mutated(order.market, book.take_out(orders, slot));

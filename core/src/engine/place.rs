@@ -150,23 +150,41 @@ impl Engine {
         if let Err(reject) = check_book(rules, &order, limit, &seat, book, &self.orders) {
             return self.refuse_judged(command, &order, reject, emitter);
         }
+        let (meets, update) = (book.side(order.side.opposite()).best() <= limit, book.update);
         let id = self.next_order;
         self.next_order += 1;
-        let outcome = self.trade(order, id, limit, None, outcome_of(command), emitter);
+        let outcome = outcome_of(command);
+        let outcome = if meets {
+            self.trade(order, id, limit, None, outcome, emitter)
+        } else {
+            // It ends at once: there is nothing that it may trade with, and it must not rest.
+            emitter.emit(order.event(id, OrderStatus::Canceled));
+            Outcome { order: id, market: Some(order.market), update, ..outcome }
+        };
         emitter.emit(outcome.done(command));
     }
 
     /// See [`ReplaceOrder`].
-    pub(super) fn replace<S: Sink>(
+    #[inline(never)]
+    pub(super) fn replace<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) {
+        let replace: &ReplaceOrder = command.body();
+        let outcome = Outcome { account: replace.account, ..Outcome::default() };
+        let outcome = match self.find_own(replace.account, replace.order) {
+            Ok(slot) => self.replace_at(slot, replace, outcome, emitter),
+            Err(reject) => outcome.refused(reject),
+        };
+        emitter.emit(outcome.done(command));
+    }
+
+    /// The same for the order in `slot`.
+    #[inline(always)]
+    fn replace_at<S: Sink>(
         &mut self,
+        slot: u32,
         replace: &ReplaceOrder,
+        outcome: Outcome,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        let outcome = Outcome { account: replace.account, ..Outcome::default() };
-        let slot = match self.find_own(replace.account, replace.order) {
-            Ok(slot) => slot,
-            Err(reject) => return outcome.refused(reject),
-        };
         let old = *self.orders.pool.get(slot);
         let Engine { orders, balances, markets, .. } = self;
         let Market { rules, book, seats, .. } = &mut markets[old.market as usize];
@@ -194,8 +212,9 @@ impl Engine {
             Ok(needed) => needed,
             Err(reject) => return outcome.refused(reject),
         };
+        let steps = book.steps(order.price);
         let opposite = book.side(order.side.opposite());
-        let limit = opposite.key(book.steps(order.price));
+        let limit = opposite.key(steps);
         if opposite.best() <= limit {
             let seat = seats.get(order.account);
             return match check_book(rules, &order, limit, &seat, book, orders) {
@@ -206,11 +225,12 @@ impl Engine {
 
         // It rests again without trading.
         let left = book.take_out(orders, slot);
-        let whole = old.filled() + order.quantity;
+        // At most the largest quantity, as was checked.
+        let whole = old.filled().wrapping_add(order.quantity);
         let record = order.record(old.id, whole, order.quantity, rules.maker_fee, old.older);
         // It keeps its place among its account's orders.
-        *orders.pool.get_mut(slot) = Order { younger: old.younger, ..record };
-        let mutation = book.rest(orders, slot);
+        let record = Order { younger: old.younger, ..record };
+        let mutation = book.queue(orders, slot, record, book.side(order.side).key(steps));
         purse.release(order.side, returned);
         purse.reserve(order.side, needed);
         let status = if old.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
@@ -224,7 +244,7 @@ impl Engine {
         if needed != returned {
             emitter.emit(purse.report(order.side));
         }
-        Outcome { order: old.id, market: Some(order.market), update: book.update, ..outcome }
+        Outcome { order: old.id, market: Some(order.market), update: mutation.update, ..outcome }
     }
 
     /// Trades an order that nothing refuses any more, then has it rest or end. `replaced` is what it rested as.
@@ -254,16 +274,16 @@ impl Engine {
                 emitter,
                 trades,
                 last_price,
+                paid: 0,
                 received: 0,
                 taker_fees: 0,
                 maker_fees: 0,
             },
         };
-        matching.note(order.account);
+        let mut purse = matching.noted(order.account);
         let mut filled = 0;
         if let Some((slot, old)) = &replaced {
             filled = old.filled();
-            let mut purse = matching.purse(order.account);
             let returned = reservation_of(&purse, old, old.remaining);
             purse.release(order.side, returned);
             let mutation = book.take_out(orders, *slot);

@@ -233,7 +233,7 @@ impl Engine {
     pub(super) fn prefetch_place(&self, place: &PlaceOrder, hint: Hint) {
         let Some(market) = self.markets.get(place.market as usize) else { return };
         let Some(side) = Side::from_code(place.side) else { return };
-        let Orders { pool, levels, .. } = &self.orders;
+        let Orders { pool, index, levels } = &self.orders;
         let opposite = market.book.side(side.opposite());
         let steps = market.book.steps(place.price);
         if hint == Hint::First {
@@ -245,8 +245,9 @@ impl Engine {
                 Hint::First => {}
                 Hint::Second => prefetch(pool.get(first)),
                 Hint::Third => {
-                    // It may leave: its neighbours change then, and the next in its queue is met.
+                    // It may leave: its neighbours change then, it is forgotten, and the next in its queue is met.
                     let maker = pool.get(first);
+                    prefetch(index.cell(maker.id));
                     for neighbour in [maker.next, maker.younger, maker.older] {
                         prefetch(pool.get(neighbour));
                     }
@@ -278,17 +279,29 @@ impl Engine {
         }
     }
 
-    /// The last order at the price that an order is to have, which is known once the order is near.
+    /// Beside the order, the level that it is to have, on both sides until the order is near and tells its own; then the
+    /// last order there.
     #[inline]
     pub(super) fn prefetch_replace(&self, replace: &ReplaceOrder, hint: Hint) {
         self.prefetch_order(replace.account, replace.order, hint);
-        if hint == Hint::Third {
-            let Orders { pool, index, levels } = &self.orders;
-            let order = pool.get(*index.cell(replace.order));
-            let Some(market) = self.markets.get(order.market as usize) else { return };
-            let own = market.book.side(order.traits.side());
-            if let Some(level) = own.hint(levels, own.key(market.book.steps(replace.price))) {
-                prefetch(pool.get(levels.get(level).tail));
+        let Orders { pool, index, levels } = &self.orders;
+        match hint {
+            Hint::First => {
+                let Some(Market { book, .. }) = self.markets.first() else { return };
+                for side in [Side::Buy, Side::Sell] {
+                    if let Some(level) = book.side(side).hint(levels, book.key(side, replace.price)) {
+                        prefetch(levels.get(level));
+                    }
+                }
+            }
+            Hint::Second => {}
+            Hint::Third => {
+                let order = pool.get(*index.cell(replace.order));
+                let Some(Market { book, .. }) = self.markets.get(order.market as usize) else { return };
+                let side = order.traits.side();
+                if let Some(level) = book.side(side).hint(levels, book.key(side, replace.price)) {
+                    prefetch(pool.get(levels.get(level).tail));
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
 use crate::money::{Amount, FEE_RATE_ONE, FeeRate, Price, Quantity, UNIT, amount_of, fee, notional};
 use crate::order::market::Budget;
 use crate::order::{Incoming, Order};
+use crate::prefetch::prefetch;
 use crate::reject::Reject;
 use crate::stp;
 use std::hint::select_unpredictable;
@@ -35,6 +36,12 @@ impl<'a> SpotPurse<'a> {
         let Rules { base: base_asset, quote: quote_asset, .. } = *rules;
         let [base, quote] = balances.both_mut(account, base_asset, quote_asset);
         SpotPurse { account, base_asset, quote_asset, base, quote }
+    }
+
+    /// All of it: base, then quote.
+    #[inline(always)]
+    pub(crate) fn holdings(&self) -> [Balance; 2] {
+        [*self.base, *self.quote]
     }
 
     /// What orders of a side pay with.
@@ -111,6 +118,8 @@ pub(crate) struct SpotMatch<'a, 'e, S: Sink> {
     pub(crate) self_trade: Option<SelfTradePrevention>,
     /// Of a market buy.
     pub(crate) budget: Option<Budget>,
+    /// What the arriving order has still to pay for its fills.
+    pub(crate) paid: Amount,
     /// What the arriving order received, before its fees.
     pub(crate) received: Amount,
     /// Fees of the arriving order, in what it receives.
@@ -128,11 +137,13 @@ fn base_fee(quantity: Quantity, rate: FeeRate) -> Amount {
 }
 
 impl<S: Sink> SpotMatch<'_, '_, S> {
-    /// Notes what an account holds before the command changes it.
+    /// What an account has in this market, noted before the command changes it.
     #[inline(always)]
-    pub(crate) fn note(&mut self, account: AccountId) {
+    pub(crate) fn noted(&mut self, account: AccountId) -> SpotPurse<'_> {
         let seat = self.seats.get_mut(account);
-        self.notes.note(account, self.rules, self.balances, seat);
+        let purse = SpotPurse::new(self.rules, self.balances, account);
+        self.notes.note(account, self.rules, seat, || purse.holdings());
+        purse
     }
 
     /// What an account has in this market.
@@ -144,11 +155,12 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
     /// Closes the account of the arriving order's fills.
     #[inline]
     pub(crate) fn close(&mut self, taker: &Taker) {
-        let (received, taker_fees, maker_fees) = (self.received, self.taker_fees, self.maker_fees);
-        self.purse(taker.account).receives(taker.side).receive(received - taker_fees);
+        let SpotMatch { paid, received, taker_fees, maker_fees, .. } = *self;
+        let mut purse = self.purse(taker.account);
+        purse.pays(taker.side).pay(paid);
+        purse.receives(taker.side).receive(received - taker_fees);
         if taker_fees != 0 || maker_fees != 0 {
-            self.note(FEE_ACCOUNT);
-            let mut fees = self.purse(FEE_ACCOUNT);
+            let mut fees = self.noted(FEE_ACCOUNT);
             fees.receives(taker.side).receive(taker_fees);
             fees.pays(taker.side).receive(maker_fees);
         }
@@ -179,7 +191,6 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
         let base = amount_of(fill.quantity);
         let quote = notional(fill.price, fill.quantity);
         let (maker_rate, taker_rate) = (maker.traits.maker_fee(), self.rules.taker_fee);
-        self.note(maker.account);
         // What the buyer and the seller receive, and the fees they pay of it.
         let (buyer_rate, seller_rate) = match taker.side {
             Side::Buy => (taker_rate, maker_rate),
@@ -190,13 +201,18 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
             Side::Buy => (quote, base, quote_fee, base_fee),
             Side::Sell => (base, quote, base_fee, quote_fee),
         };
-        // The arriving order pays before anyone receives: an account that trades with itself would otherwise own more
-        // for a moment than there is of an asset, which may leave the range of an amount.
-        self.purse(taker.account).pays(taker.side).pay(pays);
-        let mut purse = self.purse(maker.account);
+        let mut purse = self.noted(maker.account);
+        let mut unpaid = pays;
+        if maker.account == taker.account {
+            // It pays before it receives: it would otherwise own more for a moment than there is of an asset, which may
+            // leave the range of an amount.
+            purse.pays(taker.side).pay(pays);
+            unpaid = 0;
+        }
         purse.receives(taker.side).pay_frozen(receives);
         purse.pays(taker.side).receive(pays - maker_fee);
         // Sums of parts of what the taker and the makers paid: bounded by what was credited.
+        self.paid += unpaid;
         self.received += receives;
         self.maker_fees += maker_fee;
         self.taker_fees += taker_fee;
@@ -222,12 +238,17 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
         });
     }
 
+    #[inline(always)]
+    fn soon(&self, maker: &Order) {
+        prefetch(self.balances.place(maker.account, self.rules.base));
+        prefetch(self.seats.place(maker.account));
+    }
+
     #[cold]
     fn expire(&mut self, maker: &Order, _: u32) {
-        self.note(maker.account);
         let side = maker.traits.side();
         let returned = SpotPurse::reservation(side, maker.price, maker.remaining);
-        self.purse(maker.account).release(side, returned);
+        self.noted(maker.account).release(side, returned);
         self.notes.ended.push(maker.event(OrderStatus::Expired, 0));
     }
 
