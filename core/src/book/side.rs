@@ -8,8 +8,8 @@
 //! non-empty node or leaf below. The range of prices is that of the integer.
 //!
 //! A leaf whose last order has left stays: where orders come and go, it is soon wanted again. It is closed when the
-//! search for the next price comes past it, or all such leaves together when as many would be open as twice those in
-//! use, so memory is bounded by the count of levels in use.
+//! search for the next price comes past it, or all such leaves together when more than a few and twice those in use would
+//! be open, so memory is bounded by the count of levels in use.
 
 use super::level::{FAN, Leaf, Level, Levels};
 use super::pool::NONE;
@@ -26,7 +26,7 @@ const FAN_BITS: u32 = FAN.trailing_zeros();
 /// Heights of nodes are 1..=TOP; at TOP there is one node. A key has 63 bits, a leaf's number 57.
 const TOP: u32 = 10;
 const _: () = assert!(FAN_BITS * (TOP + 1) >= 63);
-/// Leaves of a side that may be open whether they are in use or not.
+/// So many leaves of a side may be open beside twice those in use when they were last counted.
 const FREELY_OPEN: usize = 16;
 /// Leaves in the directory.
 const DIRECTORY: usize = 1024;
