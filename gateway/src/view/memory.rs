@@ -1,15 +1,15 @@
 //! History in memory: complete, fast, and as long as memory lasts. For tools, and to compare the archive with.
 //!
-//! Order ids and trade ids are dense, so what must be found by id stands at the index of the id and needs no map. Rows are
-//! appended where they are written last: 72 bytes for an ended order and 16 to find it, 80 for a trade and 16 for its two
-//! fills.
+//! Order ids are dense but for those of perpetual orders, trade ids are dense, so what must be found by id stands at the index
+//! of the id and needs no map. Rows are appended where they are written last: 72 bytes for an ended order and 16 to find it,
+//! 80 for a trade and 16 for its two fills.
 
 use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
 use super::history::{FillQuery, FillRecord, HistoryStore, OrderQuery, Place, Role, TradeRecord, seconds};
 use super::order::OrderRecord;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
-use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence, TradeId};
+use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId, OrderId, Sequence, TradeId};
 use ringside_core::money::{Price, Quantity, RawAmount};
 use ringside_core::reject::Reject;
 
@@ -38,6 +38,8 @@ struct Placed {
 }
 
 const RESTING: u32 = u32::MAX;
+/// In the place of an order of the perpetual side, which has its id of the same counter.
+const ELSEWHERE: Placed = Placed { created_s: 0, place: RESTING };
 
 /// An ended order: [`OrderRecord`] without its id and without what its kind does not use.
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +205,10 @@ impl MemoryHistory {
 
 impl HistoryStore for MemoryHistory {
     fn placed(&mut self, order: OrderId, account: AccountId, created_ns: i64) {
-        assert_eq!(order as usize, self.placed.len() + 1, "order ids are dense");
+        assert!(order as usize > self.placed.len(), "order ids ascend");
+        while self.placed.len() + 1 < order as usize {
+            self.placed.push(ELSEWHERE);
+        }
         let created_s = u32::try_from(seconds(created_ns)).unwrap_or(u32::MAX);
         self.placed.push(Placed { created_s, place: RESTING });
         list_of(&mut self.account_orders, account).push(order);
@@ -334,6 +339,11 @@ impl HistoryStore for MemoryHistory {
                 0 => {
                     let account = reader.account()?;
                     let created_s: u32 = reader.uint("time")?;
+                    // Nobody's order is one of the perpetual side.
+                    if account == FEE_ACCOUNT {
+                        loaded.placed.push(ELSEWHERE);
+                        continue;
+                    }
                     loaded.placed(order, account, i64::from(created_s) * 1_000_000_000);
                 }
                 id if id == order => {

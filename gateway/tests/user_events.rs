@@ -1,0 +1,212 @@
+//! User events against the engine: long random flows of every command, each account followed by its events alone, which must
+//! come to what the REST encoders show of it after every command. No sockets.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+#[path = "../../core/tests/perpetual_support/flow.rs"]
+mod flow;
+mod user_reader;
+
+use flow::Flow;
+use ringside_core::command::{AdvanceTime, Command, CreditPerpetual, PerpetualState, SetPerpetualState};
+use ringside_core::event::{Event, Posting, PostingReason};
+use ringside_core::ids::FIRST_PERPETUAL;
+use ringside_core::{Engine, EngineConfig};
+use ringside_gateway::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
+use ringside_gateway::dialect::fapi::{encode, margin};
+use ringside_gateway::view::Views;
+use ringside_gateway::view::perpetual::Perpetuals;
+use rust_decimal::Decimal;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use user_reader::{Reader, decimal};
+
+/// One command's events as an account's stream has them.
+fn told(account: u32, events: &[Event], views: &Perpetuals, now_ms: i64) -> Vec<Value> {
+    let own: Vec<&Event> =
+        events.iter().filter(|event| accounts_of(event).contains(&Some(account))).collect();
+    let mut told: Vec<UserEvent> = Vec::new();
+    tell(account, &own, views, &mut told);
+    let mut out = Vec::new();
+    told.retain(|event| event.goes_to(UserChannel::UserData));
+    let json = told.iter().map(|event| {
+        out.clear();
+        event.write(&mut out, now_ms);
+        serde_json::from_slice(&out)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&out)))
+    });
+    json.collect()
+}
+
+/// Compares what a reader knows with what REST shows.
+fn check(reader: &Reader, account: u32, views: &Perpetuals) {
+    let figures = margin::figures(views, account);
+    let shown = encode::account(&figures, 2);
+    let asset = &shown["assets"][0];
+    let (wallet, cross) = reader.wallet.unwrap_or_default();
+    assert_eq!(wallet, decimal(&asset["walletBalance"]), "wallet of {account}");
+    assert_eq!(cross, decimal(&asset["crossWalletBalance"]), "cross wallet of {account}");
+    for held in &figures.held {
+        let row = encode::position_risk(held);
+        let symbol = row["symbol"].as_str().unwrap();
+        let Some(known) = reader.positions.get(symbol) else {
+            assert_eq!(row["positionAmt"], "0", "nobody told {account} of {row}");
+            continue;
+        };
+        let pairs = [
+            ("pa", "positionAmt"),
+            ("ep", "entryPrice"),
+            ("bep", "breakEvenPrice"),
+            ("iw", "isolatedWallet"),
+            ("mt", "marginType"),
+        ];
+        for (key, name) in pairs {
+            assert_eq!(known[key], row[name], "{key} of {account}: {known} {row}");
+        }
+        assert_eq!(decimal(&known["cr"]), Decimal::new(held.holding.position.realised, 6));
+        if let Some(leverage) = reader.leverage.get(symbol) {
+            assert_eq!(leverage.to_string(), row["leverage"].as_str().unwrap());
+        }
+    }
+    let (mut orders, mut algos) = (BTreeSet::new(), BTreeSet::new());
+    for order in views.orders().open_of(account) {
+        let symbol = views.markets().get(order.told.market).unwrap().symbol();
+        let row = encode::order(order, symbol, true);
+        if order.is_of_service() {
+            algos.insert(order.told.order);
+            let known = reader.algos.get(&order.told.order).unwrap_or_else(|| panic!("nobody told of {row}"));
+            for (key, name) in [
+                ("caid", "clientOrderId"),
+                ("q", "origQty"),
+                ("tp", "stopPrice"),
+                ("p", "price"),
+                ("o", "type"),
+            ] {
+                assert_eq!(known[key], row[name], "{key} of {known} {row}");
+            }
+            continue;
+        }
+        orders.insert(order.told.order);
+        let known = reader.orders.get(&order.told.order).unwrap_or_else(|| panic!("nobody told of {row}"));
+        for (key, name) in [
+            ("s", "symbol"),
+            ("c", "clientOrderId"),
+            ("S", "side"),
+            ("o", "type"),
+            ("ot", "origType"),
+            ("f", "timeInForce"),
+            ("q", "origQty"),
+            ("p", "price"),
+            ("ap", "avgPrice"),
+            ("sp", "stopPrice"),
+            ("X", "status"),
+            ("z", "executedQty"),
+            ("R", "reduceOnly"),
+            ("cp", "closePosition"),
+            ("pP", "priceProtect"),
+            ("wt", "workingType"),
+            ("V", "selfTradePreventionMode"),
+            ("pm", "priceMatch"),
+            ("gtd", "goodTillDate"),
+            ("T", "updateTime"),
+        ] {
+            assert_eq!(known[key], row[name], "{key} of {known} {row}");
+        }
+    }
+    assert_eq!(reader.orders.keys().copied().collect::<BTreeSet<_>>(), orders, "open orders of {account}");
+    assert_eq!(reader.algos.keys().copied().collect::<BTreeSet<_>>(), algos, "waiting orders of {account}");
+}
+
+/// What a flow never comes to: hours with all their samples, so that funding is paid; withdrawals by the operator; the end of
+/// a market.
+fn finale() -> Vec<Command> {
+    let mut commands: Vec<Command> = (0..1_500).map(|_| Command::new(AdvanceTime {})).collect();
+    for account in 1_u32..=42 {
+        let mut address = [9; 20];
+        address[..4].copy_from_slice(&account.to_le_bytes());
+        let credit = CreditPerpetual { address, reserved: 0, amount: -1_000_000, reason: [0; 64] };
+        commands.push(Command::new(credit));
+    }
+    let state = PerpetualState::Closed as u8;
+    commands.push(Command::new(SetPerpetualState { market: FIRST_PERPETUAL, state, reserved: [0; 3] }));
+    commands
+}
+
+#[test]
+fn accounts_followed_by_their_events_are_what_rest_shows() {
+    let seeds: Vec<u64> = match std::env::var("SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => (1..=std::env::var("SEEDS").map_or(8, |seeds| seeds.parse().unwrap())).collect(),
+    };
+    let steps: u64 = std::env::var("STEPS").map_or(6_000, |steps| steps.parse().unwrap());
+    let is_one = seeds.len() == 1;
+    let mut met: BTreeMap<String, u64> = BTreeMap::new();
+    for seed in seeds {
+        eprintln!("SEED={seed} cargo test -p ringside-gateway --test user_events");
+        let mut flow = Flow::new(seed);
+        let mut engine = Engine::new(&EngineConfig::default());
+        let mut views = Views::default();
+        let mut readers: BTreeMap<u32, Reader> = BTreeMap::new();
+        let mut commands = finale();
+        for step in 0..steps + commands.len() as u64 {
+            let command = if step < steps {
+                flow.command()
+            } else {
+                let mut command = commands.remove(0);
+                (command.sequence, command.time_ns) =
+                    (engine.sequence() + 1, engine.time_ns() + 5_000_000_000);
+                command
+            };
+            let mut events: Vec<Event> = Vec::new();
+            engine.apply(&command, &mut events);
+            flow.observe(&events);
+            events.iter().for_each(|event| views.fold(event));
+            let accounts: BTreeSet<u32> =
+                events.iter().flat_map(accounts_of).flatten().filter(|account| *account != 0).collect();
+            for account in accounts {
+                let reader = readers.entry(account).or_default();
+                for event in told(account, &events, views.perpetuals(), command.time_ns / 1_000_000 + 7) {
+                    reader.read(&event);
+                }
+                let settlement = |posting: &&Posting| {
+                    posting.account == account && posting.reason == PostingReason::Settlement as u8
+                };
+                let settled: i64 = events
+                    .iter()
+                    .filter_map(|event| event.get::<Posting>())
+                    .filter(settlement)
+                    .map(|posting| posting.amount)
+                    .sum();
+                reader.rest(Decimal::new(settled, 6));
+                check(reader, account, views.perpetuals());
+            }
+        }
+        for (account, reader) in &readers {
+            check(reader, *account, views.perpetuals());
+            reader.met.iter().for_each(|(name, count)| *met.entry(name.clone()).or_default() += count);
+        }
+    }
+    eprintln!("{met:#?}");
+    let wanted = "ORDER_TRADE_UPDATE TRADE_LITE ACCOUNT_UPDATE ACCOUNT_CONFIG_UPDATE MARGIN_CALL TRIGGER_DEFERRED \
+        CONDITIONAL_ORDER_TRIGGER_REJECT ALGO_UPDATE";
+    let words = [
+        ("x", "NEW CANCELED CALCULATED EXPIRED TRADE AMENDMENT"),
+        ("X", "NEW PARTIALLY_FILLED FILLED CANCELED EXPIRED EXPIRED_IN_MATCH"),
+        ("er", "0 1 2 3 4 5 6 7 8 9 10 11 12"),
+        (
+            "m",
+            "ORDER FUNDING_FEE DEPOSIT WITHDRAW MARGIN_TRANSFER MARGIN_TYPE_CHANGE INSURANCE_CLEAR ADMIN_DEPOSIT",
+        ),
+        ("algo", "NEW CANCELED TRIGGERING TRIGGERED FINISHED REJECTED"),
+    ];
+    if !is_one {
+        for name in wanted.split_whitespace() {
+            assert!(met.contains_key(name), "no {name}");
+        }
+        for (kind, names) in words {
+            for name in names.split(' ') {
+                assert!(met.contains_key(&format!("{kind} {name}")), "no {kind} {name}");
+            }
+        }
+    }
+}
