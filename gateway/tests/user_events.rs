@@ -8,7 +8,9 @@ mod flow;
 mod user_reader;
 
 use flow::Flow;
-use ringside_core::command::{AdvanceTime, Command, CreditPerpetual, PerpetualState, SetPerpetualState};
+use ringside_core::command::{
+    AdvanceTime, Command, CreditPerpetual, PerpetualState, SetPerpetualState, SetVipTier,
+};
 use ringside_core::event::{Event, Posting, PostingReason};
 use ringside_core::ids::FIRST_PERPETUAL;
 use ringside_core::{Engine, EngineConfig};
@@ -21,14 +23,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use user_reader::{Reader, decimal};
 
-/// One command's events as an account's stream has them.
-fn told(account: u32, events: &[Event], views: &Perpetuals, now_ms: i64) -> Vec<Value> {
+/// One command's events as a channel of an account has them.
+fn told(channel: UserChannel, account: u32, events: &[Event], views: &Perpetuals, now_ms: i64) -> Vec<Value> {
     let own: Vec<&Event> =
         events.iter().filter(|event| accounts_of(event).contains(&Some(account))).collect();
     let mut told: Vec<UserEvent> = Vec::new();
     tell(account, &own, views, &mut told);
     let mut out = Vec::new();
-    told.retain(|event| event.goes_to(UserChannel::UserData));
+    told.retain(|event| event.goes_to(channel));
     let json = told.iter().map(|event| {
         out.clear();
         event.write(&mut out, now_ms);
@@ -36,6 +38,56 @@ fn told(account: u32, events: &[Event], views: &Perpetuals, now_ms: i64) -> Vec<
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&out)))
     });
     json.collect()
+}
+
+/// Channels `balances` and `vip_tier`: rows whose changes add up, and steps from tier to tier.
+#[derive(Default)]
+struct Rows {
+    balances: BTreeMap<u32, Decimal>,
+    tiers: BTreeMap<u32, i64>,
+    met: BTreeMap<String, u64>,
+}
+
+fn keys(object: &Value) -> BTreeSet<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+impl Rows {
+    fn read(&mut self, account: u32, events: &[Event], views: &Perpetuals) {
+        let rows = told(UserChannel::Balances, account, events, views, 0);
+        for row in &rows {
+            let names = "asset wallet_balance cross_wallet_balance available_balance change reason ts";
+            assert_eq!(keys(row), names.split(' ').collect(), "{row}");
+            let known = self.balances.entry(account).or_default();
+            *known += decimal(&row["change"]);
+            assert_eq!(*known, decimal(&row["wallet_balance"]), "changes add up: {row}");
+        }
+        if let Some(last) = rows.last() {
+            let shown = encode::account(&margin::figures(views, account), 2);
+            assert_eq!(last["available_balance"], shown["availableBalance"]);
+        }
+        for row in told(UserChannel::VipTier, account, events, views, 0) {
+            let names = "kind from_tier to_tier volume_14d effective_at ts";
+            assert_eq!(keys(&row), names.split(' ').collect(), "{row}");
+            let (kind, from, to) = (
+                row["kind"].as_str().unwrap(),
+                row["from_tier"].as_i64().unwrap(),
+                row["to_tier"].as_i64().unwrap(),
+            );
+            assert_eq!(row["volume_14d"].as_str().unwrap().split_once('.').unwrap().1.len(), 8, "{row}");
+            let tier = self.tiers.entry(account).or_default();
+            assert_eq!((*tier, kind == "upgrade_immediate"), (from, to > from), "{row}");
+            assert_eq!(
+                kind == "downgrade_scheduled",
+                row["effective_at"].as_i64() > row["ts"].as_i64(),
+                "{row}"
+            );
+            if kind != "downgrade_scheduled" {
+                *tier = to;
+            }
+            *self.met.entry(kind.to_owned()).or_default() += 1;
+        }
+    }
 }
 
 /// Compares what a reader knows with what REST shows.
@@ -114,13 +166,26 @@ fn check(reader: &Reader, account: u32, views: &Perpetuals) {
         }
     }
     assert_eq!(reader.orders.keys().copied().collect::<BTreeSet<_>>(), orders, "open orders of {account}");
-    assert_eq!(reader.algos.keys().copied().collect::<BTreeSet<_>>(), algos, "waiting orders of {account}");
+    let waiting = reader.algos.iter().filter(|(_, algo)| algo["X"] == "NEW").map(|(id, _)| *id);
+    assert_eq!(waiting.collect::<BTreeSet<_>>(), algos, "waiting orders of {account}");
 }
 
-/// What a flow never comes to: hours with all their samples, so that funding is paid; withdrawals by the operator; the end of
-/// a market.
+/// What a flow never comes to, each command with the time after the one before: hours with all their samples, so that funding
+/// is paid; tiers that are reached and lost; withdrawals by the operator; the end of a market.
 fn finale() -> Vec<Command> {
-    let mut commands: Vec<Command> = (0..1_500).map(|_| Command::new(AdvanceTime {})).collect();
+    let after = |seconds: i64, command: Command| Command { time_ns: seconds * 1_000_000_000, ..command };
+    let tick = |seconds| after(seconds, Command::new(AdvanceTime {}));
+    let mut commands: Vec<Command> = (0..1_500).map(|_| tick(5)).collect();
+    // The second tier is had by whoever traded at all, then by nobody; a day begins at midnight.
+    for volume in [1, 1_000_000_000_000_000_i64] {
+        let tier =
+            |tier: u32, volume| SetVipTier { tier, count: 6, volume, maker_rate: 10_000, taker_rate: 40_000 };
+        commands.extend(
+            (2..6).rev().map(|number| Command::new(tier(number, 1_000_000_000_000_000 + i64::from(number)))),
+        );
+        commands.push(Command::new(tier(1, volume)));
+        commands.extend((0..30).map(|_| tick(3_600)));
+    }
     for account in 1_u32..=42 {
         let mut address = [9; 20];
         address[..4].copy_from_slice(&account.to_le_bytes());
@@ -147,14 +212,16 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
         let mut engine = Engine::new(&EngineConfig::default());
         let mut views = Views::default();
         let mut readers: BTreeMap<u32, Reader> = BTreeMap::new();
+        let mut rows = Rows::default();
         let mut commands = finale();
         for step in 0..steps + commands.len() as u64 {
             let command = if step < steps {
                 flow.command()
             } else {
                 let mut command = commands.remove(0);
-                (command.sequence, command.time_ns) =
-                    (engine.sequence() + 1, engine.time_ns() + 5_000_000_000);
+                // How long after the command before it stands where the sequence will.
+                let after_ns = command.time_ns;
+                (command.sequence, command.time_ns) = (engine.sequence() + 1, engine.time_ns() + after_ns);
                 command
             };
             let mut events: Vec<Event> = Vec::new();
@@ -165,9 +232,11 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
                 events.iter().flat_map(accounts_of).flatten().filter(|account| *account != 0).collect();
             for account in accounts {
                 let reader = readers.entry(account).or_default();
-                for event in told(account, &events, views.perpetuals(), command.time_ns / 1_000_000 + 7) {
+                let now_ms = command.time_ns / 1_000_000 + 7;
+                for event in told(UserChannel::UserData, account, &events, views.perpetuals(), now_ms) {
                     reader.read(&event);
                 }
+                rows.read(account, &events, views.perpetuals());
                 let settlement = |posting: &&Posting| {
                     posting.account == account && posting.reason == PostingReason::Settlement as u8
                 };
@@ -185,17 +254,18 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
             check(reader, *account, views.perpetuals());
             reader.met.iter().for_each(|(name, count)| *met.entry(name.clone()).or_default() += count);
         }
+        rows.met.iter().for_each(|(name, count)| *met.entry(name.clone()).or_default() += count);
     }
     eprintln!("{met:#?}");
     let wanted = "ORDER_TRADE_UPDATE TRADE_LITE ACCOUNT_UPDATE ACCOUNT_CONFIG_UPDATE MARGIN_CALL TRIGGER_DEFERRED \
-        CONDITIONAL_ORDER_TRIGGER_REJECT ALGO_UPDATE";
+        CONDITIONAL_ORDER_TRIGGER_REJECT ALGO_UPDATE upgrade_immediate downgrade_scheduled downgrade_applied";
     let words = [
         ("x", "NEW CANCELED CALCULATED EXPIRED TRADE AMENDMENT"),
         ("X", "NEW PARTIALLY_FILLED FILLED CANCELED EXPIRED EXPIRED_IN_MATCH"),
         ("er", "0 1 2 3 4 5 6 7 8 9 10 11 12"),
         (
             "m",
-            "ORDER FUNDING_FEE DEPOSIT WITHDRAW MARGIN_TRANSFER MARGIN_TYPE_CHANGE INSURANCE_CLEAR ADMIN_DEPOSIT",
+            "ORDER FUNDING_FEE DEPOSIT WITHDRAW MARGIN_TRANSFER MARGIN_TYPE_CHANGE INSURANCE_CLEAR ADMIN_DEPOSIT ADMIN_WITHDRAW",
         ),
         ("algo", "NEW CANCELED TRIGGERING TRIGGERED FINISHED REJECTED"),
     ];

@@ -65,12 +65,27 @@ pub enum Kind {
     Liquidation = 29,
     /// Raw events of an account (`perpetual-stream.md` 4), to whoever listens with its listen key.
     UserData = 30,
+    /// `user_data`.
+    AccountEvents = 31,
+    /// `orders`.
+    AccountOrders = 32,
+    /// `positions`.
+    AccountPositions = 33,
+    /// `balances`.
+    AccountBalances = 34,
+    /// `vip_tier`.
+    AccountTier = 35,
 }
 
 impl Kind {
     /// Whether it is about an account.
     pub fn is_private(self) -> bool {
-        matches!(self, Kind::UserOrders | Kind::UserBalances | Kind::UserData)
+        matches!(self, Kind::UserOrders | Kind::UserBalances) || self.is_of_users()
+    }
+
+    /// Whether it has events of an account on the perpetual side.
+    pub fn is_of_users(self) -> bool {
+        self as u8 >= Kind::UserData as u8
     }
 
     /// Whether it is about perpetual markets, for anyone.
@@ -128,6 +143,11 @@ pub static CHANNELS: &[Row] = &[
     Row { kind: Kind::Kline, name: "spot:kline", scope: Scope::Candles, snapshot: Some(kline) },
     Row { kind: Kind::UserOrders, name: "spot:user:orders", scope: Scope::Account, snapshot: None },
     Row { kind: Kind::UserBalances, name: "spot:user:balances", scope: Scope::Account, snapshot: None },
+    Row { kind: Kind::AccountEvents, name: "user_data", scope: Scope::Account, snapshot: None },
+    Row { kind: Kind::AccountOrders, name: "orders", scope: Scope::Account, snapshot: None },
+    Row { kind: Kind::AccountPositions, name: "positions", scope: Scope::Account, snapshot: None },
+    Row { kind: Kind::AccountBalances, name: "balances", scope: Scope::Account, snapshot: None },
+    Row { kind: Kind::AccountTier, name: "vip_tier", scope: Scope::Account, snapshot: None },
     perpetual(Kind::OrderBook, "orderbook", Scope::Perpetual(0), Some(first::order_book)),
     perpetual(Kind::PerpetualTrade, "trades", Scope::Perpetual(0), None),
     perpetual(Kind::Day, "ticker", Scope::Perpetual(0), Some(first::day)),

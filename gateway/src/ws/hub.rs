@@ -9,14 +9,16 @@ use super::frame;
 use super::note::{Desk, Note, Notebook};
 use super::stream::board::Board;
 use super::stream::note::MarketNote;
+use super::user::Users;
 use crate::clock::Clock;
+use crate::dialect::fapi::user::UserEvent;
 use crate::egress::Listener;
 use crate::view::Views;
 use crate::view::market::MarketView;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::event::Event;
-use ringside_core::ids::{FIRST_PERPETUAL, MarketId};
+use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -158,6 +160,8 @@ pub(super) struct Table {
     /// The highest number of any topic that is gone.
     highest: u64,
     held_len: usize,
+    /// Topics of user events by account.
+    watched: HashMap<AccountId, usize>,
     /// Means of the marks of the last minute, by the place of the market.
     means: Vec<Price>,
 }
@@ -217,8 +221,11 @@ impl Hub {
         // Microseconds are far ahead of any count of pushes, so a number of another life is never taken for one of this.
         let first = self.clock.now_ns().unsigned_abs() / 1_000;
         let next_seq = first.max(table.highest) + 1;
-        let live = &mut table.live;
+        let (live, watched) = (&mut table.live, &mut table.watched);
         let state = table.topics.entry(topic).or_insert_with(|| {
+            if topic.kind.is_of_users() {
+                *watched.entry(topic.id).or_default() += 1;
+            }
             if topic.kind.is_of_perpetuals() {
                 live.push(LiveTopic { topic, birth: next_seq });
                 // Relaxed: whoever sees it takes the table's lock before anything follows from it.
@@ -312,6 +319,14 @@ impl Table {
         {
             self.highest = self.highest.max(state.next_seq - 1);
             self.live.retain(|live| live.topic != topic);
+            if topic.kind.is_of_users()
+                && let Some(topics) = self.watched.get_mut(&topic.id)
+            {
+                *topics -= 1;
+                if *topics == 0 {
+                    self.watched.remove(&topic.id);
+                }
+            }
         }
     }
 
@@ -352,6 +367,10 @@ pub struct Pusher {
     markets: MarketView,
     markets_changed: u64,
     data: Vec<u8>,
+    users: Users,
+    user_data: Vec<u8>,
+    /// When the last user event was made, UNIX milliseconds.
+    made_ms: i64,
 }
 
 struct Noted {
@@ -367,8 +386,10 @@ enum Content {
     Spot(Note),
     /// Of perpetual markets.
     Perpetual(MarketNote),
-    /// A payload in [`Pusher::written`], with the name of its event.
-    Written(Range<usize>, &'static str),
+    /// A payload in [`Pusher::written`].
+    Written(Range<usize>),
+    /// Of an account; topics of one event share it.
+    User(Arc<UserEvent>),
 }
 
 /// The table and the notes while something is noted.
@@ -389,12 +410,29 @@ impl Open<'_> {
         self.put(topic, Content::Perpetual(note));
     }
 
-    /// Takes a payload that `write` writes at once. `event` is the name by which listeners of user data choose, else empty.
-    pub fn payload(&mut self, topic: Topic, event: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Whether any account listens to its own events.
+    pub fn has_watched(&self) -> bool {
+        !self.table.watched.is_empty()
+    }
+
+    /// Whether this account does.
+    pub fn is_watched(&self, account: AccountId) -> bool {
+        self.table.watched.contains_key(&account)
+    }
+
+    /// Takes a note of an account, if it is wanted.
+    pub fn user(&mut self, topic: Topic, event: &Arc<UserEvent>) {
+        if self.is_wanted(topic) {
+            self.put(topic, Content::User(event.clone()));
+        }
+    }
+
+    /// Takes a payload that `write` writes at once.
+    pub fn payload(&mut self, topic: Topic, write: impl FnOnce(&mut Vec<u8>)) {
         if self.is_wanted(topic) {
             let start = self.written.len();
             write(self.written);
-            self.put(topic, Content::Written(start..self.written.len(), event));
+            self.put(topic, Content::Written(start..self.written.len()));
         }
     }
 
@@ -430,14 +468,20 @@ impl Pusher {
             markets: views.markets().clone(),
             markets_changed: views.markets_changed(),
             data: Vec::new(),
+            users: Users::default(),
+            user_data: Vec::new(),
+            made_ms: 0,
         }
     }
 
     fn encode(&mut self) -> Batch {
-        let Pusher { hub, notebook, board, notes, written, markets, data, .. } = self;
+        let Pusher { hub, notebook, board, notes, written, markets, data, user_data, made_ms, .. } = self;
         let mut pushes = Vec::with_capacity(notes.len());
         let mut named: Option<(Topic, Cow<'static, str>)> = None;
         let now_ms = hub.clock.now_ms();
+        // The clock may step back; what accounts are told does not.
+        *made_ms = now_ms.max(*made_ms);
+        let mut told: Option<Arc<UserEvent>> = None;
         for Noted { topic, seq, is_wanted, content } in notes.drain(..) {
             data.clear();
             let (frame_type, event) = match &content {
@@ -449,9 +493,19 @@ impl Pusher {
                     board.encode(data, note, now_ms);
                     (frame_type(topic.kind), "")
                 }
-                Content::Written(range, event) => {
+                Content::Written(range) => {
                     data.extend_from_slice(&written[range.clone()]);
-                    (frame_type(topic.kind), *event)
+                    (frame_type(topic.kind), "")
+                }
+                Content::User(event) => {
+                    // Topics of one event follow each other.
+                    if !told.as_ref().is_some_and(|told| Arc::ptr_eq(told, event)) {
+                        user_data.clear();
+                        event.write(user_data, *made_ms);
+                        told = Some(event.clone());
+                    }
+                    data.extend_from_slice(user_data);
+                    (event.name(), event.name())
                 }
             };
             let mut push = Push { topic, seq, plain: None, numbered: None, stream: None };
@@ -503,7 +557,7 @@ impl Listener for Pusher {
             self.markets_changed = views.markets_changed();
             self.markets = views.markets().clone();
         }
-        let Pusher { hub, notebook, board, notes, written, .. } = self;
+        let Pusher { hub, notebook, board, users, notes, written, .. } = self;
         let table = &mut *hub.table.lock();
         if table.topics.is_empty() {
             board.skip(events, views);
@@ -512,6 +566,7 @@ impl Listener for Pusher {
             let changed = hub.streams_changed();
             let mut desk = Open { table: &mut *table, notes, written };
             notebook.command(events, views, &mut desk);
+            users.command(events, views, &mut desk);
             board.command(changed, events, views, &mut desk);
         }
         if let Some(means) = board.take_means() {

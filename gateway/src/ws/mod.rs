@@ -30,6 +30,10 @@
 //! **Two protocols, one socket.** Frames with a member `method` and the streams that they name, or that the address names, are
 //! those of `perpetual-stream.md` 1, 2 and 5: see [`stream`]. Both kinds of subscriptions share queue, numbers and limits of
 //! frames; a connection may have 200 channels and 1,024 streams.
+//!
+//! **User data.** Whoever listens with a listen key, or to a channel of its own account, is told of its orders, positions and
+//! balances ([`user`]). A push is withheld from the moment at which the credential is over; that it is over, the session hears
+//! from a sweep, a quarter of a second later at most.
 
 pub mod channel;
 pub mod frame;
@@ -40,3 +44,4 @@ pub mod server;
 pub mod session;
 pub mod sockets;
 pub mod stream;
+pub mod user;

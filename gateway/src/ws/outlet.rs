@@ -4,8 +4,10 @@
 //! frames while many bytes of answers are unsent. Everything here stays on the worker's thread.
 
 use super::channel::Topic;
+use crate::auth::listen_key::ListenKey;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::Waker;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
@@ -23,6 +25,8 @@ pub struct Outlet {
     is_closing: Cell<bool>,
     /// UNIX seconds: when the session must look at its credentials again.
     pub expires_at_s: Cell<i64>,
+    /// Listen keys that the session lives by.
+    listen_keys: RefCell<Vec<Arc<ListenKey>>>,
 }
 
 #[derive(Debug)]
@@ -101,6 +105,32 @@ impl Outlet {
     /// Whether it was asked to.
     pub fn is_closing(&self) -> bool {
         self.is_closing.get()
+    }
+
+    /// Notes the listen keys that the session lives by.
+    pub fn set_listen_keys(&self, keys: Vec<Arc<ListenKey>>) {
+        *self.listen_keys.borrow_mut() = keys;
+    }
+
+    /// Gives them a whole life from now.
+    pub fn renew_listen_keys(&self, now_ms: i64) {
+        for key in self.listen_keys.borrow().iter() {
+            // One that is over is told to the session by the sweep.
+            key.renew(now_ms);
+        }
+    }
+
+    /// Takes those out that are over.
+    pub fn take_ended_keys(&self, now_ms: i64) -> Vec<Arc<ListenKey>> {
+        if !self.has_ended_key(now_ms) {
+            return Vec::new();
+        }
+        self.listen_keys.borrow_mut().extract_if(.., |key| !key.is_active(now_ms)).collect()
+    }
+
+    /// Whether one is over.
+    pub fn has_ended_key(&self, now_ms: i64) -> bool {
+        self.listen_keys.borrow().iter().any(|key| !key.is_active(now_ms))
     }
 
     /// Notes the task to wake.

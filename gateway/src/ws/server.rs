@@ -104,7 +104,7 @@ fn opening(call: &Call) -> Result<Opening, Error> {
     let events = events.map(|events| events.split('/').map(Box::from).collect());
     let user = query.get("listenKey").map(|key| (key.into_owned(), events));
     let mut keys = names.iter().filter(|name| key::is_key(name)).chain(user.as_ref().map(|(key, _)| key));
-    if keys.any(|key| key::account_of(&call.worker, key).is_none()) {
+    if keys.any(|key| key::find(&call.worker, key).is_none()) {
         let refused = fapi::refusal::LISTEN_KEY;
         return Err(Error::fapi(StatusCode::UNAUTHORIZED, refused.code, "").with_text(refused.msg));
     }

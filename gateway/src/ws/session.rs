@@ -8,7 +8,8 @@ use super::channel::{Channel, Moment, Snapshot, Topic};
 use super::frame::{self, ClientFrame, ErrorCode};
 use super::hub::Form;
 use super::server::WRITE_LEN;
-use super::sockets::Seat;
+use super::sockets::{Life, Seat};
+use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
 use crate::api::Worker;
 use crate::api::auth::account_of;
@@ -80,11 +81,17 @@ enum State {
 }
 
 /// Who a client has shown to be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Identity {
     account: AccountId,
-    /// UNIX seconds: the first moment at which it no longer counts.
-    expires_at_s: i64,
+    life: Life,
+}
+
+impl Identity {
+    /// By a credential without a key, until then in UNIX seconds.
+    fn until(account: AccountId, expires_at_s: i64) -> Identity {
+        Identity { account, life: Life { expires_at_s, key: None } }
+    }
 }
 
 struct Subscription {
@@ -93,7 +100,7 @@ struct Subscription {
     form: Form,
     /// Under the connection's identity, not a token of its own.
     is_by_identity: bool,
-    expires_at_s: i64,
+    life: Life,
 }
 
 impl Session {
@@ -104,6 +111,7 @@ impl Session {
         let ends = now + worker.config.websocket_life;
         let mut streams = Streams::default();
         streams.open(opening, &worker, &seat);
+        seat.outlet.set_listen_keys(streams.keys().cloned().collect());
         Session {
             socket,
             worker,
@@ -194,31 +202,43 @@ impl Session {
 
     /// Ends what the time of a credential ends.
     fn expire(&mut self) {
-        let now_s = self.worker.clock.now_s();
-        if now_s < self.seat.outlet.expires_at_s.get() {
+        let now_ms = self.worker.clock.now_ms();
+        let keys = self.seat.outlet.take_ended_keys(now_ms);
+        if keys.is_empty() && now_ms.div_euclid(1_000) < self.seat.outlet.expires_at_s.get() {
             return;
         }
-        self.identity = self.identity.filter(|identity| now_s < identity.expires_at_s);
+        keys.iter().for_each(|key| self.streams.end_key(key, &self.worker, &self.seat));
+        self.identity.take_if(|identity| identity.life.is_over(now_ms));
         let (over, rest) = std::mem::take(&mut self.subscriptions)
             .into_iter()
-            .partition(|subscription: &Subscription| subscription.expires_at_s <= now_s);
+            .partition(|subscription: &Subscription| subscription.life.is_over(now_ms));
         self.subscriptions = rest;
-        for subscription in over {
-            self.seat.unsubscribe(subscription.topic, subscription.form);
-            self.refuse(
-                ErrorCode::AuthRequired,
-                "the credential has expired",
-                Some(&subscription.channel.name),
-            );
+        for Subscription { channel, topic, form, life, .. } in over {
+            self.seat.unsubscribe(topic, form);
+            match &life.key {
+                Some(key) => {
+                    let last = key::expired(&self.worker, key);
+                    self.seat.outlet.answer(frame::push(key::EXPIRED, &channel.name, None, &last));
+                }
+                None => {
+                    self.refuse(ErrorCode::AuthRequired, "the credential has expired", Some(&channel.name))
+                }
+            }
         }
         self.note_expiry();
     }
 
     /// Notes when [`Session::expire`] has something to do again.
     fn note_expiry(&self) {
-        let subscriptions = self.subscriptions.iter().map(|subscription| subscription.expires_at_s);
-        let identity = self.identity.map(|identity| identity.expires_at_s);
-        self.seat.outlet.expires_at_s.set(subscriptions.chain(identity).min().unwrap_or(i64::MAX));
+        let lives = || {
+            let subscriptions = self.subscriptions.iter().map(|subscription| &subscription.life);
+            subscriptions.chain(self.identity.as_ref().map(|identity| &identity.life))
+        };
+        let outlet = &self.seat.outlet;
+        outlet.expires_at_s.set(lives().map(|life| life.expires_at_s).min().unwrap_or(i64::MAX));
+        // One key is there as often as it is used; the list is as short as that of the subscriptions.
+        let keys = lives().filter_map(|life| life.key.as_ref()).chain(self.streams.keys());
+        outlet.set_listen_keys(keys.cloned().collect());
     }
 
     fn is_reading(&self) -> bool {
@@ -290,7 +310,7 @@ impl Session {
     }
 
     fn answer(&mut self, text: &str) {
-        self.streams.renew(&self.worker);
+        self.seat.outlet.renew_listen_keys(self.worker.clock.now_ms());
         let frame = match ClientFrame::parse(text) {
             Ok(frame) => frame,
             Err(malformed) => return self.refuse(ErrorCode::InvalidMessage, malformed, None),
@@ -299,13 +319,20 @@ impl Session {
             ClientFrame::Request(request) => {
                 let answer = self.streams.answer(&request, &self.worker, &self.seat);
                 self.seat.outlet.answer(answer);
+                self.note_expiry();
             }
             ClientFrame::Ping => {
                 self.heard = Instant::now();
                 self.seat.outlet.answer(frame::pong(self.worker.clock.now_ms()));
             }
-            // No listen key has been given to anyone yet.
-            ClientFrame::Auth { listen_key: _ } => self.logged_in(Err("invalid listenKey")),
+            ClientFrame::Auth { listen_key } => {
+                let key = key::find(&self.worker, &listen_key).ok_or("invalid listenKey");
+                let identity = key.map(|key| {
+                    let account = key.account();
+                    Identity { account, life: Life { key: Some(key), ..Life::ENDLESS } }
+                });
+                self.logged_in(identity);
+            }
             ClientFrame::AuthToken { token } => {
                 let identity = self.identify(&token).map_err(|fault| match fault {
                     Fault::TokenExpired => "token expired",
@@ -333,12 +360,12 @@ impl Session {
     fn identify(&self, token: &str) -> Result<Identity, Fault> {
         let tokens = &self.worker.shared.edge.auth.tokens;
         let bearer = tokens.read(token.as_bytes(), self.worker.clock.now_s())?;
-        Ok(Identity { account: bearer.account, expires_at_s: bearer.expires_at_s })
+        Ok(Identity::until(bearer.account, bearer.expires_at_s))
     }
 
     /// Answers an authentication. A new identity takes the place of the one before, whose subscriptions end.
     fn logged_in(&mut self, outcome: Result<Identity, &'static str>) {
-        if let Ok(identity) = outcome {
+        let outcome = outcome.map(|identity| {
             let seat = &self.seat;
             self.subscriptions.retain(|subscription| {
                 if subscription.is_by_identity {
@@ -348,8 +375,8 @@ impl Session {
             });
             self.identity = Some(identity);
             self.note_expiry();
-        }
-        self.seat.outlet.answer(frame::auth_result(outcome.map(|_| ())));
+        });
+        self.seat.outlet.answer(frame::auth_result(outcome));
     }
 
     /// Judges a login by signature; one that is good may have to wait for its account.
@@ -366,7 +393,7 @@ impl Session {
                     let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;
                     worker.shared.edge.auth.finish_login(&signed, now_s).map_err(text_of)?;
                     // It lasts as long as a token that were made of it.
-                    Ok(Identity { account, expires_at_s: now_s + TOKEN_LIFE_S })
+                    Ok(Identity::until(account, now_s + TOKEN_LIFE_S))
                 }));
             }
         }
@@ -393,11 +420,11 @@ impl Session {
             return Err((ErrorCode::InvalidChannel, "no such channel", name));
         };
         let identity = match token {
-            _ if !channel.is_private() => Identity { account: 0, expires_at_s: i64::MAX },
+            _ if !channel.is_private() => Identity { account: 0, life: Life::ENDLESS },
             Some(token) => {
                 self.identify(token).map_err(|_| (ErrorCode::AuthRequired, "the token is not good", name))?
             }
-            None => self.identity.ok_or((ErrorCode::AuthRequired, "authenticate first", name))?,
+            None => self.identity.clone().ok_or((ErrorCode::AuthRequired, "authenticate first", name))?,
         };
         let before = self.subscriptions.iter().position(|other| *other.channel.name == *channel.name);
         if before.is_none() && self.subscriptions.len() >= CHANNELS_MAX {
@@ -416,7 +443,7 @@ impl Session {
         };
         let (entry, snapshot) = {
             let views = self.worker.shared.views.read();
-            let entry = self.seat.subscribe(topic, replaced, form, from, identity.expires_at_s);
+            let entry = self.seat.subscribe(topic, replaced, form, from, identity.life.clone());
             let wants_snapshot = entry.again.is_none();
             let snapshot = channel.row.snapshot.filter(|_| wants_snapshot);
             (entry, snapshot.and_then(|take| take(&moment(&self.worker, &views), topic)))
@@ -438,7 +465,7 @@ impl Session {
             channel,
             topic,
             form,
-            expires_at_s: identity.expires_at_s,
+            life: identity.life,
         });
         self.note_expiry();
         Ok(())

@@ -7,6 +7,7 @@ use super::channel::Topic;
 use super::frame;
 use super::hub::{Entry, Form, Hub, Push, StreamFrames, TopicMap};
 use super::outlet::Outlet;
+use crate::auth::listen_key::ListenKey;
 use crate::clock::Clock;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -46,17 +47,44 @@ struct Listener {
     user: Option<Rc<UserStream>>,
     /// It lost a push and is waiting for its session to tell the client.
     has_gap: bool,
-    /// UNIX seconds: no private push from then on.
-    expires_at_s: i64,
+    /// No private push when it is over.
+    life: Life,
+}
+
+/// How long a credential counts.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// UNIX seconds: the first moment at which it no longer does.
+    pub expires_at_s: i64,
+    /// The listen key without which it does not.
+    pub key: Option<Arc<ListenKey>>,
+}
+
+impl Life {
+    /// Of what needs no credential.
+    pub const ENDLESS: Life = Life { expires_at_s: i64::MAX, key: None };
+
+    /// Whether it is over.
+    pub fn is_over(&self, now_ms: i64) -> bool {
+        now_ms.div_euclid(1_000) >= self.expires_at_s
+            || self.key.as_ref().is_some_and(|key| !key.is_active(now_ms))
+    }
 }
 
 /// Of a stream of user data: what only its listener knows.
 #[derive(Debug)]
 pub struct UserStream {
     /// The listen key, which is the stream's name in the wrapper.
-    pub key: Box<str>,
+    pub key: Arc<ListenKey>,
     /// Names of the events that are wanted; `None` for all.
     pub events: Option<Vec<Box<str>>>,
+}
+
+impl UserStream {
+    /// Whether an event of this name is wanted.
+    pub fn is_wanted(&self, event: &str) -> bool {
+        self.events.as_ref().is_none_or(|events| events.iter().any(|wanted| **wanted == *event))
+    }
 }
 
 /// A session's place; dropping it leaves.
@@ -141,17 +169,17 @@ impl Sockets {
     fn give(&self, push: &Push) -> usize {
         let mut topics = self.0.topics.borrow_mut();
         let Some(listeners) = topics.get_mut(&push.topic) else { return 0 };
-        let now_s = if push.topic.kind.is_private() { self.0.clock.now_s() } else { 0 };
+        let now_ms = if push.topic.kind.is_private() { self.0.clock.now_ms() } else { 0 };
         for listener in listeners.iter_mut() {
-            listener.give(push, now_s);
+            listener.give(push, now_ms);
         }
         listeners.len()
     }
 
     fn wake_expired(&self) {
-        let now_s = self.0.clock.now_s();
+        let now_ms = self.0.clock.now_ms();
         for (_, outlet) in self.0.outlets.borrow().iter() {
-            if outlet.expires_at_s.get() <= now_s {
+            if outlet.expires_at_s.get() <= now_ms.div_euclid(1_000) || outlet.has_ended_key(now_ms) {
                 outlet.wake();
             }
         }
@@ -166,8 +194,8 @@ impl Sockets {
 }
 
 impl Listener {
-    fn give(&mut self, push: &Push, now_s: i64) {
-        if push.seq <= self.since || self.has_gap || now_s >= self.expires_at_s {
+    fn give(&mut self, push: &Push, now_ms: i64) {
+        if push.seq <= self.since || self.has_gap || self.life.is_over(now_ms) {
             return;
         }
         // A form that was not wanted when the push was noted is of a time before this listener.
@@ -185,12 +213,11 @@ impl Listener {
     }
 
     fn stream_frame<'a>(&self, stream: &'a StreamFrames) -> Option<Cow<'a, Utf8Bytes>> {
-        let is_wanted = |user: &UserStream| {
-            user.events.as_ref().is_none_or(|events| events.iter().any(|event| **event == *stream.event))
-        };
         match (&self.user, &stream.combined) {
-            (Some(user), _) if !is_wanted(user) => None,
-            (Some(user), _) if self.is_combined => Some(Cow::Owned(frame::wrapped(&user.key, &stream.raw))),
+            (Some(user), _) if !user.is_wanted(stream.event) => None,
+            (Some(user), _) if self.is_combined => {
+                Some(Cow::Owned(frame::wrapped(user.key.text(), &stream.raw)))
+            }
             (None, Some(combined)) if self.is_combined => Some(Cow::Borrowed(combined)),
             _ => Some(Cow::Borrowed(&stream.raw)),
         }
@@ -213,7 +240,7 @@ impl Seat {
         replaced: Option<Form>,
         form: Form,
         from: Option<u64>,
-        expires_at_s: i64,
+        life: Life,
     ) -> Entry {
         let inner = &self.sockets.0;
         let entry = inner.hub.enter(inner.worker, topic, form, from);
@@ -221,7 +248,7 @@ impl Seat {
         if let Some(form) = replaced {
             self.unsubscribe(topic, form);
         }
-        self.listen(topic, Listener { expires_at_s, ..self.listener(entry.since, form) });
+        self.listen(topic, Listener { life, ..self.listener(entry.since, form) });
         entry
     }
 
@@ -229,7 +256,9 @@ impl Seat {
     pub fn subscribe_stream(&self, topic: Topic, is_combined: bool, user: Option<Rc<UserStream>>) {
         let inner = &self.sockets.0;
         let since = inner.hub.enter(inner.worker, topic, Form::Stream, None).since;
-        self.listen(topic, Listener { is_combined, user, ..self.listener(since, Form::Stream) });
+        let key = user.as_ref().map(|user| user.key.clone());
+        let life = Life { key, ..Life::ENDLESS };
+        self.listen(topic, Listener { is_combined, user, life, ..self.listener(since, Form::Stream) });
     }
 
     /// Puts the wrapper on this session's stream of a topic, or takes it off.
@@ -242,7 +271,7 @@ impl Seat {
 
     fn listener(&self, since: u64, form: Form) -> Listener {
         let (outlet, user) = (self.outlet.clone(), None);
-        Listener { outlet, since, form, is_combined: false, user, has_gap: false, expires_at_s: i64::MAX }
+        Listener { outlet, since, form, is_combined: false, user, has_gap: false, life: Life::ENDLESS }
     }
 
     fn listen(&self, topic: Topic, listener: Listener) {

@@ -312,7 +312,7 @@ impl Board {
         if std::mem::replace(&mut own.status, status) == status && !has_brackets {
             return;
         }
-        desk.payload(Topic::of_market(Kind::Contract, ALL_MARKETS), "", |out| {
+        desk.payload(Topic::of_market(Kind::Contract, ALL_MARKETS), |out| {
             stream::contract(out, market, has_brackets, now_ms);
         });
     }
@@ -386,13 +386,13 @@ impl Board {
             for market in &self.markets {
                 let own = topic(market.market);
                 if let Some(mark) = market.listens_to(own).then(|| prices(market)).flatten() {
-                    desk.payload(own, "", |out| stream::mark(out, &market.label, &mark, now_ms));
+                    desk.payload(own, |out| stream::mark(out, &market.label, &mark, now_ms));
                 }
             }
             let all = topic(ALL_MARKETS);
             let rows = || self.markets.iter().filter_map(|market| Some((market, prices(market)?)));
             if self.markets.first().is_some_and(|market| market.listens_to(all)) && rows().next().is_some() {
-                desk.payload(all, "", |out| {
+                desk.payload(all, |out| {
                     array(out, rows(), |out, (market, mark)| stream::mark(out, &market.label, &mark, now_ms));
                 });
             }
@@ -413,7 +413,7 @@ impl Board {
                         break;
                     }
                     if let Some(stick) = stick(views, market.market, topic.detail, *open_ms, true) {
-                        desk.payload(topic, "", |out| {
+                        desk.payload(topic, |out| {
                             stream::candle(out, &market.label, &stick, is_pair, time_ms);
                         });
                     }
@@ -479,22 +479,20 @@ impl Board {
                     State::Book { sent } if is_due(100) && sent != update => {
                         *sent = *update;
                         let [bids, asks] = top(book, BOOK_LEVELS);
-                        desk.payload(topic, "", |out| {
+                        desk.payload(topic, |out| {
                             stream::order_book(out, label, *update, &bids, &asks, now_ms);
                         });
                     }
                     State::Aggregates(rows) if is_due(100) => {
                         while let Some(row) = rows.take(now_ms) {
-                            desk.payload(topic, "", |out| stream::aggregate(out, label, &row, now_ms));
+                            desk.payload(topic, |out| stream::aggregate(out, label, &row, now_ms));
                         }
                     }
                     State::Candle { open_ms, is_dirty } if is_due(250) && *is_dirty => {
                         *is_dirty = false;
                         if let Some(stick) = stick(views, *id, topic.detail, *open_ms, false) {
                             let is_pair = topic.kind == Kind::PairCandle;
-                            desk.payload(topic, "", |out| {
-                                stream::candle(out, label, &stick, is_pair, now_ms)
-                            });
+                            desk.payload(topic, |out| stream::candle(out, label, &stick, is_pair, now_ms));
                         }
                     }
                     State::Day(rolling) if is_due(1_000) => {
@@ -504,7 +502,7 @@ impl Board {
                             _ => stream::day,
                         };
                         if topic.id != ALL_MARKETS {
-                            desk.payload(topic, "", |out| write(out, label, &day, now_ms));
+                            desk.payload(topic, |out| write(out, label, &day, now_ms));
                             continue;
                         }
                         let place = days.iter().position(|(other, _)| *other == topic).unwrap_or_else(|| {
@@ -517,7 +515,7 @@ impl Board {
                     }
                     State::Forced(orders) if is_due(1_000) => {
                         if let Some(order) = orders.take() {
-                            desk.payload(topic, "", |out| stream::forced(out, label, &order, now_ms));
+                            desk.payload(topic, |out| stream::forced(out, label, &order, now_ms));
                         }
                     }
                     _ => {}
@@ -525,7 +523,7 @@ impl Board {
             }
         }
         for (topic, rows) in days {
-            desk.payload(topic, "", |out| {
+            desk.payload(topic, |out| {
                 out.extend_from_slice(&rows);
                 out.push(b']');
             });
@@ -559,7 +557,7 @@ fn write_top(
 ) {
     let [bids, asks] = top(book, levels);
     if !bids.is_empty() || !asks.is_empty() {
-        desk.payload(topic, "", |out| stream::depth(out, label, updates, &bids, &asks, now_ms));
+        desk.payload(topic, |out| stream::depth(out, label, updates, &bids, &asks, now_ms));
     }
 }
 

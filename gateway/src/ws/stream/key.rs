@@ -1,28 +1,28 @@
-//! What sockets ask of listen keys. This file is the whole seam between sockets and user data:
-//!
-//! - [`account_of`] tells whose key a name is, at the upgrade and in SUBSCRIBE. A name of 64 letters and digits is never a
-//!   market's stream.
-//! - [`renew`] is called for each text frame of a connection that listens with a key.
-//! - Events go to `Topic::of_account(Kind::UserData, account)`, each as one payload with its name
-//!   ([`super::super::hub::Open::payload`]); whether a listener wants that event, and the wrapper with its own key around it,
-//!   are the sockets' business.
-//! - [`super::subscriptions::Streams::end_key`] ends the streams of a key, after a last frame of its own.
+//! What sockets ask of listen keys. Events of a key's account go to `Topic::of_account(Kind::UserData, account)`; which of them
+//! a listener wants, and the wrapper with its own key around it, are the sockets' business. A connection keeps the keys that it
+//! listens with in its outlet, where the sweep looks whether one is over.
 
 use crate::api::Worker;
-use ringside_core::ids::AccountId;
+use crate::auth::listen_key::{LISTEN_KEY_LEN, ListenKey};
+use crate::dialect::fapi::user::listen_key_expired;
+use std::sync::Arc;
 
-/// Characters of a key.
-const KEY_LEN: usize = 64;
+/// Name of the last event of a key.
+pub const EXPIRED: &str = "listenKeyExpired";
 
-/// Whether a name has the form of a listen key.
+/// Whether a name has the form of a listen key, which no market's stream has.
 pub fn is_key(name: &str) -> bool {
-    name.len() == KEY_LEN && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    name.len() == LISTEN_KEY_LEN && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The account of an active key. None has been given to anyone yet.
-pub fn account_of(_worker: &Worker, _key: &str) -> Option<AccountId> {
-    None
+/// The active key of a name.
+pub fn find(worker: &Worker, name: &str) -> Option<Arc<ListenKey>> {
+    worker.shared.edge.auth.listen_keys.find(name, worker.clock.now_ms())
 }
 
-/// Notes activity on a connection that listens with an active key.
-pub fn renew(_worker: &Worker, _key: &str) {}
+/// The last event of a key.
+pub fn expired(worker: &Worker, key: &ListenKey) -> Vec<u8> {
+    let mut last = Vec::new();
+    listen_key_expired(&mut last, worker.clock.now_ms(), key.text());
+    last
+}

@@ -1,14 +1,17 @@
 //! The streams of one connection: by which names, in which shape. Frames and sockets are not here.
 
 use super::super::channel::{Kind, Topic};
+use super::super::frame;
 use super::super::hub::Form;
 use super::super::sockets::{Seat, UserStream};
 use super::request::{self, Action, Fault, Request};
 use super::{key, name};
 use crate::api::Worker;
+use crate::auth::listen_key::ListenKey;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Streams of one connection (`perpetual-stream.md` 1).
@@ -119,10 +122,10 @@ impl Streams {
                 continue;
             }
             let target = if key::is_key(&name) {
-                let topic =
-                    key::account_of(worker, &name).map(|account| Topic::of_account(Kind::UserData, account));
-                let user = UserStream { key: name.as_str().into(), events: events.clone() };
-                topic.map_or(Target::Silent, |topic| Target::User(topic, Rc::new(user)))
+                key::find(worker, &name).map_or(Target::Silent, |key| {
+                    let topic = Topic::of_account(Kind::UserData, key.account());
+                    Target::User(topic, Rc::new(UserStream { key, events: events.clone() }))
+                })
             } else {
                 name::parse(&name, markets).map_or(Target::Silent, Target::Market)
             };
@@ -148,33 +151,26 @@ impl Streams {
         }
     }
 
-    /// The listen keys that this connection listens with.
-    pub fn keys(&self) -> impl Iterator<Item = &UserStream> {
+    /// The listen keys that this connection has streams of.
+    pub fn keys(&self) -> impl Iterator<Item = &Arc<ListenKey>> {
+        self.users().map(|user| &user.key)
+    }
+
+    fn users(&self) -> impl Iterator<Item = &UserStream> {
         self.list.iter().filter_map(|stream| match &stream.target {
             Target::User(_, user) => Some(&**user),
             Target::Silent | Target::Market(_) => None,
         })
     }
 
-    /// Ends the streams of a key that is over, after one last payload (`listenKeyExpired`) in the connection's shape.
-    pub fn end_key(&mut self, key: &str, event: &'static str, last: &str, seat: &Seat) {
-        let user = self.keys().find(|user| *user.key == *key);
-        let Some(events) = user.map(|user| user.events.as_ref()) else { return };
-        if events.is_none_or(|events| events.iter().any(|wanted| **wanted == *event)) {
-            let frame = if self.is_combined {
-                super::super::frame::wrapped(key, last)
-            } else {
-                super::super::frame::text(last.as_bytes())
-            };
-            seat.outlet.answer(frame);
-            seat.outlet.wake();
+    /// Ends the stream of a key that is over, after its last event in the connection's shape.
+    pub fn end_key(&mut self, key: &Arc<ListenKey>, worker: &Worker, seat: &Seat) {
+        let Some(user) = self.users().find(|user| Arc::ptr_eq(&user.key, key)) else { return };
+        if user.is_wanted(key::EXPIRED) {
+            let last = frame::text(&key::expired(worker, key));
+            seat.outlet.answer(if self.is_combined { frame::wrapped(key.text(), &last) } else { last });
         }
-        self.end(key, seat);
-    }
-
-    /// Notes activity of the client.
-    pub fn renew(&self, worker: &Worker) {
-        self.keys().for_each(|user| key::renew(worker, &user.key));
+        self.end(key.text(), seat);
     }
 
     /// Ends all.

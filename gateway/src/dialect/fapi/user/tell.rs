@@ -73,7 +73,6 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
         orders: Vec::new(),
         covered: 0,
         refused: None,
-        fired: None,
         figures: None,
         out,
     };
@@ -89,17 +88,10 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
             teller.event(event);
         }
     }
-    teller.finish();
     debug_assert!(
         teller.ledger.is_settled(),
         "the steps of a command lead from what it found to what it left"
     );
-}
-
-/// An order of the conditional-order service that fired, until the events of what it became are told.
-struct Fired {
-    order: OrderRecord,
-    actual: OrderId,
 }
 
 struct Teller<'a> {
@@ -113,7 +105,6 @@ struct Teller<'a> {
     /// What the fund paid into isolated wallets for the fills that follow.
     covered: Money,
     refused: Option<(OrderId, Refusal)>,
-    fired: Option<Fired>,
     figures: Option<Figures<'a>>,
     out: &'a mut Vec<UserEvent>,
 }
@@ -219,9 +210,7 @@ impl Teller<'_> {
             self.note(order);
             let happening = if half.is_liquidation { Happening::Calculated } else { Happening::Trade };
             self.tell_order(order, happening, Some(half.fill));
-            if half.is_whole && self.fired.as_ref().is_some_and(|fired| fired.actual == half.order) {
-                self.finish();
-            }
+            self.finish(order);
         }
     }
 
@@ -260,10 +249,6 @@ impl Teller<'_> {
     /// An order that was accepted, changed, fired or ended.
     fn told(&mut self, told: &event::PerpetualOrder) {
         let Some(execution) = Execution::from_code(told.execution) else { return };
-        let begins = matches!(execution, Execution::New | Execution::Triggered);
-        if begins && self.fired.as_ref().is_some_and(|fired| fired.actual != told.order) {
-            self.finish();
-        }
         let order = self.named(told);
         self.note(order);
         let is_of_service = told.flags & order_flag::CONDITIONAL_SERVICE != 0;
@@ -284,9 +269,7 @@ impl Teller<'_> {
             Execution::Canceled => self.tell_order(order, Happening::Canceled, None),
             Execution::Expired => self.tell_order(order, Happening::Expired, None),
         }
-        if !order.is_open() && self.fired.as_ref().is_some_and(|fired| fired.actual == told.order) {
-            self.finish();
-        }
+        self.finish(order);
     }
 
     /// An order of the conditional-order service goes on as another.
@@ -302,15 +285,17 @@ impl Teller<'_> {
         shown.told.filled = 0;
         shown.told.value = 0;
         self.push_algo(order, "TRIGGERED", Some(shown), None);
-        self.fired = Some(Fired { order, actual });
     }
 
-    /// Ends what a fired order of the conditional-order service began.
-    fn finish(&mut self) {
-        if let Some(Fired { order, actual }) = self.fired.take() {
-            let actual = self.order(actual);
-            self.push_algo(order, "FINISHED", actual, None);
+    /// Ends an order of the conditional-order service, where `order` is what it went on as and is over.
+    fn finish(&mut self, order: OrderRecord) {
+        let is_of_service = order.told.flags & order_flag::CONDITIONAL_SERVICE != 0;
+        if order.is_open() || order.counterpart == 0 || is_of_service {
+            return;
         }
+        // It went on as it was, under another id.
+        let told = event::PerpetualOrder { order: order.counterpart, ..order.told };
+        self.push_algo(OrderRecord { told, ..order }, "FINISHED", Some(order), None);
     }
 
     fn refused(&mut self, refused: &event::TriggerRefused) {
@@ -501,14 +486,19 @@ impl Teller<'_> {
         actual: Option<OrderRecord>,
         refusal: Option<Refusal>,
     ) {
-        let has_fired = matches!(status, "TRIGGERING" | "TRIGGERED" | "FINISHED" | "REJECTED");
+        let trigger_ms = match status {
+            "TRIGGERING" | "TRIGGERED" | "REJECTED" => self.time_ms,
+            // When it went on.
+            "FINISHED" => order.created_ms,
+            _ => 0,
+        };
         let update = AlgoUpdate {
             time_ms: self.time_ms,
             symbol: self.symbol(order.told.market),
             order,
             status,
             actual,
-            trigger_ms: if has_fired { self.time_ms } else { 0 },
+            trigger_ms,
             refusal,
         };
         self.out.push(UserEvent::Algo(Box::new(update)));

@@ -1,0 +1,57 @@
+//! What one command has to tell the accounts that listen to themselves (`perpetual-stream.md` 3 and 4): each event once, for all
+//! the topics that it goes to. What events say is the dialect's.
+
+use super::channel::{Kind, Topic};
+use super::hub::Open;
+use crate::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
+use crate::view::Views;
+use ringside_core::event::Event;
+use ringside_core::ids::AccountId;
+use std::sync::Arc;
+
+/// Takes notes of commands for the accounts that listen. Nothing is kept between commands.
+#[derive(Debug, Default)]
+pub struct Users {
+    /// Which event is about whom.
+    own: Vec<(AccountId, usize)>,
+    told: Vec<UserEvent>,
+}
+
+impl Users {
+    /// Notes a command: its events, and the views after it.
+    pub fn command(&mut self, events: &[Event], views: &Views, desk: &mut Open<'_>) {
+        if !desk.has_watched() {
+            return;
+        }
+        self.own.clear();
+        for (place, event) in events.iter().enumerate() {
+            let watched =
+                accounts_of(event).into_iter().flatten().filter(|account| desk.is_watched(*account));
+            self.own.extend(watched.map(|account| (account, place)));
+        }
+        // Places ascend, so an account's events stay in their order.
+        self.own.sort_unstable();
+        for own in self.own.chunk_by(|before, after| before.0 == after.0) {
+            let account = own[0].0;
+            let own: Vec<&Event> = own.iter().map(|(_, place)| &events[*place]).collect();
+            tell(account, &own, views.perpetuals(), &mut self.told);
+            for event in self.told.drain(..) {
+                let event = Arc::new(event);
+                for channel in UserChannel::ALL.into_iter().filter(|channel| event.goes_to(*channel)) {
+                    desk.user(Topic::of_account(kind(channel), account), &event);
+                }
+            }
+        }
+    }
+}
+
+const fn kind(channel: UserChannel) -> Kind {
+    match channel {
+        UserChannel::Raw => Kind::UserData,
+        UserChannel::UserData => Kind::AccountEvents,
+        UserChannel::Orders => Kind::AccountOrders,
+        UserChannel::Positions => Kind::AccountPositions,
+        UserChannel::Balances => Kind::AccountBalances,
+        UserChannel::VipTier => Kind::AccountTier,
+    }
+}
