@@ -1,6 +1,6 @@
 //! Who asks: login tokens, API keys, listen keys, the administrator's key.
 //!
-//! One [`Auth`] serves all workers. What it recognized on a connection is remembered there ([`Recognized`]), so a client
+//! One [`Auth`] serves all workers. What it recognized on a connection is remembered there ([`Remembered`]), so a client
 //! that sends the same credential again is not hashed again. Routes and limits are not its business.
 
 pub mod jwt;
@@ -142,7 +142,7 @@ impl Auth {
         headers: &HeaderMap,
         ip: IpAddr,
         now_s: i64,
-        remembered: &mut Option<Recognized>,
+        remembered: &mut Remembered,
     ) -> Result<Option<Identity>, Fault> {
         match needs {
             // Signed requests are checked with their parameters, by the function below.
@@ -179,7 +179,7 @@ impl Auth {
         permission: Permission,
         is_stream: bool,
         request: Sealed<'_>,
-        remembered: &mut Option<Recognized>,
+        remembered: &mut Remembered,
     ) -> Result<Identity, Fault> {
         let Sealed { headers, ip, now_ms, query, body } = request;
         let key = headers.get(SIGNED_KEY).or_else(|| self.compatible_key(headers)).ok_or(Fault::KeyFormat)?;
@@ -209,32 +209,38 @@ impl Auth {
         headers.get(COMPATIBLE_KEY).filter(|_| self.compat_header)
     }
 
-    /// Who sent this credential: remembered from the request before, or looked up.
+    /// Who sent this credential: remembered from a request before, or looked up.
     fn recognize<'a>(
         &self,
         sent: Sent<'_>,
         ip: IpAddr,
         now_s: i64,
-        remembered: &'a mut Option<Recognized>,
+        remembered: &'a mut Remembered,
     ) -> Result<&'a Recognized, Fault> {
         let generation = self.keys.generation();
-        let is_same = remembered.as_ref().is_some_and(|last| last.is_same(sent, ip, generation));
-        if !is_same {
-            // Forgotten first: a credential that is refused must not leave the one before it in force.
-            *remembered = None;
-        }
-        let recognized = match remembered.take() {
-            Some(last) => last,
-            None => self.look_up(sent, ip, now_s, generation)?,
+        let all = &mut remembered.0;
+        let index = match all.iter().position(|known| known.is_same(sent, ip, generation)) {
+            Some(index) => index,
+            None => {
+                let found = self.look_up(sent, ip, now_s, generation)?;
+                // Keys have changed since these were looked up, so that they are known no more.
+                all.retain(|known| known.key.is_none() || known.generation == generation);
+                all.truncate(REMEMBERED - 1);
+                all.insert(0, found);
+                0
+            }
         };
         // Time passes also for what is remembered.
-        match (&recognized.key, recognized.identity.means) {
-            (None, Means::Jwt { expires_at_s }) if now_s >= expires_at_s => return Err(Fault::TokenExpired),
-            (Some(key), _) if !key.is_usable(ip, now_s) => return Err(Fault::Unauthorized),
-            (Some(key), _) => key.used(now_s),
-            (None, _) => {}
-        }
-        Ok(remembered.insert(recognized))
+        let refused = match (&all[index].key, all[index].identity.means) {
+            (None, Means::Jwt { expires_at_s }) if now_s >= expires_at_s => Fault::TokenExpired,
+            (Some(key), _) if !key.is_usable(ip, now_s) => Fault::Unauthorized,
+            (key, _) => {
+                key.iter().for_each(|key| key.used(now_s));
+                return Ok(&all[index]);
+            }
+        };
+        all.remove(index);
+        Err(refused)
     }
 
     fn look_up(&self, sent: Sent<'_>, ip: IpAddr, now_s: i64, generation: u64) -> Result<Recognized, Fault> {
@@ -274,8 +280,16 @@ fn sent(headers: &HeaderMap) -> Option<Sent<'_>> {
     headers.get(API_KEY).map(|value| Sent::Key(value.as_bytes()))
 }
 
-/// A credential that was good on this connection, so that its next request need not be looked up.
-pub struct Recognized {
+/// Credentials of one connection that are remembered.
+const REMEMBERED: usize = 4;
+
+/// The credentials that were good on a connection, the one looked up last first, so that its next request need not be looked
+/// up. A few, because a program that trades for several accounts, or a proxy, sends them in turn.
+#[derive(Default)]
+pub struct Remembered(Vec<Recognized>);
+
+/// A credential that was good.
+struct Recognized {
     sent: Zeroizing<Vec<u8>>,
     ip: IpAddr,
     /// Changes of keys before the look-up: after a further one the key is looked up again.

@@ -11,7 +11,7 @@ use super::watch::Watch;
 use crate::api::{
     Answer, Auth, Call, Dialect, Error, Handler, Identity, OrderCount, Permission, Route, Weight, Worker,
 };
-use crate::auth::{Recognized, Sealed};
+use crate::auth::{Remembered, Sealed};
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
@@ -49,8 +49,8 @@ pub struct Connection {
     pub watch: Arc<Watch>,
     /// Whether the peer is a proxy whose word on the client's address counts.
     pub is_proxy: bool,
-    /// The credential it last showed.
-    pub remembered: RefCell<Option<Recognized>>,
+    /// The credentials it last showed.
+    pub remembered: RefCell<Remembered>,
 }
 
 /// What was charged, to be shown or given back.
