@@ -8,7 +8,6 @@
 //! What a command means, and what its refusal is called, is not known here.
 
 use crate::view::perpetual::order::OrderRecord;
-use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::command::Command;
 use ringside_core::event;
@@ -180,7 +179,9 @@ impl Lane {
 pub struct Port {
     phase: Arc<EnginePhase>,
     lane: Mutex<Option<Lane>>,
-    replies: SegQueue<Reply>,
+    /// In the order in which they came. Held for the time of a push or an exchange of lists, and a list that was taken comes
+    /// back empty, so that no reply takes memory anew.
+    replies: Mutex<Vec<Reply>>,
     wake: Notify,
     submitted: AtomicU64,
     answered: AtomicU64,
@@ -192,7 +193,7 @@ impl Port {
         Port {
             phase,
             lane: Mutex::new(None),
-            replies: SegQueue::new(),
+            replies: Mutex::default(),
             wake: Notify::new(),
             submitted: AtomicU64::new(0),
             answered: AtomicU64::new(0),
@@ -206,7 +207,7 @@ impl Port {
 
     /// Hands a reply over; the worker looks at it after the next [`Port::wake`].
     pub fn reply(&self, reply: Reply) {
-        self.replies.push(reply);
+        self.replies.lock().push(reply);
         // Relaxed: a figure; nothing follows from it. Egress alone writes it.
         self.answered.store(self.answered.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -238,6 +239,8 @@ struct State {
     answered: u64,
     /// One entry per command handed over, in order of `source_seq`, from the oldest that is still of interest.
     waiting: VecDeque<Entry>,
+    /// A list for replies, empty.
+    taken: Vec<Reply>,
     sweep: u32,
 }
 
@@ -306,9 +309,12 @@ impl Ingress {
 
     /// Takes every reply that has come.
     pub fn take_replies(&self) {
-        while let Some(reply) = self.0.port.replies.pop() {
+        let mut replies = std::mem::take(&mut self.0.state.borrow_mut().taken);
+        std::mem::swap(&mut replies, &mut *self.0.port.replies.lock());
+        for reply in replies.drain(..) {
             self.0.complete(reply);
         }
+        self.0.state.borrow_mut().taken = replies;
     }
 
     /// Tells requests whose time is up. All of them, once the engine has stopped: no reply can come then.

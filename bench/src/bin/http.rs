@@ -68,6 +68,10 @@ const PAIRS: u32 = 64;
 /// Connections of each part; the first is the unloaded one.
 const CONNECTIONS: [usize; 3] = [1, 64, 256];
 const SEED: u64 = 8;
+/// A server that did next to nothing for so long has put nothing off: longer than rows wait for the archive.
+const REST: Duration = Duration::from_millis(1_200);
+/// How long that is waited for.
+const RESTED_WITHIN: Duration = Duration::from_secs(15);
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
@@ -154,7 +158,7 @@ impl Subject {
         self.rates[part].push(driven.per_second());
         self.costs[part].push((after? - before?).as_secs_f64() * 1e6 / driven.answers.max(1) as f64);
         self.latencies[part].add(&driven.latencies)?;
-        Ok(())
+        self.rest().await
     }
 
     async fn paced(&mut self, rate: f64, arguments: &Arguments) -> Result<()> {
@@ -162,6 +166,22 @@ impl Subject {
         let (lanes, driven) = open(lanes, rate, Duration::from_secs_f64(arguments.seconds)).await?;
         self.count(&lanes);
         self.paced.add(&driven.latencies)?;
+        self.rest().await
+    }
+
+    /// Waits until the server has done what it had put off, such as writing its archive, so that the next one measured does
+    /// not pay for it.
+    async fn rest(&self) -> Result<()> {
+        let deadline = Instant::now() + RESTED_WITHIN;
+        let mut before = processor_time(self.process)?;
+        while Instant::now() < deadline {
+            tokio::time::sleep(REST).await;
+            let now = processor_time(self.process)?;
+            if now - before < REST / 50 {
+                break;
+            }
+            before = now;
+        }
         Ok(())
     }
 
