@@ -1,22 +1,64 @@
 #!/usr/bin/env bash
-# Existing clients of the Binance USD-M API, unchanged, from their package registry (ccxt, python-binance), against a fresh
-# exchange by base URL alone: scripts/clients.py. Skips where they cannot be installed.
+# Existing clients of the Binance USD-M API, unchanged, from their package registries, each against a fresh exchange by base
+# URL alone: what each does is in scripts/clients/. A client that cannot be installed is skipped.
 #
-#   scripts/clients.sh [<ringside>]      the binary; default: built here
+#   scripts/clients.sh                    those that install in a minute: ccxt python_binance connector sdk npm
+#   scripts/clients.sh all                and the bots: freqtrade nautilus hummingbot
+#   scripts/clients.sh <client>...        these
+# RINGSIDE names a binary; without it one is built here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/exchange.sh
-build_exchange "${1:-}"
-install_python clients 'ccxt, binance' 'ccxt==4.5.90' 'python-binance==1.0.37'
-start_exchange
+quick="ccxt python_binance connector sdk npm"
+bots="freqtrade nautilus hummingbot"
+[ $# -gt 0 ] || set -- $quick
+[ "$1" != all ] || set -- $quick $bots
+build_exchange "${RINGSIDE:-}"
 
-keys=()
-for wallet in "2 $wallet_2" "3 $wallet_3"; do
-    token=$(log_in "${wallet%% *}")
-    send -H "X-API-Key: $admin_key" "$url/admin/perpetual/credit" \
-        -d "{\"user_address\":\"${wallet#* }\",\"amount\":\"10000\",\"reason\":\"clients\"}"
-    send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" -d '{"label":"clients","permissions":["read","trade"]}'
-    keys+=("$(cat "$folder/answer")")
+# A fresh exchange with two funded traders, and the client's scenario against it.
+try() {
+    start_exchange
+    local keys=() wallet token
+    for wallet in "2 $wallet_2" "3 $wallet_3"; do
+        token=$(log_in "${wallet%% *}")
+        send -H "X-API-Key: $admin_key" "$url/admin/perpetual/credit" \
+            -d "{\"user_address\":\"${wallet#* }\",\"amount\":\"10000\",\"reason\":\"clients\"}"
+        send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" -d '{"label":"clients","permissions":["read","trade"]}'
+        keys+=("$(cat "$folder/answer")")
+    done
+    "$@" "$url" "$admin_key" "${keys[@]}"
+    end_exchange >"$folder.verified" || { cat "$folder.verified"; exit 1; }
+    rm -f "$folder.verified"
+}
+
+in_python() {
+    local name=$1 module=$2
+    shift 2
+    install_python "clients/$name" "$module" "$@"
+    try "$python" "scripts/clients/${name}_client.py"
+}
+
+for client in "$@"; do
+    (
+        case $client in
+        ccxt) in_python ccxt ccxt ccxt==4.5.90 ;;
+        python_binance) in_python python_binance binance python-binance==1.0.37 ;;
+        connector) in_python connector binance.um_futures binance-futures-connector==4.2.0 ;;
+        sdk)
+            in_python sdk binance_sdk_derivatives_trading_usds_futures \
+                binance-sdk-derivatives-trading-usds-futures==18.0.1
+            ;;
+        freqtrade) in_python freqtrade freqtrade freqtrade==2026.9 ;;
+        nautilus) in_python nautilus nautilus_trader nautilus_trader==1.221.0 ;;
+        hummingbot) in_python hummingbot hummingbot Cython numpy hummingbot==20260922 ;;
+        npm)
+            install_node clients/npm binance@3.6.5
+            try node scripts/clients/binance.mjs "$modules"
+            ;;
+        *)
+            echo "no such client: $client"
+            exit 2
+            ;;
+        esac
+    )
 done
-"$python" scripts/clients.py "$url" "${keys[@]}"
-end_exchange

@@ -4,6 +4,7 @@
 #   install_python NAME MODULE PACKAGE...
 #                                   Python packages into target/NAME; sets python; ends the script with "skipped" where
 #                                   they cannot be had. MODULE is what a test of their presence imports
+#   install_node NAME PACKAGE...    the same with packages of npm; sets modules
 #   start_exchange NAME=VALUE...    on a folder and a port of its own; sets folder, url, admin_key; what is given is its
 #                                   environment. Ended, and the folder removed, when the script ends
 #   log_in N                        a token of the wallet with the key N
@@ -32,6 +33,20 @@ install_python() {
     "$python" -c "import $module" 2>/dev/null && return
     if ! { python3 -m venv "$target/$name" && "$python" -m pip install --quiet "$@"; } >/dev/null 2>&1; then
         echo "skipped: $* cannot be installed from here"
+        exit 0
+    fi
+}
+
+install_node() {
+    local name=$1
+    shift
+    modules=$target/$name/node_modules
+    [ ! -d "$modules" ] || return 0
+    mkdir -p "$target/$name"
+    echo '{"private":true}' >"$target/$name/package.json"
+    if ! npm --prefix "$target/$name" install --no-fund --no-audit "$@" >"$target/$name/npm.log" 2>&1; then
+        echo "skipped: $* cannot be installed, see $target/$name/npm.log"
+        rm -rf "$modules"
         exit 0
     fi
 }

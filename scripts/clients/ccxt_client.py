@@ -1,25 +1,10 @@
-"""Scenarios with unmodified clients of the Binance USD-M API against a running exchange.
-
-    clients.py <url> <answer that made the first API key> <the second one>
-
-Each client is pointed at the exchange by base URL alone (the settings of its documentation) and does what traders do:
-markets, books, orders of every type, batches, edits, cancels, positions, balances, income. A value that differs from what
-was asked for ends the run.
-"""
-
-import json
-import sys
+"""ccxt, unchanged, trades here: markets, books, orders of every kind, batches, edits, cancels, positions, balances."""
 
 import ccxt
-from binance.client import Client
-from binance.exceptions import BinanceAPIException
+
+from venue import Venue, equal
 
 SYMBOL = "BTC/USDT:USDT"
-
-
-def equal(found, expected, what):
-    if found != expected:
-        raise SystemExit(f"{what}: found {found!r}, expected {expected!r}")
 
 
 def by_ccxt(url, made):
@@ -37,8 +22,9 @@ def by_ccxt(url, made):
     return client
 
 
-def ccxt_trades(url, maker, taker):
-    one, two = by_ccxt(url, maker), by_ccxt(url, taker)
+def main():
+    venue = Venue()
+    one, two = by_ccxt(venue.url, venue.key), by_ccxt(venue.url, venue.other_key)
     markets = one.load_markets()
     equal(sorted(m["id"] for m in markets.values()), ["BTCUSDT", "ETHUSDT", "SOLUSDT"], "markets")
     market = one.market(SYMBOL)
@@ -90,56 +76,8 @@ def ccxt_trades(url, maker, taker):
         except error:
             continue
         raise SystemExit(f"{error} was expected")
-    return "ccxt " + ccxt.__version__
-
-
-def python_binance_trades(url, maker, taker):
-    def connect(made):
-        client = Client(made["api_key"], made["api_secret"], ping=False)
-        client.FUTURES_URL = f"{url}/fapi"
-        client.FUTURES_DATA_URL = f"{url}/futures/data"
-        return client
-
-    one, two = connect(maker), connect(taker)
-    equal(one.futures_ping(), {}, "ping")
-    equal(len(one.futures_exchange_info()["symbols"]), 3, "symbols")
-    placed = one.futures_create_order(
-        symbol="BTCUSDT", side="BUY", type="LIMIT", timeInForce="GTC", quantity="0.010", price="59900"
-    )
-    equal((placed["status"], placed["origQty"], placed["goodTillDate"]), ("NEW", "0.01", 0), "placed")
-    # Its batches are signed over the unencoded text.
-    batch = one.futures_place_batch_order(batchOrders=[
-        {"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "0.001", "price": "59000"},
-        {"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "0.001", "price": "1000"},
-    ])
-    equal((batch[0]["status"], batch[1]["code"]), ("NEW", -1013), "batch")
-    taken = two.futures_create_order(symbol="BTCUSDT", side="SELL", type="MARKET", quantity="0.010")
-    equal((taken["status"], taken["avgPrice"]), ("FILLED", "59900"), "taken")
-    equal(one.futures_get_order(symbol="BTCUSDT", orderId=placed["orderId"])["status"], "FILLED", "filled")
-    rows = {row["symbol"]: row for row in one.futures_position_information()}
-    equal(float(rows["BTCUSDT"]["positionAmt"]) > 0, True, "position")
-    equal(one.futures_account_balance()[0]["asset"], "USDT", "balance")
-    equal(len(one.futures_income_history(incomeType="COMMISSION")) > 0, True, "income")
-    equal(one.futures_change_leverage(symbol="BTCUSDT", leverage=25)["leverage"], 25, "leverage")
-    # Its cancels carry their parameters in a form.
-    gone = one.futures_cancel_order(symbol="BTCUSDT", orderId=batch[0]["orderId"])
-    equal(gone["status"], "CANCELED", "canceled")
-    one.futures_cancel_all_open_orders(symbol="BTCUSDT")
-    equal(one.futures_get_open_orders(symbol="BTCUSDT"), [], "no open orders")
-    try:
-        one.futures_cancel_order(symbol="BTCUSDT", orderId=gone["orderId"])
-    except BinanceAPIException as error:
-        equal((error.code, error.message), (-2011, "Unknown order sent."), "refusal")
-    else:
-        raise SystemExit("a second cancel was accepted")
-    return "python-binance"
-
-
-def main(url, *answers):
-    maker, taker = (json.loads(answer) for answer in answers)
-    for scenario in (ccxt_trades, python_binance_trades):
-        print(scenario(url, maker, taker), "trades here unchanged")
+    print("ccxt trades here unchanged")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
