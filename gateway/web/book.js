@@ -1,4 +1,6 @@
-// The levels of one market, kept by the rules of the depth channel: a snapshot, then diffs whose ids follow each other.
+// The levels of one market: a snapshot, then diffs that follow each other. What comes before the snapshot waits for it.
+
+const WAITING = 1_000;
 
 export class Book {
   constructor() {
@@ -9,26 +11,47 @@ export class Book {
     this.bids = new Map();
     this.asks = new Map();
     this.updateId = null;
+    this.isFresh = false;
+    this.waiting = [];
   }
 
   snapshot({ last_update_id, bids, asks }) {
     this.bids = new Map(bids);
     this.asks = new Map(asks);
     this.updateId = last_update_id;
+    this.isFresh = true;
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const diff of waiting) if (!this.diff(diff)) break;
   }
 
-  // False when a diff was lost: the channel must be subscribed to again.
-  diff({ update_id_first, update_id_last, bids, asks }) {
-    if (this.updateId === null) return false;
-    if (update_id_last <= this.updateId) return true;
-    if (update_id_first !== this.updateId + 1) return false;
+  // False when a diff was lost, or none counts yet: a snapshot is needed. A diff follows when its first id is the one after
+  // ours or when it names ours as the one before it; the first after a snapshot may also reach back past it.
+  diff(diff) {
+    const { update_id_first: first, update_id_last: last, update_id_previous: previous, bids, asks } = diff;
+    if (this.updateId === null) {
+      if (previous !== undefined) this.waiting = [...this.waiting, diff].slice(-WAITING);
+      return false;
+    }
+    if (last <= this.updateId) return true;
+    const follows = previous === undefined
+      ? first === this.updateId + 1
+      : previous === this.updateId || (this.isFresh && first <= this.updateId + 1);
+    if (!follows) {
+      if (previous !== undefined) {
+        this.updateId = null;
+        this.waiting = [diff];
+      }
+      return false;
+    }
     for (const [side, levels] of [[this.bids, bids], [this.asks, asks]]) {
       for (const [price, total] of levels) {
-        if (total === '0') side.delete(price);
+        if (Number(total) === 0) side.delete(price);
         else side.set(price, total);
       }
     }
-    this.updateId = update_id_last;
+    this.updateId = last;
+    this.isFresh = false;
     return true;
   }
 

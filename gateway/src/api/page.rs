@@ -49,10 +49,15 @@ static FILES: &[File] = files! {
     "style.css" from "style.css" as CSS;
     "icon.svg" from "icon.svg" as SVG;
     "app.js" from "app.js" as SCRIPT;
+    "account.js" from "account.js" as SCRIPT;
     "api.js" from "api.js" as SCRIPT;
     "book.js" from "book.js" as SCRIPT;
     "chart.js" from "chart.js" as SCRIPT;
+    "login.js" from "login.js" as SCRIPT;
+    "perpetual.js" from "perpetual.js" as SCRIPT;
     "sign.js" from "sign.js" as SCRIPT;
+    "spot.js" from "spot.js" as SCRIPT;
+    "view.js" from "view.js" as SCRIPT;
     "noble.js" from "vendor/noble.js" as SCRIPT;
     "noble.LICENSE" from "vendor/noble.LICENSE" as TEXT;
     "lightweight-charts.js" from "vendor/lightweight-charts.js" as SCRIPT;

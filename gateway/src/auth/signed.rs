@@ -52,6 +52,13 @@ impl Signer {
         }
     }
 
+    /// The signature of a text: what a client sends.
+    pub fn sign(&self, payload: &[u8]) -> [u8; 32] {
+        let mut mac = self.0.clone();
+        mac.update(payload);
+        mac.finalize().into_bytes().into()
+    }
+
     /// Whether `signature` is that of `payload`, in constant time.
     fn verifies(&self, payload: [&[u8]; 4], signature: &[u8; 32]) -> bool {
         let mut mac = self.0.clone();

@@ -1,0 +1,61 @@
+// Login by a wallet's signature: the browser's wallet, or on test deployments a pasted key.
+import { enter, logOut } from './account.js';
+import { request } from './api.js';
+import { addressOf, parseKey, signLogin, toHex } from './sign.js';
+import { $, say, state } from './view.js';
+
+export function openLogin() {
+  say($('login-answer'), '');
+  $('wallet').disabled = !window.ethereum;
+  $('wallet').textContent = window.ethereum ? 'Browser wallet' : 'No browser wallet found';
+  $('test-login').hidden = !state.settings.test_deployment;
+  $('login-dialog').showModal();
+}
+
+async function logIn(address, sign) {
+  try {
+    const nonce = await request('GET', `/api/v1/auth/nonce?address=${address}`);
+    const signature = await sign(nonce);
+    const answer = await request('POST', '/api/v1/auth/login', { body: { address, nonce: nonce.nonce, signature } });
+    Object.assign(state, { token: answer.token, address: answer.address });
+    $('key').value = '';
+    $('login-dialog').close();
+    await enter();
+  } catch (error) {
+    say($('login-answer'), error.message ?? String(error), 'bad');
+  }
+}
+
+$('login').onclick = () => (state.token ? logOut() : openLogin());
+
+$('wallet').onclick = async () => {
+  try {
+    const [address] = await window.ethereum.request({ method: 'eth_requestAccounts' });
+    await logIn(address, ({ typed_data }) =>
+      window.ethereum.request({ method: 'eth_signTypedData_v4', params: [address, JSON.stringify(typed_data)] }));
+  } catch (error) {
+    say($('login-answer'), error.message, 'bad');
+  }
+};
+
+$('new-key').onclick = () => {
+  $('key').type = 'text';
+  $('key').value = toHex(crypto.getRandomValues(new Uint8Array(32))).slice(2);
+  say($('login-answer'), 'A new wallet has no balances until the administrator credits it.');
+};
+
+$('with-key').onclick = () => {
+  try {
+    const key = parseKey($('key').value);
+    logIn(addressOf(key), ({ nonce, expires_at }) => signLogin(key, state.settings.chain_id, nonce, expires_at));
+  } catch (error) {
+    say($('login-answer'), error.message, 'bad');
+  }
+};
+
+// Enter in the field logs in instead of closing the dialog.
+$('key').onkeydown = (event) => {
+  if (event.key !== 'Enter') return;
+  event.preventDefault();
+  $('with-key').click();
+};
