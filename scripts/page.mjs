@@ -131,6 +131,45 @@ try {
     return Number(row.cells[1].textContent) > 10_000;
   });
   shown('a refusal says why, a market order fills');
+
+  // The perpetual market: what it shows besides, an order, a position and its end.
+  await page.locator('#market').selectOption('BTCUSDT');
+  await until(page, () => document.querySelectorAll('#bids tr').length > 3 && document.querySelectorAll('#asks tr').length > 3);
+  await until(page, () => /Mark\d+.*Index\d+.*Funding-?[0-9.]+ % in \d\d:\d\d:\d\d/.test(document.querySelector('#extra').textContent));
+  const mark = Number((await text(page, '#extra dd')));
+  const countdown = await text(page, '#extra');
+  await until(page, (before) => document.querySelector('#extra').textContent !== before, countdown);
+  await page.locator('#trades tr').first().waitFor();
+  await until(page, () => /free 10,000 USDT/.test(document.querySelector('#free').textContent));
+  shown('a perpetual market shows its book, trades, mark and the time to the next funding');
+
+  await page.locator('input[name=leverage]').fill('7');
+  await page.locator('input[name=leverage]').blur();
+  await until(page, () => /leverage 7×/.test(document.querySelector('#answer').textContent));
+  await page.locator('span', { hasText: /^Market$/ }).click();
+  await page.locator('input[name=quantity]').fill('0.01');
+  await page.locator('#place').click();
+  await until(page, () => /^filled, 0.01 at/.test(document.querySelector('#answer').textContent));
+  await page.locator('#positions tr').waitFor();
+  const position = await page.evaluate(() => [...document.querySelector('#positions tr').cells].map((cell) => cell.textContent));
+  assert.deepEqual([position[0], position[1]], ['BTCUSDT 7×', '0.01']);
+  assert.ok(Math.abs(Number(position[2]) - mark) < mark / 50, `entry ${position[2]}, mark ${mark}`);
+  await page.locator('select[name=when]').selectOption('stop');
+  await page.locator('span', { hasText: /^Sell$/ }).click();
+  await page.locator('input[name=trigger]').fill(String(Math.round(mark * 0.9)));
+  await page.locator('input[name=reduce_only]').check();
+  await page.locator('#place').click();
+  await until(page, () => /waiting/.test(document.querySelector('#answer').textContent));
+  await page.locator('#orders tr').waitFor();
+  assert.match(await text(page, '#orders tr'), /BTCUSDTsellstop \d+ → market0\.010Cancel/);
+  await page.locator('#orders tr').getByRole('button', { name: 'Cancel' }).click();
+  await page.locator('#orders tr').waitFor({ state: 'detached' });
+  await page.locator('#positions tr').getByRole('button', { name: 'Close' }).click();
+  await page.locator('#positions tr').waitFor({ state: 'detached' });
+  shown('leverage is set, a position opened, a stop placed and canceled, the position closed');
+  await page.locator('#market').selectOption('DFUSDT');
+  await page.locator('#balances tr').nth(1).waitFor();
+
   await page.locator('#login').click();
   assert.equal(await text(page, '#login'), 'Log in');
   assert.equal(await page.locator('#balances tr').count(), 0);

@@ -3,6 +3,7 @@
 import { request } from './api.js';
 import { hmac, sha256 } from './noble.js';
 import { toHex } from './sign.js';
+import { priceDecimals } from './view.js';
 
 const KEY_LABEL = 'page at /';
 const KEEP_ALIVE_MS = 30 * 60_000;
@@ -13,6 +14,8 @@ const trade = ({ id, price, qty, isBuyerMaker, time }) =>
   ({ trade_id: String(id), price, quantity: qty, side: isBuyerMaker ? 'sell' : 'buy', ts: time });
 // Decimal text without zeros that say nothing.
 const plain = (decimal) => (decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal);
+// For the eye only: marks and indices have more digits than prices.
+const near = (decimal, places = Math.max(2, priceDecimals())) => plain(Number(decimal).toFixed(places));
 
 export class Perpetual {
   constructor(stream) {
@@ -69,7 +72,7 @@ export class Perpetual {
     this.mark = mark;
     const left = Math.max(0, Math.floor((next - Date.now() - this.ahead) / SECOND));
     const clock = [left / 3600, (left / 60) % 60, left % 60].map((part) => String(Math.floor(part)).padStart(2, '0')).join(':');
-    return [['Mark', plain(mark)], ['Index', plain(index)], ['Funding', `${plain((100 * Number(rate)).toFixed(4))} % in ${clock}`]];
+    return [['Mark', near(mark)], ['Index', near(index)], ['Funding', `${plain((100 * Number(rate)).toFixed(4))} % in ${clock}`]];
   }
 
   watch(market, interval, book, { onTrades, onTicker, onCandle, onExtra, onChange }) {
@@ -138,11 +141,11 @@ export class Perpetual {
         id: order.orderId, symbol: order.symbol, side: order.side.toLowerCase(), quantity: plain(order.origQty),
         filled_qty: plain(order.executedQty), price: this.level(order),
       })),
-      balances: account.assets.map(({ asset, walletBalance, availableBalance, initialMargin }) =>
-        ({ token: `${asset} margin`, available: plain(availableBalance), frozen: plain(initialMargin), wallet: walletBalance })),
+      balances: account.assets.map(({ asset, availableBalance, initialMargin }) =>
+        ({ token: `${asset} margin`, available: near(availableBalance, 4), frozen: near(initialMargin, 4) })),
       positions: positions.filter(({ positionAmt }) => Number(positionAmt) !== 0).map((position) => ({
-        symbol: position.symbol, amount: plain(position.positionAmt), entry: plain(position.entryPrice),
-        mark: plain(position.markPrice), liquidation: Number(position.liquidationPrice) > 0 ? plain(position.liquidationPrice) : '–',
+        symbol: position.symbol, amount: plain(position.positionAmt), entry: near(position.entryPrice),
+        mark: near(position.markPrice), liquidation: Number(position.liquidationPrice) > 0 ? near(position.liquidationPrice) : '–',
         profit: Number(position.unRealizedProfit).toFixed(2), leverage: this.leverages.get(position.symbol),
       })),
     };

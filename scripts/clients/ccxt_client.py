@@ -7,8 +7,8 @@ from venue import Venue, equal
 SYMBOL = "BTC/USDT:USDT"
 
 
-def by_ccxt(url, made):
-    client = ccxt.binanceusdm({
+def by_ccxt(url, made, kind=ccxt.binanceusdm):
+    client = kind({
         "apiKey": made["api_key"],
         "secret": made["api_secret"],
         "options": {"fetchCurrencies": False, "fetchMargins": False, "adjustForTimeDifference": True},
@@ -19,6 +19,7 @@ def by_ccxt(url, made):
         api["fapiPublic" + version] = path
         api["fapiPrivate" + version] = path
     api["fapiData"] = f"{url}/futures/data"
+    api["ws"]["linear"] = f"ws{url.removeprefix('http')}/ws"
     return client
 
 
