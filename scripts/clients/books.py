@@ -161,11 +161,21 @@ class ByCcxt:
         self.client = by_ccxt(url, key, ccxt.pro.binanceusdm)
         await self.client.load_markets()
         self.book = None
-        self.task = asyncio.create_task(self.watch())
+        self.heard = set()
+        market = "BTC/USDT:USDT"
+        self.task = asyncio.gather(
+            self.watch("watch_order_book", market), self.watch("watch_trades", market), self.watch("watch_ticker", market),
+            self.watch("watch_ohlcv", market, "1m"), self.watch("watch_mark_price", market), self.watch("watch_bids_asks", [market]),
+        )
 
-    async def watch(self):
+    async def watch(self, stream, *arguments):
+        """Follows a stream. Of those but the book it is only wanted that they speak."""
         while True:
-            self.book = await self.client.watch_order_book("BTC/USDT:USDT")
+            found = await getattr(self.client, stream)(*arguments)
+            if stream == "watch_order_book":
+                self.book = found
+            else:
+                self.heard.add(stream)
 
     def stands_at(self):
         return self.book and self.book["nonce"]
@@ -176,6 +186,8 @@ class ByCcxt:
     async def stop(self):
         self.task.cancel()
         await self.client.close()
+        if len(self.heard) < 5:
+            raise SystemExit(f"ccxt.pro heard only {sorted(self.heard)}")
 
 
 class ByPythonBinance:
