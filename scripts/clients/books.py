@@ -185,6 +185,7 @@ class ByCcxt:
 
     async def stop(self):
         self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
         await self.client.close()
         if len(self.heard) < 5:
             raise SystemExit(f"ccxt.pro heard only {sorted(self.heard)}")
@@ -213,6 +214,7 @@ class ByPythonBinance:
 
     async def stop(self):
         self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
         await self.client.close_connection()
 
 
