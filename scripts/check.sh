@@ -79,8 +79,8 @@ if [ "$mode" = all ]; then
 
     step "existing clients trade here unchanged"
     scripts/clients.sh
-    COMPARE=10 scripts/client_streams.sh
     ROUNDS=40 scripts/client_user.sh
+    scripts/books.sh 25 20
 fi
 
 step "the page in a browser"
