@@ -19,7 +19,7 @@ def by_ccxt(url, made, kind=ccxt.binanceusdm):
         api["fapiPublic" + version] = path
         api["fapiPrivate" + version] = path
     api["fapiData"] = f"{url}/futures/data"
-    api["ws"]["linear"] = f"ws{url.removeprefix('http')}/ws"
+    api.setdefault("ws", {})["linear"] = f"ws{url.removeprefix('http')}/ws"
     return client
 
 
