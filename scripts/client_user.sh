@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What existing clients (ccxt.pro, python-binance), unchanged, know of their accounts from their user streams on a fresh exchange,
-# compared with what REST tells them afterwards: scripts/client_user.py. Skips where they cannot be installed.
+# compared with what REST tells them afterwards: scripts/clients/user.py. Skips where they cannot be installed.
 #
 #   [ROUNDS=60] scripts/client_user.sh [<ringside>]      the binary; default: built here
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/exchange.sh
 build_exchange "${1:-}"
-install_python clients 'ccxt, binance' 'ccxt==4.5.90' 'python-binance==1.0.37'
+install_python clients/books 'ccxt, binance' 'ccxt==4.5.90' 'python-binance==1.0.37'
 start_exchange RINGSIDE_WEIGHT_PER_MINUTE=100000000 RINGSIDE_ORDERS_PER_MINUTE=100000000 RINGSIDE_ORDERS_PER_TEN_SECONDS=100000000
 
 keys=()
@@ -18,5 +18,5 @@ for wallet in "2 $wallet_2" "3 $wallet_3"; do
     send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" -d '{"label":"user","permissions":["read","trade"]}'
     keys+=("$(cat "$folder/answer")")
 done
-"$python" scripts/client_user.py "$url" "${ROUNDS:-60}" "${keys[@]}"
+"$python" scripts/clients/user.py "$url" "${ROUNDS:-60}" "${keys[@]}"
 end_exchange

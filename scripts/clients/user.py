@@ -1,6 +1,6 @@
 """What unmodified clients know of their accounts from their user streams, against REST.
 
-    client_user.py <url> <rounds> <answer that made the first API key> <the second one>
+    user.py <url> <rounds> <answer that made the first API key> <the second one>
 
 Two accounts trade with each other at random through ccxt.pro: orders rest, meet, are edited and canceled. All the while each
 watches its orders, trades, balance and positions by ccxt.pro, and listens by python-binance's user socket as well. When trading is
