@@ -19,6 +19,13 @@ SYMBOL = {"enum": ["DFUSDT", "dfusdt"]}
 PRICE = {"type": "string", "pattern": r"^0\.20[0-9][0-9]$"}
 QUANTITY = {"type": "string", "pattern": r"^[1-9][0-9]\.[0-9]$"}
 AMOUNT = {"type": "string", "pattern": r"^[1-9][0-9]{0,2}$"}
+# Parameters of the perpetual routes.
+SIGNED = {
+    "symbol": {"enum": ["BTCUSDT", "btcusdt"]},
+    "pair": {"enum": ["BTCUSDT"]},
+    "price": {"type": "string", "pattern": r"^600[0-9][0-9]$"},
+    "quantity": {"type": "string", "pattern": r"^0\.00[1-9]$"},
+}
 BODIES = {
     "symbol": SYMBOL,
     "price": PRICE,
@@ -47,7 +54,10 @@ def narrow(document):
     for path, methods in document["paths"].items():
         for method in methods.values():
             for parameter in method.get("parameters", []):
-                if parameter["name"] == "symbol" or path.startswith("/api/v1/admin/spot/markets/"):
+                if path.startswith(("/fapi/", "/api/v3/")):
+                    if parameter["name"] in SIGNED:
+                        parameter["schema"] = SIGNED[parameter["name"]]
+                elif parameter["name"] == "symbol" or path.startswith("/api/v1/admin/spot/markets/"):
                     parameter["schema"] = SYMBOL
             body = method.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
             if path.endswith("/spot/orders") and body:

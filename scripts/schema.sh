@@ -12,7 +12,8 @@ build_exchange "${1:-}"
 install_python schema schemathesis 'schemathesis==4.32.5'
 tool=$target/schema/bin/schemathesis
 # The limits have tests of their own; here they would hide everything else.
-start_exchange RINGSIDE_WEIGHT_PER_MINUTE=4000000000 RINGSIDE_ORDERS_PER_TEN_SECONDS=4000000000
+start_exchange RINGSIDE_TEST_DEPLOYMENT=true RINGSIDE_WEIGHT_PER_MINUTE=4000000000 \
+    RINGSIDE_ORDERS_PER_TEN_SECONDS=4000000000 RINGSIDE_ORDERS_PER_MINUTE=4000000000 RINGSIDE_FUNDING_REQUESTS=4000000000
 
 # Wallet 2 sends the requests; wallet 3 has orders for it to meet.
 token=$(log_in 2)
@@ -22,12 +23,17 @@ for address in $wallet_2 $wallet_3; do
         send -H "X-API-Key: $admin_key" "$url/api/v1/admin/spot/balances/credit" \
             -d "{\"user_address\":\"$address\",\"token\":\"$name\",\"amount\":\"1000000\"}"
     done
+    send -H "X-API-Key: $admin_key" "$url/admin/perpetual/credit" -d "{\"user_address\":\"$address\",\"amount\":\"1000000\"}"
 done
+send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" -d '{"label":"schema","permissions":["read","trade"]}'
+part() { sed -n "s/.*\"$1\":\"\([A-Za-z0-9]*\)\".*/\1/p" "$folder/answer"; }
+export SCHEMA_KEY=$(part api_key) SCHEMA_SECRET=$(part api_secret)
 for order in sell:0.205 buy:0.204; do
     send -H "Authorization: Bearer $other" "$url/api/v1/spot/orders" \
         -d "{\"symbol\":\"DFUSDT\",\"side\":\"${order%:*}\",\"type\":\"limit\",\"price\":\"${order#*:}\",\"quantity\":\"100000\"}"
 done
 cat >"$folder/schemathesis.toml" <<SETTINGS
+hooks = "$PWD/scripts/schema_sign.py"
 [auth.openapi.token]
 bearer = "$token"
 [auth.openapi.adminKey]
@@ -42,6 +48,8 @@ run() {
         --generation-database none --exclude-checks positive_data_acceptance --warnings off --request-timeout 15)
 }
 run "$folder/whole.json" --url "$url" --max-examples "${EXAMPLES:-40}"
+# Here signed requests are signed, and so get as far as others.
+export SCHEMA_SIGN=1
 run "$folder/narrow.json" --url "$url" --mode positive --phases fuzzing,stateful --max-examples "${EXAMPLES:-40}"
 
 # What the two runs did to the books must be sound, and the exchange still there.

@@ -190,7 +190,7 @@ settings! {
     /// Slots of each gateway thread's input ring, a power of two.
     input_ring_slots: usize = 16_384;
     /// Share of an input ring that only cancels and internal commands may use, in percent.
-    input_ring_reserve_percent: u32 = 25;
+    input_ring_reserve_percent: u32 = 20;
     /// Slots of the journal ring, a power of two.
     journal_ring_slots: usize = 65_536;
     /// Slots of the output ring, a power of two.
@@ -236,6 +236,8 @@ settings! {
     orders_per_ten_seconds: u32 = 300;
     /// Orders of one account per minute (`/fapi` only).
     orders_per_minute: u32 = 1_200;
+    /// Requests of one address to the funding routes of `/fapi` per five minutes.
+    funding_requests: u32 = 500;
     /// Requests after the first 429 of a minute that bring a ban.
     ban_after: u32 = 20;
     /// Length of the first ban; each further one within `ban_memory` is four times as long.

@@ -168,9 +168,9 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane that keeps a quarter of the ring for cancels and internal commands.
+    /// A lane that keeps a fifth of the ring for cancels and internal commands.
     pub fn new(producer: Producer<Command>, source: u32) -> Lane {
-        let reserved = producer.capacity() / 4;
+        let reserved = producer.capacity() / 5;
         Lane { producer, source, reserved, numbered: 0 }
     }
 }
@@ -572,15 +572,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_quarter_is_kept_for_cancels() {
+    fn the_last_fifth_is_kept_for_cancels() {
         let mut rig = rig(8);
-        let mut sent: Vec<_> = (0..6).map(|_| rig.submit(Priority::Order)).collect();
+        let mut sent: Vec<_> = (0..7).map(|_| rig.submit(Priority::Order)).collect();
         assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
         assert_eq!(poll(&mut rig.submit(Priority::Order)), Some(Err(Unavailable::Busy)));
         sent.push(rig.submit(Priority::Cancel));
-        sent.push(rig.submit(Priority::Internal));
         assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
-        assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Busy)));
+        assert_eq!(poll(&mut rig.submit(Priority::Internal)), Some(Err(Unavailable::Busy)));
         assert_eq!(rig.answer(), [1, 2, 3, 4, 5, 6, 7, 8], "a refused command takes no number");
         assert!(poll(&mut rig.submit(Priority::Order)).is_none(), "there is room again");
     }

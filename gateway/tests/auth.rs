@@ -431,7 +431,7 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
         files.push(entry.file_name().into_string().unwrap());
     }
     files.sort_unstable();
-    assert_eq!(files, ["admin_key", "jwt_secret", "key_encryption_key", "keys.log"]);
+    assert_eq!(files, ["admin_key", "jwt_secret", "key_encryption_key", "keys.log", "listen_keys.log"]);
 
     let admin_key = std::fs::read_to_string(Auth::admin_key_path(&config)).unwrap();
     let admin = [format!("X-API-Key: {}", admin_key.trim())];

@@ -5,97 +5,11 @@
 
 mod exchange;
 
-use exchange::{Answer, Exchange, START_S, wallet};
-use hmac::{Hmac, KeyInit, Mac};
+use exchange::venue::Venue;
+use exchange::{Answer, START_S};
 use ringside_gateway::api::{Dialect, routes};
-use ringside_gateway::auth::key::NewKey;
 use serde_json::{Value, json};
-use sha2::Sha256;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Key and secret of an account.
-struct Trader {
-    key: String,
-    secret: String,
-    /// Comes by the header of existing clients.
-    is_compatible: bool,
-}
-
-struct Venue {
-    exchange: Exchange,
-    traders: BTreeMap<u8, Trader>,
-}
-
-impl Venue {
-    fn new() -> Venue {
-        let exchange = Exchange::start_perpetual(&[(1, 10_000), (2, 10_000), (3, 5)]);
-        let mut venue = Venue { exchange, traders: BTreeMap::new() };
-        for number in 1..=3 {
-            let trader = venue.trader(number, (true, true));
-            venue.traders.insert(number, trader);
-        }
-        venue
-    }
-
-    fn trader(&self, number: u8, permissions: (bool, bool)) -> Trader {
-        let new = NewKey { label: "t".to_owned(), permissions, ip_whitelist: vec![], expires_at_s: None };
-        let keys = &self.exchange.shared.edge.auth.keys;
-        let (_, made) = keys.create(number.into(), wallet(number), new, START_S).unwrap();
-        Trader { key: made.key.to_string(), secret: made.secret.to_string(), is_compatible: true }
-    }
-
-    /// A signed request with its parameters in the query.
-    fn send(&mut self, trader: &Trader, method: &str, path: &str, params: &str) -> Answer {
-        let now_ms = self.exchange.clock.now_ms();
-        let joint = if params.is_empty() { "" } else { "&" };
-        let payload = format!("{params}{joint}timestamp={now_ms}");
-        let mut mac = Hmac::<Sha256>::new_from_slice(trader.secret.as_bytes()).unwrap();
-        mac.update(payload.as_bytes());
-        let signature = const_hex::encode(mac.finalize().into_bytes());
-        let name = if trader.is_compatible { "X-MBX-APIKEY" } else { "X-EX-APIKEY" };
-        let header = [format!("{name}: {}", trader.key)];
-        // As a form where there is a body, as many clients do.
-        let text = format!("{payload}&signature={signature}");
-        match method {
-            "POST" | "PUT" => {
-                let headers =
-                    [&header[..], &["Content-Type: application/x-www-form-urlencoded".to_owned()]].concat();
-                self.exchange.request(method, path, &headers, &text)
-            }
-            _ => self.exchange.request(method, &format!("{path}?{text}"), &header, ""),
-        }
-    }
-
-    fn call(&mut self, number: u8, method: &str, path: &str, params: &str) -> Value {
-        let trader = self.traders.remove(&number).unwrap();
-        let answer = self.send(&trader, method, path, params);
-        self.traders.insert(number, trader);
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
-        let is_refused = body.get("code").is_some_and(|code| code.as_i64().unwrap_or(0) < 0);
-        assert_eq!(answer.status == 200, !is_refused, "{method} {path} {params}: {}", answer.body);
-        body
-    }
-
-    fn place(&mut self, number: u8, params: &str) -> Value {
-        self.call(number, "POST", "/fapi/v1/order", params)
-    }
-
-    #[track_caller]
-    fn refuses(&mut self, number: u8, method: &str, path: &str, params: &str, code: i32, msg: &str) {
-        let body = self.call(number, method, path, params);
-        assert_eq!(body, json!({ "code": code, "msg": msg }), "{method} {path} {params}");
-    }
-
-    fn public(&mut self, path: &str) -> Value {
-        serde_json::from_str(&self.exchange.request("GET", path, &[], "").body).unwrap()
-    }
-
-    /// Account 1 bids at 60000, account 2 sells into it.
-    fn fill(&mut self) {
-        self.place(1, "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.010&price=60000");
-        self.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.004");
-    }
-}
+use std::collections::BTreeSet;
 
 const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
 
@@ -559,7 +473,9 @@ const READS: &[&str] = &[
     "GET /fapi/v3/account", "GET /fapi/v1/positionRisk", "GET /fapi/v2/positionRisk", "GET /fapi/v3/positionRisk",
     "GET /fapi/v1/accountConfig", "GET /fapi/v1/symbolConfig", "GET /fapi/v1/leverageBracket", "GET /fapi/v1/commissionRate",
     "GET /fapi/v1/income", "GET /fapi/v1/apiTradingStatus", "GET /fapi/v1/marginType", "GET /fapi/v1/positionSide/dual",
-    "GET /fapi/v1/multiAssetsMargin", "GET /fapi/v1/feeBurn",
+    "GET /fapi/v1/multiAssetsMargin", "GET /fapi/v1/feeBurn", "GET /fapi/v1/adlQuantile",
+    "GET /fapi/v1/positionMargin/history", "GET /fapi/v1/algoOrder", "GET /fapi/v1/openAlgoOrders",
+    "GET /fapi/v1/allAlgoOrders", "GET /api/v3/preventedMatches", "GET /api/v3/myPreventedMatches",
     "POST /fapi/v1/listenKey", "PUT /fapi/v1/listenKey", "DELETE /fapi/v1/listenKey",
 ];
 #[rustfmt::skip]
@@ -568,6 +484,7 @@ const TRADES: &[&str] = &[
     "POST /fapi/v1/batchOrders", "PUT /fapi/v1/batchOrders", "DELETE /fapi/v1/batchOrders", "DELETE /fapi/v1/allOpenOrders",
     "POST /fapi/v1/countdownCancelAll", "POST /fapi/v1/leverage", "POST /fapi/v1/marginType",
     "POST /fapi/v1/positionSide/dual", "POST /fapi/v1/multiAssetsMargin", "POST /fapi/v1/positionMargin", "POST /fapi/v1/feeBurn",
+    "POST /fapi/v1/algoOrder", "DELETE /fapi/v1/algoOrder", "DELETE /fapi/v1/algoOpenOrders",
 ];
 
 #[test]
@@ -600,6 +517,60 @@ fn every_route_asks_for_what_the_specification_says() {
         };
         assert_eq!((by_reader, by_trader), expected, "{row}: refused to who may read, to who may trade");
     }
+}
+
+/// Method and path of every row that a cell of the route index means: names, joined by commas, share the prefix of the first;
+/// versions before a colon are prefixes; methods after a semicolon belong to the names after it.
+fn indexed(paths: &str, methods: &str) -> Vec<String> {
+    let mut rows = Vec::new();
+    let groups: Vec<&str> = paths.split(';').collect();
+    let of_group: Vec<&str> = methods.split(';').collect();
+    let mut base = String::new();
+    for (number, group) in groups.iter().enumerate() {
+        let methods = of_group.get(number).or(of_group.last()).unwrap();
+        let (versions, names) = match group.split_once(':') {
+            Some((versions, names)) => (versions.split(',').map(str::trim).collect(), names),
+            None => (vec![], *group),
+        };
+        for name in names.split(',').map(str::trim) {
+            let paths: Vec<String> = if !versions.is_empty() {
+                versions
+                    .iter()
+                    .map(|version| format!("/fapi/{}/{name}", version.trim_start_matches("/fapi/")))
+                    .collect()
+            } else if name.starts_with('/') {
+                let segments: Vec<&str> = name.splitn(4, '/').collect();
+                base = format!("/{}/{}", segments[1], segments[2]);
+                vec![name.to_owned()]
+            } else {
+                vec![format!("{base}/{name}")]
+            };
+            for path in paths {
+                rows.extend(methods.split_whitespace().map(|method| format!("{method} {path}")));
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_row_of_the_route_index_is_there() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/spec/perpetual.md");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return eprintln!("skipped: {path} is not there");
+    };
+    let (_, index) = text.split_once("## 13 Route index").unwrap();
+    let (index, _) = index.split_once("## 14").unwrap();
+    let mut wanted = BTreeSet::new();
+    for line in index.lines().filter(|line| line.starts_with("| /fapi")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        cells.chunks(2).for_each(|pair| wanted.extend(indexed(pair[0], pair[1])));
+    }
+    assert!(wanted.len() > 70, "{wanted:?}");
+    let ours: BTreeSet<String> =
+        routes().map(|route| format!("{} {}", route.method.name(), route.path)).collect();
+    let missing: Vec<&String> = wanted.difference(&ours).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// Keys and JSON types of a value; of a list, of its first row.

@@ -7,10 +7,14 @@ mod perpetual;
 use perpetual::Story;
 use ringside_core::command::{PerpetualStatus, PerpetualTimeInForce};
 use ringside_gateway::view::Views;
-use ringside_gateway::view::perpetual::rows::IncomeKind;
+use ringside_gateway::view::perpetual::log::Page;
+use ringside_gateway::view::perpetual::rows::{IncomeKind, name_tag};
+
+/// The name `same`, padded.
+const SAME: [u8; 36] = *b"same\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 fn incomes(views: &Views, account: u32) -> Vec<(u32, i64)> {
-    views.perpetuals().income().of_account(account).map(|row| (row.kind, row.amount)).collect()
+    views.perpetuals().income().of(account).map(|row| (row.kind, row.amount)).collect()
 }
 
 #[test]
@@ -19,18 +23,18 @@ fn a_fill_moves_orders_fills_income_candles_and_trades() {
     let (maker, taker) = story.fill(9_000, 250);
     let views = &story.views;
     let perpetuals = views.perpetuals();
-    let maker = perpetuals.orders().get(maker).unwrap();
+    let maker = perpetuals.orders().get(1, perpetual::MARKET, maker).unwrap();
     assert_eq!(
         (maker.told.status, maker.told.filled, maker.told.open),
         (PerpetualStatus::PartiallyFilled as u8, 25_000_000, 75_000_000)
     );
     assert_eq!((maker.told.value, maker.client_order()), (2_250_000_000, "maker-1"));
-    let taker = perpetuals.orders().get(taker).unwrap();
+    let taker = perpetuals.orders().get(2, perpetual::MARKET, taker).unwrap();
     assert_eq!((taker.told.status, taker.told.open), (PerpetualStatus::Filled as u8, 0));
     assert_eq!(perpetuals.orders().open_of(1).count(), 1);
-    assert_eq!((perpetuals.orders().open_of(2).count(), perpetuals.orders().ended_of(2).count()), (0, 1));
+    assert_eq!((perpetuals.orders().open_of(2).count(), perpetuals.orders().ended().of(2).count()), (0, 1));
     let fills: Vec<_> =
-        perpetuals.fills().of_account(2).map(|fill| (fill.trade, fill.value, fill.is_maker)).collect();
+        perpetuals.fills().of(2).map(|fill| (fill.trade, fill.value, fill.is_maker)).collect();
     assert_eq!(fills, [(1, 2_250_000_000, 0)]);
     assert_eq!(incomes(views, 1), [(IncomeKind::Commission as u32, -450_000)]);
     assert_eq!(
@@ -50,18 +54,23 @@ fn orders_are_found_by_name_the_open_one_first() {
     let first = story.rest("same", 9_000, 100);
     story.cancel(first);
     let second = story.rest("same", 9_001, 100);
-    let found = |story: &Story| {
+    let open = |story: &Story, account| {
         let orders = story.views.perpetuals().orders();
-        orders.named(1, perpetual::MARKET, "same").map(|order| order.told.order)
+        orders.open_named(account, perpetual::MARKET, "same", false).map(|order| order.told.order)
     };
-    assert_eq!(found(&story), Some(second));
+    let newest = |story: &Story| {
+        let page = Page::new(1, Some(perpetual::MARKET), 1).tagged(name_tag(perpetual::MARKET, &SAME));
+        story.views.perpetuals().orders().ended().page(&page).first().map(|order| order.told.order)
+    };
+    assert_eq!((open(&story, 1), newest(&story)), (Some(second), Some(first)));
     story.cancel(second);
     let third = story.rest("other", 9_001, 100);
-    assert_eq!(found(&story), Some(second));
+    assert_eq!((open(&story, 1), newest(&story)), (None, Some(second)));
+    assert_eq!(open(&story, 2), None);
     let orders = story.views.perpetuals().orders();
-    assert!(orders.named(2, perpetual::MARKET, "same").is_none());
-    assert_eq!(orders.get(third).unwrap().told.time_in_force, PerpetualTimeInForce::GoodTillCancel as u8);
-    assert_eq!(orders.get(first).unwrap().told.status, PerpetualStatus::Canceled as u8);
+    assert_eq!(orders.open(third).unwrap().told.time_in_force, PerpetualTimeInForce::GoodTillCancel as u8);
+    let first = orders.get(1, perpetual::MARKET, first).unwrap();
+    assert_eq!(first.told.status, PerpetualStatus::Canceled as u8);
 }
 
 #[test]
@@ -71,8 +80,7 @@ fn trades_of_one_taker_at_one_price_join_within_a_tenth_of_a_second() {
         story.time_ns += wait_ms * 1_000_000;
         story.fill(price, 100);
     }
-    let market = &story.views.perpetuals().markets().all()[0];
-    let rows: Vec<u64> = market.trades.iter().map(|trade| trade.aggregate).collect();
+    let rows: Vec<u64> = story.views.perpetuals().trades().iter().map(|trade| trade.aggregate).collect();
     assert_eq!(rows, [1, 1, 2, 3, 4]);
 }
 
@@ -92,8 +100,8 @@ fn what_is_saved_is_what_was_seen() {
     assert!(saved == again);
     let (seen, loaded) = (story.views.perpetuals(), loaded.perpetuals());
     assert!(seen.orders().open_of(1).eq(loaded.orders().open_of(1)));
-    assert!(seen.fills().of_account(1).eq(loaded.fills().of_account(1)));
-    assert_eq!(loaded.orders().ended_of(2).count(), 2);
+    assert!(seen.fills().of(1).eq(loaded.fills().of(1)));
+    assert_eq!(loaded.orders().ended().of(2).count(), 2);
     assert_eq!(
         loaded.accounts().get(1).holding(perpetual::MARKET),
         seen.accounts().get(1).holding(perpetual::MARKET)

@@ -342,6 +342,23 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
             "candles, oldest true",
             "candles USING PRIMARY KEY (market=? AND interval_s=? AND open_s>? AND open_s<?)",
         ),
+        (
+            "entries, Time",
+            "entries USING PRIMARY KEY (list=? AND owner=? AND market=? AND time_ms>? AND time_ms<?)",
+        ),
+        ("entries, Id", "entries USING INDEX entries_id (list=? AND owner=? AND market=? AND id>? AND id<?)"),
+        (
+            "entries, Across",
+            "entries USING INDEX entries_across (list=? AND across=? AND time_ms>? AND time_ms<?)",
+        ),
+        (
+            "entries, Tag",
+            "entries USING INDEX entries_tag (list=? AND owner=? AND tag=? AND time_ms>? AND time_ms<?)",
+        ),
+        (
+            "entries, TagOfMarket",
+            "entries USING INDEX entries_tag (list=? AND owner=? AND tag=? AND time_ms>? AND time_ms<?)",
+        ),
         ("trades", "trades USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         ("fills", "fills USING INDEX fills_of (account=? AND market=? AND first_s<?)"),
         ("balances", "balances USING INDEX balances_of (account=? AND market=? AND first_s<?)"),

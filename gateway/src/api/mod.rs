@@ -32,9 +32,13 @@ pub static ROUTES: &[&[Route]] = &[
     spot::health::ROUTES,
     spot::admin::ROUTES,
     fapi::market_data::ROUTES,
+    fapi::series::ROUTES,
     fapi::order::ROUTES,
     fapi::query::ROUTES,
+    fapi::algo::ROUTES,
+    fapi::history::ROUTES,
     fapi::account::ROUTES,
+    fapi::adl::ROUTES,
     fapi::leverage::ROUTES,
     fapi::listen_key::ROUTES,
     fapi::admin::ROUTES,
@@ -63,6 +67,8 @@ pub struct Route {
     pub auth: Auth,
     /// What it costs of the address's weight per minute.
     pub weight: Weight,
+    /// Whether the limiter of funding routes counts it, beside its weight (`perpetual.md` 3).
+    pub is_of_funding: bool,
     /// What it costs of the account's order rate.
     pub orders: OrderCount,
     /// Judged before the credential: a route that a deployment does not have.
@@ -96,6 +102,7 @@ impl Route {
             dialect: Dialect::Spot,
             auth: Auth::None,
             weight: Weight::Fixed(1),
+            is_of_funding: false,
             orders: OrderCount::NONE,
             precondition: None,
             protection: None,

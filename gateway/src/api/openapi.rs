@@ -1,10 +1,12 @@
 //! The OpenAPI 3.1 document, made of the rows, served at `/openapi.json`.
 
 use super::docs::{Field, Param, Place, Shape};
+use super::fapi::shape;
 use super::{
     Answer, Auth, Call, Dialect, Error, Handler, Method, OrderCount, Permission, Response, Route, Weight,
 };
 use crate::auth::signed::Unsigned;
+use crate::dialect::fapi::refusal;
 use crate::http::fault::{Denied, Fault};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -109,8 +111,11 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
     if let Some(needs) = permission(route.auth) {
         operation["x-api-key-permission"] = json!(needs);
     }
-    if !route.params.is_empty() {
-        operation["parameters"] = route.params.iter().map(|param| parameter(param, schemas)).collect();
+    // Parameters that the edge reads, beside the row's own.
+    let signed = if matches!(route.auth, Auth::Signed(_) | Auth::Stream) { shape::SIGNED } else { &[] };
+    if !route.params.is_empty() || !signed.is_empty() {
+        let params = route.params.iter().chain(signed);
+        operation["parameters"] = params.map(|param| parameter(param, schemas)).collect();
     }
     if !matches!(route.body, Shape::Nothing) {
         let mut body = schema(&route.body, schemas);
@@ -184,8 +189,18 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
     }
     let of_edge = faults.into_iter().map(|fault| fault.error(route.dialect));
     let of_handler = route.refusals.iter().copied().flatten().map(|refusal| Error::from(*refusal));
+    // The handlers of this dialect refuse with any of its codes; one stands for those of 400.
+    let of_dialect = [
+        refusal::SYMBOL,
+        refusal::INTERNAL,
+        refusal::UNKNOWN,
+        refusal::UNAVAILABLE,
+        refusal::NOT_HANDED_OVER,
+    ];
+    let of_dialect = of_dialect.into_iter().filter(|_| route.dialect == Dialect::Fapi).map(Error::from);
     of_edge
         .chain(of_handler)
+        .chain(of_dialect)
         .map(|error| Refused { status: error.status.as_u16(), code: error.code, text: error.text })
         .collect()
 }
@@ -205,6 +220,8 @@ fn refused(route: &Route, schemas: &mut Map<String, Value>) -> Map<String, Value
         let mut body = schema(&shape, schemas);
         body["properties"] = match route.dialect {
             Dialect::Spot => json!({ "error": one_of(&refused) }),
+            // What the handlers of this dialect refuse is 400 with any of its codes (`perpetual.md` 4).
+            Dialect::Fapi if status == 400 => json!({ "code": { "exclusiveMaximum": 0 } }),
             Dialect::Fapi => {
                 let codes: BTreeSet<i32> = refused.iter().map(|refused| refused.code).collect();
                 json!({ "code": { "enum": codes } })

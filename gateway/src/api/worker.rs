@@ -10,6 +10,7 @@ use crate::ws::hub::Hub;
 use crate::ws::sockets::Sockets;
 use std::sync::Arc;
 
+use super::fapi::adl::Ranks;
 use super::spot::replay::Replays;
 
 /// What all worker threads share.
@@ -34,6 +35,8 @@ pub struct Shared {
     pub hub: Arc<Hub>,
     /// Idempotency keys that the engine does not know of.
     pub replays: Replays,
+    /// Places in the auto-deleveraging order.
+    pub ranks: Ranks,
 }
 
 impl Shared {
@@ -45,7 +48,8 @@ impl Shared {
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
-        Shared { config, clock, edge, phase, views, history, ports, feed_port, hub, replays }
+        let ranks = Ranks::default();
+        Shared { config, clock, edge, phase, views, history, ports, feed_port, hub, replays, ranks }
     }
 }
 

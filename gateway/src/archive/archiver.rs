@@ -9,6 +9,7 @@ use super::rows;
 use crate::view::codec::{Reader, Writer};
 use crate::view::history::{FillQuery, FillRecord, Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
 use crate::view::order::OrderRecord;
+use crate::view::perpetual::log::Keep;
 use crate::view::recent::{load_head, save_head, set_last};
 use crate::view::{LoadError, SharedViews, Views};
 use parking_lot::Mutex;
@@ -103,6 +104,14 @@ impl Fold for Archiver {
                 let candles = closed.iter().map(|closed| rows::row_of_kline(closed, event.sequence));
                 self.pending.lock().batch.candles.extend(candles);
             }
+            {
+                let entries = &mut self.pending.lock().batch.entries;
+                self.views.take_perpetual(|added| {
+                    if is_new {
+                        entries.push(rows::entry_of(added, event.sequence));
+                    }
+                });
+            }
             self.views.forget(event.sequence);
             self.check_mark(event.sequence, event.time_ns);
         }
@@ -169,6 +178,10 @@ struct Collector {
 }
 
 impl HistoryStore for Collector {
+    fn keep(&self) -> Keep {
+        Keep::Nothing
+    }
+
     fn placed(&mut self, _order: OrderId, _account: AccountId, _created_ns: i64) {}
 
     fn ended(&mut self, order: &OrderRecord, sequence: Sequence) {

@@ -6,11 +6,13 @@
 //! answer is that of the moment of the lock, however far either tier moves on meanwhile.
 //!
 //! - [`archiver`]: the fold that feeds the archive, on the follower. [`readers`]: the threads that read it.
+//! - [`perpetual`]: the same for the histories of the perpetual side.
 //! - [`rows`]: records of the views as rows of the archive, and back.
 //!
 //! Not here: SQL or keys (the store's), text (the dialect's), whether the views show the state (the routes').
 
 pub mod archiver;
+pub mod perpetual;
 pub mod readers;
 pub mod rows;
 

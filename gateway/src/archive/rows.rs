@@ -3,9 +3,12 @@
 use crate::view::history::{FillRecord, Role, TradeRecord};
 use crate::view::kline::{ClosedKline, Interval, Kline};
 use crate::view::order::OrderRecord;
+use crate::view::perpetual::Added;
 use ringside_core::event::{Balances, Credited, Event};
 use ringside_core::ids::Sequence;
-use ringside_persist::archive::row::{BalanceChange, CandleRow, CreditRow, FillRow, OrderRow, TradeRow};
+use ringside_persist::archive::row::{
+    BalanceChange, CandleRow, CreditRow, Entry, FillRow, OrderRow, TradeRow,
+};
 
 /// An ended order as a row.
 pub fn row_of_order(order: &OrderRecord, sequence: Sequence) -> OrderRow {
@@ -156,5 +159,20 @@ pub fn kline_of(row: &CandleRow) -> Kline {
         volume: row.volume,
         quote_volume: row.quote_volume,
         trade_count: row.trades,
+    }
+}
+
+/// A row of a perpetual history as an entry of the archive.
+pub fn entry_of(added: Added<'_>, sequence: Sequence) -> Entry {
+    Entry {
+        sequence,
+        list: added.list,
+        owner: added.key.owner,
+        market: added.key.market,
+        id: added.key.id,
+        time_ms: added.key.time_ms,
+        tag: added.key.tag,
+        is_across: added.is_across,
+        bytes: added.bytes.into(),
     }
 }

@@ -37,6 +37,13 @@ pub enum Fault {
         /// Until the window ends, whole seconds, rounded up.
         retry_after_s: u64,
     },
+    /// 429: the requests to funding routes of these five minutes are spent.
+    TooManyFunding {
+        /// The limit.
+        limit: u32,
+        /// Until the window ends, whole seconds, rounded up.
+        retry_after_s: u64,
+    },
     /// 404: no such path.
     NotFound,
     /// 405: the path exists, the method does not.
@@ -89,7 +96,7 @@ impl Fault {
     fn spot(self) -> Error {
         let (status, error) = match self {
             Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, "BANNED"),
-            Fault::TooManyRequests { .. } | Fault::TooManyOrders { .. } => {
+            Fault::TooManyRequests { .. } | Fault::TooManyFunding { .. } | Fault::TooManyOrders { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED")
             }
             Fault::NotFound => (StatusCode::NOT_FOUND, "not found"),
@@ -123,6 +130,9 @@ impl Fault {
             Fault::TooManyRequests { limit, retry_after_s } => error
                 .with_retry_after(retry_after_s)
                 .with_message(format!("the limit is a weight of {limit} per minute")),
+            Fault::TooManyFunding { limit, retry_after_s } => error
+                .with_retry_after(retry_after_s)
+                .with_message(format!("the limit is {limit} requests per five minutes")),
             Fault::TooManyOrders { limit, window_s, retry_after_s } => error
                 .with_retry_after(retry_after_s)
                 .with_message(format!("the limit is {limit} orders per {window_s} seconds")),
@@ -140,7 +150,9 @@ impl Fault {
     fn fapi(self) -> Error {
         let (status, code, msg) = match self {
             Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, -1003, ""),
-            Fault::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, -1003, ""),
+            Fault::TooManyRequests { .. } | Fault::TooManyFunding { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, -1003, "")
+            }
             Fault::TooManyOrders { .. } => (StatusCode::TOO_MANY_REQUESTS, -1015, ""),
             Fault::NotFound | Fault::MethodNotAllowed => {
                 (StatusCode::NOT_FOUND, -5000, "Path %s, Method %s is invalid")
@@ -187,6 +199,9 @@ impl Fault {
             Fault::TooManyRequests { limit, retry_after_s } => error.with_retry_after(retry_after_s).with_text(format!(
                 "Too many requests; current limit is {limit} requests per minute. Please use the websocket for live updates to avoid polling the API."
             )),
+            Fault::TooManyFunding { limit, retry_after_s } => error.with_retry_after(retry_after_s).with_text(format!(
+                "Too many requests; current limit is {limit} requests per 5 minutes. Please use the websocket for live updates to avoid polling the API."
+            )),
             Fault::TooManyOrders { limit, window_s: 60, retry_after_s } => error
                 .with_retry_after(retry_after_s)
                 .with_text(format!("Too many new orders; current limit is {limit} orders per 1 MINUTE.")),
@@ -218,6 +233,10 @@ mod tests {
             (
                 Fault::TooManyRequests { limit: 2400, retry_after_s: 3 },
                 r#"{"code":-1003,"msg":"Too many requests; current limit is 2400 requests per minute. Please use the websocket for live updates to avoid polling the API."}"#,
+            ),
+            (
+                Fault::TooManyFunding { limit: 500, retry_after_s: 3 },
+                r#"{"code":-1003,"msg":"Too many requests; current limit is 500 requests per 5 minutes. Please use the websocket for live updates to avoid polling the API."}"#,
             ),
             (
                 Fault::TooManyOrders { limit: 300, window_s: 10, retry_after_s: 3 },

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 const MINUTE_MS: i64 = 60_000;
+/// Window of the funding routes.
+const FUNDING_MS: i64 = 300_000;
 /// Addresses are swept once a minute when there are more than this many.
 const SWEEP_ABOVE: usize = 4_096;
 /// A ban lasts this many times as long as the one before.
@@ -22,6 +24,7 @@ const BAN_GROWTH: u64 = 4;
 #[derive(Debug)]
 pub struct Limits {
     weight_per_minute: u32,
+    funding_requests: u32,
     ban_after: u32,
     ban_first_ms: u64,
     ban_max_ms: u64,
@@ -37,6 +40,8 @@ pub struct Client {
     weight: AtomicU64,
     /// Minute of the latest 429 in the upper half, requests in that minute after the first 429 in the lower.
     refused: AtomicU64,
+    /// Five minutes of the UNIX epoch in the upper half, requests to the funding routes in them in the lower.
+    funding: AtomicU64,
     /// UNIX milliseconds; 0 for never banned.
     banned_until_ms: AtomicI64,
     /// Starts of the bans that still count, oldest first.
@@ -60,6 +65,7 @@ impl Limits {
         let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Limits {
             weight_per_minute: config.weight_per_minute,
+            funding_requests: config.funding_requests,
             ban_after: config.ban_after,
             ban_first_ms: millis(config.ban_first),
             ban_max_ms: millis(config.ban_max),
@@ -106,6 +112,17 @@ impl Limits {
         Charge { used, refusal: Some(refusal) }
     }
 
+    /// Counts a request to a funding route; refused ones are not counted, and bring no ban.
+    pub fn charge_funding(&self, client: &Client, now_ms: i64) -> Result<(), Fault> {
+        let window = now_ms.div_euclid(FUNDING_MS);
+        if add(&client.funding, window, 1) <= self.funding_requests {
+            return Ok(());
+        }
+        take(&client.funding, window, 1);
+        let retry_after_s = seconds_up(FUNDING_MS - now_ms.rem_euclid(FUNDING_MS));
+        Err(Fault::TooManyFunding { limit: self.funding_requests, retry_after_s })
+    }
+
     /// Gives the weight of a request back that failed for the exchange's own reasons.
     pub fn give_back(&self, client: &Client, weight: u32, now_ms: i64) {
         take(&client.weight, now_ms.div_euclid(MINUTE_MS), weight);
@@ -135,7 +152,8 @@ impl Limits {
         }
         clients.retain(|_, client| {
             let is_held = Arc::strong_count(client) > 1;
-            let is_counted = stamp(&client.weight) >= minute;
+            let is_counted =
+                stamp(&client.weight) >= minute || stamp(&client.funding) >= now_ms.div_euclid(FUNDING_MS);
             let is_remembered = client
                 .bans
                 .lock()
@@ -256,6 +274,21 @@ mod tests {
         limits.charge(&client, 10, T0 + 60_000);
         let refused = limits.charge(&client, 1, T0 + 60_001).refusal;
         assert_eq!(refused, Some(Fault::TooManyRequests { limit: 10, retry_after_s: 60 }));
+    }
+
+    #[test]
+    fn funding_routes_have_windows_of_five_minutes() {
+        let limits = Limits::new(&Config { funding_requests: 2, ..Config::default() });
+        let client = limits.client("203.0.113.9".parse().unwrap(), T0);
+        let start = T0 - T0.rem_euclid(FUNDING_MS);
+        assert_eq!(limits.charge_funding(&client, start), Ok(()));
+        assert_eq!(limits.charge_funding(&client, start + 299_999), Ok(()));
+        for _ in 0..50 {
+            let refused = limits.charge_funding(&client, start + 240_001);
+            assert_eq!(refused, Err(Fault::TooManyFunding { limit: 2, retry_after_s: 60 }));
+        }
+        assert_eq!(limits.charge(&client, 1, start).refusal, None, "no ban comes of it");
+        assert_eq!(limits.charge_funding(&client, start + 300_000), Ok(()));
     }
 
     #[test]

@@ -85,7 +85,13 @@ pub async fn respond(
     };
     let charge = worker.shared.edge.limits.charge(&client, weight, now_ms);
     let mut charged = Charged { weight, used: charge.used, orders: None, client, dialect, now_ms };
-    let answer = match (charge.refusal, found) {
+    let refusal = match &found {
+        Match::Route(route, _) if route.is_of_funding && charge.refusal.is_none() => {
+            worker.shared.edge.limits.charge_funding(&charged.client, now_ms).err()
+        }
+        _ => charge.refusal,
+    };
+    let answer = match (refusal, found) {
         (Some(fault), _) => {
             if let Fault::Banned { .. } = fault {
                 tracing::debug!(%ip, "refused: banned");

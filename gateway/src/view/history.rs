@@ -7,6 +7,7 @@
 
 use super::codec::{LoadError, Reader, Writer};
 use super::order::OrderRecord;
+use super::perpetual::log::Keep;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence, TradeId};
@@ -231,6 +232,11 @@ pub struct Forgotten {
 
 /// Where ended orders and trades are kept. Rows are given in the order of the events and never change.
 pub trait HistoryStore: Send + Sync {
+    /// How much of the perpetual histories, which the views hold themselves, is kept beside this.
+    fn keep(&self) -> Keep {
+        Keep::All
+    }
+
     /// Learns of an order that was just placed, resting or not: its id, account and time, which order a list.
     fn placed(&mut self, order: OrderId, account: AccountId, created_ns: i64);
 

@@ -42,7 +42,7 @@ pub use shared::{MarketReader, SharedViews};
 use ticker::TickerView;
 
 /// Version of the bytes of [`Views::save`].
-const FORMAT: u64 = 5;
+const FORMAT: u64 = 6;
 /// A version before there was a perpetual side, which is read too.
 const FORMAT_OF_SPOT: u64 = 3;
 
@@ -83,6 +83,7 @@ impl Default for Views {
 impl Views {
     /// Views of a deployment where nothing has happened yet, with a store for history that is as empty.
     pub fn new(history: Box<dyn HistoryStore>) -> Views {
+        let keep = history.keep();
         Views {
             accounts: AccountView::default(),
             markets: MarketView::default(),
@@ -93,7 +94,7 @@ impl Views {
             audit: AuditView::default(),
             klines: KlineView::default(),
             tickers: TickerView::default(),
-            perpetuals: Perpetuals::default(),
+            perpetuals: Perpetuals::new(keep),
             history,
             sequence: 0,
             time_ns: 0,
@@ -216,6 +217,12 @@ impl Views {
         let archived = archived.min(self.sequence);
         self.history.forget(archived);
         self.audit.forget(archived);
+        self.perpetuals.forget(archived);
+    }
+
+    /// Gives what the running command added to the perpetual histories, where the views keep none.
+    pub fn take_perpetual(&mut self, add: impl FnMut(perpetual::Added<'_>)) {
+        self.perpetuals.take(add);
     }
 
     /// Folds the next event. Events come in order, each command's whole; in between the views are not to be read.
@@ -351,8 +358,8 @@ impl Views {
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;
         let perpetuals = match found {
-            FORMAT_OF_SPOT => Perpetuals::default(),
-            _ => Perpetuals::load(&mut reader)?,
+            FORMAT_OF_SPOT => Perpetuals::new(self.perpetuals.keep()),
+            _ => Perpetuals::load(&mut reader, self.perpetuals.keep())?,
         };
         self.history.load(&mut reader)?;
         reader.end()?;

@@ -9,12 +9,16 @@ use super::history::{
     FillQuery, FillRecord, Forgotten, HistoryStore, OrderQuery, Place, Role, TradeRecord, seconds,
 };
 use super::order::OrderRecord;
+use super::perpetual::log::Keep;
 use super::slots::SlotIndex;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use std::collections::VecDeque;
 
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
 const FORGOTTEN_AT_ONCE: usize = 2048;
+
+/// The window of each history of the perpetual side is this part of that of spot; there are about as many of them.
+const PERPETUAL_SHARE: usize = 8;
 
 /// Rows of one kind in the order of the events, each with the command it belongs to.
 #[derive(Clone, Debug)]
@@ -131,6 +135,10 @@ impl RecentHistory {
 }
 
 impl HistoryStore for RecentHistory {
+    fn keep(&self) -> Keep {
+        Keep::Window(self.window / PERPETUAL_SHARE)
+    }
+
     fn placed(&mut self, _order: OrderId, _account: AccountId, _created_ns: i64) {}
 
     fn ended(&mut self, order: &OrderRecord, sequence: Sequence) {

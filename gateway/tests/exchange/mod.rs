@@ -5,6 +5,7 @@
 
 pub(crate) mod socket;
 pub(crate) mod transcript;
+pub(crate) mod venue;
 
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
@@ -24,7 +25,7 @@ use ringside_gateway::http::Edge;
 use ringside_gateway::http::router::Router;
 use ringside_gateway::http::server::{MakeWorker, Server};
 use ringside_gateway::ingress::{Lane, Phase};
-use ringside_gateway::view::Views;
+use ringside_gateway::view::{RecentHistory, Views};
 use ringside_gateway::ws::hub::Pusher;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -179,11 +180,22 @@ impl Exchange {
         tick_ns: i64,
         configure: impl FnOnce(&mut Config),
     ) -> Exchange {
+        Exchange::start_perpetual_after(accounts, &[], tick_ns, configure)
+    }
+
+    /// The same after some more commands.
+    pub(crate) fn start_perpetual_after(
+        accounts: &[(u8, i64)],
+        more: &[Command],
+        tick_ns: i64,
+        configure: impl FnOnce(&mut Config),
+    ) -> Exchange {
         let mut engine = Engine::new(&EngineConfig::default());
-        let mut views = Views::default();
+        // It forgets nothing, as nothing is archived unless a test says so.
+        let mut views = Views::new(Box::new(RecentHistory::new(0)));
         let mut apply = |mut command: Command| {
             command.sequence = engine.sequence() + 1;
-            command.time_ns = START_S * 1_000_000_000;
+            command.time_ns = command.time_ns.max(START_S * 1_000_000_000);
             let mut events: Vec<Event> = Vec::new();
             engine.apply(&command, &mut events);
             let done = events.last().and_then(Event::get::<ringside_core::event::Done>).expect("an end");
@@ -201,6 +213,7 @@ impl Exchange {
                 reason: [0; 64],
             }));
         }
+        more.iter().copied().for_each(&mut apply);
         let mut exchange = Exchange::start_with(configure);
         exchange.tick_ns = tick_ns;
         exchange.run(engine, views);

@@ -230,7 +230,7 @@ impl Story {
     }
 
     pub(crate) fn cancel(&mut self, order: OrderId) {
-        let told = self.views.perpetuals().orders().get(order).expect("it is there").told;
+        let told = self.views.perpetuals().orders().open(order).expect("it is there").told;
         let (status, execution) = (PerpetualStatus::Canceled as u8, Execution::Canceled as u8);
         self.tell(event::PerpetualOrder { status, execution, open: 0, ..told });
         self.done();

@@ -1,5 +1,6 @@
-//! The archive: history that has left memory. Ended orders, trades, changes of balances, credits and closed candles, kept
-//! without bound in a store of their own, outside the path of any command.
+//! The archive: history that has left memory. Ended orders, trades, changes of balances, credits and closed candles of spot,
+//! and the histories of the perpetual side as entries, kept without bound in a store of their own, outside the path of any
+//! command.
 //!
 //! The follower feeds it, because it replays the durable journal anyway. Rows are committed together with a [`Mark`], the
 //! sequence up to which they are complete, so that the store and its mark can never disagree. What is promised:
@@ -22,8 +23,9 @@ pub mod sqlite;
 
 use ringside_core::command::OrderStatus;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
-use row::{BalanceChange, CandleRow, CreditRow, FillRow, OrderRow, TradeRow};
+use row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, OrderRow, TradeRow};
 use std::error::Error;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// How far an archive has come.
@@ -49,12 +51,19 @@ pub struct Batch {
     pub credits: Vec<CreditRow>,
     /// Candles that closed.
     pub candles: Vec<CandleRow>,
+    /// Rows of the perpetual histories.
+    pub entries: Vec<Entry>,
 }
 
 impl Batch {
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.orders.len() + self.trades.len() + self.balances.len() + self.credits.len() + self.candles.len()
+        self.orders.len()
+            + self.trades.len()
+            + self.balances.len()
+            + self.credits.len()
+            + self.candles.len()
+            + self.entries.len()
     }
 
     /// Whether there is none.
@@ -69,6 +78,7 @@ impl Batch {
         self.balances.clear();
         self.credits.clear();
         self.candles.clear();
+        self.entries.clear();
     }
 }
 
@@ -133,6 +143,31 @@ pub struct CandlesAsked {
     pub through: Sequence,
     /// Whether the oldest of the range are wanted; else the newest.
     pub oldest: bool,
+    /// At most how many.
+    pub limit: usize,
+}
+
+/// Which entries are asked for. Ids and times rise together, so that either bounds a stretch.
+#[derive(Clone, Debug)]
+pub struct EntriesAsked {
+    /// Of which history.
+    pub list: u16,
+    /// Whose.
+    pub owner: AccountId,
+    /// In one market only; entries that are not kept across markets must be asked for with one.
+    pub market: Option<MarketId>,
+    /// With this tag only; 0 for any.
+    pub tag: u64,
+    /// Ids, both ends included.
+    pub ids: RangeInclusive<u64>,
+    /// UNIX milliseconds, both ends included.
+    pub times: RangeInclusive<i64>,
+    /// Only entries of this sequence or before.
+    pub through: Sequence,
+    /// Whether the oldest are wanted; else the newest.
+    pub is_oldest: bool,
+    /// How many of them to pass over.
+    pub skip: usize,
     /// At most how many.
     pub limit: usize,
 }
@@ -203,6 +238,12 @@ pub trait ArchiveReader: Send {
         rows: &mut Vec<BalanceChange>,
     ) -> Result<(), ArchiveError>;
 
+    /// Entries, by time and id: ascending where the oldest are asked for, else descending.
+    fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<(), ArchiveError>;
+
+    /// How many entries there are of those asked for, whatever skip and limit say.
+    fn count_entries(&mut self, asked: &EntriesAsked) -> Result<u64, ArchiveError>;
+
     /// Credits of `through` and before, newest first, at most `limit`.
     fn credits(
         &mut self,
@@ -235,7 +276,10 @@ pub enum ArchiveError {
         cause: Box<dyn Error + Send + Sync>,
     },
     /// Written in a form that this version does not know.
-    #[error("archive: {place} has format {found}, this version reads {known}")]
+    #[error(
+        "archive: {place} has format {found}, this version reads {known}. Take it away to have it made anew as far as the \
+         journal reaches"
+    )]
     Format {
         /// Where the store is.
         place: String,

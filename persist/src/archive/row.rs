@@ -142,3 +142,26 @@ pub struct CandleRow {
     /// Trades.
     pub trades: u64,
 }
+
+/// A row of a history that the store does not look into: numbers to find it by, and the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The command that made it.
+    pub sequence: Sequence,
+    /// Which history; the gateway's number.
+    pub list: u16,
+    /// Whose, 0 for everyone's.
+    pub owner: AccountId,
+    /// Where.
+    pub market: MarketId,
+    /// Unique in list, owner and market, and below 2^63.
+    pub id: u64,
+    /// UNIX milliseconds; never falls where ids rise.
+    pub time_ms: i64,
+    /// What else it can be asked for by, below 2^63; 0 for nothing.
+    pub tag: u64,
+    /// Whether all markets of its owner are asked for at once.
+    pub is_across: bool,
+    /// The record.
+    pub bytes: Box<[u8]>,
+}

@@ -18,7 +18,7 @@ pub(crate) fn return_on_cost(unrealised: Money, cost: Money) -> i128 {
 
 /// `score`: a return weighted by leverage for who gains, by its inverse for who loses, down. `notional` >= 0 and
 /// `equity` of the candidate's scope. `None` outside the range, which no accepted position reaches.
-pub(crate) fn score(unrealised: Money, cost: Money, notional: Money, equity: Money) -> Option<i128> {
+pub fn score(unrealised: Money, cost: Money, notional: Money, equity: Money) -> Option<i128> {
     let ret = return_on_cost(unrealised, cost);
     let (notional, equity) = (i128::from(notional), i128::from(equity));
     if unrealised >= 0 {
@@ -30,7 +30,7 @@ pub(crate) fn score(unrealised: Money, cost: Money, notional: Money, equity: Mon
 
 /// A candidate's place in the order: the smallest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct Place {
     score: Reverse<i128>,
     notional: Reverse<Money>,
     account: AccountId,
@@ -38,12 +38,12 @@ pub(crate) struct Place {
 
 impl Place {
     /// Highest score first, then the largest notional, then the lowest account.
-    pub(crate) const fn new(score: i128, notional: Money, account: AccountId) -> Place {
+    pub const fn new(score: i128, notional: Money, account: AccountId) -> Place {
         Place { score: Reverse(score), notional: Reverse(notional), account }
     }
 
     /// Whose it is.
-    pub(crate) const fn account(self) -> AccountId {
+    pub const fn account(self) -> AccountId {
         self.account
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn equity_after(
 }
 
 /// The quantile that is shown: 4 for the first fifth of the order, 0 for the last. `place` from 0, below `count`.
-pub(crate) const fn quantile(place: u64, count: u64) -> u8 {
+pub const fn quantile(place: u64, count: u64) -> u8 {
     match (place as u128 * 5).checked_div(count as u128) {
         Some(fifth) if fifth < 5 => 4 - fifth as u8,
         _ => 0,

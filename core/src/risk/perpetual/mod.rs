@@ -9,8 +9,7 @@
 //! Rounding goes against the account, and the difference stays inside the system; each function names its direction.
 //! What the edge shows (entry, liquidation price, slippage) is public, so that it is never computed twice.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
-pub(crate) mod adl;
+pub mod adl;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod band;
 pub(crate) mod bankruptcy;

@@ -1,35 +1,46 @@
-//! Balances, positions, configuration and income of an account (`perpetual.md` 9).
+//! Balances, positions and configuration of an account (`perpetual.md` 9).
 
-use super::{READ, market, optional_market, params, row, views};
+use super::adl::ranking;
+use super::market_data::with;
+use super::shape;
+use super::{READ, by_symbol, later, market, optional_market, params, row, views};
+use crate::api::docs::Param;
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::dialect::fapi::margin::{self, Figures, Held};
-use crate::dialect::fapi::{encode, refusal, text, words};
-use crate::view::perpetual::rows::IncomeKind;
+use crate::dialect::fapi::{encode, text, words};
 use serde_json::{Value, json};
 
-const fn get(path: &'static str, weight: u32, summary: &'static str, handle: fn(&Call) -> Answer) -> Route {
-    row(Method::Get, path, READ, weight, summary, Handler::Now(handle))
+const fn get(
+    path: &'static str,
+    weight: u32,
+    summary: &'static str,
+    params: &'static [Param],
+    handle: fn(&Call) -> Answer,
+) -> Route {
+    row(Method::Get, path, READ, weight, summary, params, Handler::Now(handle))
 }
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
-    get("/fapi/v1/balance", 5, "Balance", |call| balance(call, true)),
-    get("/fapi/v2/balance", 5, "Balance", |call| balance(call, false)),
-    get("/fapi/v3/balance", 5, "Balance", |call| balance(call, false)),
-    get("/fapi/v1/account", 5, "Account with every symbol", |call| account(call, 1)),
-    get("/fapi/v2/account", 5, "Account with every symbol", |call| account(call, 2)),
-    get("/fapi/v3/account", 5, "Account with what is held", |call| account(call, 3)),
-    get("/fapi/v1/positionRisk", 5, "Positions of every symbol", positions),
-    get("/fapi/v2/positionRisk", 5, "Positions of every symbol", positions),
-    get("/fapi/v3/positionRisk", 5, "Positions held", positions_held),
-    get("/fapi/v1/accountConfig", 5, "Configuration of the account", configuration),
-    get("/fapi/v1/symbolConfig", 5, "Configuration by symbol", symbols),
-    get("/fapi/v1/leverageBracket", 1, "Brackets", brackets),
-    get("/fapi/v1/commissionRate", 20, "Fee rates", rates),
-    get("/fapi/v1/income", 30, "Changes of the wallet", income),
-    get("/fapi/v1/apiTradingStatus", 1, "Restrictions: none", |call| {
-        Ok(Response::of(&json!({ "indicators": {}, "updateTime": call.now_ms })))
+    get("/fapi/v1/balance", 5, "Balance", &[], |call| balance(call, true)),
+    get("/fapi/v2/balance", 5, "Balance", &[], |call| balance(call, false)),
+    get("/fapi/v3/balance", 5, "Balance", &[], |call| balance(call, false)),
+    get("/fapi/v1/account", 5, "Account with every symbol", &[], |call| account(call, 1)),
+    get("/fapi/v2/account", 5, "Account with every symbol", &[], |call| account(call, 2)),
+    get("/fapi/v3/account", 5, "Account with what is held", &[], |call| account(call, 3)),
+    get("/fapi/v1/positionRisk", 5, "Positions of every symbol", &[shape::OF_SYMBOL], positions),
+    get("/fapi/v2/positionRisk", 5, "Positions of every symbol", &[shape::OF_SYMBOL], positions),
+    later("/fapi/v3/positionRisk", READ, 5, "Positions held", &[shape::OF_SYMBOL], |call| {
+        Box::pin(positions_held(call))
     }),
+    get("/fapi/v1/accountConfig", 5, "Configuration of the account", &[], configuration),
+    get("/fapi/v1/symbolConfig", 5, "Configuration by symbol", &[shape::OF_SYMBOL], symbols),
+    get("/fapi/v1/leverageBracket", 1, "Brackets", &[shape::OF_SYMBOL], brackets),
+    get("/fapi/v1/commissionRate", 20, "Fee rates", &[shape::SYMBOL], rates),
+    by_symbol(
+        get("/fapi/v1/apiTradingStatus", 1, "Restrictions: none", &[shape::OF_SYMBOL], restrictions),
+        |query| with(query, 1, 10),
+    ),
 ];
 
 fn with_figures(call: &Call, show: impl FnOnce(&Figures<'_>) -> Answer) -> Answer {
@@ -63,9 +74,19 @@ fn positions(call: &Call) -> Answer {
     rows(call, |held| Some(encode::position_risk(held)))
 }
 
-fn positions_held(call: &Call) -> Answer {
-    // Places in the auto-deleveraging order are not computed here yet: nobody is shown nearer to it than others.
-    rows(call, |held| held.is_touched().then(|| encode::position_risk_3(held, 0)))
+async fn positions_held(call: Call) -> Answer {
+    let ranking = ranking(&call).await?;
+    let account = call.account();
+    rows(&call, |held| {
+        let quantile = ranking.quantile(held.market.market, account);
+        held.is_touched().then(|| encode::position_risk_3(held, quantile.into()))
+    })
+}
+
+fn restrictions(call: &Call) -> Answer {
+    let params = params(call)?;
+    optional_market(&*views(call)?, &params)?;
+    Ok(Response::of(&json!({ "indicators": {}, "updateTime": call.now_ms })))
 }
 
 fn configuration(call: &Call) -> Answer {
@@ -113,45 +134,4 @@ fn rates(call: &Call) -> Answer {
         "makerCommissionRate": text::units8(maker),
         "takerCommissionRate": text::units8(taker),
     })))
-}
-
-fn income(call: &Call) -> Answer {
-    const DAY_MS: i64 = 86_400_000;
-    let params = params(call)?;
-    let (start, end) = params.times()?;
-    let page = params.integer("page")?.unwrap_or(1);
-    let page =
-        usize::try_from(page).ok().filter(|page| *page >= 1).ok_or_else(|| refusal::not_valid("page"))?;
-    let limit = params.limit(100, 1000)?;
-    let kind = match params.get("incomeType") {
-        None => None,
-        // Rewards of affiliates are paid out nowhere yet, so there are none to show.
-        Some("REFERRAL_KICKBACK") => Some(u32::MAX),
-        Some(word) => {
-            let kind = IncomeKind::ALL.into_iter().find(|kind| encode::income_type(*kind) == word);
-            Some(kind.ok_or_else(|| refusal::not_valid("incomeType"))? as u32)
-        }
-    };
-    let views = views(call)?;
-    let chosen = optional_market(&views, &params)?.map(|market| market.market);
-    let oldest = call.now_ms - 92 * DAY_MS;
-    let from = match (start, end) {
-        (None, None) => call.now_ms - 7 * DAY_MS,
-        (start, _) => start.unwrap_or(oldest).max(oldest),
-    };
-    let to = end.unwrap_or(i64::MAX);
-    let rows: Vec<Value> = views
-        .perpetuals()
-        .income()
-        .of_account(call.account())
-        .filter(|row| chosen.is_none_or(|market| row.market == market))
-        .filter(|row| kind.is_none_or(|kind| row.kind == kind) && (from..=to).contains(&row.time_ms))
-        .skip(limit.saturating_mul(page - 1))
-        .take(limit)
-        .map(|row| {
-            let market = views.perpetuals().markets().get(row.market);
-            encode::income(row, market.map_or("", |market| market.symbol()))
-        })
-        .collect();
-    Ok(Response::of(&rows))
 }

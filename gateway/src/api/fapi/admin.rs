@@ -1,6 +1,7 @@
-//! What an operator does on the perpetual side (`account.md` 13): credits, index prices, states of symbols. Each is one command.
+//! What an operator does on the perpetual side (`account.md` 13): credits, index prices, states of symbols, terms of accounts. Each
+//! is one command.
 
-use crate::api::docs::{Field, Param, Shape};
+use crate::api::docs::{ADDRESS_SENT, Field, Param, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::auth::parse_address;
 use crate::config::Config;
@@ -9,11 +10,15 @@ use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::words;
 use crate::dialect::spot::refusal as spot;
 use crate::ingress::Priority;
-use ringside_core::command::{Body, Command, CreditPerpetual, SetManualPrice, SetPerpetualState};
+use ringside_core::command::{
+    Body, Command, CreditPerpetual, SetManualPrice, SetPerpetualAccount, SetPerpetualState, account_mask,
+};
 use ringside_core::ids::{MarketId, padded};
 use ringside_core::reject::Reject;
 
 const INVALID_ADDRESS: spot::Refusal = spot::Refusal { status: 400, error: "invalid address" };
+const INVALID_PROMOTION: spot::Refusal = spot::Refusal { status: 400, error: "invalid promotion" };
+const INVALID_TRADE_GROUP: spot::Refusal = spot::Refusal { status: 400, error: "invalid trade group" };
 const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
 
 /// Rows.
@@ -63,6 +68,25 @@ pub static ROUTES: &[Route] = &[
             Handler::Later(|call| Box::pin(set_state(call))),
         )
     },
+    Route {
+        auth: Auth::Admin,
+        is_api: false,
+        tag: "admin",
+        summary: "Change the trade group, the promotion or the permission to trade of an account",
+        params: &[Param::path("address", ADDRESS_SENT, "The wallet's address")],
+        body: Shape::Object(&[
+            Field::optional("trade_group_id", Shape::Integer, "-1 for none"),
+            Field::optional("promo_bps", Shape::Integer, "With promo_expires_at"),
+            Field::optional("promo_expires_at", Shape::Integer, "UNIX milliseconds"),
+            Field::optional("trading_enabled", Shape::Boolean, "false refuses placements"),
+        ]),
+        response: OK,
+        ..Route::new(
+            Method::Patch,
+            "/admin/accounts/{address}",
+            Handler::Later(|call| Box::pin(set_account(call))),
+        )
+    },
 ];
 
 fn is_test_deployment(config: &Config) -> Result<(), Error> {
@@ -91,6 +115,18 @@ struct PriceBody<'a> {
 struct StateBody<'a> {
     #[serde(borrow, default)]
     state: Option<std::borrow::Cow<'a, str>>,
+}
+
+#[derive(serde::Deserialize)]
+struct AccountBody {
+    #[serde(default)]
+    trade_group_id: Option<i64>,
+    #[serde(default)]
+    promo_bps: Option<u32>,
+    #[serde(default)]
+    promo_expires_at: Option<i64>,
+    #[serde(default)]
+    trading_enabled: Option<bool>,
 }
 
 /// A decimal sent as text or as a number.
@@ -128,6 +164,34 @@ async fn set_state(call: Call) -> Answer {
     carry_out(&call, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
 }
 
+async fn set_account(call: Call) -> Answer {
+    let address = parse_address(&call.path_param(0)).ok_or(INVALID_ADDRESS)?;
+    let body: AccountBody = call.json()?;
+    let account = {
+        let views = call.worker.shared.views.read();
+        views.accounts().of_address(&address).ok_or(INVALID_ADDRESS)?
+    };
+    let promotion = match (body.promo_bps, body.promo_expires_at) {
+        (None, None) => None,
+        (Some(bps), Some(until_ms)) if bps <= 10_000 && until_ms >= 0 => Some((bps, until_ms)),
+        _ => return Err(INVALID_PROMOTION.into()),
+    };
+    let bit = |is_sent: bool, bit: u32| if is_sent { bit } else { 0 };
+    let (promo_bps, promo_until_ms) = promotion.unwrap_or_default();
+    let command = SetPerpetualAccount {
+        account,
+        mask: bit(body.trade_group_id.is_some(), account_mask::TRADE_GROUP)
+            | bit(body.trading_enabled.is_some(), account_mask::TRADING)
+            | bit(promotion.is_some(), account_mask::PROMO),
+        trade_group: body.trade_group_id.unwrap_or(-1),
+        trading_enabled: u32::from(body.trading_enabled.unwrap_or(true)),
+        promo_bps,
+        promo_until_ms,
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    carry_out(&call, command).await
+}
+
 fn market(call: &Call, symbol: &str) -> Result<MarketId, Error> {
     let views = call.worker.shared.views.read();
     let market = views.perpetuals().markets().by_symbol(symbol);
@@ -142,6 +206,8 @@ async fn carry_out<B: Body>(call: &Call, body: B) -> Answer {
         Some(Reject::MarketDelisted) => Err(spot::MARKET_DELISTED.into()),
         // The market never had a mark price: it cannot open.
         Some(Reject::NoMarkPrice) => Err(spot::MARKET_HALTED.into()),
+        // Of all these commands only that of an account has a form to go wrong.
+        Some(Reject::Malformed) => Err(INVALID_TRADE_GROUP.into()),
         Some(_) => Err(spot::INVALID_AMOUNT.into()),
     }
 }

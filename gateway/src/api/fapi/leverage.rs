@@ -1,6 +1,6 @@
 //! Leverage, margin and the modes that stay as they are (`perpetual.md` 9).
 
-use super::{READ, TRADE, carry_out, market, optional_market, params, row, submit, success, views};
+use super::{READ, TRADE, carry_out, market, optional_market, params, row, shape, submit, success, views};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::integer;
 use crate::dialect::fapi::{margin, refusal, reject};
@@ -17,6 +17,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Set leverage",
+        &[shape::SYMBOL, shape::LEVERAGE],
         Handler::Later(|call| Box::pin(set_leverage(call))),
     ),
     row(
@@ -25,6 +26,7 @@ pub static ROUTES: &[Route] = &[
         READ,
         1,
         "Margin type of this name space",
+        &[shape::OF_SYMBOL],
         Handler::Now(margin_type),
     ),
     row(
@@ -33,6 +35,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Confirm the margin type",
+        &[shape::OF_SYMBOL, shape::MARGIN_TYPE],
         Handler::Now(set_margin_type),
     ),
     row(
@@ -41,6 +44,7 @@ pub static ROUTES: &[Route] = &[
         READ,
         30,
         "Position mode",
+        &[],
         Handler::Now(|_| Ok(Response::of(&json!({ "dualSidePosition": false })))),
     ),
     row(
@@ -49,6 +53,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Confirm the position mode",
+        &[shape::DUAL],
         Handler::Now(|call| confirm(call, "dualSidePosition")),
     ),
     row(
@@ -57,6 +62,7 @@ pub static ROUTES: &[Route] = &[
         READ,
         30,
         "Multi-assets mode",
+        &[],
         Handler::Now(|_| Ok(Response::of(&json!({ "multiAssetsMargin": false })))),
     ),
     row(
@@ -65,6 +71,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Confirm the multi-assets mode",
+        &[shape::MULTI],
         Handler::Now(|call| confirm(call, "multiAssetsMargin")),
     ),
     row(
@@ -73,15 +80,25 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Add to or take from an isolated position",
+        &[shape::SYMBOL, shape::AMOUNT, shape::MARGIN_KIND, shape::POSITION_SIDE],
         Handler::Later(|call| Box::pin(adjust(call))),
     ),
-    row(Method::Get, "/fapi/v1/feeBurn", READ, 30, "Whether fees are discounted", Handler::Now(fee_burn)),
+    row(
+        Method::Get,
+        "/fapi/v1/feeBurn",
+        READ,
+        30,
+        "Whether fees are discounted",
+        &[],
+        Handler::Now(fee_burn),
+    ),
     row(
         Method::Post,
         "/fapi/v1/feeBurn",
         TRADE,
         1,
         "Switch the discount of fees",
+        &[shape::FEE_BURN],
         Handler::Later(|call| Box::pin(set_fee_burn(call))),
     ),
 ];

@@ -17,6 +17,7 @@ pub static ROUTES: &[Route] = &[
         Auth::Stream,
         1,
         "Begin a user stream",
+        &[],
         Handler::Later(|call| Box::pin(obtain(call))),
     ),
     row(
@@ -25,6 +26,7 @@ pub static ROUTES: &[Route] = &[
         Auth::Stream,
         1,
         "Keep a user stream alive",
+        &[],
         Handler::Later(|call| Box::pin(renew(call))),
     ),
     row(
@@ -33,6 +35,7 @@ pub static ROUTES: &[Route] = &[
         Auth::Stream,
         1,
         "End a user stream",
+        &[],
         Handler::Later(|call| Box::pin(end(call))),
     ),
 ];

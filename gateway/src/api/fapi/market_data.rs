@@ -1,60 +1,66 @@
-//! Public market data (`perpetual.md` 5 and 6).
+//! Public market data as it stands (`perpetual.md` 5 and 6). What has happened: `series.rs`.
 
-use super::{by_symbol, market, one_or_all, optional_market, params, row, views};
+use super::{by_symbol, market, of_funding, one_or_all, params, row, shape, views};
+use crate::api::docs::Param;
 use crate::api::{Answer, Auth, Call, Handler, Method, Query, Response, Route, Weight};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{encode, refusal, text};
-use crate::view::perpetual::market::{MarketTrade, PerpetualMarket};
-use crate::view::perpetual::series::{CandleQuery, INTERVALS, Source};
 use ringside_core::command::PerpetualParameter;
 use serde_json::{Value, json};
 
-const fn get(path: &'static str, weight: u32, summary: &'static str, handle: fn(&Call) -> Answer) -> Route {
-    row(Method::Get, path, Auth::None, weight, summary, Handler::Now(handle))
-}
-
-const fn klines(path: &'static str, summary: &'static str, handle: fn(&Call) -> Answer) -> Route {
-    Route { weight: Weight::ByQuery(kline_weight), ..get(path, 1, summary, handle) }
+const fn get(
+    path: &'static str,
+    weight: u32,
+    summary: &'static str,
+    params: &'static [Param],
+    handle: fn(&Call) -> Answer,
+) -> Route {
+    row(Method::Get, path, Auth::None, weight, summary, params, Handler::Now(handle))
 }
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
-    get("/fapi/v1/ping", 1, "Whether it is there", |_| Ok(Response::json("{}"))),
-    get("/fapi/v1/time", 1, "Server time", |call| Ok(Response::of(&json!({ "serverTime": call.now_ms })))),
-    get("/fapi/v1/exchangeInfo", 1, "Symbols, filters and limits", exchange_info),
-    Route { weight: Weight::ByQuery(depth_weight), ..get("/fapi/v1/depth", 2, "Levels of a book", depth) },
-    get("/fapi/v1/trades", 5, "Newest trades", |call| trades(call, 500, 1000, false)),
-    get("/fapi/v1/historicalTrades", 20, "Trades from an id on", |call| trades(call, 100, 500, true)),
-    get("/fapi/v1/aggTrades", 20, "Trades of one taker at one price, joined", aggregates),
-    klines("/fapi/v1/klines", "Candles", |call| candles(call, "symbol", Source::Trades)),
-    klines("/fapi/v1/continuousKlines", "Candles of a pair", |call| candles(call, "pair", Source::Trades)),
-    klines("/fapi/v1/indexPriceKlines", "Candles of the index", |call| candles(call, "pair", Source::Index)),
-    klines("/fapi/v1/markPriceKlines", "Candles of the mark", |call| candles(call, "symbol", Source::Mark)),
-    klines("/fapi/v1/premiumIndexKlines", "Candles of the premium", |call| {
-        candles(call, "symbol", Source::Premium)
+    get("/fapi/v1/ping", 1, "Whether it is there", &[], |_| Ok(Response::json("{}"))),
+    get("/fapi/v1/time", 1, "Server time", &[], |call| {
+        Ok(Response::of(&json!({ "serverTime": call.now_ms })))
     }),
-    by_symbol(get("/fapi/v1/premiumIndex", 1, "Mark, index and funding", premium_index), |query| {
-        with(query, 1, 10)
+    get("/fapi/v1/exchangeInfo", 1, "Symbols, filters and limits", &[], exchange_info),
+    Route {
+        weight: Weight::ByQuery(depth_weight),
+        ..get("/fapi/v1/depth", 2, "Levels of a book", &[shape::SYMBOL, shape::DEPTH_LIMIT], depth)
+    },
+    by_symbol(
+        get("/fapi/v1/premiumIndex", 1, "Mark, index and funding", &[shape::OF_SYMBOL], premium_index),
+        |query| with(query, 1, 10),
+    ),
+    of_funding(get("/fapi/v1/fundingInfo", 0, "Bounds of funding rates", &[], funding_info)),
+    by_symbol(get("/fapi/v1/ticker/24hr", 1, "The rolling day", &[shape::OF_SYMBOL], ticker), |query| {
+        with(query, 1, 40)
     }),
-    get("/fapi/v1/fundingRate", 0, "Funding rates settled", funding_rate),
-    get("/fapi/v1/fundingInfo", 0, "Bounds of funding rates", funding_info),
-    by_symbol(get("/fapi/v1/ticker/24hr", 1, "The rolling day", ticker), |query| with(query, 1, 40)),
-    by_symbol(get("/fapi/v1/ticker/price", 1, "Last prices", price), |query| with(query, 1, 2)),
-    by_symbol(get("/fapi/v2/ticker/price", 1, "Last prices", price), |query| with(query, 1, 2)),
-    by_symbol(get("/fapi/v1/ticker/bookTicker", 2, "Best levels", book_ticker), |query| with(query, 2, 5)),
-    get("/fapi/v1/openInterest", 1, "Open interest", open_interest),
-    get("/fapi/v1/constituents", 2, "Sources of an index", constituents),
-    by_symbol(get("/fapi/v1/assetIndex", 1, "Index of the margin asset", asset_index), |query| {
-        with(query, 1, 10)
+    by_symbol(get("/fapi/v1/ticker/price", 1, "Last prices", &[shape::OF_SYMBOL], price), |query| {
+        with(query, 1, 2)
     }),
-    get("/futures/data/{name}", 1, "Statistics: none", |_| Ok(Response::json("[]"))),
+    by_symbol(get("/fapi/v2/ticker/price", 1, "Last prices", &[shape::OF_SYMBOL], price), |query| {
+        with(query, 1, 2)
+    }),
+    by_symbol(
+        get("/fapi/v1/ticker/bookTicker", 2, "Best levels", &[shape::OF_SYMBOL], book_ticker),
+        |query| with(query, 2, 5),
+    ),
+    get("/fapi/v1/openInterest", 1, "Open interest", &[shape::SYMBOL], open_interest),
+    get("/fapi/v1/constituents", 2, "Sources of an index", &[shape::SYMBOL], constituents),
+    by_symbol(
+        get("/fapi/v1/assetIndex", 1, "Index of the margin asset", &[shape::OF_ASSET], asset_index),
+        |query| with(query, 1, 10),
+    ),
+    get("/futures/data/{name}", 1, "Statistics: none", &[shape::STATISTIC], |_| Ok(Response::json("[]"))),
 ];
 
 pub(super) fn with(query: Query<'_>, with: u32, without: u32) -> u32 {
     if query.get("symbol").is_some_and(|symbol| !symbol.is_empty()) { with } else { without }
 }
 
-fn limit_of(query: Query<'_>, default: u32) -> u32 {
+pub(super) fn limit_of(query: Query<'_>, default: u32) -> u32 {
     query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(default)
 }
 
@@ -64,15 +70,6 @@ fn depth_weight(query: Query<'_>) -> u32 {
         51..=100 => 5,
         101..=500 => 10,
         _ => 20,
-    }
-}
-
-fn kline_weight(query: Query<'_>) -> u32 {
-    match limit_of(query, 500) {
-        0..=99 => 1,
-        100..=499 => 2,
-        500..=1000 => 5,
-        _ => 10,
     }
 }
 
@@ -117,117 +114,9 @@ fn depth(call: &Call) -> Answer {
     Ok(Response::of(&encode::depth(market, book, limit, call.now_ms)))
 }
 
-fn trades(call: &Call, default: usize, max: usize, has_from: bool) -> Answer {
-    let params = params(call)?;
-    params.text("symbol")?;
-    let limit = params.limit(default, max)?;
-    let from = if has_from { params.integer("fromId")? } else { None };
-    let views = views(call)?;
-    let market = market(&views, &params)?;
-    let first = match from {
-        Some(from) => market.trades.partition_point(|trade| trade.trade < from.unsigned_abs()),
-        None => market.trades.len().saturating_sub(limit),
-    };
-    let rows: Vec<Value> =
-        market.trades.range(first..).take(limit).map(|trade| encode::trade(market, trade)).collect();
-    Ok(Response::of(&rows))
-}
-
-fn aggregates(call: &Call) -> Answer {
-    const HOUR_MS: i64 = 3_600_000;
-    let params = params(call)?;
-    params.text("symbol")?;
-    let limit = params.limit(500, 1000)?;
-    let from = params.integer("fromId")?;
-    let (start, end) = params.times()?;
-    let is_too_long = matches!((start, end), (Some(start), Some(end)) if end - start > HOUR_MS);
-    if is_too_long || (from.is_some() && (start.is_some() || end.is_some())) {
-        return Err(refusal::COMBINATION.into());
-    }
-    let views = views(call)?;
-    let market = market(&views, &params)?;
-    let all: Vec<&MarketTrade> = market.trades.iter().collect();
-    // A row counts by its first trade's time.
-    let first = match (from, start) {
-        (Some(from), _) => all.partition_point(|trade| trade.aggregate < from.unsigned_abs()),
-        (None, Some(start)) => all.partition_point(|trade| trade.aggregate_ms < start),
-        (None, None) => 0,
-    };
-    let last = end.map_or(all.len(), |end| all.partition_point(|trade| trade.aggregate_ms <= end));
-    let rows: Vec<&[&MarketTrade]> =
-        all[first.min(last)..last].chunk_by(|one, next| one.aggregate == next.aggregate).collect();
-    let is_oldest = from.is_some() || start.is_some();
-    let skipped = if is_oldest { 0 } else { rows.len().saturating_sub(limit) };
-    let rows: Vec<Value> =
-        rows[skipped..].iter().take(limit).map(|trades| encode::aggregate(market, trades)).collect();
-    Ok(Response::of(&rows))
-}
-
-fn candles(call: &Call, name: &str, source: Source) -> Answer {
-    let params = params(call)?;
-    let symbol = params.text(name)?;
-    if name == "pair" && source == Source::Trades && params.text("contractType")? != "PERPETUAL" {
-        return Err(refusal::not_valid("contractType").into());
-    }
-    let interval = params.text("interval")?;
-    let limit = params.limit(500, 1500)?;
-    let (start_ms, end_ms) = params.times()?;
-    let views = views(call)?;
-    let market = views.perpetuals().markets().by_symbol(symbol).ok_or(refusal::SYMBOL)?;
-    let interval = INTERVALS.iter().find(|(name, _)| *name == interval).ok_or(refusal::INTERVAL)?.1;
-    let query = CandleQuery { source, market: market.market, interval, start_ms, end_ms, limit };
-    let rows: Vec<Value> = views
-        .perpetuals()
-        .series()
-        .candles(&query, call.now_ms)
-        .iter()
-        .map(|candle| {
-            let close_ms = interval.step(candle.open_ms, 1) - 1;
-            match source {
-                Source::Trades => encode::candle(market, candle, close_ms),
-                _ => encode::sampled(candle, close_ms),
-            }
-        })
-        .collect();
-    Ok(Response::of(&rows))
-}
-
 fn premium_index(call: &Call) -> Answer {
     let params = params(call)?;
     one_or_all(&*views(call)?, &params, |market| encode::premium_index(market, call.now_ms))
-}
-
-fn funding_rate(call: &Call) -> Answer {
-    let params = params(call)?;
-    let limit = params.limit(100, 1000)?;
-    let (start, end) = params.times()?;
-    let views = views(call)?;
-    let chosen = optional_market(&views, &params)?;
-    let mut rows: Vec<(i64, &PerpetualMarket, _)> = Vec::new();
-    for market in views.perpetuals().markets().all() {
-        if chosen.is_some_and(|chosen| chosen.market != market.market) {
-            continue;
-        }
-        let (start, end) = (start.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
-        let settled = market.fundings.iter().filter(|settled| (start..=end).contains(&settled.funding_ms));
-        rows.extend(settled.map(|settled| (settled.funding_ms, market, settled)));
-    }
-    rows.sort_by_key(|(time, market, _)| (*time, market.market));
-    let is_windowed = start.is_some() || end.is_some();
-    let skipped = if is_windowed { 0 } else { rows.len().saturating_sub(limit) };
-    let rows: Vec<Value> = rows[skipped..]
-        .iter()
-        .take(limit)
-        .map(|(time, market, settled)| {
-            json!({
-                "symbol": market.symbol(),
-                "fundingRate": text::exact8(settled.rate),
-                "fundingTime": time,
-                "markPrice": text::exact8(settled.mark),
-            })
-        })
-        .collect();
-    Ok(Response::of(&rows))
 }
 
 fn funding_info(call: &Call) -> Answer {

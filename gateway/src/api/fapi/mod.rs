@@ -1,18 +1,25 @@
 //! Routes of the perpetual venue (`perpetual.md`): rows and handlers. What words mean is the dialect's; what can be read, the
-//! views'. The conditional-order service and the amendment history of margins are not here yet.
+//! views'; what has happened, the history's.
 
 pub mod account;
+pub mod adl;
 pub mod admin;
+pub mod algo;
+pub mod history;
 pub mod leverage;
 pub mod listen_key;
 pub mod market_data;
 pub mod order;
 pub mod query;
+pub mod series;
+pub mod shape;
 
-use super::docs::Shape;
+use super::docs::{Param, Shape};
 use super::{
-    Auth, Call, Dialect, Error, Handler, Method, Permission, Query, Response, Route, StatusCode, Weight,
+    Auth, Call, Dialect, Error, Handler, Later, Method, Permission, Query, Response, Route, StatusCode,
+    Weight,
 };
+use crate::archive::readers::Unreadable;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::dialect::fapi::reject;
@@ -37,24 +44,46 @@ const fn row(
     auth: Auth,
     weight: u32,
     summary: &'static str,
+    params: &'static [Param],
     handler: Handler,
 ) -> Route {
     Route {
         dialect: Dialect::Fapi,
         auth,
         weight: Weight::Fixed(weight),
-        // Parameters and refusals are not described yet, so the OpenAPI document does not speak of these routes.
-        is_api: false,
         tag: "perpetual",
         summary,
+        params,
         response: Shape::Any,
         ..Route::new(method, path, handler)
     }
 }
 
+/// A GET whose handler waits.
+const fn later(
+    path: &'static str,
+    auth: Auth,
+    weight: u32,
+    summary: &'static str,
+    params: &'static [Param],
+    handle: fn(Call) -> Later,
+) -> Route {
+    row(Method::Get, path, auth, weight, summary, params, Handler::Later(handle))
+}
+
+/// A row whose weight depends on what is sent.
+const fn by_query(row: Route, weight: fn(Query<'_>) -> u32) -> Route {
+    Route { weight: Weight::ByQuery(weight), ..row }
+}
+
+/// A row that the limiter of funding routes counts.
+const fn of_funding(row: Route) -> Route {
+    Route { is_of_funding: true, ..row }
+}
+
 /// A row whose weight depends on whether a symbol is sent.
 const fn by_symbol(row: Route, weight: fn(Query<'_>) -> u32) -> Route {
-    Route { weight: Weight::ByQuery(weight), ..row }
+    by_query(row, weight)
 }
 
 /// Who reads an account.
@@ -103,21 +132,32 @@ fn one_or_all(
 }
 
 /// No reply, as this dialect answers it.
-fn unavailable(unavailable: Unavailable, priority: Priority) -> Error {
-    match (unavailable, priority) {
-        (Unavailable::Unknown, _) => refusal::UNKNOWN.into(),
-        (Unavailable::Busy, Priority::Order) => refusal::THROTTLED.into(),
-        (Unavailable::Busy, _) => refusal::NOT_HANDED_OVER.into(),
-        (Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted, _) => {
-            refusal::UNAVAILABLE.into()
-        }
+fn unavailable(unavailable: Unavailable) -> Error {
+    match unavailable {
+        Unavailable::Unknown => refusal::UNKNOWN.into(),
+        Unavailable::Busy => refusal::NOT_HANDED_OVER.into(),
+        Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
+    }
+}
+
+/// No answer of the archive.
+fn from_archive(reason: Unreadable) -> Error {
+    match reason {
+        Unreadable::Busy => refusal::NOT_HANDED_OVER.into(),
+        Unreadable::Failed => refusal::INTERNAL.into(),
     }
 }
 
 /// Hands a command over and waits; the reply may be a refusal of the engine's.
 async fn submit<B: Body>(call: &Call, body: B, priority: Priority) -> Result<Reply, Error> {
     let reply = call.worker.ingress.submit(Command::new(body), priority).await;
-    reply.map_err(|reason| unavailable(reason, priority))
+    reply.map_err(|reason| match reason {
+        // The rows that the protection is for say so again where the ring fills up after they were judged.
+        Unavailable::Busy if priority == Priority::Order && call.route.protection.is_some() => {
+            refusal::THROTTLED.into()
+        }
+        reason => unavailable(reason),
+    })
 }
 
 /// Carries a command out: a refusal of the engine's is the dialect's.

@@ -1,6 +1,6 @@
 //! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
 
-use super::{TRADE, carry_out, market, params, row, submit, views};
+use super::{TRADE, carry_out, market, params, row, shape, submit, views};
 use crate::api::{Answer, Call, Error, Handler, Method, OrderCount, Response, Route};
 use crate::auth::secret;
 use crate::dialect::fapi::params::Params;
@@ -9,7 +9,7 @@ use crate::dialect::fapi::{encode, refusal, reject};
 use crate::ingress::{Priority, Reply};
 use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
-    CancelAllPerpetual, CancelPerpetual, PlacePerpetual, SetCountdown, order_class, order_flag,
+    CancelAllPerpetual, CancelPerpetual, ClientOrder, PlacePerpetual, SetCountdown, order_class, order_flag,
 };
 use ringside_core::event;
 use ringside_core::ids::{ALL_MARKETS, MarketId};
@@ -22,7 +22,7 @@ const GENERATED_LEN: usize = 22;
 const PLACED_MAX: usize = 5;
 const CANCELED_MAX: usize = 10;
 
-const ONE: OrderCount = OrderCount::ONE;
+pub(super) const ONE: OrderCount = OrderCount::ONE;
 const BATCH: OrderCount = OrderCount { ten_seconds: 5, minute: 1 };
 
 /// Rows.
@@ -36,6 +36,7 @@ pub static ROUTES: &[Route] = &[
             TRADE,
             0,
             "Place an order",
+            shape::PLACED,
             Handler::Later(|call| Box::pin(place_order(call, 0))),
         )
     },
@@ -48,6 +49,7 @@ pub static ROUTES: &[Route] = &[
             TRADE,
             0,
             "Judge an order without placing it",
+            shape::PLACED,
             Handler::Later(|call| Box::pin(place_order(call, order_flag::TEST))),
         )
     },
@@ -59,6 +61,7 @@ pub static ROUTES: &[Route] = &[
             TRADE,
             0,
             "Modify an order",
+            shape::MODIFIED,
             Handler::Later(|call| Box::pin(modify_order(call))),
         )
     },
@@ -68,6 +71,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Cancel an order",
+        &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID],
         Handler::Later(|call| Box::pin(cancel_order(call))),
     ),
     Route {
@@ -79,6 +83,7 @@ pub static ROUTES: &[Route] = &[
             TRADE,
             5,
             "Place up to five orders",
+            &[shape::BATCH],
             Handler::Later(|call| Box::pin(place_batch(call))),
         )
     },
@@ -90,6 +95,7 @@ pub static ROUTES: &[Route] = &[
             TRADE,
             5,
             "Modify up to five orders",
+            &[shape::BATCH],
             Handler::Later(|call| Box::pin(modify_batch(call))),
         )
     },
@@ -99,6 +105,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Cancel up to ten orders",
+        &[shape::SYMBOL, shape::ORDER_IDS, shape::CLIENT_IDS],
         Handler::Later(|call| Box::pin(cancel_batch(call))),
     ),
     row(
@@ -107,6 +114,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         1,
         "Cancel all open orders of a symbol",
+        &[shape::SYMBOL],
         Handler::Later(|call| Box::pin(cancel_all(call))),
     ),
     row(
@@ -115,6 +123,7 @@ pub static ROUTES: &[Route] = &[
         TRADE,
         10,
         "Cancel all open orders unless called again",
+        &[shape::OF_SYMBOL, shape::COUNTDOWN, shape::KEEP],
         Handler::Later(|call| Box::pin(countdown(call))),
     ),
 ];
@@ -146,11 +155,16 @@ async fn place_order(call: Call, flags: u16) -> Answer {
     Ok(Response::of(&place_one(&call, &params, flags).await?))
 }
 
-async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<Value, Error> {
+/// A name for an order that comes without.
+pub(super) fn generated_name() -> Result<ClientOrder, Error> {
     let name = secret::random_text(GENERATED_LEN).map_err(|_| refusal::INTERNAL)?;
+    Ok(place::client_order(&name)?)
+}
+
+async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<Value, Error> {
+    let generated = generated_name()?;
     let mut command = {
         let views = views(call)?;
-        let generated = place::client_order(&name)?;
         place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
     };
     command.flags |= flags;
@@ -220,7 +234,8 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<Value, Error> {
 /// The order of a reply. Name and time of placement are the views'.
 fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<Value, Error> {
     let views = views(call)?;
-    let known = views.perpetuals().orders().get(reply.done.order).copied().ok_or(refusal::INTERNAL)?;
+    let known = views.perpetuals().orders().get(call.account(), market, reply.done.order);
+    let known = *known.ok_or(refusal::INTERNAL)?;
     let order = match &reply.perpetual {
         Some(told) => OrderRecord { told: told.told, updated_ms: told.updated_ms, ..known },
         None => known,

@@ -1,49 +1,111 @@
-//! Orders, fills and amendments of an account (`perpetual.md` 8).
+//! Orders of an account: one, the open ones, all, those of liquidations, and how they were modified (`perpetual.md` 8).
 
 use super::market_data::{order_limits, with};
-use super::{READ, by_symbol, market, optional_market, params, row, views};
+use super::shape;
+use super::{READ, by_symbol, from_archive, later, market, optional_market, params, row, views};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::{encode, refusal, text};
+use crate::dialect::fapi::{encode, place, refusal, text};
 use crate::view::Views;
-use crate::view::perpetual::order::OrderRecord;
-use ringside_core::ids::AccountId;
+use crate::view::perpetual::log::Page;
+use crate::view::perpetual::order::{Forced, ForcedRecord, OrderRecord};
+use crate::view::perpetual::rows::AmendRecord;
 use serde_json::{Value, json};
 
-const fn get(path: &'static str, weight: u32, summary: &'static str, handle: fn(&Call) -> Answer) -> Route {
-    row(Method::Get, path, READ, weight, summary, Handler::Now(handle))
-}
+const DAY_MS: i64 = 86_400_000;
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
-    get("/fapi/v1/order", 1, "One order", |call| one(call, false)),
-    get("/fapi/v1/openOrder", 1, "One open order", |call| one(call, true)),
-    by_symbol(get("/fapi/v1/openOrders", 1, "Open orders", open), |query| with(query, 1, 40)),
-    get("/fapi/v1/allOrders", 5, "Orders of a symbol", all),
-    get("/fapi/v1/userTrades", 5, "Fills of a symbol", fills),
-    get("/fapi/v1/orderAmendment", 1, "Modifications of an order", amendments),
-    by_symbol(get("/fapi/v1/forceOrders", 20, "Orders of liquidations", forced), |query| with(query, 20, 50)),
-    get("/fapi/v1/rateLimit/order", 1, "Order limits", |call| Ok(Response::of(&order_limits(call)))),
+    later(
+        "/fapi/v1/order",
+        READ,
+        1,
+        "One order",
+        &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID],
+        |call| Box::pin(one(call)),
+    ),
+    row(
+        Method::Get,
+        "/fapi/v1/openOrder",
+        READ,
+        1,
+        "One open order",
+        &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID],
+        Handler::Now(open_one),
+    ),
+    by_symbol(
+        row(
+            Method::Get,
+            "/fapi/v1/openOrders",
+            READ,
+            1,
+            "Open orders",
+            &[shape::OF_SYMBOL],
+            Handler::Now(open),
+        ),
+        |query| with(query, 1, 40),
+    ),
+    later(
+        "/fapi/v1/allOrders",
+        READ,
+        5,
+        "Orders of a symbol",
+        &[shape::SYMBOL, shape::ORDER_ID, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(all(call)),
+    ),
+    later(
+        "/fapi/v1/orderAmendment",
+        READ,
+        1,
+        "Modifications of an order",
+        &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(amendments(call)),
+    ),
+    by_symbol(
+        later(
+            "/fapi/v1/forceOrders",
+            READ,
+            20,
+            "Orders of liquidations",
+            &[shape::OF_SYMBOL, shape::CLOSE_TYPE, shape::START, shape::END, shape::LIMIT],
+            |call| Box::pin(forced(call)),
+        ),
+        |query| with(query, 20, 50),
+    ),
+    row(
+        Method::Get,
+        "/fapi/v1/rateLimit/order",
+        READ,
+        1,
+        "Order limits",
+        &[],
+        Handler::Now(|call| Ok(Response::of(&order_limits(call)))),
+    ),
 ];
 
-/// The order that is asked for, whatever its status.
-fn find<'v>(views: &'v Views, params: &Params<'_>, account: AccountId) -> Result<&'v OrderRecord, Error> {
+/// Id or name of the order that is asked for.
+fn asked_for<'p>(params: &'p Params<'_>) -> Result<(Option<u64>, &'p str), Error> {
     params.text("symbol")?;
-    let order = params.integer("orderId")?;
-    let name = params.get("origClientOrderId");
-    if order.is_none() && name.is_none() {
-        return Err(refusal::ORDER_NAME.into());
+    let order = params.integer("orderId")?.map(i64::unsigned_abs);
+    match (order, params.get("origClientOrderId")) {
+        (None, None) => Err(refusal::ORDER_NAME.into()),
+        (order, name) => Ok((order, name.unwrap_or(""))),
     }
-    let market = market(views, params)?.market;
-    let orders = views.perpetuals().orders();
+}
+
+/// The order that is asked for, whatever its status.
+async fn find(call: &Call, params: &Params<'_>) -> Result<OrderRecord, Error> {
+    let (order, name) = asked_for(params)?;
+    let market = { market(&*views(call)?, params)?.market };
+    let history = &call.worker.shared.history;
     let found = match order {
-        Some(order) => orders.get(order.unsigned_abs()),
-        None => orders.named(account, market, name.unwrap_or("")),
+        Some(order) => history.perpetual_order(call.account(), market, order, false).await,
+        None => {
+            let name = place::lookup_name(name);
+            history.perpetual_order_named(call.account(), market, name, false).await
+        }
     };
-    let is_it = |order: &&OrderRecord| {
-        order.told.account == account && order.told.market == market && !order.is_of_service()
-    };
-    Ok(found.filter(is_it).ok_or(refusal::NO_SUCH_ORDER)?)
+    Ok(found.map_err(from_archive)?.ok_or(refusal::NO_SUCH_ORDER)?)
 }
 
 fn show(views: &Views, call: &Call, order: &OrderRecord) -> Value {
@@ -51,14 +113,33 @@ fn show(views: &Views, call: &Call, order: &OrderRecord) -> Value {
     encode::order(order, symbol, call.is_compatible())
 }
 
-fn one(call: &Call, is_open: bool) -> Answer {
-    let params = params(call)?;
+/// An answer of orders.
+fn list<'o>(call: &Call, orders: impl Iterator<Item = &'o OrderRecord>) -> Answer {
     let views = views(call)?;
-    let order = find(&views, &params, call.account())?;
-    if is_open && !order.is_open() {
-        return Err(refusal::NO_SUCH_ORDER.into());
-    }
-    Ok(Response::of(&show(&views, call, order)))
+    Ok(Response::of(&orders.map(|order| show(&views, call, order)).collect::<Vec<_>>()))
+}
+
+async fn one(call: Call) -> Answer {
+    let params = params(&call)?;
+    let order = find(&call, &params).await?;
+    let views = views(&call)?;
+    Ok(Response::of(&show(&views, &call, &order)))
+}
+
+fn open_one(call: &Call) -> Answer {
+    let params = params(call)?;
+    let (order, name) = asked_for(&params)?;
+    let views = views(call)?;
+    let market = market(&views, &params)?.market;
+    let orders = views.perpetuals().orders();
+    let account = call.account();
+    let found = match order {
+        Some(order) => orders.open(order).filter(|open| {
+            open.told.account == account && open.told.market == market && !open.is_of_service()
+        }),
+        None => orders.open_named(account, market, name, false),
+    };
+    Ok(Response::of(&show(&views, call, found.ok_or(refusal::NO_SUCH_ORDER)?)))
 }
 
 fn open(call: &Call) -> Answer {
@@ -75,77 +156,34 @@ fn open(call: &Call) -> Answer {
     Ok(Response::of(&rows))
 }
 
-fn all(call: &Call) -> Answer {
-    let params = params(call)?;
+async fn all(call: Call) -> Answer {
+    let params = params(&call)?;
     params.text("symbol")?;
     let from = params.integer("orderId")?;
     let (start, end) = params.window(7, call.now_ms)?;
     let limit = params.limit(500, 1000)?;
-    let views = views(call)?;
-    let market = market(&views, &params)?.market;
-    let orders = views.perpetuals().orders();
-    let account = call.account();
-    let mut rows: Vec<&OrderRecord> = orders
-        .open_of(account)
-        .chain(orders.ended_of(account))
-        .filter(|order| order.told.market == market && !order.is_of_service())
-        .filter(|order| match from {
-            Some(from) => order.told.order >= from.unsigned_abs(),
-            None => (start..=end).contains(&order.created_ms),
-        })
-        .collect();
-    rows.sort_unstable_by_key(|order| order.told.order);
-    let rows = cut(&rows, limit, from.is_some());
-    Ok(Response::of(&rows.iter().map(|order| show(&views, call, order)).collect::<Vec<_>>()))
+    let market = { market(&*views(&call)?, &params)?.market };
+    let page = Page::new(call.account(), Some(market), limit);
+    let page = match from {
+        Some(from) => page.from_id(from.unsigned_abs()),
+        None => page.within(start..=end),
+    };
+    let rows = call.worker.shared.history.perpetual_orders(&page, false).await.map_err(from_archive)?;
+    list(&call, rows.iter())
 }
 
-/// The oldest or the newest `limit` of rows that stand oldest first.
-fn cut<T>(rows: &[T], limit: usize, is_oldest: bool) -> &[T] {
-    if is_oldest { &rows[..rows.len().min(limit)] } else { &rows[rows.len().saturating_sub(limit)..] }
-}
-
-fn fills(call: &Call) -> Answer {
-    let params = params(call)?;
-    params.text("symbol")?;
-    let order = params.integer("orderId")?;
-    let from = params.integer("fromId")?;
-    if from.is_some() && (params.get("startTime").is_some() || params.get("endTime").is_some()) {
-        return Err(refusal::COMBINATION.into());
-    }
-    let (start, end) = params.window(7, call.now_ms)?;
-    let limit = params.limit(500, 1000)?;
-    let views = views(call)?;
-    let market = market(&views, &params)?;
-    let rows: Vec<_> = views
-        .perpetuals()
-        .fills()
-        .of_account(call.account())
-        .filter(|fill| fill.market == market.market)
-        .filter(|fill| order.is_none_or(|order| fill.order == order.unsigned_abs()))
-        .filter(|fill| match from {
-            Some(from) => fill.trade >= from.unsigned_abs(),
-            None => (start..=end).contains(&fill.time_ms),
-        })
-        .collect();
-    let rows = cut(&rows, limit, from.is_some());
-    Ok(Response::of(&rows.iter().map(|fill| encode::fill(fill, market.symbol())).collect::<Vec<_>>()))
-}
-
-fn amendments(call: &Call) -> Answer {
-    let params = params(call)?;
+async fn amendments(call: Call) -> Answer {
+    let params = params(&call)?;
     let (start, end) = params.times()?;
     let limit = params.limit(50, 100)?;
-    let views = views(call)?;
-    let order = find(&views, &params, call.account())?;
-    let market = market(&views, &params)?;
-    let window = start.unwrap_or(0)..=end.unwrap_or(i64::MAX);
-    let rows: Vec<_> = views
-        .perpetuals()
-        .amendments()
-        .of_account(call.account())
-        .filter(|row| row.told.order == order.told.order && window.contains(&row.time_ms))
-        .collect();
-    let rows: Vec<Value> = cut(&rows, limit, false)
+    let order = find(&call, &params).await?;
+    let page = Page::new(call.account(), Some(order.told.market), limit)
+        .tagged(order.told.order)
+        .within(start.unwrap_or(0)..=end.unwrap_or(i64::MAX));
+    let rows: Vec<AmendRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let market = views.perpetuals().markets().get(order.told.market).ok_or(refusal::INTERNAL)?;
+    let rows: Vec<Value> = rows
         .iter()
         .map(|row| {
             let told = &row.told;
@@ -168,35 +206,22 @@ fn amendments(call: &Call) -> Answer {
     Ok(Response::of(&rows))
 }
 
-fn forced(call: &Call) -> Answer {
-    let params = params(call)?;
-    let close_type = params.get("autoCloseType");
-    if !matches!(close_type, None | Some("LIQUIDATION" | "ADL")) {
-        return Err(refusal::not_valid("autoCloseType").into());
-    }
-    let (start, end) = params.window(90, call.now_ms)?;
-    let start = if params.times()? == (None, None) { call.now_ms - 7 * 86_400_000 } else { start };
-    let limit = params.limit(50, 100)?;
-    let views = views(call)?;
-    let market = optional_market(&views, &params)?.map(|market| market.market);
-    let is_wanted = |order: &&OrderRecord| {
-        let name = order.client_order();
-        let (is_liquidation, is_adl) = (name.starts_with("autoclose-"), name.starts_with("adl_autoclose"));
-        match close_type {
-            None => is_liquidation || is_adl,
-            Some("ADL") => is_adl,
-            Some(_) => is_liquidation,
-        }
+async fn forced(call: Call) -> Answer {
+    let params = params(&call)?;
+    let tag = match params.get("autoCloseType") {
+        None => 0,
+        Some("LIQUIDATION") => Forced::Liquidation as u64,
+        Some("ADL") => Forced::Deleveraging as u64,
+        Some(_) => return Err(refusal::not_valid("autoCloseType").into()),
     };
-    let rows: Vec<_> = views
-        .perpetuals()
-        .orders()
-        .ended_of(call.account())
-        .filter(|order| market.is_none_or(|market| order.told.market == market))
-        .filter(|order| (start..=end).contains(&order.created_ms))
-        .filter(is_wanted)
-        .collect();
-    Ok(Response::of(
-        &cut(&rows, limit, false).iter().map(|order| show(&views, call, order)).collect::<Vec<_>>(),
-    ))
+    let (start, end) = params.window(90, call.now_ms)?;
+    let start = match params.times()? {
+        (None, None) => call.now_ms - 7 * DAY_MS,
+        _ => start.max(call.now_ms - 90 * DAY_MS),
+    };
+    let limit = params.limit(50, 100)?;
+    let market = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
+    let page = Page::new(call.account(), market, limit).tagged(tag).within(start..=end);
+    let rows: Vec<ForcedRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    list(&call, rows.iter().map(|row| &row.0))
 }

@@ -4,9 +4,9 @@ use super::margin::{Figures, Held};
 use super::{text, words};
 use crate::view::depth::Book;
 use crate::view::perpetual::day::{DAY_MS, Day};
-use crate::view::perpetual::market::{MarketTrade, PerpetualMarket};
+use crate::view::perpetual::market::PerpetualMarket;
 use crate::view::perpetual::order::OrderRecord;
-use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord};
+use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
 use crate::view::perpetual::series::Candle;
 use ringside_core::command::{
     MarginMode, PerpetualOrderType, PerpetualParameter as Setting, PerpetualStatus, PerpetualTimeInForce,
@@ -223,7 +223,7 @@ pub fn trade(market: &PerpetualMarket, trade: &MarketTrade) -> Value {
 }
 
 /// A row of aggTrades: trades of one number, oldest first.
-pub fn aggregate(market: &PerpetualMarket, trades: &[&MarketTrade]) -> Value {
+pub fn aggregate(market: &PerpetualMarket, trades: &[MarketTrade]) -> Value {
     let (first, last) = (trades[0], trades[trades.len() - 1]);
     let quantity: i128 = trades.iter().map(|trade| i128::from(trade.quantity)).sum();
     json!({

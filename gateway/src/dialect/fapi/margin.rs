@@ -5,13 +5,15 @@
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::account::{Holding, LEVERAGE_DEFAULT, PerpetualAccount};
 use crate::view::perpetual::market::PerpetualMarket;
-use ringside_core::command::{MarginMode, PerpetualParameter};
+use ringside_core::command::{MarginMode, PerpetualParameter, Side};
 use ringside_core::ids::AccountId;
 use ringside_core::money::{Money, Price, Rate};
+use ringside_core::risk::perpetual::adl::{self, Place};
 use ringside_core::risk::perpetual::bracket::Brackets;
 use ringside_core::risk::perpetual::fee;
 use ringside_core::risk::perpetual::order_margin::{Bucket, Cross, Exposure, margin};
 use ringside_core::risk::perpetual::position::Position;
+use ringside_core::risk::perpetual::units;
 
 /// One market of an account.
 pub struct Held<'a> {
@@ -171,6 +173,40 @@ fn of_market(market: &PerpetualMarket, holding: Holding) -> Held<'_> {
         exposure,
         brackets,
     }
+}
+
+/// The side of an account's position in a market and its place in that side's auto-deleveraging order (`risk.md` 12.5); `None`
+/// without a position.
+pub fn deleveraging_place(
+    views: &Perpetuals,
+    account: AccountId,
+    market: &PerpetualMarket,
+) -> Option<(Side, Place)> {
+    let known = views.accounts().find(account)?;
+    let of = |market: &PerpetualMarket, holding: &Holding| {
+        let position = Position { quantity: holding.position.quantity, cost: holding.position.cost };
+        position.unrealised(market.mark())
+    };
+    let holding = known.holdings.get(&market.market).filter(|holding| holding.position.quantity != 0)?;
+    let unrealised = of(market, holding)?;
+    let equity = match holding.position.mode == MarginMode::Isolated as u32 {
+        true => holding.position.isolated_wallet.checked_add(unrealised)?,
+        false => {
+            let mut cross = Cross { wallet: known.wallet, ..Cross::default() };
+            for (market, holding) in &known.holdings {
+                if holding.position.quantity != 0 && holding.position.mode == MarginMode::Cross as u32 {
+                    let profit = of(views.markets().get(*market)?, holding)?;
+                    cross.unrealised = cross.unrealised.checked_add(profit)?;
+                }
+            }
+            cross.equity()?
+        }
+    };
+    let position = &holding.position;
+    let notional = units::notional(position.quantity, market.mark())?;
+    let score = adl::score(unrealised, position.cost, notional, equity)?;
+    let side = if position.quantity > 0 { Side::Buy } else { Side::Sell };
+    Some((side, Place::new(score, notional, account)))
 }
 
 /// Effective rates of an account: maker, taker (`account.md` 3).

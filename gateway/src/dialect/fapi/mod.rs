@@ -1,5 +1,6 @@
 //! The spelling of the `/fapi` API: parameters into commands, views into JSON, refusals into codes.
 
+pub mod algo;
 pub mod encode;
 pub mod margin;
 pub mod params;

@@ -163,6 +163,9 @@ pub fn place(
             return Err(refusal::mandatory(name));
         }
     }
+    if is_trailing && activation.is_some_and(Decimal::is_zero) {
+        return Err(refusal::ACTIVATION);
+    }
     if position_side != "BOTH" {
         // The state of the market is judged before.
         return Err(match market.state {

@@ -162,6 +162,8 @@ refusals! {
     GOOD_TILL = (-5040, "The goodTillDate timestamp must be greater than the current time plus 600 seconds and smaller than 253402300799000 (UTC 9999-12-31 23:59:59)");
     /// The book has no such level.
     NO_LEVEL = (-5041, "No depth matches this BBO order");
+    /// Neither name of an order of the conditional-order service.
+    ALGO_NAME = (-1102, "Param 'clientAlgoId' or 'algoId' must be sent, but both were empty/null!");
     /// Neither name of an order.
     ORDER_NAME = (-1102, "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!");
 }

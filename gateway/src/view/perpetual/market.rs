@@ -1,46 +1,20 @@
-//! Perpetual markets: rules, state, prices, funding, newest trades.
+//! Perpetual markets: rules, state, prices, the newest trade, who holds positions.
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::market::MarketView;
 use super::place;
+use super::rows::MarketTrade;
 use ringside_core::command::{PerpetualParameter, PerpetualState};
 use ringside_core::event;
-use ringside_core::ids::{ALL_MARKETS, AssetName, FIRST_PERPETUAL, MarketId, Symbol, TradeId, text};
+use ringside_core::ids::{ALL_MARKETS, AccountId, AssetName, FIRST_PERPETUAL, MarketId, Symbol, text};
 use ringside_core::money::{Price, Quantity, RATE_ONE, Rate};
 use ringside_core::risk::perpetual::bracket::{BracketRow, Brackets};
-use std::collections::VecDeque;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use std::collections::BTreeSet;
 
 /// One more than the largest number of a parameter.
 const SETTINGS: usize = 41;
-/// Trades of a market kept in memory.
-const TRADES: usize = 20_000;
-/// Funding settlements of a market kept in memory: more than a year of hours.
-const FUNDINGS: usize = 10_000;
 /// Trades of one taker side at one price join within this time.
 const AGGREGATE_MS: i64 = 100;
-
-/// One trade of a market.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct MarketTrade {
-    /// Its number.
-    pub trade: TradeId,
-    /// Number of the row of joined trades that it belongs to.
-    pub aggregate: u64,
-    /// The maker's price.
-    pub price: Price,
-    /// How much base.
-    pub quantity: Quantity,
-    /// Micro-quote.
-    pub value: i64,
-    /// UNIX milliseconds.
-    pub time_ms: i64,
-    /// When the first trade of its row was.
-    pub aggregate_ms: i64,
-    /// 1: the taker sold, so the buyer was maker.
-    pub is_buyer_maker: u64,
-}
 
 /// One market.
 #[derive(Clone, Debug)]
@@ -71,10 +45,10 @@ pub struct PerpetualMarket {
     pub open_interest: i128,
     /// Sources of the index as told, by id; a weight of 0 is one taken away.
     pub sources: Vec<event::PerpetualSource>,
-    /// The newest trades, oldest first.
-    pub trades: VecDeque<MarketTrade>,
-    /// Funding settled, oldest first.
-    pub fundings: VecDeque<event::FundingSettled>,
+    /// The newest trade.
+    last: Option<MarketTrade>,
+    /// Who holds a position.
+    holders: BTreeSet<AccountId>,
 }
 
 impl PerpetualMarket {
@@ -120,7 +94,12 @@ impl PerpetualMarket {
 
     /// The newest trade.
     pub fn last_trade(&self) -> Option<&MarketTrade> {
-        self.trades.back()
+        self.last.as_ref()
+    }
+
+    /// Who holds a position, ascending.
+    pub fn holders(&self) -> &BTreeSet<AccountId> {
+        &self.holders
     }
 
     /// Greatest leverage.
@@ -199,8 +178,8 @@ impl MarketTable {
             book_ms: 0,
             open_interest: 0,
             sources: Vec::new(),
-            trades: VecDeque::new(),
-            fundings: VecDeque::new(),
+            last: None,
+            holders: BTreeSet::new(),
         });
     }
 
@@ -244,44 +223,53 @@ impl MarketTable {
         market.price_ms = time_ms;
     }
 
-    pub(super) fn funding(&mut self, settled: &event::FundingSettled) {
-        let Some(market) = self.at(settled.market) else { return };
-        if market.fundings.len() == FUNDINGS {
-            market.fundings.pop_front();
-        }
-        market.fundings.push_back(*settled);
-    }
-
     pub(super) fn book_changed(&mut self, market: MarketId, time_ms: i64) {
         if let Some(market) = self.at(market) {
             market.book_ms = time_ms;
         }
     }
 
-    /// A position went from one quantity to another.
-    pub(super) fn interest(&mut self, market: MarketId, before: Quantity, after: Quantity) {
-        if let Some(market) = self.at(market) {
-            market.open_interest += i128::from(after.max(0)) - i128::from(before.max(0));
+    /// An account's position went from one quantity to another.
+    pub(super) fn interest(
+        &mut self,
+        market: MarketId,
+        account: AccountId,
+        before: Quantity,
+        after: Quantity,
+    ) {
+        let Some(market) = self.at(market) else { return };
+        market.open_interest += i128::from(after.max(0)) - i128::from(before.max(0));
+        match (before, after) {
+            (0, 0) => {}
+            (0, _) => {
+                market.holders.insert(account);
+            }
+            (_, 0) => {
+                market.holders.remove(&account);
+            }
+            _ => {}
         }
     }
 
-    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, value: i64, time_ms: i64) {
-        let Some(market) = self.at(trade.market) else { return };
-        let is_buyer_maker = u64::from(trade.taker_side == ringside_core::command::Side::Sell as u8);
-        let last = market.trades.back();
-        let joins = last.filter(|last| {
+    /// Takes in a trade; the row that it is in the market's history.
+    pub(super) fn traded(
+        &mut self,
+        trade: &event::PerpetualTrade,
+        value: i64,
+        time_ms: i64,
+    ) -> Option<MarketTrade> {
+        let market = self.at(trade.market)?;
+        let is_buyer_maker = u32::from(trade.taker_side == ringside_core::command::Side::Sell as u8);
+        let joins = market.last.filter(|last| {
             last.is_buyer_maker == is_buyer_maker
                 && last.price == trade.price
                 && time_ms - last.aggregate_ms < AGGREGATE_MS
         });
-        let (aggregate, aggregate_ms) = match (joins, last) {
+        let (aggregate, aggregate_ms) = match (joins, market.last) {
             (Some(row), _) => (row.aggregate, row.aggregate_ms),
             (None, last) => (last.map_or(1, |last| last.aggregate + 1), time_ms),
         };
-        if market.trades.len() == TRADES {
-            market.trades.pop_front();
-        }
-        market.trades.push_back(MarketTrade {
+        let row = MarketTrade {
             trade: trade.trade,
             aggregate,
             price: trade.price,
@@ -289,8 +277,11 @@ impl MarketTable {
             value,
             time_ms,
             aggregate_ms,
+            market: trade.market,
             is_buyer_maker,
-        });
+        };
+        market.last = Some(row);
+        Some(row)
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
@@ -309,8 +300,9 @@ impl MarketTable {
             writer.i64(market.book_ms);
             writer.i128(market.open_interest);
             writer.records(market.sources.iter());
-            writer.records(market.trades.iter());
-            writer.records(market.fundings.iter());
+            writer.records(market.last.iter());
+            writer.count(market.holders.len());
+            market.holders.iter().for_each(|account| writer.u64((*account).into()));
         }
     }
 
@@ -339,8 +331,11 @@ impl MarketTable {
                 book_ms: reader.i64()?,
                 open_interest: reader.i128()?,
                 sources: reader.records()?,
-                trades: reader.records()?.into(),
-                fundings: reader.records()?.into(),
+                last: reader.records()?.pop(),
+                holders: {
+                    let count = reader.count()?;
+                    (0..count).map(|_| reader.uint("account")).collect::<Result<_, _>>()?
+                },
             });
         }
         Ok(table)

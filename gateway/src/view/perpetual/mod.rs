@@ -1,13 +1,13 @@
 //! What can be read of the perpetual side, folded from its events (`core/src/event/perpetual.rs`).
 //!
-//! Values come as the engine told them: margins, prices to show and quantiles are computed by whoever reads. History is the
-//! newest rows in memory; an archive of the perpetual side is not here yet.
+//! Values come as the engine told them: margins, prices to show and quantiles are computed by whoever reads. Of each history
+//! ([`log`]) what is not archived stands here, and a window of what came last.
 
 pub mod account;
 pub mod day;
+pub mod log;
 pub mod market;
 pub mod order;
-pub mod recent;
 pub mod rows;
 pub mod series;
 
@@ -15,17 +15,21 @@ use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
 use super::market::MarketView;
 use account::AccountTable;
+use day::Days;
+use log::{Keep, List, Log, Row};
 use market::MarketTable;
-use order::OrderTable;
-use recent::Recent;
-use ringside_core::command::{ClientOrder, PerpetualOrderType, Side};
+use order::{DELEVERAGING_NAME, OrderRecord, OrderTable};
+use ringside_core::command::{
+    ClientOrder, MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side,
+};
 use ringside_core::event::{self, Event, Kind};
-use ringside_core::ids::{AccountId, FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId};
-use rows::{AmendRecord, FillRecord, IncomeKind, IncomeRecord};
+use ringside_core::ids::{FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
+use rows::{
+    AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, MarketTrade,
+    PreventedRecord,
+};
 use series::{Series, Source};
-
-/// Rows of each history kept in memory.
-const HISTORY: usize = 200_000;
+use zerocopy::IntoBytes;
 
 /// Everything of the perpetual side.
 pub struct Perpetuals {
@@ -33,36 +37,23 @@ pub struct Perpetuals {
     depth: DepthView,
     accounts: AccountTable,
     orders: OrderTable,
-    fills: Recent<FillRecord>,
-    income: Recent<IncomeRecord>,
-    amendments: Recent<AmendRecord>,
+    fills: Log<FillRecord>,
+    income: Log<IncomeRecord>,
+    amendments: Log<AmendRecord>,
+    margins: Log<MarginRecord>,
+    prevented: Log<PreventedRecord>,
+    trades: Log<MarketTrade>,
+    fundings: Log<FundingRecord>,
     series: Series,
+    days: Days,
     pools: event::PerpetualPools,
-    /// Number of the last row of income.
-    income_count: u64,
+    /// Number of the last row of income, of amendments, of margin changes.
+    numbers: [u64; 3],
+    keep: Keep,
     /// Names of orders that the running command placed.
     placed: Vec<event::PerpetualPlaced>,
     /// Whether the next event begins a command.
     is_between: bool,
-}
-
-impl Default for Perpetuals {
-    fn default() -> Perpetuals {
-        Perpetuals {
-            markets: MarketTable::default(),
-            depth: DepthView::default(),
-            accounts: AccountTable::default(),
-            orders: OrderTable::new(HISTORY),
-            fills: Recent::new(HISTORY),
-            income: Recent::new(HISTORY),
-            amendments: Recent::new(HISTORY),
-            series: Series::default(),
-            pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
-            income_count: 0,
-            placed: Vec::new(),
-            is_between: true,
-        }
-    }
 }
 
 /// Place of a perpetual market among them.
@@ -71,6 +62,35 @@ fn place(market: MarketId) -> usize {
 }
 
 impl Perpetuals {
+    /// Nothing yet, with histories of that length.
+    pub(super) fn new(keep: Keep) -> Perpetuals {
+        Perpetuals {
+            markets: MarketTable::default(),
+            depth: DepthView::default(),
+            accounts: AccountTable::default(),
+            orders: OrderTable::new(keep),
+            fills: Log::new(keep),
+            income: Log::new(keep),
+            amendments: Log::new(keep),
+            margins: Log::new(keep),
+            prevented: Log::new(keep),
+            trades: Log::new(keep),
+            fundings: Log::new(keep),
+            series: Series::new(keep),
+            days: Days::default(),
+            pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
+            numbers: [0; 3],
+            keep,
+            placed: Vec::new(),
+            is_between: true,
+        }
+    }
+
+    /// How much of its histories it keeps.
+    pub(super) fn keep(&self) -> Keep {
+        self.keep
+    }
+
     /// Markets: rules, states, prices, newest trades.
     pub fn markets(&self) -> &MarketTable {
         &self.markets
@@ -92,18 +112,38 @@ impl Perpetuals {
     }
 
     /// Fills, by account.
-    pub fn fills(&self) -> &Recent<FillRecord> {
+    pub fn fills(&self) -> &Log<FillRecord> {
         &self.fills
     }
 
     /// Changes of wallets, by account.
-    pub fn income(&self) -> &Recent<IncomeRecord> {
+    pub fn income(&self) -> &Log<IncomeRecord> {
         &self.income
     }
 
     /// Modifications, by account.
-    pub fn amendments(&self) -> &Recent<AmendRecord> {
+    pub fn amendments(&self) -> &Log<AmendRecord> {
         &self.amendments
+    }
+
+    /// Margin moved to and from isolated positions, by account.
+    pub fn margins(&self) -> &Log<MarginRecord> {
+        &self.margins
+    }
+
+    /// Meetings that self-trade prevention ended, by account.
+    pub fn prevented(&self) -> &Log<PreventedRecord> {
+        &self.prevented
+    }
+
+    /// Public trades.
+    pub fn trades(&self) -> &Log<MarketTrade> {
+        &self.trades
+    }
+
+    /// Funding rates settled.
+    pub fn fundings(&self) -> &Log<FundingRecord> {
+        &self.fundings
     }
 
     /// Candles of trades, mark, index and premium.
@@ -121,6 +161,7 @@ impl Perpetuals {
         let time_ms = event.time_ns.div_euclid(1_000_000);
         if std::mem::take(&mut self.is_between) {
             self.accounts.found_mut().clear();
+            self.orders.begin();
         }
         let Some(kind) = Kind::from_code(event.kind) else { return };
         match kind {
@@ -129,8 +170,10 @@ impl Perpetuals {
             Kind::PerpetualBracket => each(event, |bracket| self.markets.bracket(bracket)),
             Kind::PerpetualStateChanged => each(event, |state| self.markets.state(state)),
             Kind::PerpetualSource => each(event, |source| self.markets.source(source)),
-            Kind::PerpetualPrice => each(event, |price| self.price(price, time_ms)),
-            Kind::FundingSettled => each(event, |settled| self.markets.funding(settled)),
+            Kind::PerpetualPrice => each(event, |price| self.price(price, event.sequence, time_ms)),
+            Kind::FundingSettled => each(event, |settled| {
+                self.fundings.push(event.sequence, FundingRecord { told: *settled });
+            }),
             Kind::VipTier => each(event, |tier| self.accounts.tier(tier)),
             Kind::VipChanged => each(event, |changed| self.accounts.vip(changed)),
             Kind::AccountTerms => each(event, |terms| self.accounts.terms(terms)),
@@ -139,11 +182,13 @@ impl Perpetuals {
             Kind::PerpetualExposure => each(event, |exposure| self.accounts.exposure(exposure)),
             Kind::PerpetualPools => each(event, |pools: &event::PerpetualPools| self.pools = *pools),
             Kind::PerpetualPlaced => each(event, |placed: &event::PerpetualPlaced| self.placed.push(*placed)),
-            Kind::PerpetualOrder => each(event, |order| self.order(order, time_ms)),
-            Kind::PerpetualTrade => each(event, |trade| self.trade(trade, time_ms)),
-            Kind::PerpetualAmended => each(event, |amended| self.amended(amended, time_ms)),
-            Kind::PositionMoved => each(event, |moved| self.moved(moved, time_ms)),
-            Kind::Posting => each(event, |posting| self.posting(posting, time_ms)),
+            Kind::PerpetualOrder => each(event, |order| self.order(order, event.sequence, time_ms)),
+            Kind::PerpetualTrade => each(event, |trade| self.trade(trade, event.sequence, time_ms)),
+            Kind::PerpetualAmended => each(event, |amended| self.amended(amended, event.sequence, time_ms)),
+            Kind::PositionMoved => each(event, |moved| self.moved(moved, event.sequence, time_ms)),
+            Kind::Posting => each(event, |posting| self.posting(posting, event.sequence, time_ms)),
+            Kind::PreventedMatch => each(event, |met| self.prevent(met, event.sequence, time_ms)),
+            Kind::TriggerRefused => each(event, |refused| self.orders.refused(refused)),
             Kind::Depth => each(event, |depth: &event::Depth| {
                 if depth.market >= FIRST_PERPETUAL {
                     self.markets.book_changed(depth.market, time_ms);
@@ -158,39 +203,54 @@ impl Perpetuals {
         }
     }
 
-    fn price(&mut self, price: &event::PerpetualPrice, time_ms: i64) {
+    fn price(&mut self, price: &event::PerpetualPrice, sequence: Sequence, time_ms: i64) {
         self.markets.price(price, time_ms);
-        self.series.sample(Source::Mark, price.market, price.mark, time_ms);
-        self.series.sample(Source::Index, price.market, price.index, time_ms);
+        self.days.advance(place(price.market), time_ms);
+        self.series.sample(Source::Mark, price.market, price.mark, sequence, time_ms);
+        self.series.sample(Source::Index, price.market, price.index, sequence, time_ms);
         if let Some(premium) = market::premium(price) {
-            self.series.sample(Source::Premium, price.market, premium, time_ms);
+            self.series.sample(Source::Premium, price.market, premium, sequence, time_ms);
+        }
+    }
+
+    fn prevent(&mut self, met: &event::PreventedMatch, sequence: Sequence, time_ms: i64) {
+        for is_taker in [0, 1] {
+            self.prevented.push(sequence, PreventedRecord { told: *met, time_ms, is_taker });
         }
     }
 
     fn position(&mut self, position: &event::PerpetualPosition, time_ms: i64) {
         let before = self.accounts.position(position, time_ms);
-        self.markets.interest(position.market, before, position.quantity);
+        self.markets.interest(position.market, position.account, before, position.quantity);
     }
 
-    fn order(&mut self, told: &event::PerpetualOrder, time_ms: i64) {
+    fn order(&mut self, told: &event::PerpetualOrder, sequence: Sequence, time_ms: i64) {
         let placed = self.placed.iter().find(|placed| placed.order == told.order);
         if let Some(placed) = placed
             && placed.fired != 0
         {
-            self.orders.fired(placed.fired, told.order, time_ms);
+            self.orders.fired(placed.fired, told.order, sequence, time_ms);
         }
-        self.orders.told(told, placed, time_ms);
+        self.orders.told(told, placed, sequence, time_ms);
     }
 
+    /// The name of an order that is open, or that the running command placed.
     fn name(&self, order: OrderId) -> ClientOrder {
-        self.orders.get(order).map_or([0; 36], |order| order.client_order)
+        let placed = || self.placed.iter().find(|placed| placed.order == order);
+        match self.orders.open(order) {
+            Some(open) => open.client_order,
+            None => placed().map_or([0; 36], |placed| placed.client_order),
+        }
     }
 
-    fn trade(&mut self, trade: &event::PerpetualTrade, time_ms: i64) {
+    fn trade(&mut self, trade: &event::PerpetualTrade, sequence: Sequence, time_ms: i64) {
         let value = ringside_core::risk::perpetual::units::floor_value(trade.quantity, trade.price)
             .unwrap_or(i64::MAX);
-        self.markets.traded(trade, value, time_ms);
-        self.series.traded(trade, value, time_ms);
+        if let Some(row) = self.markets.traded(trade, value, time_ms) {
+            self.trades.push(sequence, row);
+        }
+        self.series.traded(trade, value, sequence, time_ms);
+        self.days.traded(trade, value, time_ms);
         let taker_side = Side::from_code(trade.taker_side).expect("the engine emits known sides");
         let maker_side = match taker_side {
             Side::Buy => Side::Sell,
@@ -225,75 +285,56 @@ impl Perpetuals {
         };
         for (fill, is_filled) in [(maker, trade.flags & 1 != 0), (taker, trade.flags & 2 != 0)] {
             let info = self.name(fill.order);
-            self.orders.traded(&fill, is_filled);
-            self.fills.push(fill);
-            self.earned(
-                fill.account,
-                fill.market,
-                IncomeKind::RealizedPnl,
-                fill.realised,
+            self.orders.traded(&fill, is_filled, sequence);
+            self.fills.push(sequence, fill);
+            let row = IncomeRecord {
+                tran: 0,
+                amount: fill.realised,
                 time_ms,
-                fill.trade,
+                trade: fill.trade,
+                account: fill.account,
+                market: fill.market,
+                kind: IncomeKind::RealizedPnl as u32,
                 info,
-            );
-            match fill {
-                FillRecord { is_liquidation: 1, .. } => {
-                    let info = padded(b"LIQUIDATION");
-                    self.earned(
-                        fill.account,
-                        fill.market,
-                        IncomeKind::InsuranceClear,
-                        -fill.fee,
-                        time_ms,
-                        fill.trade,
-                        info,
-                    );
-                }
-                FillRecord { fee: ..0, .. } => {
-                    self.earned(
-                        fill.account,
-                        fill.market,
-                        IncomeKind::CommissionRebate,
-                        -fill.fee,
-                        time_ms,
-                        fill.trade,
-                        info,
-                    );
-                }
-                _ => self.earned(
-                    fill.account,
-                    fill.market,
-                    IncomeKind::Commission,
-                    -fill.fee,
-                    time_ms,
-                    fill.trade,
-                    info,
-                ),
-            }
+            };
+            self.earned(sequence, row);
+            let (kind, info) = match fill {
+                FillRecord { is_liquidation: 1, .. } => (IncomeKind::InsuranceClear, padded(b"LIQUIDATION")),
+                FillRecord { fee: ..0, .. } => (IncomeKind::CommissionRebate, info),
+                _ => (IncomeKind::Commission, info),
+            };
+            self.earned(sequence, IncomeRecord { amount: -fill.fee, kind: kind as u32, info, ..row });
         }
     }
 
-    fn amended(&mut self, amended: &event::PerpetualAmended, time_ms: i64) {
+    fn amended(&mut self, amended: &event::PerpetualAmended, sequence: Sequence, time_ms: i64) {
         let client_order = self.name(amended.order);
-        self.amendments.push(AmendRecord { told: *amended, client_order, reserved: 0, time_ms });
+        self.numbers[1] += 1;
+        let number = self.numbers[1];
+        let row = AmendRecord { told: *amended, client_order, reserved: 0, time_ms, number };
+        self.amendments.push(sequence, row);
     }
 
-    fn moved(&mut self, moved: &event::PositionMoved, time_ms: i64) {
-        let order = self.name(moved.from_order);
-        self.earned(
-            moved.from,
-            moved.market,
-            IncomeKind::RealizedPnl,
-            moved.from_realised,
+    fn moved(&mut self, moved: &event::PositionMoved, sequence: Sequence, time_ms: i64) {
+        let row = IncomeRecord {
+            tran: 0,
+            amount: moved.from_realised,
             time_ms,
-            0,
-            order,
-        );
-        let order = self.name(moved.to_order);
-        self.earned(moved.to, moved.market, IncomeKind::RealizedPnl, moved.to_realised, time_ms, 0, order);
+            trade: 0,
+            account: moved.from,
+            market: moved.market,
+            kind: IncomeKind::RealizedPnl as u32,
+            info: self.name(moved.from_order),
+        };
+        self.earned(sequence, row);
+        let info = if moved.to_order == 0 { [0; 36] } else { padded(DELEVERAGING_NAME.as_bytes()) };
+        self.earned(sequence, IncomeRecord { amount: moved.to_realised, account: moved.to, info, ..row });
+        if moved.to_order != 0 {
+            self.orders.put(sequence, deleveraged(moved, time_ms));
+        }
     }
 
-    fn posting(&mut self, posting: &event::Posting, time_ms: i64) {
+    fn posting(&mut self, posting: &event::Posting, sequence: Sequence, time_ms: i64) {
         let Some(reason) = event::PostingReason::from_code(posting.reason) else { return };
         let (kind, info): (_, &[u8]) = match reason {
             event::PostingReason::Transfer => (IncomeKind::Transfer, b"TRANSFER"),
@@ -301,39 +342,81 @@ impl Perpetuals {
             event::PostingReason::InsuranceClear => (IncomeKind::InsuranceClear, b"LIQUIDATION"),
             event::PostingReason::Settlement => (IncomeKind::RealizedPnl, b""),
             event::PostingReason::Adjustment => (IncomeKind::InternalTransfer, b""),
-            event::PostingReason::FundingResidue
-            | event::PostingReason::Affiliate
-            | event::PostingReason::IsolatedMargin => return,
+            event::PostingReason::IsolatedMargin => {
+                self.numbers[2] += 1;
+                let row = MarginRecord {
+                    number: self.numbers[2],
+                    amount: posting.amount,
+                    time_ms,
+                    account: posting.account,
+                    market: posting.market,
+                    kind: if posting.wallet == MarginMode::Isolated as u8 { 1 } else { 2 },
+                };
+                self.margins.push(sequence, row);
+                return;
+            }
+            event::PostingReason::FundingResidue | event::PostingReason::Affiliate => return,
         };
-        self.earned(
-            posting.account,
-            posting.market,
-            kind,
-            posting.amount,
+        let row = IncomeRecord {
+            tran: 0,
+            amount: posting.amount,
             time_ms,
-            posting.trade,
-            padded(info),
-        );
+            trade: posting.trade,
+            account: posting.account,
+            market: posting.market,
+            kind: kind as u32,
+            info: padded(info),
+        };
+        self.earned(sequence, row);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "they are the columns of one row")]
-    fn earned(
-        &mut self,
-        account: AccountId,
-        market: MarketId,
-        kind: IncomeKind,
-        amount: i64,
-        time_ms: i64,
-        trade: u64,
-        info: ClientOrder,
-    ) {
-        // The fund's own flows are no one's income.
-        if amount == 0 || account == FEE_ACCOUNT {
-            return;
+    /// Adds a row of income, which gets its number here. The fund's own flows are no one's income.
+    fn earned(&mut self, sequence: Sequence, row: IncomeRecord) {
+        if row.amount != 0 && row.account != FEE_ACCOUNT {
+            self.numbers[0] += 1;
+            self.income.push(sequence, IncomeRecord { tran: self.numbers[0], ..row });
         }
-        self.income_count += 1;
-        let (tran, kind) = (self.income_count, kind as u32);
-        self.income.push(IncomeRecord { tran, amount, time_ms, trade, account, market, kind, info });
+    }
+
+    /// Everything of `archived` and before can be read elsewhere.
+    pub(super) fn forget(&mut self, archived: Sequence) {
+        self.orders.forget(archived);
+        self.fills.forget(archived);
+        self.income.forget(archived);
+        self.amendments.forget(archived);
+        self.margins.forget(archived);
+        self.prevented.forget(archived);
+        self.trades.forget(archived);
+        self.fundings.forget(archived);
+        self.series.forget(archived);
+    }
+
+    /// Gives what the running command added to the histories, where none is kept.
+    pub(super) fn take(&mut self, mut add: impl FnMut(Added<'_>)) {
+        fn each<T: Row>(log: &Log<T>, list: List, add: &mut impl FnMut(Added<'_>)) {
+            log.iter().for_each(|row| {
+                add(Added {
+                    list: list as u16,
+                    key: row.key(),
+                    is_across: T::IS_ACROSS,
+                    bytes: row.as_bytes(),
+                });
+            });
+        }
+        each(self.orders.ended(), List::Orders, &mut add);
+        each(self.orders.service(), List::ServiceOrders, &mut add);
+        each(self.orders.forced(), List::ForcedOrders, &mut add);
+        each(&self.fills, List::Fills, &mut add);
+        each(&self.income, List::Income, &mut add);
+        each(&self.amendments, List::Amendments, &mut add);
+        each(&self.margins, List::MarginChanges, &mut add);
+        each(&self.prevented, List::Prevented, &mut add);
+        each(&self.trades, List::Trades, &mut add);
+        each(&self.fundings, List::Fundings, &mut add);
+        for closed in self.series.take_closed() {
+            let list = closed.list as u16;
+            add(Added { list, key: closed.key(), is_across: false, bytes: closed.as_bytes() });
+        }
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
@@ -344,27 +427,79 @@ impl Perpetuals {
         self.fills.save(writer);
         self.income.save(writer);
         self.amendments.save(writer);
+        self.margins.save(writer);
+        self.prevented.save(writer);
+        self.trades.save(writer);
+        self.fundings.save(writer);
         self.series.save(writer);
+        self.days.save(writer);
         writer.record(&self.pools);
-        writer.u64(self.income_count);
+        self.numbers.iter().for_each(|number| writer.u64(*number));
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>) -> Result<Perpetuals, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Perpetuals, LoadError> {
         Ok(Perpetuals {
             markets: MarketTable::load(reader)?,
             depth: DepthView::load(reader)?,
             accounts: AccountTable::load(reader)?,
-            orders: OrderTable::load(reader, HISTORY)?,
-            fills: Recent::load(reader, HISTORY)?,
-            income: Recent::load(reader, HISTORY)?,
-            amendments: Recent::load(reader, HISTORY)?,
-            series: Series::load(reader)?,
+            orders: OrderTable::load(reader, keep)?,
+            fills: Log::load(reader, keep)?,
+            income: Log::load(reader, keep)?,
+            amendments: Log::load(reader, keep)?,
+            margins: Log::load(reader, keep)?,
+            prevented: Log::load(reader, keep)?,
+            trades: Log::load(reader, keep)?,
+            fundings: Log::load(reader, keep)?,
+            series: Series::load(reader, keep)?,
+            days: Days::load(reader)?,
             pools: reader.record()?,
-            income_count: reader.u64()?,
+            numbers: [reader.u64()?, reader.u64()?, reader.u64()?],
+            keep,
             placed: Vec::new(),
             is_between: true,
         })
     }
+}
+
+/// A row that a command added to a history.
+#[derive(Clone, Copy, Debug)]
+pub struct Added<'a> {
+    /// A [`List`], or the list of a series of candles.
+    pub list: u16,
+    /// Its place.
+    pub key: log::Key,
+    /// Whether all markets of its owner are asked for at once.
+    pub is_across: bool,
+    /// The record.
+    pub bytes: &'a [u8],
+}
+
+/// The order that a counterparty of auto-deleveraging closes with. The engine tells it by what it did alone.
+fn deleveraged(moved: &event::PositionMoved, time_ms: i64) -> OrderRecord {
+    let side = match Side::from_code(moved.side) {
+        Some(Side::Sell) => Side::Buy,
+        _ => Side::Sell,
+    };
+    let price = i128::from(moved.value) * ringside_core::risk::perpetual::units::PRODUCTS_PER_MICRO
+        / i128::from(moved.quantity.max(1));
+    let told = event::PerpetualOrder {
+        order: moved.to_order,
+        account: moved.to,
+        market: moved.market,
+        side: side as u8,
+        order_type: PerpetualOrderType::Liquidation as u8,
+        original_type: PerpetualOrderType::Liquidation as u8,
+        time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8,
+        status: PerpetualStatus::Filled as u8,
+        price: i64::try_from(price).unwrap_or(i64::MAX),
+        quantity: moved.quantity,
+        filled: moved.quantity,
+        value: moved.value,
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    let mut record = OrderRecord::new(&told, None, time_ms);
+    record.client_order = padded(DELEVERAGING_NAME.as_bytes());
+    record
 }
 
 fn each<P: event::Payload>(event: &Event, fold: impl FnOnce(&P)) {

@@ -1,11 +1,11 @@
-//! Orders of the perpetual side: open ones, and the newest that ended.
+//! Orders of the perpetual side: open ones, and those that ended.
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::recent::{Owned, Recent};
-use super::rows::FillRecord;
-use ringside_core::command::{ClientOrder, PerpetualStatus, order_flag};
+use super::log::{Keep, Key, Log, Page, Row};
+use super::rows::{FillRecord, name_tag};
+use ringside_core::command::{ClientOrder, PerpetualOrderType, PerpetualStatus, order_flag};
 use ringside_core::event;
-use ringside_core::ids::{AccountId, MarketId, OrderId};
+use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_core::risk::perpetual::units::floor_value;
 use std::collections::{BTreeSet, HashMap};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -24,8 +24,22 @@ pub struct OrderRecord {
     pub counterpart: OrderId,
     /// Its name, padded with zeros.
     pub client_order: ClientOrder,
-    /// Zero.
-    pub reserved: u32,
+    /// The [`ringside_core::reject::Reject`] that it was refused with when its trigger came, else 0.
+    pub refused: u32,
+}
+
+/// Starts of the names of orders that close a position by force.
+const LIQUIDATION_NAME: &str = "autoclose-";
+/// The name of an order that auto-deleveraging fills.
+pub const DELEVERAGING_NAME: &str = "adl_autoclose";
+
+/// Why an order closes a position by force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forced {
+    /// Its account is liquidated.
+    Liquidation = 1,
+    /// Another one is, and this one takes over.
+    Deleveraging = 2,
 }
 
 impl OrderRecord {
@@ -41,7 +55,7 @@ impl OrderRecord {
             updated_ms: time_ms,
             counterpart: placed.map_or(0, |placed| placed.fired),
             client_order: placed.map_or([0; 36], |placed| placed.client_order),
-            reserved: 0,
+            refused: 0,
         }
     }
 
@@ -90,14 +104,24 @@ impl OrderRecord {
         self.told.status <= PerpetualStatus::PartiallyFilled as u8
     }
 
-    /// Whether it waits for its trigger.
-    pub fn is_waiting(&self) -> bool {
-        self.told.order_type > 1 && self.told.order_type == self.told.original_type
+    /// Whether it belongs to the conditional-order service. Fired, it goes on as another order that does not.
+    pub fn is_of_service(&self) -> bool {
+        self.told.flags & order_flag::CONDITIONAL_SERVICE != 0
     }
 
-    /// Whether it belongs to the conditional-order service: placed there, and not fired.
-    pub fn is_of_service(&self) -> bool {
-        self.told.flags & order_flag::CONDITIONAL_SERVICE != 0 && self.is_waiting()
+    /// Whether it closes a position by force.
+    pub fn forced(&self) -> Option<Forced> {
+        let name = self.client_order();
+        match self.told.order_type {
+            // Clients may give such names to orders of theirs.
+            kind if kind == PerpetualOrderType::Liquidation as u8 && name.starts_with(LIQUIDATION_NAME) => {
+                Some(Forced::Liquidation)
+            }
+            kind if kind == PerpetualOrderType::Liquidation as u8 && name == DELEVERAGING_NAME => {
+                Some(Forced::Deleveraging)
+            }
+            _ => None,
+        }
     }
 
     /// Its name as text.
@@ -108,9 +132,28 @@ impl OrderRecord {
     }
 }
 
-impl Owned for OrderRecord {
-    fn owner(&self) -> AccountId {
-        self.told.account
+impl Row for OrderRecord {
+    fn key(&self) -> Key {
+        Key {
+            owner: self.told.account,
+            market: self.told.market,
+            id: self.told.order,
+            time_ms: self.created_ms,
+            tag: name_tag(self.told.market, &self.client_order),
+        }
+    }
+}
+
+/// An order of a liquidation or of auto-deleveraging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(transparent)]
+pub struct ForcedRecord(pub OrderRecord);
+
+impl Row for ForcedRecord {
+    const IS_ACROSS: bool = true;
+
+    fn key(&self) -> Key {
+        Key { tag: self.0.forced().map_or(0, |forced| forced as u64), ..self.0.key() }
     }
 }
 
@@ -119,17 +162,22 @@ impl Owned for OrderRecord {
 pub struct OrderTable {
     open: HashMap<OrderId, OrderRecord>,
     open_of: HashMap<AccountId, BTreeSet<OrderId>>,
-    ended: Recent<OrderRecord>,
-    ended_at: HashMap<OrderId, u64>,
+    ended: Log<OrderRecord>,
+    service: Log<OrderRecord>,
+    forced: Log<ForcedRecord>,
+    /// What the command folded last ended.
+    just_ended: Vec<OrderRecord>,
 }
 
 impl OrderTable {
-    pub(super) fn new(max: usize) -> OrderTable {
+    pub(super) fn new(keep: Keep) -> OrderTable {
         OrderTable {
             open: HashMap::new(),
             open_of: HashMap::new(),
-            ended: Recent::new(max),
-            ended_at: HashMap::new(),
+            ended: Log::new(keep),
+            service: Log::new(keep),
+            forced: Log::new(keep),
+            just_ended: Vec::new(),
         }
     }
 
@@ -137,40 +185,48 @@ impl OrderTable {
         &mut self,
         told: &event::PerpetualOrder,
         placed: Option<&event::PerpetualPlaced>,
+        sequence: Sequence,
         time_ms: i64,
     ) {
         let record = match self.open.get(&told.order) {
             Some(before) => OrderRecord { told: *told, updated_ms: time_ms, ..*before },
             None => OrderRecord::new(told, placed, time_ms),
         };
-        self.put(record);
+        self.put(sequence, record);
     }
 
     /// The order of the conditional-order service went on as another.
-    pub(super) fn fired(&mut self, order: OrderId, as_order: OrderId, time_ms: i64) {
+    pub(super) fn fired(&mut self, order: OrderId, as_order: OrderId, sequence: Sequence, time_ms: i64) {
         let Some(mut record) = self.open.get(&order).copied() else { return };
         record.counterpart = as_order;
         record.updated_ms = time_ms;
-        self.end(record);
+        self.end(sequence, record);
     }
 
-    pub(super) fn traded(&mut self, fill: &FillRecord, is_filled: bool) {
+    /// An order was refused when its trigger came; its end is told next.
+    pub(super) fn refused(&mut self, refused: &event::TriggerRefused) {
+        if let Some(record) = self.open.get_mut(&refused.order) {
+            record.refused = refused.reject.into();
+        }
+    }
+
+    pub(super) fn traded(&mut self, fill: &FillRecord, is_filled: bool, sequence: Sequence) {
         let Some(mut record) = self.open.get(&fill.order).copied() else { return };
         record.filled(fill.quantity, fill.value, is_filled, fill.time_ms);
-        self.put(record);
+        self.put(sequence, record);
     }
 
-    fn put(&mut self, record: OrderRecord) {
+    pub(super) fn put(&mut self, sequence: Sequence, record: OrderRecord) {
         if record.is_open() {
             if self.open.insert(record.told.order, record).is_none() {
                 self.open_of.entry(record.told.account).or_default().insert(record.told.order);
             }
         } else {
-            self.end(record);
+            self.end(sequence, record);
         }
     }
 
-    fn end(&mut self, record: OrderRecord) {
+    fn end(&mut self, sequence: Sequence, record: OrderRecord) {
         let (order, account) = (record.told.order, record.told.account);
         if self.open.remove(&order).is_some()
             && let Some(own) = self.open_of.get_mut(&account)
@@ -180,16 +236,31 @@ impl OrderTable {
                 self.open_of.remove(&account);
             }
         }
-        let (place, gone) = self.ended.push(record);
-        self.ended_at.insert(order, place);
-        if let Some(gone) = gone {
-            self.ended_at.remove(&gone.told.order);
+        self.just_ended.push(record);
+        if record.is_of_service() {
+            self.service.push(sequence, record);
+            return;
+        }
+        self.ended.push(sequence, record);
+        if record.forced().is_some() {
+            self.forced.push(sequence, ForcedRecord(record));
         }
     }
 
-    /// The order of an id, open or lately ended.
-    pub fn get(&self, order: OrderId) -> Option<&OrderRecord> {
-        self.open.get(&order).or_else(|| self.ended.get(*self.ended_at.get(&order)?))
+    /// An open order.
+    pub fn open(&self, order: OrderId) -> Option<&OrderRecord> {
+        self.open.get(&order)
+    }
+
+    /// An order that is open, or that the command folded last ended.
+    pub fn current(&self, order: OrderId) -> Option<&OrderRecord> {
+        let just_ended = || self.just_ended.iter().rev().find(|ended| ended.told.order == order);
+        self.open.get(&order).or_else(just_ended)
+    }
+
+    /// A command begins.
+    pub(super) fn begin(&mut self) {
+        self.just_ended.clear();
     }
 
     /// Open orders of an account, oldest first, those that wait included.
@@ -197,22 +268,66 @@ impl OrderTable {
         self.open_of.get(&account).into_iter().flatten().filter_map(|order| self.open.get(order))
     }
 
-    /// Ended orders of an account in the order in which they ended.
-    pub fn ended_of(&self, account: AccountId) -> impl DoubleEndedIterator<Item = &OrderRecord> {
-        self.ended.of_account(account)
+    /// The open order of an account with a client's name; `is_of_service` tells orders of the conditional-order service from
+    /// others.
+    pub fn open_named(
+        &self,
+        account: AccountId,
+        market: MarketId,
+        name: &str,
+        is_of_service: bool,
+    ) -> Option<&OrderRecord> {
+        self.open_of(account).find(|order| {
+            order.told.market == market
+                && order.is_of_service() == is_of_service
+                && order.client_order() == name
+        })
     }
 
-    /// All ended orders that are kept.
-    pub fn ended(&self) -> impl DoubleEndedIterator<Item = &OrderRecord> {
-        self.ended.iter()
+    /// Ended orders, those of the conditional-order service apart.
+    pub fn ended(&self) -> &Log<OrderRecord> {
+        &self.ended
     }
 
-    /// The order of an account with a client's name: an open one first, else the newest that ended.
-    pub fn named(&self, account: AccountId, market: MarketId, name: &str) -> Option<&OrderRecord> {
-        let is_it = |order: &&OrderRecord| order.told.market == market && order.client_order() == name;
-        self.open_of(account)
-            .find(is_it)
-            .or_else(|| self.ended_of(account).filter(is_it).max_by_key(|order| order.told.order))
+    /// Ended orders of the conditional-order service.
+    pub fn service(&self) -> &Log<OrderRecord> {
+        &self.service
+    }
+
+    /// Ended orders that closed positions by force.
+    pub fn forced(&self) -> &Log<ForcedRecord> {
+        &self.forced
+    }
+
+    /// The order of an id in an account's market, open or among those ended that are kept.
+    pub fn get(&self, account: AccountId, market: MarketId, order: OrderId) -> Option<&OrderRecord> {
+        let open = self.open.get(&order);
+        open.filter(|open| open.told.account == account && open.told.market == market)
+            .or_else(|| self.ended.get(account, market, order))
+            .or_else(|| self.service.get(account, market, order))
+    }
+
+    /// Open orders within a page, oldest first.
+    pub fn open_page(&self, page: &Page, is_of_service: bool) -> Vec<OrderRecord> {
+        let is_wanted = |order: &&OrderRecord| {
+            order.is_of_service() == is_of_service
+                && page.market.is_none_or(|market| order.told.market == market)
+                && page.ids.contains(&order.told.order)
+                && page.times.contains(&order.created_ms)
+                && (page.tag == 0 || order.key().tag == page.tag)
+        };
+        let open = self.open_of(page.owner).filter(is_wanted).copied();
+        match page.is_oldest {
+            true => open.take(page.limit).collect(),
+            false => open.rev().take(page.limit).collect(),
+        }
+    }
+
+    /// The histories, to let go of what is archived.
+    pub(super) fn forget(&mut self, archived: Sequence) {
+        self.ended.forget(archived);
+        self.service.forget(archived);
+        self.forced.forget(archived);
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
@@ -221,21 +336,22 @@ impl OrderTable {
         writer.count(open.len());
         open.into_iter().for_each(|order| writer.record(order));
         self.ended.save(writer);
+        self.service.save(writer);
+        self.forced.save(writer);
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, max: usize) -> Result<OrderTable, LoadError> {
-        let mut table = OrderTable::new(max);
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<OrderTable, LoadError> {
+        let mut table = OrderTable::new(keep);
         for _ in 0..reader.count()? {
             let record: OrderRecord = reader.record()?;
             if !record.is_open() {
                 return Err(reader.bad("open order"));
             }
-            table.put(record);
+            table.put(0, record);
         }
-        table.ended = Recent::load(reader, max)?;
-        let first = table.ended.first();
-        table.ended_at =
-            table.ended.iter().zip(first..).map(|(order, place)| (order.told.order, place)).collect();
+        table.ended = Log::load(reader, keep)?;
+        table.service = Log::load(reader, keep)?;
+        table.forced = Log::load(reader, keep)?;
         Ok(table)
     }
 }

@@ -1,6 +1,7 @@
-//! Rows of the perpetual histories. Plain records, saved as they are.
+//! Rows of the perpetual histories. Plain records, saved and archived as they are: a field is appended or a list gets a new
+//! number, none is moved.
 
-use super::recent::Owned;
+use super::log::{Key, Row};
 use ringside_core::command::ClientOrder;
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, TradeId};
@@ -108,22 +109,166 @@ pub struct AmendRecord {
     pub reserved: u32,
     /// UNIX milliseconds.
     pub time_ms: i64,
+    /// Number of the row, over all accounts.
+    pub number: u64,
 }
 
-impl Owned for FillRecord {
-    fn owner(&self) -> AccountId {
-        self.account
+/// Margin moved to or from an isolated position by request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct MarginRecord {
+    /// Number of the row, over all accounts.
+    pub number: u64,
+    /// Micro-quote, above 0.
+    pub amount: i64,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub market: MarketId,
+    /// 1: added, 2: taken away.
+    pub kind: u64,
+}
+
+/// One meeting that self-trade prevention ended, as one of its orders saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct PreventedRecord {
+    /// As the engine told it.
+    pub told: event::PreventedMatch,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+    /// 1: the row of the arriving order and its account.
+    pub is_taker: u64,
+}
+
+/// A public trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct MarketTrade {
+    /// Its number.
+    pub trade: TradeId,
+    /// Number of the row of joined trades that it belongs to.
+    pub aggregate: u64,
+    /// The maker's price.
+    pub price: Price,
+    /// How much base.
+    pub quantity: Quantity,
+    /// Micro-quote.
+    pub value: i64,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+    /// When the first trade of its row was.
+    pub aggregate_ms: i64,
+    /// Where.
+    pub market: MarketId,
+    /// 1: the taker sold, so the buyer was maker.
+    pub is_buyer_maker: u32,
+}
+
+/// A funding rate settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct FundingRecord {
+    /// As the engine told it.
+    pub told: event::FundingSettled,
+}
+
+/// A client's name of an order in a market as a tag.
+pub fn name_tag(market: MarketId, name: &ClientOrder) -> u64 {
+    // FNV-1a: the same on every machine and in every version, as what is stored must be.
+    let bytes = market.to_le_bytes().into_iter().chain(*name);
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    (hash >> 1) | 1
+}
+
+impl Row for FillRecord {
+    fn key(&self) -> Key {
+        Key {
+            owner: self.account,
+            market: self.market,
+            // Of a trade with oneself there are two.
+            id: self.trade << 1 | u64::from(self.is_maker == 0),
+            time_ms: self.time_ms,
+            tag: self.order,
+        }
     }
 }
 
-impl Owned for IncomeRecord {
-    fn owner(&self) -> AccountId {
-        self.account
+impl Row for IncomeRecord {
+    const IS_ACROSS: bool = true;
+
+    fn key(&self) -> Key {
+        Key {
+            owner: self.account,
+            market: self.market,
+            id: self.tran,
+            time_ms: self.time_ms,
+            tag: u64::from(self.kind) + 1,
+        }
     }
 }
 
-impl Owned for AmendRecord {
-    fn owner(&self) -> AccountId {
-        self.told.account
+impl Row for AmendRecord {
+    fn key(&self) -> Key {
+        Key {
+            owner: self.told.account,
+            market: self.told.market,
+            id: self.number,
+            time_ms: self.time_ms,
+            tag: self.told.order,
+        }
+    }
+}
+
+impl Row for MarginRecord {
+    fn key(&self) -> Key {
+        Key {
+            owner: self.account,
+            market: self.market,
+            id: self.number,
+            time_ms: self.time_ms,
+            tag: self.kind,
+        }
+    }
+}
+
+impl Row for PreventedRecord {
+    fn key(&self) -> Key {
+        let (owner, order) = match self.is_taker {
+            1 => (self.told.taker_account, self.told.taker_order),
+            _ => (self.told.maker_account, self.told.maker_order),
+        };
+        Key {
+            owner,
+            market: self.told.market,
+            id: self.told.prevented << 1 | self.is_taker,
+            time_ms: self.time_ms,
+            tag: order,
+        }
+    }
+}
+
+impl Row for MarketTrade {
+    fn key(&self) -> Key {
+        Key { owner: 0, market: self.market, id: self.trade, time_ms: self.time_ms, tag: self.aggregate }
+    }
+}
+
+impl Row for FundingRecord {
+    const IS_ACROSS: bool = true;
+
+    fn key(&self) -> Key {
+        let FundingRecord { told } = self;
+        Key {
+            owner: 0,
+            market: told.market,
+            id: told.funding_ms.unsigned_abs() << 20 | u64::from(told.market & 0xf_ffff),
+            time_ms: told.funding_ms,
+            tag: 0,
+        }
     }
 }

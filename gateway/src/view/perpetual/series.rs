@@ -1,15 +1,17 @@
 //! Candles of the perpetual side: of trades, of mark and index, of the premium, in every interval of `perpetual.md` 1.
 //!
-//! Only candles in which something happened are kept; those between repeat the close and are made when they are read.
+//! Only candles in which something happened are kept; those between repeat the close and are made when they are read. Here
+//! stand the newest of each series; what is older is in the archive, which a reader adds ([`fill`]).
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::log::{FIRST_CANDLES, Keep, Key, Row};
 use ringside_core::command::Side;
 use ringside_core::event;
-use ringside_core::ids::{FIRST_PERPETUAL, MarketId};
+use ringside_core::ids::{FIRST_PERPETUAL, MarketId, Sequence};
 use std::collections::VecDeque;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Candles of each series that are kept: more than a day of minutes, and more than one answer can hold.
+/// Candles of each series that are kept beside those not archived yet: more than one answer can hold.
 const CANDLES: usize = 2_000;
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -178,39 +180,118 @@ pub struct CandleQuery {
     pub limit: usize,
 }
 
-/// Candles of all markets. Indexed by market, source and interval.
-#[derive(Clone, Debug, Default)]
-pub struct Series(Vec<VecDeque<Candle>>);
+/// A candle that is over, as a row of its series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct ClosedCandle {
+    /// The candle.
+    pub candle: Candle,
+    /// Where.
+    pub market: MarketId,
+    /// Number of its list in the archive.
+    pub list: u32,
+}
+
+impl Row for ClosedCandle {
+    fn key(&self) -> Key {
+        let open_ms = self.candle.open_ms;
+        Key { owner: 0, market: self.market, id: open_ms.unsigned_abs(), time_ms: open_ms, tag: 0 }
+    }
+}
+
+/// Number of the list of a series in the archive.
+pub fn list_of(source: Source, interval: Interval) -> u16 {
+    FIRST_CANDLES + (source as usize * INTERVALS.len() + index_of(interval)) as u16
+}
+
+fn index_of(interval: Interval) -> usize {
+    INTERVALS.iter().position(|(_, known)| *known == interval).unwrap_or(0)
+}
+
+/// Candles of all markets.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Indexed by market, source and interval; each candle with the command that changed it last.
+    slots: Vec<VecDeque<(Sequence, Candle)>>,
+    keep: Keep,
+    archived: Sequence,
+    /// Candles that the running command closed, where none are kept.
+    closed: Vec<ClosedCandle>,
+}
 
 fn slot(market: MarketId, source: Source, interval: usize) -> usize {
     ((market - FIRST_PERPETUAL) as usize * SOURCES + source as usize) * INTERVALS.len() + interval
 }
 
+/// What a query needs that is older than what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Older {
+    /// Start of the first candle wanted.
+    pub first_ms: i64,
+    /// Start of the first candle kept; `i64::MAX` where there is none.
+    pub kept_ms: i64,
+}
+
 impl Series {
-    fn candle(&mut self, slot: usize, open_ms: i64, value: i64) -> &mut Candle {
-        if slot >= self.0.len() {
-            self.0.resize_with(slot + 1, VecDeque::new);
+    pub(super) fn new(keep: Keep) -> Series {
+        Series { slots: Vec::new(), keep, archived: 0, closed: Vec::new() }
+    }
+
+    fn candle(&mut self, slot: usize, sequence: Sequence, open_ms: i64, value: i64) -> &mut Candle {
+        if slot >= self.slots.len() {
+            self.slots.resize_with(slot + 1, VecDeque::new);
         }
-        let candles = &mut self.0[slot];
-        if candles.back().is_none_or(|last| last.open_ms < open_ms) {
-            if candles.len() == CANDLES {
-                candles.pop_front();
+        let candles = &mut self.slots[slot];
+        if candles.back().is_none_or(|(_, last)| last.open_ms < open_ms) {
+            match self.keep {
+                Keep::All => {}
+                // The first is over since the second began, or earlier.
+                Keep::Window(_) => {
+                    while candles.len() >= CANDLES
+                        && candles.get(1).is_some_and(|(changed, _)| *changed <= self.archived)
+                    {
+                        candles.pop_front();
+                    }
+                }
+                Keep::Nothing => {
+                    let series = SOURCES * INTERVALS.len();
+                    self.closed.extend(candles.drain(..).map(|(_, candle)| ClosedCandle {
+                        candle,
+                        market: FIRST_PERPETUAL + (slot / series) as MarketId,
+                        list: u32::from(FIRST_CANDLES) + (slot % series) as u32,
+                    }));
+                }
             }
-            candles.push_back(Candle::flat(open_ms, value));
+            candles.push_back((sequence, Candle::flat(open_ms, value)));
         }
-        candles.back_mut().expect("one was put in if there was none")
+        let (changed, candle) = candles.back_mut().expect("one was put in if there was none");
+        *changed = sequence;
+        candle
     }
 
-    pub(super) fn sample(&mut self, source: Source, market: MarketId, value: i64, time_ms: i64) {
+    pub(super) fn sample(
+        &mut self,
+        source: Source,
+        market: MarketId,
+        value: i64,
+        sequence: Sequence,
+        time_ms: i64,
+    ) {
         for (index, (_, interval)) in INTERVALS.iter().enumerate() {
-            self.candle(slot(market, source, index), interval.open(time_ms), value).put(value);
+            self.candle(slot(market, source, index), sequence, interval.open(time_ms), value).put(value);
         }
     }
 
-    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, value: i64, time_ms: i64) {
+    pub(super) fn traded(
+        &mut self,
+        trade: &event::PerpetualTrade,
+        value: i64,
+        sequence: Sequence,
+        time_ms: i64,
+    ) {
         for (index, (_, interval)) in INTERVALS.iter().enumerate() {
             let slot = slot(trade.market, Source::Trades, index);
-            let candle = self.candle(slot, interval.open(time_ms), trade.price);
+            let candle = self.candle(slot, sequence, interval.open(time_ms), trade.price);
             candle.put(trade.price);
             candle.volume = candle.volume.saturating_add(trade.quantity);
             candle.value = candle.value.saturating_add(value);
@@ -225,35 +306,37 @@ impl Series {
         }
     }
 
-    /// The candles asked for, oldest first, up to the one that holds `now_ms`.
+    /// The newest candle of a series.
+    pub fn newest(&self, source: Source, market: MarketId, interval: Interval) -> Option<&Candle> {
+        self.slots.get(slot(market, source, index_of(interval)))?.back().map(|(_, candle)| candle)
+    }
+
+    /// The candles kept that answer a query, oldest first, and what it needs beside them.
+    pub fn kept(&self, query: &CandleQuery, now_ms: i64) -> (Vec<Candle>, Option<Older>) {
+        let slot = self.slots.get(slot(query.market, query.source, index_of(query.interval)));
+        let candles = slot.into_iter().flatten().map(|(_, candle)| candle);
+        let kept_ms = slot.and_then(|slot| slot.front()).map_or(i64::MAX, |(_, first)| first.open_ms);
+        let first_ms = query.first_ms(now_ms);
+        let older = (first_ms < kept_ms && self.keep != Keep::All).then_some(Older { first_ms, kept_ms });
+        // The one before the first says where a quiet stretch stands.
+        let from = slot.map_or(0, |slot| {
+            slot.partition_point(|(_, candle)| candle.open_ms <= first_ms).saturating_sub(1)
+        });
+        (candles.skip(from).copied().collect(), older)
+    }
+
+    /// The candles asked for of what is kept, oldest first, up to the one that holds `now_ms`.
     pub fn candles(&self, query: &CandleQuery, now_ms: i64) -> Vec<Candle> {
-        let interval = query.interval;
-        let index = INTERVALS.iter().position(|(_, known)| *known == interval).unwrap_or(0);
-        let Some(kept) = self.0.get(slot(query.market, query.source, index)) else { return Vec::new() };
-        let Some(oldest) = kept.front() else { return Vec::new() };
-        let newest = interval.open(now_ms.max(oldest.open_ms).min(query.end_ms.unwrap_or(i64::MAX)));
-        let first = match query.start_ms {
-            Some(start) => {
-                let open = interval.open(start);
-                if open < start { interval.step(open, 1) } else { open }
-            }
-            None => interval.step(newest, 1 - query.limit as i64),
-        };
-        let mut open_ms = first.max(oldest.open_ms);
-        let mut next = kept.partition_point(|candle| candle.open_ms < open_ms);
-        let mut candles = Vec::new();
-        while open_ms <= newest && candles.len() < query.limit {
-            match kept.get(next).filter(|candle| candle.open_ms == open_ms) {
-                Some(candle) => {
-                    candles.push(*candle);
-                    next += 1;
-                }
-                // One stands before, since the first is not after this.
-                None => candles.push(Candle::flat(open_ms, kept[next - 1].close)),
-            }
-            open_ms = interval.step(open_ms, 1);
-        }
-        candles
+        fill(query, now_ms, &self.kept(query, now_ms).0)
+    }
+
+    pub(super) fn forget(&mut self, archived: Sequence) {
+        self.archived = archived;
+    }
+
+    /// Takes out what the running command closed.
+    pub(super) fn take_closed(&mut self) -> std::vec::Drain<'_, ClosedCandle> {
+        self.closed.drain(..)
     }
 
     /// The candle of an interval (a place in [`INTERVALS`]) that starts at a time: one without trades repeats the close before
@@ -265,34 +348,72 @@ impl Series {
         interval: usize,
         open_ms: i64,
     ) -> Option<Candle> {
-        let kept = self.0.get(slot(market, source, interval))?;
-        let end = kept.partition_point(|candle| candle.open_ms <= open_ms);
-        let last = kept.get(end.checked_sub(1)?)?;
+        let kept = self.slots.get(slot(market, source, interval))?;
+        let end = kept.partition_point(|(_, candle)| candle.open_ms <= open_ms);
+        let (_, last) = kept.get(end.checked_sub(1)?)?;
         Some(if last.open_ms == open_ms { *last } else { Candle::flat(open_ms, last.close) })
     }
 
-    /// Candles of minutes with trades in them, oldest first, from the one that holds the first time to that of the last.
-    pub fn minutes_since(&self, market: MarketId, from_ms: i64, to_ms: i64) -> impl Iterator<Item = &Candle> {
-        let kept = self.0.get(slot(market, Source::Trades, 0));
-        let from_ms = INTERVALS[0].1.open(from_ms);
-        let start = kept.map_or(0, |kept| kept.partition_point(|candle| candle.open_ms < from_ms));
-        kept.into_iter()
-            .flat_map(move |kept| kept.range(start..))
-            .take_while(move |candle| candle.open_ms <= to_ms)
-    }
-
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.count(self.0.len());
-        self.0.iter().for_each(|candles| writer.records(candles.iter()));
+        writer.count(self.slots.len());
+        for candles in &self.slots {
+            writer.count(candles.len());
+            for (changed, candle) in candles {
+                writer.u64(*changed);
+                writer.record(candle);
+            }
+        }
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>) -> Result<Series, LoadError> {
-        let mut series = Series::default();
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Series, LoadError> {
+        let mut series = Series::new(keep);
         for _ in 0..reader.count()? {
-            series.0.push(reader.records()?.into());
+            let count = reader.count()?;
+            let candle = |_| Ok((reader.u64()?, reader.record()?));
+            series.slots.push((0..count).map(candle).collect::<Result<_, LoadError>>()?);
         }
         Ok(series)
     }
+}
+
+impl CandleQuery {
+    /// Start of the candle that the answer ends with, where the series reaches so far.
+    fn newest_ms(&self, now_ms: i64) -> i64 {
+        self.interval.open(now_ms.min(self.end_ms.unwrap_or(i64::MAX)))
+    }
+
+    /// Start of the candle that the answer begins with, where the series is as old.
+    pub fn first_ms(&self, now_ms: i64) -> i64 {
+        match self.start_ms {
+            Some(start) => {
+                let open = self.interval.open(start);
+                if open < start { self.interval.step(open, 1) } else { open }
+            }
+            None => self.interval.step(self.newest_ms(now_ms), 1 - self.limit as i64),
+        }
+    }
+}
+
+/// The answer to a query from the candles of its stretch in which something happened and, if there is one, the last before it;
+/// oldest first, up to the one that holds `now_ms`.
+pub fn fill(query: &CandleQuery, now_ms: i64, known: &[Candle]) -> Vec<Candle> {
+    let Some(oldest) = known.first() else { return Vec::new() };
+    let newest = query.newest_ms(now_ms.max(oldest.open_ms));
+    let mut open_ms = query.first_ms(now_ms.max(oldest.open_ms)).max(oldest.open_ms);
+    let mut next = known.partition_point(|candle| candle.open_ms < open_ms);
+    let mut candles = Vec::new();
+    while open_ms <= newest && candles.len() < query.limit {
+        match known.get(next).filter(|candle| candle.open_ms == open_ms) {
+            Some(candle) => {
+                candles.push(*candle);
+                next += 1;
+            }
+            // One stands before, since the first is not after this.
+            None => candles.push(Candle::flat(open_ms, known[next - 1].close)),
+        }
+        open_ms = query.interval.step(open_ms, 1);
+    }
+    candles
 }
 
 #[cfg(test)]
@@ -316,11 +437,11 @@ mod tests {
 
     #[test]
     fn quiet_candles_repeat_the_close() {
-        let mut series = Series::default();
+        let mut series = Series::new(Keep::All);
         let market = FIRST_PERPETUAL + 1;
-        series.sample(Source::Mark, market, 10, 60_000);
-        series.sample(Source::Mark, market, 7, 61_000);
-        series.sample(Source::Mark, market, 9, 240_000);
+        series.sample(Source::Mark, market, 10, 1, 60_000);
+        series.sample(Source::Mark, market, 7, 2, 61_000);
+        series.sample(Source::Mark, market, 9, 3, 240_000);
         let query = CandleQuery {
             source: Source::Mark,
             market,

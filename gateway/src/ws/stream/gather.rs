@@ -124,17 +124,15 @@ pub(super) struct Rows {
 
 impl Rows {
     fn traded(&mut self, trade: &event::PerpetualTrade, views: &Views) {
-        let Some(market) = views.perpetuals().markets().get(trade.market) else { return };
-        let trades = &market.trades;
-        let at = trades.partition_point(|other| other.trade < trade.trade);
-        let Some(own) = trades.get(at).filter(|own| own.trade == trade.trade) else { return };
+        let trades = views.perpetuals().trades();
+        let Some(own) = trades.get(0, trade.market, trade.trade) else { return };
         if let Some(row) = self.rows.back_mut().filter(|row| row.aggregate == own.aggregate) {
             row.quantity += i128::from(own.quantity);
             row.last = own.trade;
             return;
         }
         // Trades of the row from before somebody listened belong to it as well.
-        let before = trades.range(..at).rev();
+        let before = trades.before(0, trade.market, own.trade);
         let before = before.take_while(|other| other.aggregate == own.aggregate && other.trade > self.told);
         let mut row = Aggregate {
             aggregate: own.aggregate,

@@ -10,7 +10,7 @@ mod schema;
 mod upgrade;
 mod value;
 
-use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
+use super::row::{CandleRow, CreditRow, Entry, OrderRow, TradeRow};
 use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -151,6 +151,7 @@ impl Writer {
         pack::insert_balances(&transaction, &batch.balances)?;
         insert_credits(&transaction, &batch.credits)?;
         insert_candles(&transaction, &batch.candles)?;
+        insert_entries(&transaction, &batch.entries)?;
         schema::set_mark(&transaction, mark)?;
         transaction.commit()
     }
@@ -235,6 +236,24 @@ fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite
             Wide(row.volume),
             Wide(row.quote_volume),
             unsigned(row.trades)?,
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_entries(transaction: &Transaction<'_>, rows: &[Entry]) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(schema::INSERT_ENTRY)?;
+    for row in rows {
+        insert.execute(params![
+            row.list,
+            row.owner,
+            row.market,
+            row.time_ms,
+            unsigned(row.id)?,
+            unsigned(row.sequence)?,
+            (row.tag != 0).then(|| unsigned(row.tag)).transpose()?,
+            row.is_across.then_some(row.owner),
+            &row.bytes[..],
         ])?;
     }
     Ok(())

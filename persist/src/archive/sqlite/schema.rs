@@ -15,7 +15,7 @@ pub(super) const FORMAT: i64 = 2;
 /// `key` of a trade: market in the upper 20 bits of 63, trade id in the lower 43. `*_s` are whole seconds, `*_rest`
 /// nanoseconds to be added, `lasted` nanoseconds from placement to end. Amounts of 128 bits are integers where they fit
 /// and 16 bytes, big end first, where they do not. Of a packed row `sequence` is that of its first entry, and `market` -1
-/// where its list is that of all markets.
+/// where its list is that of all markets. `tag` and `across` (the owner) are null where an entry is not asked for by them.
 const TABLES: &str = "
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -57,7 +57,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Lists that only grow at their end.
+/// What format 1 did not have: lists that only grow at their end, and entries.
 pub(super) const PACKED_TABLES: &str = "
     CREATE TABLE fills (
         number INTEGER PRIMARY KEY, account INTEGER NOT NULL, market INTEGER NOT NULL,
@@ -70,6 +70,16 @@ pub(super) const PACKED_TABLES: &str = "
         first_s INTEGER NOT NULL, last_s INTEGER NOT NULL, sequence INTEGER NOT NULL, entries BLOB NOT NULL
     ) STRICT;
     CREATE INDEX balances_of ON balances (account, market, first_s);
+
+    CREATE TABLE entries (
+        list INTEGER NOT NULL, owner INTEGER NOT NULL, market INTEGER NOT NULL,
+        time_ms INTEGER NOT NULL, id INTEGER NOT NULL,
+        sequence INTEGER NOT NULL, tag INTEGER, across INTEGER, bytes BLOB NOT NULL,
+        PRIMARY KEY (list, owner, market, time_ms, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX entries_id ON entries (list, owner, market, id);
+    CREATE INDEX entries_tag ON entries (list, owner, tag, time_ms, id) WHERE tag IS NOT NULL;
+    CREATE INDEX entries_across ON entries (list, across, time_ms, id) WHERE across IS NOT NULL;
 ";
 
 pub(super) const INSERT_ORDER: &str =
@@ -81,6 +91,8 @@ pub(super) const INSERT_BALANCES: &str = "INSERT INTO balances VALUES (NULL, ?1,
 pub(super) const INSERT_CREDIT: &str = "INSERT INTO credits VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const INSERT_CANDLE: &str =
     "INSERT INTO candles VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+pub(super) const INSERT_ENTRY: &str = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 /// What an archive says of itself.
 pub(super) struct Found {

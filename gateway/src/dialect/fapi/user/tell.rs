@@ -401,7 +401,7 @@ impl Teller<'_> {
             updated_ms: self.time_ms,
             counterpart: 0,
             client_order,
-            reserved: 0,
+            refused: 0,
         }
     }
 
@@ -514,7 +514,7 @@ impl Teller<'_> {
 
     /// What was told of an order, with the name that it was placed under.
     fn named(&self, told: &event::PerpetualOrder) -> OrderRecord {
-        let known = self.views.orders().get(told.order).copied();
+        let known = self.views.orders().current(told.order).copied();
         let time_ms = self.time_ms;
         OrderRecord {
             told: *told,
@@ -522,7 +522,7 @@ impl Teller<'_> {
             updated_ms: time_ms,
             counterpart: known.map_or(0, |known| known.counterpart),
             client_order: known.map_or([0; 36], |known| known.client_order),
-            reserved: 0,
+            refused: known.map_or(0, |known| known.refused),
         }
     }
 
@@ -541,7 +541,7 @@ impl Teller<'_> {
 
     /// An order as the command found it: as it is, without its fills since.
     fn found(&self, id: OrderId) -> Option<OrderRecord> {
-        let mut order = *self.views.orders().get(id)?;
+        let mut order = *self.views.orders().current(id)?;
         for trade in self.events.iter().filter_map(|event| event.get::<PerpetualTrade>()) {
             let halves = usize::from(trade.maker_order == id) + usize::from(trade.taker_order == id);
             for _ in 0..halves {

@@ -1,0 +1,216 @@
+//! What has happened to an account: fills, income, margin moved, meetings that self-trade prevention ended (`perpetual.md` 8 and 9,
+//! `account.md` 10).
+
+use super::{READ, by_query, from_archive, later, market, optional_market, params, shape, views};
+use crate::api::{Answer, Call, Query, Response, Route};
+use crate::dialect::fapi::{encode, refusal, text, words};
+use crate::view::perpetual::log::Page;
+use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
+use ringside_core::command::SelfTradePrevention;
+use serde_json::{Value, json};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    later(
+        "/fapi/v1/userTrades",
+        READ,
+        5,
+        "Fills of a symbol",
+        &[shape::SYMBOL, shape::ORDER_ID, shape::START, shape::END, shape::FROM_ID, shape::LIMIT],
+        |call| Box::pin(fills(call)),
+    ),
+    later(
+        "/fapi/v1/income",
+        READ,
+        30,
+        "Changes of the wallet",
+        &[shape::OF_SYMBOL, shape::INCOME_TYPE, shape::START, shape::END, shape::PAGE, shape::LIMIT],
+        |call| Box::pin(income(call)),
+    ),
+    later(
+        "/fapi/v1/positionMargin/history",
+        READ,
+        1,
+        "Margin moved by request",
+        &[shape::SYMBOL, shape::OF_MARGIN_KIND, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(margins(call)),
+    ),
+    by_query(
+        later(
+            "/api/v3/preventedMatches",
+            READ,
+            2,
+            "Matches that self-trade prevention ended",
+            &[shape::SYMBOL, shape::PREVENTED_ID, shape::ORDER_ID, shape::FROM_PREVENTED, shape::LIMIT],
+            |call| Box::pin(prevented(call)),
+        ),
+        prevented_weight,
+    ),
+    by_query(
+        later(
+            "/api/v3/myPreventedMatches",
+            READ,
+            2,
+            "Another name of preventedMatches",
+            &[shape::SYMBOL, shape::PREVENTED_ID, shape::ORDER_ID, shape::FROM_PREVENTED, shape::LIMIT],
+            |call| Box::pin(prevented(call)),
+        ),
+        prevented_weight,
+    ),
+];
+
+fn prevented_weight(query: Query<'_>) -> u32 {
+    if query.get("orderId").is_some_and(|order| !order.is_empty()) { 20 } else { 2 }
+}
+
+async fn fills(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let order = params.integer("orderId")?;
+    let from = params.integer("fromId")?;
+    if from.is_some() && (params.get("startTime").is_some() || params.get("endTime").is_some()) {
+        return Err(refusal::COMBINATION.into());
+    }
+    let (start, end) = params.window(7, call.now_ms)?;
+    let limit = params.limit(500, 1000)?;
+    let market = { market(&*views(&call)?, &params)?.market };
+    // No order has 0, which would be every order.
+    let tag = order.map_or(0, |order| if order == 0 { u64::MAX >> 1 } else { order.unsigned_abs() });
+    let page = Page::new(call.account(), Some(market), limit).tagged(tag);
+    let page = match from {
+        // A trade with oneself is two rows.
+        Some(from) => page.from_id(from.unsigned_abs() << 1),
+        None => page.within(start..=end),
+    };
+    let rows: Vec<FillRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());
+    Ok(Response::of(&rows.iter().map(|fill| encode::fill(fill, symbol)).collect::<Vec<_>>()))
+}
+
+async fn income(call: Call) -> Answer {
+    let params = params(&call)?;
+    let (start, end) = params.times()?;
+    let page = params.integer("page")?.unwrap_or(1);
+    let page =
+        usize::try_from(page).ok().filter(|page| *page >= 1).ok_or_else(|| refusal::not_valid("page"))?;
+    let limit = params.limit(100, 1000)?;
+    let tag = match params.get("incomeType") {
+        None => 0,
+        // Rewards of affiliates are paid out nowhere yet, so there are none to show.
+        Some("REFERRAL_KICKBACK") => u64::MAX >> 1,
+        Some(word) => {
+            let kind = IncomeKind::ALL.into_iter().find(|kind| encode::income_type(*kind) == word);
+            kind.ok_or_else(|| refusal::not_valid("incomeType"))? as u64 + 1
+        }
+    };
+    let market = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
+    let oldest = call.now_ms - 92 * DAY_MS;
+    let from = match (start, end) {
+        (None, None) => call.now_ms - 7 * DAY_MS,
+        (start, _) => start.unwrap_or(oldest).max(oldest),
+    };
+    let asked = Page::new(call.account(), market, limit).tagged(tag).within(from..=end.unwrap_or(i64::MAX));
+    let skip = limit.saturating_mul(page - 1);
+    let history = &call.worker.shared.history;
+    let rows: Vec<IncomeRecord> = history.page_after(&asked, skip).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let show = |row: &IncomeRecord| {
+        let market = views.perpetuals().markets().get(row.market);
+        encode::income(row, market.map_or("", |market| market.symbol()))
+    };
+    Ok(Response::of(&rows.iter().map(show).collect::<Vec<_>>()))
+}
+
+async fn margins(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let kind = params.integer("type")?;
+    if !matches!(kind, None | Some(1 | 2)) {
+        return Err(refusal::not_valid("type").into());
+    }
+    let (start, end) = params.window(30, call.now_ms)?;
+    let limit = params.limit(500, 500)?;
+    let market = { market(&*views(&call)?, &params)?.market };
+    let page = Page::new(call.account(), Some(market), limit)
+        .tagged(kind.unwrap_or(0).unsigned_abs())
+        .within(start..=end);
+    let rows: Vec<MarginRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "symbol": symbol,
+                "type": row.kind,
+                "deltaType": "USER_ADJUST",
+                "amount": text::money(row.amount),
+                "asset": "USDT",
+                "time": row.time_ms,
+                "positionSide": "BOTH",
+            })
+        })
+        .collect();
+    Ok(Response::of(&rows))
+}
+
+async fn prevented(call: Call) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let number = params.integer("preventedMatchId")?;
+    let order = params.integer("orderId")?;
+    let from = params.integer("fromPreventedMatchId")?;
+    let limit = params.limit(500, 1000)?;
+    let market = { market(&*views(&call)?, &params)?.market };
+    let page = Page::new(call.account(), Some(market), limit).oldest(true);
+    // A meeting is two rows where both orders are the account's.
+    let page = match (number, order) {
+        (Some(number), _) => {
+            let id = number.unsigned_abs() << 1;
+            Page { ids: id..=id | 1, ..page }
+        }
+        (None, Some(order)) => {
+            let tag = if order == 0 { u64::MAX >> 1 } else { order.unsigned_abs() };
+            page.tagged(tag).from_id(from.unwrap_or(0).unsigned_abs() << 1)
+        }
+        (None, None) => return Err(refusal::COMBINATION.into()),
+    };
+    let history = &call.worker.shared.history;
+    let mut rows: Vec<PreventedRecord> = history.page(&page).await.map_err(from_archive)?;
+    rows.dedup_by_key(|row| row.told.prevented);
+    let views = views(&call)?;
+    let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|PreventedRecord { told, time_ms, .. }| {
+            let mode = SelfTradePrevention::from_code(told.mode);
+            let mut row = json!({
+                "symbol": symbol,
+                "preventedMatchId": told.prevented,
+                "takerOrderId": told.taker_order,
+                "makerSymbol": symbol,
+                "makerOrderId": told.maker_order,
+                "tradeGroupId": told.trade_group,
+                "selfTradePreventionMode": mode.map_or("", words::self_trade),
+                "price": text::units8(told.price),
+                "transactTime": time_ms,
+            });
+            let (taker, maker) = match mode {
+                Some(SelfTradePrevention::ExpireTaker) => (true, false),
+                Some(SelfTradePrevention::ExpireMaker) => (false, true),
+                _ => (true, true),
+            };
+            if taker {
+                row["takerPreventedQuantity"] = json!(text::units8(told.taker_quantity));
+            }
+            if maker {
+                row["makerPreventedQuantity"] = json!(text::units8(told.maker_quantity));
+            }
+            row
+        })
+        .collect();
+    Ok(Response::of(&rows))
+}

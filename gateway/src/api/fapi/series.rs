@@ -1,0 +1,213 @@
+//! Public histories: trades, candles, funding rates (`perpetual.md` 6).
+
+use super::market_data::limit_of;
+use super::shape;
+use super::{by_query, from_archive, later, market, of_funding, optional_market, params, views};
+use crate::api::docs::Param;
+use crate::api::{Answer, Auth, Call, Later, Query, Response, Route};
+use crate::dialect::fapi::{encode, refusal, text};
+use crate::view::perpetual::log::Page;
+use crate::view::perpetual::rows::{FundingRecord, MarketTrade};
+use crate::view::perpetual::series::{CandleQuery, INTERVALS, Source};
+use serde_json::{Value, json};
+
+const fn klines(
+    path: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    handle: fn(Call) -> Later,
+) -> Route {
+    by_query(later(path, Auth::None, 1, summary, params, handle), kline_weight)
+}
+
+/// Trades of one row of joined ones: more than a tenth of a second can bring.
+const JOINED_MAX: usize = 1_000_000;
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    later("/fapi/v1/trades", Auth::None, 5, "Newest trades", &[shape::SYMBOL, shape::LIMIT], |call| {
+        Box::pin(trades(call, 500, 1000, false))
+    }),
+    later(
+        "/fapi/v1/historicalTrades",
+        Auth::None,
+        20,
+        "Trades from an id on",
+        &[shape::SYMBOL, shape::LIMIT, shape::FROM_ID],
+        |call| Box::pin(trades(call, 100, 500, true)),
+    ),
+    later(
+        "/fapi/v1/aggTrades",
+        Auth::None,
+        20,
+        "Trades of one taker at one price, joined",
+        &[shape::SYMBOL, shape::FROM_ID, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(aggregates(call)),
+    ),
+    klines(
+        "/fapi/v1/klines",
+        "Candles",
+        &[shape::SYMBOL, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(candles(call, "symbol", Source::Trades)),
+    ),
+    klines(
+        "/fapi/v1/continuousKlines",
+        "Candles of a pair",
+        &[shape::PAIR, shape::CONTRACT, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(candles(call, "pair", Source::Trades)),
+    ),
+    klines(
+        "/fapi/v1/indexPriceKlines",
+        "Candles of the index",
+        &[shape::PAIR, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(candles(call, "pair", Source::Index)),
+    ),
+    klines(
+        "/fapi/v1/markPriceKlines",
+        "Candles of the mark",
+        &[shape::SYMBOL, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(candles(call, "symbol", Source::Mark)),
+    ),
+    klines(
+        "/fapi/v1/premiumIndexKlines",
+        "Candles of the premium",
+        &[shape::SYMBOL, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(candles(call, "symbol", Source::Premium)),
+    ),
+    of_funding(later(
+        "/fapi/v1/fundingRate",
+        Auth::None,
+        0,
+        "Funding rates settled",
+        &[shape::OF_SYMBOL, shape::START, shape::END, shape::LIMIT],
+        |call| Box::pin(funding(call)),
+    )),
+];
+
+fn kline_weight(query: Query<'_>) -> u32 {
+    match limit_of(query, 500) {
+        0..=99 => 1,
+        100..=499 => 2,
+        500..=1000 => 5,
+        _ => 10,
+    }
+}
+
+async fn trades(call: Call, default: usize, max: usize, has_from: bool) -> Answer {
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let limit = params.limit(default, max)?;
+    let from = if has_from { params.integer("fromId")? } else { None };
+    let market = { market(&*views(&call)?, &params)?.market };
+    let page = Page::new(0, Some(market), limit);
+    let page = match from {
+        Some(from) => page.from_id(from.unsigned_abs()),
+        None => page,
+    };
+    let rows: Vec<MarketTrade> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
+    Ok(Response::of(&rows.iter().map(|trade| encode::trade(market, trade)).collect::<Vec<_>>()))
+}
+
+async fn aggregates(call: Call) -> Answer {
+    const HOUR_MS: i64 = 3_600_000;
+    let params = params(&call)?;
+    params.text("symbol")?;
+    let limit = params.limit(500, 1000)?;
+    let from = params.integer("fromId")?;
+    let (start, end) = params.times()?;
+    let is_too_long = matches!((start, end), (Some(start), Some(end)) if end - start > HOUR_MS);
+    if is_too_long || (from.is_some() && (start.is_some() || end.is_some())) {
+        return Err(refusal::COMBINATION.into());
+    }
+    let market = { market(&*views(&call)?, &params)?.market };
+    let history = &call.worker.shared.history;
+    let page = Page::new(0, Some(market), limit);
+    let page = match (from, start) {
+        (Some(from), _) => {
+            // Rows are numbered from 1 on without gaps.
+            let first = Page::new(0, Some(market), 1).tagged(from.unsigned_abs().max(1)).oldest(true);
+            let first: Vec<MarketTrade> = history.page(&first).await.map_err(from_archive)?;
+            let Some(first) = first.first() else { return Ok(Response::json("[]")) };
+            page.from_id(first.trade)
+        }
+        (None, _) => page.within(start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX)).oldest(start.is_some()),
+    };
+    // A row counts by its first trade's time: one that began before may be met.
+    let wider = Page { limit: limit + 1, ..page };
+    let mut rows = history.joined_trades(&wider).await.map_err(from_archive)?;
+    rows.retain(|row| row[0].aggregate_ms >= start.unwrap_or(i64::MIN));
+    if wider.is_oldest {
+        rows.truncate(limit);
+    } else {
+        rows.drain(..rows.len().saturating_sub(limit));
+    }
+    // One that ends after has all of its trades.
+    if end.is_some()
+        && let Some(last) = rows.last_mut()
+    {
+        let whole = Page::new(0, Some(market), JOINED_MAX).tagged(last[0].aggregate).oldest(true);
+        *last = history.page(&whole).await.map_err(from_archive)?;
+    }
+    let views = views(&call)?;
+    let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
+    Ok(Response::of(&rows.iter().map(|trades| encode::aggregate(market, trades)).collect::<Vec<_>>()))
+}
+
+async fn candles(call: Call, name: &'static str, source: Source) -> Answer {
+    let params = params(&call)?;
+    let symbol = params.text(name)?;
+    if name == "pair" && source == Source::Trades && params.text("contractType")? != "PERPETUAL" {
+        return Err(refusal::not_valid("contractType").into());
+    }
+    let interval = params.text("interval")?;
+    let limit = params.limit(500, 1500)?;
+    let (start_ms, end_ms) = params.times()?;
+    let market = {
+        let views = views(&call)?;
+        views.perpetuals().markets().by_symbol(symbol).ok_or(refusal::SYMBOL)?.market
+    };
+    let interval = INTERVALS.iter().find(|(name, _)| *name == interval).ok_or(refusal::INTERVAL)?.1;
+    let query = CandleQuery { source, market, interval, start_ms, end_ms, limit };
+    let history = &call.worker.shared.history;
+    let candles = history.perpetual_candles(query, call.now_ms).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
+    let rows: Vec<Value> = candles
+        .iter()
+        .map(|candle| {
+            let close_ms = interval.step(candle.open_ms, 1) - 1;
+            match source {
+                Source::Trades => encode::candle(market, candle, close_ms),
+                _ => encode::sampled(candle, close_ms),
+            }
+        })
+        .collect();
+    Ok(Response::of(&rows))
+}
+
+async fn funding(call: Call) -> Answer {
+    let params = params(&call)?;
+    let limit = params.limit(100, 1000)?;
+    let (start, end) = params.times()?;
+    let chosen = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
+    let page = Page::new(0, chosen, limit)
+        .within(start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX))
+        .oldest(start.is_some());
+    let rows: Vec<FundingRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    let views = views(&call)?;
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|FundingRecord { told }| {
+            let market = views.perpetuals().markets().get(told.market);
+            json!({
+                "symbol": market.map_or("", |market| market.symbol()),
+                "fundingRate": text::exact8(told.rate),
+                "fundingTime": told.funding_ms,
+                "markPrice": text::exact8(told.mark),
+            })
+        })
+        .collect();
+    Ok(Response::of(&rows))
+}

@@ -1,0 +1,398 @@
+//! One history of the perpetual side in memory: what is not archived yet, and a window of what came last.
+//!
+//! Every kind of row has a log of its own, and every log is one [`List`] of the archive. Rows stand in the order of the events
+//! and go from the front, whole commands at a time. Of each row one of the two tiers can be asked: those of commands after
+//! [`Log::forgotten`] stand here, all others in the archive. Within an owner and a market, ids and times rise together, so that a
+//! page by either is a stretch.
+
+use super::super::codec::{LoadError, Reader, Writer};
+use ringside_core::ids::{MarketId, Sequence};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
+const FORGOTTEN_AT_ONCE: usize = 2048;
+
+/// Histories by their numbers in the archive: append, never renumber. Candles have numbers from [`FIRST_CANDLES`] on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum List {
+    /// Ended orders.
+    Orders = 1,
+    /// Ended orders of the conditional-order service.
+    ServiceOrders = 2,
+    /// Orders of liquidations and auto-deleveraging; they are among the first as well.
+    ForcedOrders = 3,
+    /// Accounts' halves of trades.
+    Fills = 4,
+    /// Changes of wallets.
+    Income = 5,
+    /// Modifications of orders.
+    Amendments = 6,
+    /// Margin moved to and from isolated positions.
+    MarginChanges = 7,
+    /// Meetings that self-trade prevention ended.
+    Prevented = 8,
+    /// Public trades.
+    Trades = 9,
+    /// Funding rates settled.
+    Fundings = 10,
+}
+
+/// Number of the first list of candles.
+pub const FIRST_CANDLES: u16 = 1024;
+
+/// Where a row stands and how it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Whose: an account, or 0 for everyone's.
+    pub owner: u32,
+    /// Where.
+    pub market: MarketId,
+    /// Rises within owner and market.
+    pub id: u64,
+    /// UNIX milliseconds; never falls where ids rise.
+    pub time_ms: i64,
+    /// What else it can be asked for by, below 2^63; 0 for nothing.
+    pub tag: u64,
+}
+
+/// A row of a history.
+pub trait Row: FromBytes + IntoBytes + Immutable + Copy {
+    /// Whether all markets of an owner are asked for at once.
+    const IS_ACROSS: bool = false;
+    /// Its place.
+    fn key(&self) -> Key;
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Whose.
+    pub owner: u32,
+    /// In one market only; only rows that say so can be asked for without.
+    pub market: Option<MarketId>,
+    /// With this tag only; 0 for any.
+    pub tag: u64,
+    /// Ids.
+    pub ids: RangeInclusive<u64>,
+    /// UNIX milliseconds.
+    pub times: RangeInclusive<i64>,
+    /// Whether the oldest are wanted; else the newest.
+    pub is_oldest: bool,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl Page {
+    /// Everything of an owner in a market, newest first.
+    pub fn new(owner: u32, market: Option<MarketId>, limit: usize) -> Page {
+        Page { owner, market, tag: 0, ids: 0..=u64::MAX, times: i64::MIN..=i64::MAX, is_oldest: false, limit }
+    }
+
+    /// Only rows of a tag.
+    #[must_use]
+    pub fn tagged(self, tag: u64) -> Page {
+        Page { tag, ..self }
+    }
+
+    /// The oldest rows from an id on.
+    #[must_use]
+    pub fn from_id(self, id: u64) -> Page {
+        Page { ids: id..=u64::MAX, is_oldest: true, ..self }
+    }
+
+    /// The row of an id.
+    #[must_use]
+    pub fn of_id(self, id: u64) -> Page {
+        Page { ids: id..=id, ..self }
+    }
+
+    /// Rows of a time, both ends included.
+    #[must_use]
+    pub fn within(self, times: RangeInclusive<i64>) -> Page {
+        Page { times, ..self }
+    }
+
+    /// The oldest first instead of the newest.
+    #[must_use]
+    pub fn oldest(self, is_oldest: bool) -> Page {
+        Page { is_oldest, ..self }
+    }
+
+    /// Puts rows of both tiers in order of time and id, each once, and cuts them to the limit.
+    pub fn join<T: Row>(&self, rows: &mut Vec<T>) {
+        let order = |row: &T| {
+            let key = row.key();
+            (key.time_ms, key.id, key.market)
+        };
+        rows.sort_by_key(order);
+        rows.dedup_by_key(|row| order(row));
+        if self.is_oldest {
+            rows.truncate(self.limit);
+        } else {
+            rows.drain(..rows.len().saturating_sub(self.limit));
+        }
+    }
+}
+
+/// How much of its histories a view keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Everything: for tools, and to compare with.
+    All,
+    /// What is not archived, and so many rows that are.
+    Window(usize),
+    /// Nothing: rows are taken out as they come.
+    Nothing,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Log<T> {
+    rows: VecDeque<(Sequence, T)>,
+    /// Place of the first row; places grow by one and are never given twice.
+    first: u64,
+    /// Ids with places, ascending.
+    lists: BTreeMap<(u32, MarketId), VecDeque<(u64, u64)>>,
+    keep: Keep,
+    through: Sequence,
+}
+
+impl<T: Row> Log<T> {
+    /// Nothing yet.
+    pub fn new(keep: Keep) -> Log<T> {
+        Log { rows: VecDeque::new(), first: 0, lists: BTreeMap::new(), keep, through: 0 }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, sequence: Sequence, row: T) {
+        let place = self.first + self.rows.len() as u64;
+        self.rows.push_back((sequence, row));
+        if self.keep == Keep::Nothing {
+            return;
+        }
+        let key = row.key();
+        let list = self.lists.entry((key.owner, key.market)).or_default();
+        match list.back() {
+            // Orders end in another order than they are placed.
+            Some((newest, _)) if *newest > key.id => {
+                let at = list.partition_point(|(id, _)| *id < key.id);
+                list.insert(at, (key.id, place));
+            }
+            _ => list.push_back((key.id, place)),
+        }
+    }
+
+    /// Rows of this command and before are in the archive alone.
+    pub fn forgotten(&self) -> Sequence {
+        self.through
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// All rows that are kept, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.rows.iter().map(|(_, row)| row)
+    }
+
+    /// The rows of an owner that are kept, market by market, oldest first.
+    pub fn of(&self, owner: u32) -> impl DoubleEndedIterator<Item = &T> {
+        let lists = self.lists.range((owner, 0)..=(owner, MarketId::MAX));
+        lists.flat_map(|(_, list)| list).map(|(_, place)| self.at(*place))
+    }
+
+    fn at(&self, place: u64) -> &T {
+        &self.rows.get((place - self.first) as usize).expect("lists point at rows that are kept").1
+    }
+
+    /// The row of an id.
+    pub fn get(&self, owner: u32, market: MarketId, id: u64) -> Option<&T> {
+        let list = self.lists.get(&(owner, market))?;
+        let at = list.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(self.at(list[at].1))
+    }
+
+    /// Rows with smaller ids that are kept, newest first.
+    pub fn before(&self, owner: u32, market: MarketId, id: u64) -> impl Iterator<Item = &T> {
+        let list = self.lists.get(&(owner, market));
+        let end = list.map_or(0, |list| list.partition_point(|(known, _)| *known < id));
+        let rows = list.into_iter().flat_map(move |list| list.range(..end).rev());
+        rows.map(|(_, place)| self.at(*place))
+    }
+
+    /// The rows asked for that are kept, oldest first.
+    pub fn page(&self, page: &Page) -> Vec<T> {
+        let markets = match page.market {
+            Some(market) => (page.owner, market)..=(page.owner, market),
+            None => (page.owner, 0)..=(page.owner, MarketId::MAX),
+        };
+        let mut found = Vec::new();
+        for list in self.lists.range(markets).map(|(_, list)| list) {
+            let time_ms = |place: u64| self.at(place).key().time_ms;
+            let first = list.partition_point(|(id, place)| {
+                id < page.ids.start() || time_ms(*place) < *page.times.start()
+            });
+            let end = list
+                .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
+            let rows = list.range(first..end.max(first)).map(|(_, place)| *self.at(*place));
+            let rows = rows.filter(|row| page.tag == 0 || row.key().tag == page.tag);
+            match page.is_oldest {
+                true => found.extend(rows.take(page.limit)),
+                false => found.extend(rows.rev().take(page.limit)),
+            }
+        }
+        page.join(&mut found);
+        found
+    }
+
+    /// Everything of `archived` and before can be read elsewhere; what is above the window goes.
+    pub fn forget(&mut self, archived: Sequence) {
+        let window = match self.keep {
+            Keep::All => return,
+            Keep::Window(window) => window,
+            Keep::Nothing => {
+                self.first += self.rows.len() as u64;
+                self.rows.clear();
+                self.through = archived;
+                return;
+            }
+        };
+        let mut count = 0;
+        while self.rows.len() > window && count < FORGOTTEN_AT_ONCE {
+            let Some((oldest, _)) = self.rows.front().filter(|(sequence, _)| *sequence <= archived) else {
+                return;
+            };
+            let oldest = *oldest;
+            while self.rows.front().is_some_and(|(sequence, _)| *sequence == oldest) {
+                self.pop();
+                count += 1;
+            }
+            self.through = oldest;
+        }
+    }
+
+    fn pop(&mut self) {
+        let Some((_, row)) = self.rows.pop_front() else { return };
+        self.first += 1;
+        let key = row.key();
+        let at = (key.owner, key.market);
+        let Some(list) = self.lists.get_mut(&at) else { return };
+        if let Ok(place) = list.binary_search_by_key(&key.id, |(id, _)| *id) {
+            list.remove(place);
+        }
+        if list.is_empty() {
+            self.lists.remove(&at);
+        }
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        writer.u64(self.through);
+        writer.count(self.rows.len());
+        for (sequence, row) in &self.rows {
+            writer.u64(*sequence);
+            writer.record(row);
+        }
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Log<T>, LoadError> {
+        let mut loaded = Log::new(keep);
+        loaded.through = reader.u64()?;
+        let mut last = loaded.through;
+        for _ in 0..reader.count()? {
+            let sequence = reader.u64()?;
+            if sequence < last || sequence <= loaded.through {
+                return Err(reader.bad("sequence"));
+            }
+            last = sequence;
+            loaded.push(sequence, reader.record()?);
+        }
+        Ok(loaded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::KnownLayout;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    #[repr(C)]
+    struct Note {
+        id: u64,
+        time_ms: i64,
+        owner: u32,
+        market: u32,
+    }
+
+    impl Row for Note {
+        const IS_ACROSS: bool = true;
+
+        fn key(&self) -> Key {
+            let Note { id, time_ms, owner, market } = *self;
+            Key { owner, market, id, time_ms, tag: id % 3 }
+        }
+    }
+
+    fn filled(keep: Keep) -> Log<Note> {
+        let mut log = Log::new(keep);
+        for id in 1..=20 {
+            let note = Note { id, time_ms: id as i64 * 10, owner: id as u32 % 2, market: id as u32 % 4 / 2 };
+            log.push(id.div_ceil(2), note);
+        }
+        log
+    }
+
+    fn ids(log: &Log<Note>, page: &Page) -> Vec<u64> {
+        log.page(page).iter().map(|note| note.id).collect()
+    }
+
+    #[test]
+    fn pages_by_time_id_and_tag() {
+        let log = filled(Keep::All);
+        assert_eq!(ids(&log, &Page::new(0, None, 3)), [16, 18, 20]);
+        assert_eq!(ids(&log, &Page::new(0, None, 3).oldest(true)), [2, 4, 6]);
+        assert_eq!(ids(&log, &Page::new(0, Some(1), 3).oldest(true)), [2, 6, 10]);
+        assert_eq!(ids(&log, &Page::new(0, None, 9).within(95..=140)), [10, 12, 14]);
+        assert_eq!(ids(&log, &Page::new(1, None, 2).from_id(6)), [7, 9]);
+        assert_eq!(ids(&log, &Page::new(1, None, 9).tagged(2)), [5, 11, 17]);
+        assert_eq!(ids(&log, &Page::new(1, None, 9).within(400..=401)), [0u64; 0]);
+        assert_eq!(log.get(1, 0, 5).map(|note| note.id), Some(5));
+        assert_eq!(log.get(1, 1, 5), None);
+    }
+
+    #[test]
+    fn whole_commands_go_from_the_front_once_they_are_archived() {
+        let mut log = filled(Keep::Window(5));
+        log.forget(4);
+        assert_eq!((log.len(), log.forgotten()), (12, 4));
+        assert_eq!(ids(&log, &Page::new(0, None, 2).oldest(true)), [10, 12]);
+        log.forget(100);
+        // Of a command all rows stay or none.
+        assert_eq!((log.len(), log.forgotten()), (4, 8));
+        let mut bytes = Vec::new();
+        log.save(&mut Writer(&mut bytes));
+        let loaded = Log::<Note>::load(&mut Reader::new(&bytes), Keep::Window(5)).unwrap();
+        assert!(loaded.iter().eq(log.iter()) && loaded.forgotten() == 8);
+    }
+
+    #[test]
+    fn a_late_end_stands_where_its_id_belongs() {
+        let mut log = Log::new(Keep::Window(0));
+        for (sequence, id) in [(1, 5), (2, 7), (3, 6)] {
+            log.push(sequence, Note { id, time_ms: id as i64, owner: 1, market: 1 });
+        }
+        assert_eq!(ids(&log, &Page::new(1, Some(1), 9)), [5, 6, 7]);
+        log.forget(2);
+        assert_eq!(ids(&log, &Page::new(1, Some(1), 9)), [6]);
+    }
+}

@@ -1,0 +1,246 @@
+//! The conditional-order service, places in the auto-deleveraging order, margin moved and meetings prevented, through a socket
+//! with a real engine behind it.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+mod exchange;
+
+use exchange::venue::Venue;
+use exchange::{ADMIN_KEY, START_S, wallet_text};
+use serde_json::{Value, json};
+
+const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
+const ALGO: &str = "/fapi/v1/algoOrder";
+
+fn place(venue: &mut Venue, number: u8, params: &str) -> Value {
+    venue.call(number, "POST", ALGO, &format!("algoType=CONDITIONAL&symbol=BTCUSDT&{params}"))
+}
+
+#[test]
+fn a_conditional_order_from_placement_to_fill() {
+    let mut venue = Venue::new();
+    venue.fill();
+    let now_ms = START_S * 1000;
+    let placed = place(
+        &mut venue,
+        1,
+        "side=SELL&type=STOP_MARKET&quantity=0.003&triggerPrice=59000&clientAlgoId=s-1&reduceOnly=true",
+    );
+    let id = placed["algoId"].as_u64().unwrap();
+    assert_eq!(
+        placed,
+        json!({
+            "algoId": id, "clientAlgoId": "s-1", "algoType": "CONDITIONAL", "orderType": "STOP_MARKET", "symbol": "BTCUSDT",
+            "side": "SELL", "positionSide": "BOTH", "timeInForce": "GTC", "quantity": "0.003", "algoStatus": "NEW",
+            "actualOrderId": "", "actualPrice": "0", "triggerPrice": "59000", "price": "0", "icebergQuantity": null,
+            "tpTriggerPrice": "0", "tpPrice": "0", "slTriggerPrice": "0", "slPrice": "0", "tpOrderType": "",
+            "selfTradePreventionMode": "NONE", "workingType": "CONTRACT_PRICE", "priceMatch": "NONE", "closePosition": false,
+            "priceProtect": false, "reduceOnly": true, "activatePrice": "", "callbackRate": "", "createTime": now_ms,
+            "updateTime": now_ms, "triggerTime": 0, "goodTillDate": 0,
+        })
+    );
+    assert_eq!(venue.call(1, "GET", ALGO, &format!("algoId={id}")), placed);
+    assert_eq!(venue.call(1, "GET", ALGO, "clientAlgoId=s-1"), placed);
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/openAlgoOrders", ""), json!([placed]));
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/openAlgoOrders", "symbol=ETHUSDT"), json!([]));
+    // It is seen by these routes alone.
+    let open = venue.call(1, "GET", "/fapi/v1/openOrders", "symbol=BTCUSDT");
+    assert!(open.as_array().unwrap().iter().all(|order| order["orderId"] != id), "{open}");
+    venue.refuses(
+        1,
+        "GET",
+        "/fapi/v1/order",
+        &format!("symbol=BTCUSDT&orderId={id}"),
+        -2013,
+        "Order does not exist.",
+    );
+    venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/openAlgoOrders", ""), json!([placed]));
+
+    // A trade at 58900 fires it: it goes on as an order of its own and meets the bid at 58800.
+    venue.place(3, "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=58900");
+    venue.place(2, &format!("{BUY}&quantity=0.010&price=58800"));
+    venue.exchange.clock.turn(7);
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=IOC&quantity=0.001&price=58900");
+    let fired = venue.call(1, "GET", ALGO, &format!("algoId={id}"));
+    assert_eq!(
+        [&fired["algoStatus"], &fired["actualPrice"], &fired["triggerTime"], &fired["orderType"]],
+        [&json!("FINISHED"), &json!("58800"), &json!(now_ms + 7), &json!("STOP_MARKET")]
+    );
+    let actual = fired["actualOrderId"].as_str().unwrap().to_owned();
+    assert_ne!(actual, id.to_string());
+    let order = venue.call(1, "GET", "/fapi/v1/order", &format!("symbol=BTCUSDT&orderId={actual}"));
+    assert_eq!(
+        [&order["status"], &order["clientOrderId"], &order["type"], &order["executedQty"]],
+        ["FILLED", "s-1", "MARKET", "0.003"]
+    );
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/allAlgoOrders", "symbol=BTCUSDT"), json!([fired]));
+    let all = venue.call(1, "GET", "/fapi/v1/allOrders", "symbol=BTCUSDT");
+    assert!(all.as_array().unwrap().iter().all(|order| order["orderId"] != id), "{all}");
+    venue.refuses(1, "DELETE", ALGO, &format!("algoId={id}"), -2011, "Unknown order sent.");
+}
+
+#[test]
+fn conditional_orders_are_canceled_refused_and_paged() {
+    let mut venue = Venue::new();
+    venue.fill();
+    let mut ids = Vec::new();
+    for (number, rest) in [
+        "type=STOP&quantity=0.01&price=62000&triggerPrice=61500",
+        "type=TAKE_PROFIT_MARKET&closePosition=true&triggerPrice=59500",
+        "type=TRAILING_STOP_MARKET&quantity=0.01&callbackRate=1.5&activatePrice=59000",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let placed = place(&mut venue, 1, &format!("side=BUY&clientAlgoId=c-{number}&{rest}"));
+        assert_eq!(placed["algoStatus"], "NEW", "{placed}");
+        ids.push(placed["algoId"].as_u64().unwrap());
+    }
+    let trailing = venue.call(1, "GET", ALGO, &format!("algoId={}", ids[2]));
+    assert_eq!(
+        [&trailing["activatePrice"], &trailing["callbackRate"], &trailing["triggerPrice"]],
+        ["59000", "1.5", "0"]
+    );
+    let gone = venue.call(1, "DELETE", ALGO, "clientAlgoId=c-0");
+    assert_eq!(gone, json!({ "algoId": ids[0], "clientAlgoId": "c-0", "code": "200", "msg": "success" }));
+    let of = |venue: &mut Venue, params: &str| -> Vec<u64> {
+        let rows = venue.call(1, "GET", "/fapi/v1/allAlgoOrders", &format!("symbol=BTCUSDT&{params}"));
+        rows.as_array().unwrap().iter().map(|row| row["algoId"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(of(&mut venue, "limit=2"), ids[1..]);
+    assert_eq!(of(&mut venue, "limit=2&page=2"), ids[..1]);
+    assert_eq!(of(&mut venue, "limit=2&page=3"), [0; 0]);
+    assert_eq!(of(&mut venue, &format!("limit=1&algoId={}", ids[1])), ids[1..2]);
+    assert_eq!(of(&mut venue, &format!("limit=1&page=2&algoId={}", ids[1])), ids[2..]);
+    let all = venue.call(1, "DELETE", "/fapi/v1/algoOpenOrders", "symbol=BTCUSDT");
+    assert_eq!(all, json!({ "code": 200, "msg": "The operation of cancel all open order is done." }));
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/openAlgoOrders", ""), json!([]));
+    assert_eq!(venue.call(1, "GET", ALGO, "clientAlgoId=c-1")["algoStatus"], "CANCELED");
+    let mandatory =
+        |name: &str| format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed.");
+    let invalid = |name: &str| format!("Data sent for parameter '{name}' is not valid.");
+    let neither = "Param 'clientAlgoId' or 'algoId' must be sent, but both were empty/null!";
+    for (method, path, params, code, msg) in [
+        ("POST", ALGO, "symbol=BTCUSDT&side=BUY&type=STOP_MARKET", -1102, mandatory("algoType")),
+        ("POST", ALGO, "algoType=VP&symbol=BTCUSDT&side=BUY&type=STOP_MARKET", -1130, invalid("algoType")),
+        (
+            "POST",
+            ALGO,
+            "algoType=CONDITIONAL&symbol=BTCUSDT&side=BUY&type=STOP_MARKET&quantity=1",
+            -1102,
+            mandatory("triggerPrice"),
+        ),
+        (
+            "POST",
+            ALGO,
+            "algoType=CONDITIONAL&symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1",
+            -1116,
+            "Invalid orderType.".to_owned(),
+        ),
+        ("GET", ALGO, "", -1102, neither.to_owned()),
+        ("DELETE", ALGO, "", -1102, neither.to_owned()),
+        ("GET", ALGO, "algoId=999", -2013, "Order does not exist.".to_owned()),
+        ("GET", "/fapi/v1/allAlgoOrders", "", -1102, mandatory("symbol")),
+        ("GET", "/fapi/v1/allAlgoOrders", "symbol=BTCUSDT&page=0", -1130, invalid("page")),
+        ("DELETE", "/fapi/v1/algoOpenOrders", "symbol=NONE", -1121, "Invalid symbol.".to_owned()),
+    ] {
+        venue.refuses(1, method, path, params, code, &msg);
+    }
+}
+
+#[test]
+fn positions_have_places_in_the_order_of_deleveraging() {
+    let mut venue = Venue::new();
+    venue.place(1, &format!("{BUY}&quantity=0.010&price=60000"));
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.010");
+    // Alone on its side, each is the first to go.
+    assert_eq!(
+        venue.call(1, "GET", "/fapi/v1/adlQuantile", ""),
+        json!([{ "symbol": "BTCUSDT", "adlQuantile": { "LONG": 4, "SHORT": 0, "BOTH": 4 } }])
+    );
+    assert_eq!(
+        venue.call(2, "GET", "/fapi/v1/adlQuantile", "symbol=BTCUSDT")[0]["adlQuantile"],
+        json!({ "LONG": 0, "SHORT": 4, "BOTH": 4 })
+    );
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/adlQuantile", "symbol=ETHUSDT"), json!([]));
+    assert_eq!(venue.call(1, "GET", "/fapi/v3/positionRisk", "")[0]["adl"], 4);
+    // A second short, of the account with little equity, goes before the first once the ranking is made anew.
+    venue.place(1, &format!("{BUY}&quantity=0.001&price=60001"));
+    venue.place(3, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001&leverage=125");
+    assert_eq!(venue.call(3, "GET", "/fapi/v3/positionRisk", "")[0]["adl"], 0, "not ranked yet");
+    venue.exchange.clock.turn(30_000);
+    assert_eq!(venue.call(3, "GET", "/fapi/v3/positionRisk", "")[0]["adl"], 4);
+    assert_eq!(venue.call(2, "GET", "/fapi/v3/positionRisk", "")[0]["adl"], 2);
+    venue.refuses(1, "GET", "/fapi/v1/adlQuantile", "symbol=NONE", -1121, "Invalid symbol.");
+}
+
+#[test]
+fn meetings_that_were_prevented_are_told_to_their_account() {
+    let mut venue = Venue::new();
+    venue.place(1, &format!("{BUY}&quantity=0.010&price=60000"));
+    let taken = venue.place(
+        1,
+        "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=0.004&price=60000&selfTradePreventionMode=EXPIRE_TAKER",
+    );
+    assert_eq!(taken["status"], "EXPIRED_IN_MATCH");
+    let route = "/api/v3/preventedMatches";
+    let rows = venue.call(1, "GET", route, "symbol=BTCUSDT&orderId=2");
+    assert_eq!(
+        rows,
+        json!([{
+            "symbol": "BTCUSDT", "preventedMatchId": 1, "takerOrderId": 2, "makerSymbol": "BTCUSDT", "makerOrderId": 1,
+            "tradeGroupId": -1, "selfTradePreventionMode": "EXPIRE_TAKER", "price": "60000",
+            "takerPreventedQuantity": "0.004", "transactTime": START_S * 1000,
+        }])
+    );
+    for params in ["preventedMatchId=1", "orderId=1", "orderId=1&fromPreventedMatchId=1"] {
+        assert_eq!(venue.call(1, "GET", route, &format!("symbol=BTCUSDT&{params}")), rows, "{params}");
+    }
+    assert_eq!(venue.call(1, "GET", "/api/v3/myPreventedMatches", "symbol=BTCUSDT&orderId=1"), rows);
+    for params in ["preventedMatchId=2", "orderId=3", "orderId=1&fromPreventedMatchId=2"] {
+        assert_eq!(venue.call(1, "GET", route, &format!("symbol=BTCUSDT&{params}")), json!([]), "{params}");
+    }
+    assert_eq!(venue.call(2, "GET", route, "symbol=BTCUSDT&orderId=1"), json!([]));
+    let neither = "Combination of optional parameters invalid.";
+    venue.refuses(1, "GET", route, "symbol=BTCUSDT", -1128, neither);
+}
+
+#[test]
+fn an_operator_sets_the_terms_of_an_account() {
+    let mut venue = Venue::new();
+    let path = format!("/admin/accounts/{}", wallet_text(1));
+    let order = format!("{BUY}&quantity=0.010&price=60000");
+    venue.operate("PATCH", &path, r#"{"trading_enabled":false}"#);
+    venue.refuses(1, "POST", "/fapi/v1/order", &order, -4088, "User can not place order currently");
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/accountConfig", "")["canTrade"], false);
+    let until_ms = (START_S + 60) * 1000;
+    let promotion = format!(r#"{{"trading_enabled":true,"promo_bps":1000,"promo_expires_at":{until_ms}}}"#);
+    venue.operate("PATCH", &path, &promotion);
+    let rates = venue.call(1, "GET", "/fapi/v1/commissionRate", "symbol=BTCUSDT");
+    assert_eq!([&rates["makerCommissionRate"], &rates["takerCommissionRate"]], ["0.00018", "0.00045"]);
+    venue.exchange.clock.turn(60_000);
+    let rates = venue.call(1, "GET", "/fapi/v1/commissionRate", "symbol=BTCUSDT");
+    assert_eq!(rates["takerCommissionRate"], "0.0005");
+    // Accounts of one group are one party where self-trade prevention asks.
+    for number in 1..=2 {
+        let path = format!("/admin/accounts/{}", wallet_text(number));
+        venue.operate("PATCH", &path, r#"{"trade_group_id":7}"#);
+    }
+    assert_eq!(venue.call(2, "GET", "/fapi/v1/accountConfig", "")["tradeGroupId"], 7);
+    venue.place(1, &order);
+    let taken = venue
+        .place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.010&selfTradePreventionMode=EXPIRE_TAKER");
+    assert_eq!(taken["status"], "EXPIRED_IN_MATCH");
+    let rows = venue.call(1, "GET", "/api/v3/preventedMatches", "symbol=BTCUSDT&preventedMatchId=1");
+    assert_eq!(rows[0]["tradeGroupId"], 7);
+    for (path, body) in [
+        ("/admin/accounts/0x12", r#"{"trading_enabled":true}"#),
+        (path.as_str(), r#"{"promo_bps":10}"#),
+        (path.as_str(), r#"{"trade_group_id":-2}"#),
+        (&format!("/admin/accounts/{}", wallet_text(200)), r#"{"trading_enabled":true}"#),
+    ] {
+        let headers = [format!("X-API-Key: {ADMIN_KEY}"), "Content-Type: application/json".to_owned()];
+        assert_eq!(venue.exchange.request("PATCH", path, &headers, body).status, 400, "{path} {body}");
+    }
+}
