@@ -278,7 +278,8 @@ fn engine(produced: &mut Produced) {
     let mut exchange = Exchange::start();
     exchange.open();
     let mut waiting = Vec::new();
-    for number in 1..=INPUT_SLOTS * 3 / 4 {
+    // The last fifth is kept for cancels.
+    for number in 1..=INPUT_SLOTS - INPUT_SLOTS / 5 {
         waiting.push(hand_over(&exchange));
         exchange.wait_for_queue(number as u64);
     }
