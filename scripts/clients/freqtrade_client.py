@@ -77,7 +77,7 @@ def trade(venue, other, exchange):
     equal(exchange.fetch_positions(PAIR), [], "position")
 
     # What the bot polls.
-    equal(exchange.fetch_order_book(PAIR, 5)["bids"][0][0], 58500.0, "book")
+    equal(exchange.fetch_l2_order_book(PAIR, 5)["bids"][0][0], 58500.0, "book")
     equal(exchange.fetch_ticker(PAIR)["last"], 58500.0, "ticker")
     candles = exchange.refresh_latest_ohlcv([(PAIR, "1m", CandleType.FUTURES)], drop_incomplete=False)
     equal(float(candles[(PAIR, "1m", CandleType.FUTURES)]["close"].iloc[-1]), 58500.0, "candle")

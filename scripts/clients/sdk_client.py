@@ -74,7 +74,7 @@ def main():
     equal(client.futures_account_balance_v3().data()[0].asset, "USDT", "balance")
     equal(client.account_information_v3().data().assets[0].asset, "USDT", "account")
     equal(len(client.get_income_history().data()) > 0, True, "income")
-    equal(len(client.notional_and_leverage_brackets(symbol=SYMBOL).data().actual_instance[0].brackets), 7, "brackets")
+    equal(len(client.notional_and_leverage_brackets(symbol=SYMBOL).data().actual_instance.brackets), 7, "brackets")
     candles = client.kline_candlestick_data(symbol=SYMBOL, interval=KlineCandlestickDataIntervalEnum.INTERVAL_1m).data()
     equal(float(candles[-1][4]), 58000.0, "candle")
     equal(client.symbol_configuration(symbol=SYMBOL).data()[0].leverage, 20, "symbol configuration")

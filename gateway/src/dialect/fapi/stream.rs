@@ -269,16 +269,10 @@ pub fn best(
     object.number("T", time_ms);
     object.word("s", &label.symbol);
     for (price_key, quantity_key, level) in [("b", "B", bid), ("a", "A", ask)] {
-        match level {
-            Some((price, total)) => {
-                object.fixed(price_key, price, label.price);
-                object.fixed(quantity_key, total, label.quantity);
-            }
-            None => {
-                object.word(price_key, "0");
-                object.word(quantity_key, "0");
-            }
-        }
+        // An empty side is 0 in the decimals of the other: clients take the precision of both from the text.
+        let (price, total) = level.unwrap_or_default();
+        object.fixed(price_key, price, label.price);
+        object.fixed(quantity_key, total, label.quantity);
     }
     object.end();
 }
