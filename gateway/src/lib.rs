@@ -2,7 +2,7 @@
 //!
 //! A request passes `http` (socket, limits, router), `auth` (who asks), `api` (one row per route) and a `dialect`
 //! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
-//! what a client listens to is pushed by `ws`, which hangs in `egress`. Prices of the outside enter through `feed`.
+//! what a client listens to is pushed by `ws`, which hangs in `egress`. Prices of the outside enter through `feed`, what happens on a chain through `chain`.
 //!
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists, only `archive` and
 //! `boot` that there is an archive.
@@ -11,6 +11,7 @@ pub mod api;
 pub mod archive;
 pub mod auth;
 pub mod boot;
+pub mod chain;
 pub mod clock;
 pub mod command_line;
 pub mod config;

@@ -1,0 +1,162 @@
+//! The chain's side of withdrawals: who signs releases, who watches the vault, and what both and the routes agree on.
+//!
+//! The venue's half is the engine's (`core/src/withdrawal.rs`): it reserves the amount, takes the nonce, fixes the deadline.
+//! A [`Signer`] is asked only for what the journal holds. A [`Watch`] tells the engine what the vault did, through a
+//! [`WatchPort`], and only what can no longer be undone. Contracts are called by users alone: nothing here sends a
+//! transaction.
+
+use ringside_core::ids::Address;
+use std::future::Future;
+use std::pin::Pin;
+
+/// Names a release: there is at most one live digest for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReleaseKey {
+    /// EIP-155 number of the chain.
+    pub chain_id: u64,
+    /// The vault contract.
+    pub vault: Address,
+    /// Who may submit it: the wallet of the account.
+    pub account: Address,
+    /// The vault's counter of that wallet at which it can be submitted.
+    pub nonce: u64,
+}
+
+/// A release as the journal holds it: all that the typed message `SpotReleaseFunds` of `spot.md` 10 says, and its domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Which.
+    pub key: ReleaseKey,
+    /// Name in the domain; its version is `1`.
+    pub vault_name: String,
+    /// Contract of the token.
+    pub token: Address,
+    /// In base units of the token.
+    pub value: u128,
+    /// UNIX seconds; it can be submitted strictly before it.
+    pub deadline_s: u64,
+    /// UNIX seconds, engine time of the request. A nonce is issued again only for a request later than the deadline of the
+    /// release that held it before; a signer refuses anything else.
+    pub requested_at_s: u64,
+    /// The engine's number of the withdrawal.
+    pub withdrawal: u64,
+}
+
+/// What a signer made of a release. The same release gives the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedRelease {
+    /// The EIP-712 digest.
+    pub digest: [u8; 32],
+    /// r, s, v; v is 27 or 28, s in the lower half.
+    pub signature: [u8; 65],
+}
+
+/// An entry of a signer's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// What was signed.
+    pub release: Release,
+    /// What it gave.
+    pub signed: SignedRelease,
+}
+
+/// Why there is no signature.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignerFault {
+    /// The signer decided against it (cap, conflicting digest, foreign vault): nothing was signed, nor will be.
+    #[error("the signer refuses: {0}")]
+    Refused(String),
+    /// The signer was not reached: nothing was signed.
+    #[error("the signer cannot be reached: {0}")]
+    Unreachable(String),
+    /// The signer was reached and did not answer: it may have signed.
+    #[error("the signer did not answer: {0}")]
+    Unknown(String),
+}
+
+/// Signs releases. Calls block, and come from one thread, one after the other.
+pub trait Signer: Send {
+    /// The signature of a release: logged durably before it is made.
+    fn sign_release(&mut self, release: &Release) -> Result<SignedRelease, SignerFault>;
+
+    /// The newest entry of the log with this key. `None` is a promise: no earlier request for the key is on its way.
+    fn find(&mut self, key: &ReleaseKey) -> Result<Option<Issued>, SignerFault>;
+
+    /// Entries of the log from position `from` on, oldest first, at most a thousand; none where the log ends. An engine
+    /// that was restored from an older copy learns here of releases that it has forgotten.
+    fn issued(&mut self, from: u64) -> Result<Vec<Issued>, SignerFault>;
+
+    /// Whose signatures these are: what the vault must know as its signer.
+    fn address(&self) -> Address;
+}
+
+/// A release of the vault that is final: an event `FundsReleased` in a block that can no longer be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalRelease {
+    /// Chain, vault, account and nonce of the event.
+    pub key: ReleaseKey,
+    /// Token of the event.
+    pub token: Address,
+    /// Value of the event; what 128 bits do not hold is told as `u128::MAX`, which no withdrawal has.
+    pub value: u128,
+    /// Transaction.
+    pub tx_hash: [u8; 32],
+    /// Its block.
+    pub block: u64,
+    /// Timestamp of that block, UNIX seconds.
+    pub block_time_s: u64,
+}
+
+/// A final block up to which every release of the vault was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalBlock {
+    /// EIP-155 number of the chain.
+    pub chain_id: u64,
+    /// The vault contract.
+    pub vault: Address,
+    /// Number of the block.
+    pub block: u64,
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// Its timestamp, UNIX seconds.
+    pub time_s: u64,
+}
+
+/// What became of a fact that was told to the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It is in the journal.
+    Taken,
+    /// It was there before.
+    Known,
+    /// The engine holds it for impossible (another token or value, nothing open for this nonce): it is in the journal, an
+    /// alarm is raised and withdrawals are paused.
+    Alarm,
+    /// It was not taken; tell it again.
+    Later,
+}
+
+/// A future of the thread of the chain.
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Where a watch tells what it knows. Facts of one vault are told in the order of the chain: the releases of a block before
+/// the block itself.
+pub trait WatchPort {
+    /// The last final block that was told of this vault: where to go on.
+    fn cursor(&self, chain_id: u64, vault: &Address) -> Option<FinalBlock>;
+    /// Tells a final release.
+    fn release(&self, release: FinalRelease) -> Local<'_, Told>;
+    /// Tells a final block: everything whose deadline it is past expires.
+    fn advance(&self, block: FinalBlock) -> Local<'_, Told>;
+    /// Pauses withdrawals because providers do not agree or cannot be reached, or takes the pause back.
+    fn pause(&self, paused: bool) -> Local<'_, Told>;
+    /// What is known of blocks that are not final yet, for people: a release with its confirmations so far (0: it is gone
+    /// again). Decides nothing.
+    fn seen(&self, key: ReleaseKey, tx_hash: [u8; 32], confirmations: u64);
+}
+
+/// Watches the vault for ever, on the thread of the chain.
+pub trait Watch: Send {
+    /// Goes on from the port's cursor. Ends only with its thread.
+    fn run(self: Box<Self>, port: Box<dyn WatchPort>) -> Local<'static, ()>;
+}
