@@ -177,6 +177,10 @@ kinds! {
     SetManualPrice = 72,
     /// An operator's deposit to, or withdrawal from, a perpetual wallet or the insurance fund.
     CreditPerpetual = 73,
+    /// Has the engine add up every ledger.
+    ProveLedger = 74,
+    /// Switches a rule change on, for good.
+    ActivateRule = 75,
     /// A new perpetual order.
     PlacePerpetual = 80,
     /// Changes a resting perpetual limit order.

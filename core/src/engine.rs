@@ -10,6 +10,7 @@ mod end;
 pub(crate) mod idempotency;
 pub(crate) mod perpetual;
 mod place;
+mod proof;
 pub(crate) mod sources;
 mod view;
 
@@ -209,7 +210,7 @@ impl Engine {
             Kind::ListMarket => self.list_market(command.body::<ListMarket>(), emitter),
             Kind::UpdateMarket => self.update_market(command.body::<UpdateMarket>(), emitter),
             Kind::SetMarketStatus => self.set_market_status(command.body::<SetMarketStatus>(), emitter),
-            Kind::OpenEpoch => self.open_epoch(command.body::<OpenEpoch>()),
+            Kind::OpenEpoch => self.open_epoch(command.body::<OpenEpoch>(), emitter),
             Kind::Checkpoint => self.take_checkpoint(emitter),
             Kind::VerifyHash => self.verify_hash(command.body::<VerifyHash>()),
             // Recovery reads skips before it replays.
@@ -218,12 +219,14 @@ impl Engine {
                 self.tick_perpetual(emitter);
                 Outcome::default()
             }
+            Kind::ProveLedger => self.prove_ledger(emitter),
             _ => self.perpetual_command(kind, command, emitter),
         }
     }
 
-    fn open_epoch(&mut self, open: &OpenEpoch) -> Outcome {
+    fn open_epoch<S: Sink>(&mut self, open: &OpenEpoch, emitter: &mut Emitter<'_, S>) -> Outcome {
         if self.sources.open_epoch(open.epoch) {
+            self.start_recovery_windows(emitter);
             Outcome::default()
         } else {
             Outcome::default().refused(Reject::Malformed)

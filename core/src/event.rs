@@ -148,6 +148,8 @@ kinds! {
     Market = 32,
     /// The state hash at this sequence.
     StateHash = 48,
+    /// Both sides of an asset's ledger on the spot side.
+    SpotLedger = 49,
     /// End of the command.
     Done = 64,
     /// What happened to a perpetual order other than by a trade.
@@ -200,6 +202,12 @@ kinds! {
     FundingSettled = 118,
     /// A fee tier as it now is.
     VipTier = 119,
+    /// A rule change is on.
+    RuleActivated = 120,
+    /// Both sides of the perpetual ledger.
+    PerpetualLedger = 121,
+    /// The insurance pool has fallen into deficit, or is out of it.
+    PoolDeficit = 122,
 }
 
 macro_rules! payload {
@@ -385,6 +393,20 @@ payload! {
     pub struct StateHash {
         /// Hash of the whole state after this command, this hash itself excepted.
         pub hash: [u8; 16],
+    }
+
+    /// See [`Kind::SpotLedger`]. Sums over all accounts; available + frozen = credited.
+    pub struct SpotLedger {
+        /// Which.
+        pub asset: AssetId,
+        /// Zero.
+        pub reserved: [u8; 6],
+        /// Free.
+        pub available: RawAmount,
+        /// Reserved for open orders.
+        pub frozen: RawAmount,
+        /// Credits, less what went to the perpetual ledger, plus what came back.
+        pub credited: RawAmount,
     }
 
     /// See [`Kind::Done`].

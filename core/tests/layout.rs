@@ -55,7 +55,7 @@ fn commands() {
     layout!(VerifyHash, VerifyHash::KIND, 51, 24, checkpoint 0, hash 8);
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
-    assert_eq!(Kind::ALL.len(), 34, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 36, "a new kind belongs into this test");
 }
 
 #[test]
@@ -86,10 +86,11 @@ fn events() {
     layout!(Market, Market::KIND, 32, 80, market 0, base 4, quote 6, tick 8, lot 16, min_notional 24, maker_fee 40,
         taker_fee 44, max_open_orders 48, symbol 52, kind 72, status 73, reserved 74);
     layout!(StateHash, StateHash::KIND, 48, 16, hash 0);
+    layout!(SpotLedger, SpotLedger::KIND, 49, 56, asset 0, reserved 2, available 8, frozen 24, credited 40);
     layout!(Done, Done::KIND, 64, 56, source_seq 0, source 8, command 12, reject 14, order 16, account 24, market 28,
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
-    assert_eq!(Kind::ALL.len(), 35, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 39, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -104,6 +105,8 @@ fn perpetual_commands() {
     layout!(FeedPrice, FeedPrice::KIND, 71, 16, market 0, source 4, price 8);
     layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, reserved 4, price 8);
     layout!(CreditPerpetual, CreditPerpetual::KIND, 73, 96, address 0, reserved 20, amount 24, reason 32);
+    layout!(ProveLedger, ProveLedger::KIND, 74, 0,);
+    layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, reserved 4);
     layout!(PlacePerpetual, PlacePerpetual::KIND, 80, 128, account 0, market 4, side 8, order_type 9, time_in_force 10, self_trade 11, working_type 12, price_match 13, flags 14, price 16, quantity 24, stop_price 32, callback_rate 40, leverage 44, good_till_ms 48, take_profit 56, stop_loss 64, client_order 72, attached_working_type 108, reserved 109, idempotency_key 112, idempotency_body 120);
     layout!(ModifyPerpetual, ModifyPerpetual::KIND, 81, 72, account 0, market 4, order 8, price 16, quantity 24, side 32, price_match 33, flags 34, client_order 36);
     layout!(CancelPerpetual, CancelPerpetual::KIND, 82, 56, account 0, market 4, order 8, client_order 16, classes 52);
@@ -141,6 +144,9 @@ fn perpetual_events() {
     layout!(PerpetualPrice, PerpetualPrice::KIND, 116, 64, market 0, index_state 4, clamped 5, reserved 6, index 8, mark 16, basis 24, impact_bid 32, impact_ask 40, funding_rate 48, next_funding_ms 56);
     layout!(PerpetualSource, PerpetualSource::KIND, 117, 24, market 0, source 4, weight 8, manual 12, price 16);
     layout!(FundingSettled, FundingSettled::KIND, 118, 48, market 0, sparse 4, rate 8, mark 16, funding_ms 24, residue 32, positions 40);
+    layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, reserved 4);
+    layout!(PerpetualLedger, PerpetualLedger::KIND, 121, 88, wallets 0, isolated 16, costs 32, fund 48, fees 56, affiliates 64, deposits 72, asset 80, reserved 82);
+    layout!(PoolDeficit, PoolDeficit::KIND, 122, 24, deficit 0, wallet 8, equity 16);
     layout!(VipTier, VipTier::KIND, 119, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
 }
 
@@ -194,7 +200,7 @@ fn enumerations_and_rejects() {
         Closed=5"
     );
     let parameters: Vec<u8> = PerpetualParameter::ALL.iter().map(|&parameter| parameter as u8).collect();
-    assert_eq!(parameters, (1..=28).chain([40]).collect::<Vec<u8>>());
+    assert_eq!(parameters, (1..=28).chain([40, 41, 42]).collect::<Vec<u8>>());
     {
         use event::*;
         assert_eq!(codes(Execution::ALL, |v| v as u8), "New=0 Amended=1 Canceled=2 Expired=3 Triggered=4");

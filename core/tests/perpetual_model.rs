@@ -8,7 +8,8 @@
 //! leaves; 6, orders that only close are not refused for margin. Wallets, positions and spot balances are compared
 //! through the engine's views at intervals.
 //!
-//! Not covered: an index from the own spot market, changes of tick and lot, property 2 and 8 (unit tests of `risk/perpetual/`).
+//! Not covered: properties 2, 7 and 8 (unit tests of `risk/perpetual/`), and the windows after a recovery
+//! (`perpetual_recovery.rs`).
 //!
 //! `RINGSIDE_COMMANDS` sets how many commands in all (2,000,000 for the whole proof), `RINGSIDE_SEED` the first seed.
 //! A failure prints the line that reruns it and the shortest
@@ -266,7 +267,9 @@ fn random_streams() {
         assert!(closed > 0, "property 6 was never put to the test");
         assert!(left_over > 0, "no move of the mark brought more than one command may liquidate");
         for &kind in event::Kind::ALL {
-            let is_perpetual = (kind as u16) >= event::Kind::PerpetualOrder as u16;
+            // A deficit wants a loss taken by hand while the index is gone: `perpetual_recovery.rs`.
+            let is_perpetual =
+                (kind as u16) >= event::Kind::PerpetualOrder as u16 && kind != event::Kind::PoolDeficit;
             let is_reached = seen.kinds.contains_key(&(kind as u16));
             assert!(!is_perpetual || is_reached, "no stream told {kind:?}");
         }

@@ -237,7 +237,19 @@ fn publish(own: &mut Lane, command: Command) {
 
 /// Waits for the end; gives the reason when it is the journal.
 fn watch(shared: &Shared, stages: &Stages, shutdown: &CancellationToken) -> Option<String> {
+    let mut is_in_deficit = false;
     while !shutdown.is_cancelled() {
+        let deficit = shared.views.read().perpetuals().pools().deficit != 0;
+        if deficit != is_in_deficit {
+            is_in_deficit = deficit;
+            if deficit {
+                tracing::error!(
+                    "DEFICIT: the insurance fund is below zero; withdrawals from perpetual wallets are paused"
+                );
+            } else {
+                tracing::warn!("the insurance fund is out of deficit");
+            }
+        }
         if stages.journal.is_failed() || stages.gate.is_halted() {
             shared.phase.set(Phase::Halted);
             let error = stages.journal.take_failure();

@@ -104,6 +104,7 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "POST", "/admin/perpetual/credit", "/admin/perpetual/credit", PERPETUAL_CREDIT, 404, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/perpetual/index-price", "/admin/perpetual/index-price", r#"{"symbol":"BTCUSDT"}"#, 404, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/accounts/{address}", "/admin/accounts/0x00", r#"{"trading_enabled":true}"#, 400, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/ledger/proof", "/admin/ledger/proof", "", 200, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/perpetual/symbols/{symbol}", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"HALTED"}"#, 404, Other::Nobody),
     line(Asks::Nothing, "GET", "/api/v1/auth/nonce", "/api/v1/auth/nonce?address=0x1", "", 400, Other::Nobody),
     line(Asks::Nothing, "POST", "/api/v1/auth/login", "/api/v1/auth/login", "{}", 400, Other::Nobody),

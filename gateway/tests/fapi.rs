@@ -646,3 +646,38 @@ fn shapes_are_those_of_recorded_answers() {
         json!({ "filterType": "PERCENT_PRICE", "multiplierUp": "1.1000", "multiplierDown": "0.9000", "multiplierDecimal": "4" })
     );
 }
+
+/// Both sides of every ledger, from one state; fills, fees and transfers move them together.
+#[test]
+fn the_ledgers_are_proved() {
+    let mut venue = Venue::new();
+    let prove = |venue: &mut Venue| -> Value {
+        let admin = [format!("X-API-Key: {}", exchange::ADMIN_KEY)];
+        let answer = venue.exchange.request("GET", "/admin/ledger/proof", &admin, "");
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        serde_json::from_str(&answer.body).unwrap()
+    };
+    let before = prove(&mut venue);
+    venue.fill();
+    let after = prove(&mut venue);
+    for proof in [&before, &after] {
+        let rows = proof["ledgers"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["equal"] == true && row["left"] == row["right"]), "{proof}");
+        assert!(rows.iter().any(|row| row["ledger"] == "spot"), "{proof}");
+        assert_eq!(proof["state_hash"].as_str().unwrap().len(), 32);
+    }
+    assert!(after["sequence"].as_u64() > before["sequence"].as_u64());
+    assert_ne!(after["state_hash"], before["state_hash"]);
+    let perpetual = |proof: &Value| {
+        let rows = proof["ledgers"].as_array().unwrap();
+        rows.iter().find(|row| row["ledger"] == "perpetual").unwrap().clone()
+    };
+    let (before, after) = (perpetual(&before), perpetual(&after));
+    assert_eq!((&before["asset"], &before["left"]), (&json!("USDT"), &json!("20005")));
+    assert_eq!(before["left"], after["left"], "trading moves money, and makes none");
+    // 0.004 at 60,000: 0.02 % of the maker, 0.05 % of the taker.
+    assert_eq!(after["terms"]["fee_pool"], "0.168", "{after}");
+    assert_eq!(after["terms"]["wallets"], "20004.832");
+    let refused = venue.exchange.request("GET", "/admin/ledger/proof", &[], "");
+    assert_eq!(refused.status, 401, "{}", refused.body);
+}

@@ -41,6 +41,8 @@
 //!   its turn in the same pass if its id is still to come, else in the next. MARGIN_CALL is judged at the same tests, cross
 //!   scope first, isolated ones ascending: the ratio is rounded up to 10^-8, and an account without equity is above it.
 //! - A settlement without index samples is at the last index.
+//! - The windows after a recovery begin at the time of OpenEpoch, the first of a venue excepted that has no market yet. A
+//!   change of their lengths holds from the next recovery on.
 //! - Hours and days roll at ticks; a fill between the hour and its tick counts for the hour before.
 //!
 //! **Flow of a command** (`risk.md` 19): checks, match, trim of reduce-only orders, triggers, liquidation scan. A tick does
@@ -197,6 +199,19 @@ body! {
         pub amount: i64,
         /// Audit note, padded with zeros.
         pub reason: [u8; 64],
+    }
+
+    /// See [`Kind::ProveLedger`]. Tells [`crate::event::SpotLedger`] per asset, [`crate::event::PerpetualLedger`] where there
+    /// is a perpetual side, and the state hash (`risk.md` 20). Walks the whole state; changes nothing. Never refused.
+    pub struct ProveLedger {}
+
+    /// See [`Kind::ActivateRule`]. `risk.md` 19. Rules are switched on one after the other, for good; what they are: [`rule`].
+    /// Rejects: Malformed (no such rule, or not the next one), ParameterOutOfRange (what is configured breaks it).
+    pub struct ActivateRule {
+        /// Its number.
+        pub rule: u32,
+        /// Zero.
+        pub reserved: u32,
     }
 
     /// See [`Kind::PlacePerpetual`]. Checks in order, the first that fails answers (`perpetual.md` 7.10): IdempotencyReplay /
@@ -407,6 +422,16 @@ body! {
     }
 }
 
+/// Rule changes, by number: what an engine of this version decides otherwise once [`ActivateRule`] named them.
+pub mod rule {
+    /// The mark clamp of a market is at most (imr - mmr) / (1 + mmr) of its first bracket, down, not imr - mmr: a short
+    /// opened at full leverage at the index pays maintenance on the higher mark too, so the wider bound of `risk.md` 2 can
+    /// leave it short by mmr x clamp (`risk.md` 21, property 7). Markets listed from then on start within it.
+    pub const STRICT_MARK_CLAMP: u32 = 1;
+    /// The last that this version knows.
+    pub const LAST: u32 = 1;
+}
+
 /// A client's name of an order, padded with zeros.
 pub type ClientOrder = [u8; 36];
 
@@ -539,9 +564,9 @@ byte_enum! {
         Isolated = 1,
     }
 
-    /// `risk.md` 16. The state in force is the strictest of three: what an administrator set, what the index state asks
-    /// (REDUCE_ONLY while STALE, HALTED after 600 s), and the pause of the dynamic band (POST_ONLY). Strictness grows in
-    /// the order below.
+    /// `risk.md` 16. The state in force is the strictest of four: what an administrator set, what the index state asks
+    /// (REDUCE_ONLY while STALE, HALTED after 600 s), the pause of the dynamic band (POST_ONLY), and the windows after a
+    /// recovery (CANCEL_ONLY, then POST_ONLY), which OpenEpoch starts and ticks end. Strictness grows in the order below.
     pub enum PerpetualState {
         /// Everything.
         Trading = 0,
@@ -617,5 +642,9 @@ byte_enum! {
         SpotMarket = 28,
         /// Of the whole venue: the fee_burn discount, basis points: 0. 0..=5 000.
         FeeBurnBps = 40,
+        /// Of the whole venue: how long every market takes cancels only after a recovery, milliseconds: 0. 0..=3 600 000.
+        RecoveryCancelOnlyMs = 41,
+        /// Of the whole venue: how long after that it takes only orders that cannot trade: 0. 0..=3 600 000.
+        RecoveryPostOnlyMs = 42,
     }
 }

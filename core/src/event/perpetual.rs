@@ -5,7 +5,8 @@
 //! 1. As they happen: [`AccountCreated`], [`AssetCreated`], [`PerpetualListed`], [`PerpetualSetting`], [`PerpetualBracket`],
 //!    [`VipTier`], [`AccountTerms`], [`PerpetualSource`], [`PerpetualPrice`], [`FundingSettled`], [`PerpetualStateChanged`],
 //!    [`PerpetualPlaced`], [`PerpetualOrder`], [`PerpetualTrade`], [`PreventedMatch`], [`PerpetualAmended`],
-//!    [`TriggerDeferred`], [`TriggerRefused`], [`PositionMoved`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`].
+//!    [`TriggerDeferred`], [`TriggerRefused`], [`PositionMoved`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`],
+//!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`].
 //! 2. [`super::Depth`] of each level touched, in the order of the mutations; mutations of one level that follow each other
 //!    are one.
 //! 3. For each (market, account) touched, ascending by market, then account: [`PerpetualPosition`] if one of its values
@@ -543,6 +544,46 @@ payload! {
         pub residue: i64,
         /// Positions that took part.
         pub positions: u64,
+    }
+
+    /// See [`Kind::PerpetualLedger`]. I-1 of `risk.md` 20: wallets + isolated + fund + fees + affiliates - costs = deposits.
+    pub struct PerpetualLedger {
+        /// Cross wallets of all accounts but the fund.
+        pub wallets: RawAmount,
+        /// Isolated wallets.
+        pub isolated: RawAmount,
+        /// Costs of all positions, signed.
+        pub costs: RawAmount,
+        /// Wallet of the insurance fund.
+        pub fund: i64,
+        /// FEE.
+        pub fees: i64,
+        /// REF.
+        pub affiliates: i64,
+        /// DEP.
+        pub deposits: i64,
+        /// The margin asset.
+        pub asset: AssetId,
+        /// Zero.
+        pub reserved: [u8; 6],
+    }
+
+    /// See [`Kind::PoolDeficit`]. An alarm; withdrawals to spot are refused meanwhile (`risk.md` 12.5).
+    pub struct PoolDeficit {
+        /// 1: it begins; 0: it ends.
+        pub deficit: u64,
+        /// Wallet of the fund.
+        pub wallet: i64,
+        /// Its equity.
+        pub equity: i64,
+    }
+
+    /// See [`Kind::RuleActivated`].
+    pub struct RuleActivated {
+        /// A number of [`crate::command::rule`].
+        pub rule: u32,
+        /// Zero.
+        pub reserved: u32,
     }
 
     /// See [`Kind::VipTier`].

@@ -32,8 +32,11 @@ use zerocopy::{FromZeros, IntoBytes};
 
 type Read<T> = Result<T, SnapshotError>;
 
-/// Version of this section.
+/// Version of this section as long as nothing in it is newer.
 const VERSION: u32 = 1;
+/// Version of a section with a tail: the windows after a recovery, and rules that were switched on. Where there is nothing
+/// of this the section is of the version before, byte by byte, so that hashes recorded then still hold.
+const VERSION_WITH_TAIL: u32 = 2;
 
 fn put<B: Bytes>(out: &mut B, value: i64) {
     out.put(&value.to_le_bytes());
@@ -47,7 +50,8 @@ impl Perpetual {
     /// Writes the section.
     pub(crate) fn write<B: Bytes>(&self, out: &mut B, accounts: u32) {
         let state = &self.state;
-        out.put(&VERSION.to_le_bytes());
+        let version = if state.has_tail() { VERSION_WITH_TAIL } else { VERSION };
+        out.put(&version.to_le_bytes());
         put(out, state.margin_asset.map_or(-1, i64::from));
         put(out, state.fee_burn_bps.into());
         put(out, state.pools.fees);
@@ -104,6 +108,14 @@ impl Perpetual {
         waiting.sort_unstable();
         for (_, slot) in waiting {
             self.write_order(out, slot, &extremes);
+        }
+        if state.has_tail() {
+            put(out, state.rules.into());
+            state.recovery_ms.into_iter().for_each(|value| put(out, value));
+            for symbol in &state.symbols {
+                symbol.recovery_ms.into_iter().for_each(|value| put(out, value));
+                put(out, symbol.recovery as i64);
+            }
         }
     }
 
@@ -163,7 +175,11 @@ impl Perpetual {
         assets: usize,
         next_order: OrderId,
     ) -> Read<Perpetual> {
-        ensure(reader.u32()? == VERSION, "unknown version of the perpetual section")?;
+        let version = reader.u32()?;
+        ensure(
+            version == VERSION || version == VERSION_WITH_TAIL,
+            "unknown version of the perpetual section",
+        )?;
         let mut perpetual = Perpetual::new(config.orders, config.accounts, config.pages);
         let state = &mut perpetual.state;
         state.accounts_count = accounts;
@@ -250,6 +266,9 @@ impl Perpetual {
             perpetual.books[index].update = update;
         }
         perpetual.read_orders(reader, accounts, next_order)?;
+        if version == VERSION_WITH_TAIL {
+            perpetual.state.read_tail(reader)?;
+        }
         for account in 0..accounts {
             let state = &perpetual.state;
             let fits = state.sums(account).is_some_and(|sums| sums.free().is_some())
@@ -305,6 +324,32 @@ impl Perpetual {
         for (book, update) in self.books.iter_mut().zip(updates) {
             book.update = update;
         }
+        Ok(())
+    }
+}
+
+impl super::State {
+    fn has_tail(&self) -> bool {
+        self.rules != 0
+            || self.recovery_ms != [0; 2]
+            || self.symbols.iter().any(|symbol| symbol.recovery_ms != [0; 2])
+    }
+
+    fn read_tail(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        self.rules = u32::try_from(reader.i64()?).map_err(|_| invalid("a rule out of range"))?;
+        ensure(self.rules <= crate::command::rule::LAST, "a rule that this version does not know")?;
+        self.recovery_ms = [reader.i64()?, reader.i64()?];
+        let is_length = |length: &i64| (0..=3_600_000).contains(length);
+        ensure(self.recovery_ms.iter().all(is_length), "a window out of range")?;
+        for symbol in &mut self.symbols {
+            symbol.recovery_ms = [reader.i64()?, reader.i64()?];
+            let [cancel_only, post_only] = symbol.recovery_ms;
+            ensure(0 <= cancel_only && cancel_only <= post_only, "a window that ends before it begins")?;
+            // As of the last tick: time may have passed since.
+            let recovery = u8::try_from(reader.i64()?).ok().and_then(PerpetualState::from_code);
+            symbol.recovery = recovery.ok_or_else(|| invalid("unknown state of a window"))?;
+        }
+        ensure(self.has_tail(), "a tail of nothing")?;
         Ok(())
     }
 }

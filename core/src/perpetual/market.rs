@@ -90,6 +90,10 @@ pub(crate) struct Symbol {
     pub(crate) set: PerpetualState,
     /// State that was told last.
     pub(crate) told: PerpetualState,
+    /// Ends of the windows after a recovery, cancels only and post-only, ms; 0 for none.
+    pub(crate) recovery_ms: [i64; 2],
+    /// What they ask now.
+    pub(crate) recovery: PerpetualState,
     /// End of the pause of the dynamic band, ms; 0 for none.
     pub(crate) pause_ms: i64,
     /// Since when the dynamic band stops buys, sells; 0 while it does not.
@@ -191,6 +195,8 @@ impl Symbol {
             brackets,
             set: PerpetualState::Halted,
             told: PerpetualState::Halted,
+            recovery_ms: [0; 2],
+            recovery: PerpetualState::Trading,
             pause_ms: 0,
             binds_ms: [0; 2],
             index: Index::new(now_ms as u64),
@@ -258,9 +264,22 @@ impl Symbol {
             _ => PerpetualState::Trading,
         };
         let of_band = if self.pause_ms != 0 { PerpetualState::PostOnly } else { PerpetualState::Trading };
-        [of_index, of_band]
+        [of_index, of_band, self.recovery]
             .into_iter()
             .fold(self.set, |strictest, state| if state as u8 > strictest as u8 { state } else { strictest })
+    }
+
+    /// What the windows after a recovery ask at a time; they end here.
+    pub(crate) fn recover(&mut self, now_ms: i64) {
+        let [cancel_only, post_only] = self.recovery_ms;
+        self.recovery = match now_ms {
+            now_ms if now_ms < cancel_only => PerpetualState::CancelOnly,
+            now_ms if now_ms < post_only => PerpetualState::PostOnly,
+            _ => PerpetualState::Trading,
+        };
+        if self.recovery == PerpetualState::Trading {
+            self.recovery_ms = [0; 2];
+        }
     }
 
     /// Whether orders may trade.
@@ -370,6 +389,7 @@ pub(crate) fn is_in_range(parameter: PerpetualParameter, value: i64) -> bool {
         P::DynamicReferenceSeconds => 1..=600,
         P::SpotMarket => -1..=i64::from(u32::MAX),
         P::FeeBurnBps => 0..=5_000,
+        P::RecoveryCancelOnlyMs | P::RecoveryPostOnlyMs => 0..=3_600_000,
     };
     range.contains(&value)
 }

@@ -89,6 +89,10 @@ pub(crate) struct State {
     /// Accounts with a scheduled downgrade, and some whose downgrade was dropped.
     pub(crate) pending: Vec<AccountId>,
     pub(crate) fee_burn_bps: u32,
+    /// Lengths of the windows after a recovery: cancels only, post-only.
+    pub(crate) recovery_ms: [i64; 2],
+    /// The last rule change that is on.
+    pub(crate) rules: u32,
     pub(crate) pools: Pools,
     /// Highest equity of the fund of late.
     pub(crate) peak: Box<Peak>,
@@ -177,6 +181,8 @@ impl Perpetual {
                 volumes: Volumes::default(),
                 pending: Vec::with_capacity(1024),
                 fee_burn_bps: 0,
+                recovery_ms: [0; 2],
+                rules: 0,
                 pools: Pools::default(),
                 peak: Box::new(Peak::new()),
                 facts: Facts::new(),

@@ -4,8 +4,9 @@ use super::arithmetic::{E8, E10, ceil_div, narrow};
 use super::fees::HOUR_MS;
 use super::{Bracket, FUND, Market, Model, Outcome, Source, Tier};
 use ringside_core::command::{
-    CreditPerpetual, FeedPrice, ListPerpetual, MarginMode, PerpetualState, SetBrackets, SetManualPrice,
-    SetPerpetualAccount, SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask,
+    ActivateRule, CreditPerpetual, FeedPrice, ListPerpetual, MarginMode, PerpetualState, SetBrackets,
+    SetManualPrice, SetPerpetualAccount, SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier,
+    account_mask,
 };
 use ringside_core::event::{self, PostingReason};
 use ringside_core::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, MarketId};
@@ -63,6 +64,8 @@ const TIERS: [(i128, i128, i128); 6] = [
     (500_000_000, 5_000, 25_000),
 ];
 const FEE_BURN: u32 = 40;
+/// Parameters of the whole venue, and the greatest value of each.
+const OF_VENUE: [(u32, i128); 3] = [(FEE_BURN, 5_000), (41, 3_600_000), (42, 3_600_000)];
 const MOST: i64 = 1_000_000_000_000_000_000;
 /// Largest sum of money.
 const MONEY: i128 = 4_000_000_000_000_000_000;
@@ -100,11 +103,17 @@ fn brackets_of(rows: &[(i128, u32, i128)]) -> Option<Vec<Bracket>> {
 }
 
 /// The bounds of `risk.md` 2.
-fn bounds_hold(brackets: &[Bracket], parameters: &BTreeMap<u32, i128>) -> bool {
+fn bounds_hold(brackets: &[Bracket], parameters: &BTreeMap<u32, i128>, rules: u32) -> bool {
     let first = brackets[0];
-    let initial = ceil_div(E8, first.leverage.into());
     let under = |rate: i128| 4 * rate <= 3 * first.rate;
-    under(parameters[&16]) && under(parameters[&25]) && parameters[&17] <= initial - first.rate
+    under(parameters[&16]) && under(parameters[&25]) && parameters[&17] <= clamp_max(first, rules)
+}
+
+/// The widest mark clamp: what margin leaves above maintenance; from rule 1 on, above maintenance on the higher mark.
+fn clamp_max(first: Bracket, rules: u32) -> i128 {
+    let room = ceil_div(E8, first.leverage.into()) - first.rate;
+    // The largest c with c + c x mmr <= room.
+    if rules == 0 { room } else { (room.max(0) * E8).div_euclid(E8 + first.rate) }
 }
 
 impl Model {
@@ -147,6 +156,9 @@ impl Model {
         parameters.insert(2, lot);
         let rows: Vec<_> =
             BRACKETS.iter().map(|&(cap, leverage, rate)| (cap * super::E6, leverage, rate)).collect();
+        let brackets = brackets_of(&rows).expect("the shipped table is sound");
+        let clamp = parameters[&17].min(clamp_max(brackets[0], self.rules));
+        parameters.insert(17, clamp);
         let interval = HOUR_MS;
         let next_funding_ms = (self.now_ms().div_euclid(interval) + 1) * interval;
         self.markets.push(Market {
@@ -157,7 +169,7 @@ impl Model {
             parameters,
             ticks: vec![tick],
             lots: vec![lot],
-            brackets: brackets_of(&rows).expect("the shipped table is sound"),
+            brackets,
             set_state: PerpetualState::Halted,
             told_state: PerpetualState::Halted,
             update: 0,
@@ -204,11 +216,7 @@ impl Model {
     }
 
     fn tell_setting(&mut self, market: MarketId, parameter: u32) {
-        let value = if market == ALL_MARKETS {
-            self.fee_burn_bps
-        } else {
-            self.market(market).parameters[&parameter]
-        };
+        let value = self.market(market).parameters[&parameter];
         self.output.fact(event::PerpetualSetting { market, parameter, value: narrow(value) });
     }
 
@@ -230,15 +238,20 @@ impl Model {
 
     pub(super) fn set_parameter(&mut self, set: &SetPerpetualParameter) -> Result<Outcome, Reject> {
         let value = i128::from(set.value);
-        if set.parameter == FEE_BURN {
+        if let Some(&(_, most)) = OF_VENUE.iter().find(|row| row.0 == set.parameter) {
             if set.market != ALL_MARKETS {
                 return Err(Reject::MarketNotFound);
             }
-            if !(0..=5_000).contains(&value) {
+            if !(0..=most).contains(&value) {
                 return Err(Reject::ParameterOutOfRange);
             }
-            self.fee_burn_bps = value;
-            self.tell_setting(ALL_MARKETS, FEE_BURN);
+            match set.parameter {
+                FEE_BURN => self.fee_burn_bps = value,
+                // Nothing recovers in these streams.
+                _ => self.windows[set.parameter as usize - 41] = value,
+            }
+            let (market, parameter) = (ALL_MARKETS, set.parameter);
+            self.output.fact(event::PerpetualSetting { market, parameter, value: set.value });
             return Ok(Outcome::default());
         }
         let Some(&(number, _, least, most)) = PARAMETERS.iter().find(|row| row.0 == set.parameter) else {
@@ -257,7 +270,7 @@ impl Model {
         }
         let mut parameters = at.parameters.clone();
         parameters.insert(number, value);
-        let out_of_range = !bounds_hold(&at.brackets, &parameters)
+        let out_of_range = !bounds_hold(&at.brackets, &parameters, self.rules)
             || (number == 22 && ![1, 2, 4, 8].contains(&value))
             || (number == 28 && value >= self.spot.markets.len() as i128);
         if out_of_range {
@@ -288,13 +301,29 @@ impl Model {
             .map(|at| (i128::from(set.caps[at]), set.leverages[at], i128::from(set.rates[at])))
             .collect();
         let brackets = brackets_of(&rows).ok_or(Reject::ParameterOutOfRange)?;
-        if !bounds_hold(&brackets, &self.market(set.market).parameters) {
+        if !bounds_hold(&brackets, &self.market(set.market).parameters, self.rules) {
             return Err(Reject::ParameterOutOfRange);
         }
         self.market_mut(set.market).brackets = brackets;
         self.tell_brackets(set.market);
         self.suspect_holders(set.market);
         Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    pub(super) fn activate(&mut self, activate: &ActivateRule) -> Result<Outcome, Reject> {
+        if activate.rule != self.rules + 1 || activate.rule > 1 {
+            return Err(Reject::Malformed);
+        }
+        let fits = |market: &Market| {
+            market.set_state == PerpetualState::Closed
+                || market.parameters[&17] <= clamp_max(market.brackets[0], activate.rule)
+        };
+        if !self.markets.iter().all(fits) {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.rules = activate.rule;
+        self.output.fact(event::RuleActivated { rule: activate.rule, reserved: 0 });
+        Ok(Outcome::default())
     }
 
     pub(super) fn set_state(&mut self, set: &SetPerpetualState) -> Result<Outcome, Reject> {

@@ -1,11 +1,11 @@
 //! Money and positions: the only code that changes a balance. Each posting's legs sum to zero, where a cost counts
 //! against its owner and DEP against the world (`risk.md` 3, 4, 20).
 
-use super::arithmetic::{ceil_div, floor_div, share_up};
+use super::arithmetic::{ceil_div, floor_div, narrow, share_up};
 use super::{Account, FUND, Model, Position};
 use ringside_core::command::{MarginMode, Side};
 use ringside_core::event::{self, PostingReason};
-use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId};
+use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId};
 
 /// What a fill does to one side, worked out before anything changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,41 @@ pub fn held_side(quantity: i128) -> Side {
 }
 
 impl Model {
+    /// Tells both sides of every ledger.
+    pub(super) fn prove(&mut self) {
+        let accounts = self.spot.accounts.len() as AccountId;
+        for asset in 0..self.spot.assets.len() as AssetId {
+            let sum = |of: fn((i128, i128)) -> i128| -> i128 {
+                (0..accounts).map(|account| of(self.spot.balance(account, asset))).sum()
+            };
+            let (available, frozen) = (sum(|both| both.0), sum(|both| both.1));
+            self.output.fact(event::SpotLedger {
+                asset,
+                reserved: [0; 6],
+                available: available.into(),
+                frozen: frozen.into(),
+                credited: (available + frozen).into(),
+            });
+        }
+        if let Some(asset) = self.margin_asset {
+            let wallets: i128 = (1..accounts).map(|account| self.account(account).wallet).sum();
+            let isolated: i128 = self.positions.values().map(|position| position.isolated_wallet).sum();
+            let costs: i128 = self.positions.values().map(|position| position.cost).sum();
+            self.output.fact(event::PerpetualLedger {
+                wallets: wallets.into(),
+                isolated: isolated.into(),
+                costs: costs.into(),
+                fund: narrow(self.account(FUND).wallet),
+                fees: narrow(self.fees),
+                affiliates: narrow(self.affiliates),
+                deposits: narrow(self.deposits),
+                asset,
+                reserved: [0; 6],
+            });
+        }
+        self.output.fact(event::StateHash { hash: [0; 16] });
+    }
+
     pub fn account(&self, id: AccountId) -> &Account {
         &self.accounts[id as usize]
     }
@@ -184,7 +219,7 @@ impl Model {
         self.output.fact(event::Posting {
             account,
             market,
-            amount: super::arithmetic::narrow(amount),
+            amount: narrow(amount),
             reason: reason as u8,
             wallet: wallet as u8,
             reserved: [0; 6],

@@ -47,7 +47,13 @@ impl Model {
         }
         self.backlog = self.allowance == 0;
         assert!(self.untouched(&apart), "I-13: a liquidation touched one who stands apart");
-        self.deficit = self.account(FUND).wallet < 0 || self.cross_equity(FUND) < 0;
+        let (wallet, equity) = (self.account(FUND).wallet, self.cross_equity(FUND));
+        let deficit = wallet < 0 || equity < 0;
+        if deficit != self.deficit {
+            self.deficit = deficit;
+            let (wallet, equity) = (narrow(wallet), narrow(equity));
+            self.output.fact(event::PoolDeficit { deficit: deficit.into(), wallet, equity });
+        }
     }
 
     /// Tests the scopes of an account.

@@ -270,6 +270,10 @@ pub struct Model {
     pub deposits: i128,
     pub tiers: Vec<Tier>,
     pub fee_burn_bps: i128,
+    /// Lengths of the windows after a recovery.
+    pub windows: [i128; 2],
+    /// The last rule change that is on.
+    pub rules: u32,
     /// Highest equity of the fund by UTC minute.
     pub fund_equities: BTreeMap<i64, i128>,
     pub deficit: bool,
@@ -319,6 +323,8 @@ impl Model {
             deposits: 0,
             tiers: admin::shipped_tiers(),
             fee_burn_bps: 0,
+            windows: [0; 2],
+            rules: 0,
             fund_equities: BTreeMap::new(),
             deficit: false,
             hour: None,
@@ -398,7 +404,8 @@ impl Model {
         }
         let result = self.dispatch(kind, command);
         let changed = result.is_ok() || self.refused_with_change;
-        if changed && kind != Kind::AdvanceTime {
+        // A tick settles down by itself; a proof only looks.
+        if changed && !matches!(kind, Kind::AdvanceTime | Kind::ProveLedger) {
             self.settle_down();
         }
         match result {
@@ -465,6 +472,11 @@ impl Model {
             Kind::SetPerpetualParameter => self.set_parameter(command.body()),
             Kind::SetBrackets => self.set_brackets(command.body()),
             Kind::SetPerpetualState => self.set_state(command.body()),
+            Kind::ActivateRule => self.activate(command.body()),
+            Kind::ProveLedger => {
+                self.prove();
+                Ok(Outcome::default())
+            }
             Kind::SetVipTier => self.set_tier(command.body()),
             Kind::SetPerpetualAccount => self.set_account(command.body()),
             Kind::SetSource => self.set_source(command.body()),

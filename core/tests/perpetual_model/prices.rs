@@ -5,6 +5,7 @@ use super::{Market, Model};
 use ringside_core::command::{PerpetualState, Side, WorkingType};
 use ringside_core::event::{self, IndexState, PerpetualPrice};
 use ringside_core::ids::MarketId;
+use std::collections::BTreeMap;
 
 /// How many samples the basis is a mean of.
 const BASIS_SAMPLES: usize = 30;
@@ -43,27 +44,57 @@ fn index_of(mut fresh: Vec<Fresh>, clamp8: i128) -> i128 {
     floor_div(weighted, total)
 }
 
+/// Impact price of levels, best first, of a market with that lot: what a notional is worth there on average.
+fn impact_of(
+    side: Side,
+    levels: impl IntoIterator<Item = (i128, i128)>,
+    lot: i128,
+    mut missing: i128,
+) -> Option<i128> {
+    let (mut sum, mut quantity) = (0, 0);
+    for (price, total) in levels {
+        // Value of one lot at this price; a level's last part of a lot counts with it.
+        let part = total.min(ceil_div(missing * E10, price * lot) * lot);
+        sum += price * part;
+        quantity += part;
+        missing -= floor_div(price * part, E10);
+        if missing <= 0 {
+            break;
+        }
+    }
+    if missing > 0 {
+        return None;
+    }
+    Some(if side == Side::Buy { floor_div(sum, quantity) } else { ceil_div(sum, quantity) })
+}
+
 impl Model {
     /// Impact price of a side of a perpetual book, `None` where it is too thin.
     pub fn impact(&self, market: MarketId, side: Side) -> Option<i128> {
         let at = self.market(market);
-        let lot = at.parameters[&2];
-        let mut missing = at.parameters[&21];
-        let (mut sum, mut quantity) = (0, 0);
-        for (price, total) in self.levels(market, side) {
-            // Value of one lot at this price; a level's last part of a lot counts with it.
-            let part = total.min(ceil_div(missing * E10, price * lot) * lot);
-            sum += price * part;
-            quantity += part;
-            missing -= floor_div(price * part, E10);
-            if missing <= 0 {
-                break;
+        impact_of(side, self.levels(market, side), at.parameters[&2], at.parameters[&21])
+    }
+
+    /// What the own spot market gives as the index of a market: the middle of its impact prices, if they are within 2 %.
+    fn spot_index(&self, market: MarketId) -> Option<i128> {
+        let at = self.market(market);
+        let spot = usize::try_from(at.parameters[&28]).ok()?;
+        let lot = i128::from(self.spot.markets.get(spot)?.lot);
+        let impact = |side: Side| {
+            let mut levels: BTreeMap<i128, i128> = BTreeMap::new();
+            for order in self.spot.orders.values() {
+                if order.market as usize == spot && order.side == side {
+                    *levels.entry(i128::from(order.price)).or_default() += i128::from(order.open);
+                }
             }
-        }
-        if missing > 0 {
-            return None;
-        }
-        Some(if side == Side::Buy { floor_div(sum, quantity) } else { ceil_div(sum, quantity) })
+            let mut levels: Vec<(i128, i128)> = levels.into_iter().collect();
+            if side == Side::Buy {
+                levels.reverse();
+            }
+            impact_of(side, levels, lot, at.parameters[&21])
+        };
+        let (bid, ask) = (impact(Side::Buy)?, impact(Side::Sell)?);
+        ((ask - bid) * 50 <= bid).then(|| floor_div(bid + ask, 2))
     }
 
     /// Step 3 of a tick, for one market.
@@ -119,6 +150,7 @@ impl Model {
 
     fn take_index(&mut self, market: MarketId) {
         let now = self.now_ms();
+        let own_spot = self.spot_index(market);
         let at = self.market_mut(market);
         let stale_after = at.parameters[&19] as i64;
         let fresh: Vec<Fresh> = at
@@ -135,6 +167,8 @@ impl Model {
         } else if count > 0 {
             let state = if count >= at.parameters[&20] { IndexState::Live } else { IndexState::Single };
             (state, index_of(fresh, at.parameters[&18]))
+        } else if let Some(index) = own_spot {
+            (IndexState::Spot, index)
         } else if at.index_state.is_none() {
             return;
         } else {

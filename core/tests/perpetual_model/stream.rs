@@ -17,6 +17,11 @@ const FUNDS: [i64; 4] = [0, 5, 500, 50_000];
 const JUMPS: [i64; 4] = [30, 120, 400, 900];
 const MICRO: i64 = E6 as i64;
 
+/// Name of the spot market of a base.
+fn asset_name(base: &str) -> [u8; 20] {
+    padded(&format!("{base}SPOT")).expect("short")
+}
+
 /// What one seed is like.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -640,11 +645,38 @@ impl Stream {
                 set
             }
             1 => Command::new(self.small_brackets(market)),
+            2 if self.random.permille(200) => {
+                let rule = if self.random.permille(700) { 1 } else { self.random.below(3) as u32 };
+                let activate = Command::new(ActivateRule { rule, reserved: 0 });
+                if self.random.permille(300) {
+                    return activate;
+                }
+                // What is configured must fit it.
+                let [first, second] = self.markets().map(|market| {
+                    let value = *self.random.pick(&[100_000, 398_406, 398_407]);
+                    Command::new(SetPerpetualParameter { market, parameter: 17, value })
+                });
+                self.opening.extend([activate, second]);
+                first
+            }
+            7 => Command::new(ProveLedger {}),
             2 => Command::new(SetPerpetualParameter {
                 market: ALL_MARKETS,
-                parameter: 40,
+                parameter: *self.random.pick(&[40, 40, 40, 41, 42]),
                 value: self.random.between(0, 1_500),
             }),
+            // Steps change while orders rest; some would leave values that are not exact.
+            5 if self.random.permille(500) => {
+                let parameter = 1 + self.random.below(2) as u32;
+                let step = Stream::step(model, market, parameter);
+                let value =
+                    *self.random.pick(&[step * 2, step / 2, step * 5, step / 10, step + 1, 10_000_000]);
+                let kept = [1_000_000, 100_000_000];
+                let value =
+                    if self.random.permille(800) { value.clamp(kept[0] / 10, kept[1]) } else { value };
+                Command::new(SetPerpetualParameter { market, parameter, value })
+            }
+            6 => self.own_spot(model, market),
             3 => {
                 let (tier, volume) = *self.random.pick(&[(0, 0), (1, 20_000), (2, 200_000)]);
                 Command::new(SetVipTier {
@@ -681,6 +713,86 @@ impl Stream {
             }
             _ => Command::new(AdvanceTime {}),
         }
+    }
+
+    /// The index comes from the own spot market for a while: both impact prices stand there, no source is fresh, nobody
+    /// sets a price by hand. Or it may, and does not: another market, one side alone, sides too far apart.
+    fn own_spot(&mut self, model: &Model, market: MarketId) -> Command {
+        let at = (market - FIRST_PERPETUAL) as usize;
+        let base = ["BTC", "ETH"][at];
+        let asset = |name: &str| padded(name).expect("short");
+        let Some(spot) = model.spot.markets.iter().position(|known| known.symbol == asset_name(base)) else {
+            // Listed once, with two accounts that can quote on it.
+            let trader = self.trader();
+            for (name, amount) in [(base, 1_000_000), ("USDT", 100_000_000)] {
+                self.opening.push(Command::new(Credit {
+                    address: address(u64::from(trader) - 1),
+                    asset: asset(name),
+                    reserved: 0,
+                    amount: (i128::from(amount) * 1_000_000_000_000_000_000).into(),
+                    reason: [0; 64],
+                }));
+            }
+            return Command::new(ListMarket {
+                symbol: asset_name(base),
+                base: asset(base),
+                quote: asset("USDT"),
+                tick: 1_000_000,
+                lot: 100_000,
+                min_notional: 1.into(),
+                maker_fee: 0,
+                taker_fee: 0,
+                max_open_orders: 1_000,
+                kind: 0,
+                reserved: [0; 3],
+            });
+        };
+        let spot = spot as u32;
+        let mark = self.mark(model, market);
+        let mut commands = Vec::new();
+        commands.push(Command::new(SetPerpetualParameter { market, parameter: 28, value: spot.into() }));
+        // Whoever has enough of both: the credits above went to one of them.
+        let rich = (0..model.accounts.len() as AccountId).find(|&account| {
+            let assets = model.spot.assets.len() as u16;
+            (0..assets).all(|asset| {
+                let name = model.spot.assets[usize::from(asset)];
+                ![padded(base), padded("USDT")].contains(&Some(name))
+                    || model.spot.balance(account, asset).0 > 10_000_000_000_000_000_000_000
+            })
+        });
+        let apart = *self.random.pick(&[5, 20, 90, 300]);
+        for (side, sign) in [(Side::Buy, -1), (Side::Sell, 1)] {
+            let price = (mark + sign * (mark / 10_000) * apart) / 1_000_000 * 1_000_000;
+            let mut place =
+                PlaceOrder::limit(rich.unwrap_or(1), spot, side, price.max(1_000_000), 2_000_000_000);
+            place.self_trade = SelfTradePrevention::ExpireMaker as u8;
+            if self.random.permille(900) {
+                commands.push(Command::new(place));
+            }
+        }
+        commands.push(Command::new(SetManualPrice { market, reserved: 0, price: 0 }));
+        if self.profile.sources {
+            // Sources of this market are silent from now on: the ages of their prices run out.
+            for source in 1..=3 {
+                commands.push(Command::new(SetSource { market, source, weight: 0, reserved: 0 }));
+            }
+        }
+        for _ in 0..2 + self.random.below(6) {
+            commands.push(Command::new(AdvanceTime {}));
+            commands.push(Command::new(self.place(model)));
+        }
+        if self.profile.sources {
+            for source in 1..=3 {
+                let weight = self.random.between(1, 3) as u32;
+                commands.push(Command::new(SetSource { market, source, weight, reserved: 0 }));
+            }
+        }
+        commands.push(Command::new(CancelAll { account: rich.unwrap_or(1), market: spot }));
+        commands.extend(self.feeds(at));
+        commands.push(Command::new(AdvanceTime {}));
+        let first = commands.remove(0);
+        self.opening.extend(commands.into_iter().rev());
+        first
     }
 
     /// A number that nobody should send.

@@ -12,6 +12,7 @@ pub mod depth;
 pub mod history;
 pub mod idempotency;
 pub mod kline;
+pub mod ledger;
 pub mod market;
 mod memory;
 pub mod order;
@@ -30,6 +31,7 @@ use depth::DepthView;
 use history::{Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
 use idempotency::IdempotencyView;
 use kline::KlineView;
+use ledger::LedgerView;
 use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
@@ -58,6 +60,7 @@ pub struct Views {
     klines: KlineView,
     tickers: TickerView,
     perpetuals: Perpetuals,
+    ledger: LedgerView,
     history: Box<dyn HistoryStore>,
     sequence: Sequence,
     time_ns: i64,
@@ -95,6 +98,7 @@ impl Views {
             klines: KlineView::default(),
             tickers: TickerView::default(),
             perpetuals: Perpetuals::new(keep),
+            ledger: LedgerView::default(),
             history,
             sequence: 0,
             time_ns: 0,
@@ -156,6 +160,11 @@ impl Views {
     /// The perpetual side.
     pub fn perpetuals(&self) -> &Perpetuals {
         &self.perpetuals
+    }
+
+    /// The last proof of the ledgers.
+    pub fn ledger(&self) -> &LedgerView {
+        &self.ledger
     }
 
     /// Ended orders and trades.
@@ -253,7 +262,11 @@ impl Views {
                 views.markets.changed(market);
                 views.markets_changed += 1;
             }),
-            Some(Kind::StateHash) => {}
+            Some(Kind::StateHash) => self.each(event, |views, _, hash| views.ledger.hash(hash)),
+            Some(Kind::SpotLedger) => self.each(event, |views, _, ledger| views.ledger.spot(ledger)),
+            Some(Kind::PerpetualLedger) => {
+                self.each(event, |views, _, ledger| views.ledger.perpetual(ledger));
+            }
             Some(Kind::Done) => self.each(event, Views::done),
             // Facts of the perpetual side: no view of spot holds them.
             Some(_) => {}
@@ -308,6 +321,7 @@ impl Views {
             self.idempotency.done(event, done, order.as_ref(), trades);
         }
         self.idempotency.advance(event.time_ns);
+        self.ledger.done(event, done);
         self.klines.advance(event);
         self.tickers.done(event);
         self.running.order = None;

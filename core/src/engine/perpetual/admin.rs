@@ -2,16 +2,18 @@
 
 use crate::book::grid::{Step, gcd};
 use crate::command::{
-    FeedPrice, PerpetualParameter as P, PerpetualState, SetBrackets, SetManualPrice, SetPerpetualAccount,
-    SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask,
+    ActivateRule, FeedPrice, PerpetualParameter as P, PerpetualState, SetBrackets, SetManualPrice,
+    SetPerpetualAccount, SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask, rule,
 };
-use crate::event::{PerpetualBracket, PerpetualListed, PerpetualSetting, PerpetualSource, VipTier};
+use crate::event::{
+    PerpetualBracket, PerpetualListed, PerpetualSetting, PerpetualSource, RuleActivated, VipTier,
+};
 use crate::ids::{ALL_MARKETS, AssetId, MarketId, Symbol as Name};
 use crate::money::{Price, Quantity};
 use crate::perpetual::market::{Source, Symbol, is_in_range};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
-use crate::risk::perpetual::bracket::{BracketRow, Brackets, initial_rate};
+use crate::risk::perpetual::bracket::{BracketRow, Brackets, strict_clamp, widest_clamp};
 use crate::risk::perpetual::index::SOURCES_MAX;
 use crate::risk::perpetual::units::value_of_step;
 use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
@@ -20,6 +22,11 @@ use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
 const PRICE_MAX: Price = 100_000_000_000_000_000;
 /// Greatest weight of a source.
 const WEIGHT_MAX: u32 = 1_000_000;
+
+/// Whether a parameter is the venue's, not a market's.
+fn is_of_venue(parameter: P) -> bool {
+    parameter as u8 >= P::FeeBurnBps as u8
+}
 
 impl Perpetual {
     /// Opens a market whose names and steps are sound.
@@ -31,13 +38,17 @@ impl Perpetual {
         tick: Price,
         lot: Quantity,
     ) -> MarketId {
-        let symbol = Symbol::new(name, base, tick, lot, self.state.now_ms);
+        let mut symbol = Symbol::new(name, base, tick, lot, self.state.now_ms);
+        if self.state.rules >= rule::STRICT_MARK_CLAMP {
+            let clamp = &mut symbol.parameters[P::MarkClamp as usize];
+            *clamp = (*clamp).min(strict_clamp(&symbol.brackets));
+        }
         let index = self.list(symbol);
         let market = id_of(index);
         self.state.margin_asset = Some(quote);
         self.state.facts.emit(PerpetualListed { market, base, quote, symbol: name, reserved: 0 });
         for &parameter in P::ALL {
-            if parameter != P::FeeBurnBps {
+            if !is_of_venue(parameter) {
                 let value = self.state.symbols[index].get(parameter);
                 self.state.facts.emit(PerpetualSetting { market, parameter: parameter as u32, value });
             }
@@ -54,14 +65,18 @@ impl Perpetual {
     ) -> Result<(), Reject> {
         let code = u8::try_from(set.parameter).ok();
         let parameter = code.and_then(P::from_code).ok_or(Reject::Malformed)?;
-        if parameter == P::FeeBurnBps {
+        if is_of_venue(parameter) {
             if set.market != ALL_MARKETS {
                 return Err(Reject::MarketNotFound);
             }
             if !is_in_range(parameter, set.value) {
                 return Err(Reject::ParameterOutOfRange);
             }
-            self.state.fee_burn_bps = set.value as u32;
+            match parameter {
+                P::RecoveryCancelOnlyMs => self.state.recovery_ms[0] = set.value,
+                P::RecoveryPostOnlyMs => self.state.recovery_ms[1] = set.value,
+                _ => self.state.fee_burn_bps = set.value as u32,
+            }
         } else {
             let index = self.state.index_of(set.market).ok_or(Reject::MarketNotFound)?;
             self.state.check_parameter(index, parameter, set.value, spot_markets)?;
@@ -135,11 +150,38 @@ impl State {
             P::Tick if value_of_step(gcd(tick, value), lot).is_none() => return Err(Reject::StepsDoNotFit),
             P::Lot if value_of_step(tick, gcd(lot, value)).is_none() => return Err(Reject::StepsDoNotFit),
             P::LiquidationFee | P::FundingCap => three_quarters,
-            P::MarkClamp => value <= initial_rate(first.leverage_max) - first.maintenance_rate,
+            P::MarkClamp => value <= self.clamp_max(&symbol.brackets),
             P::SpotMarket => value < spot_markets as i64,
             _ => true,
         };
         if holds { Ok(()) } else { Err(Reject::ParameterOutOfRange) }
+    }
+
+    /// The widest mark clamp that brackets allow, by the rules in force.
+    fn clamp_max(&self, brackets: &Brackets) -> i64 {
+        if self.rules >= rule::STRICT_MARK_CLAMP { strict_clamp(brackets) } else { widest_clamp(brackets) }
+    }
+
+    /// Whether the parameters of a market allow these brackets.
+    fn fits(&self, index: usize, brackets: &Brackets) -> bool {
+        let symbol = &self.symbols[index];
+        symbol.fits(brackets) && symbol.get(P::MarkClamp) <= self.clamp_max(brackets)
+    }
+
+    /// See [`ActivateRule`].
+    pub(crate) fn activate(&mut self, activate: &ActivateRule) -> Result<(), Reject> {
+        if activate.rule != self.rules + 1 || activate.rule > rule::LAST {
+            return Err(Reject::Malformed);
+        }
+        let fits = self.symbols.iter().all(|symbol| {
+            symbol.set == PerpetualState::Closed || symbol.get(P::MarkClamp) <= strict_clamp(&symbol.brackets)
+        });
+        if !fits {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.rules = activate.rule;
+        self.facts.emit(RuleActivated { rule: activate.rule, reserved: 0 });
+        Ok(())
     }
 
     /// See [`SetBrackets`].
@@ -159,8 +201,7 @@ impl State {
         }
         let rows = &rows[..count];
         let is_bounded = rows.iter().all(|row| row.cap <= 1_000_000_000_000_000 && row.leverage_max <= 125);
-        let brackets =
-            Brackets::new(rows).filter(|brackets| is_bounded && self.symbols[index].fits(brackets));
+        let brackets = Brackets::new(rows).filter(|brackets| is_bounded && self.fits(index, brackets));
         self.symbols[index].brackets = brackets.ok_or(Reject::ParameterOutOfRange)?;
         self.tell_brackets(index);
         let State { symbols, suspects, rankings, .. } = self;

@@ -5,7 +5,9 @@ use super::judge::Terms;
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side};
-use crate::event::{Execution, Liquidation, LiquidationStep, PositionMoved, Posting, PostingReason};
+use crate::event::{
+    Execution, Liquidation, LiquidationStep, PoolDeficit, PositionMoved, Posting, PostingReason,
+};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
 use crate::money::{Money, Quantity};
 use crate::perpetual::order::{Details, Stage};
@@ -193,31 +195,37 @@ impl Perpetual {
         }
     }
 
-    /// Closes positions of the fund while it is below its maintenance margin; whether anything changed. Flags the pool
-    /// while the fund's wallet or equity is below 0.
+    /// Closes positions of the fund while it is below its maintenance margin; whether anything changed. Where nothing does,
+    /// the scan is at its end: the pool is flagged while the fund's wallet or equity is below 0.
     pub(crate) fn test_fund(&mut self) -> bool {
         let mut changed = false;
-        loop {
-            let scope = Scope { account: FEE_ACCOUNT, isolated: None };
-            let Standing { equity, maintenance, suspended, .. } = self.state.cross(FEE_ACCOUNT);
-            self.state.pools.deficit = self.state.wallet(FEE_ACCOUNT) < 0 || equity < 0;
-            if suspended || !is_due(equity, maintenance) {
-                return changed;
-            }
-            let Some(index) = self.state.worst(scope) else { return changed };
-            let symbol = &self.state.symbols[index];
-            let quantity = self.state.holding(FEE_ACCOUNT, index).quantity;
-            let side = if quantity > 0 { Side::Sell } else { Side::Buy };
-            let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
-            let Some(value) = close_value(&distress, quantity.abs(), &symbol.brackets) else {
-                unreachable!("a position of the fund")
-            };
-            self.deleverage(FEE_ACCOUNT, index, side, (quantity.abs(), value), 0);
-            if self.state.holding(FEE_ACCOUNT, index).quantity == quantity {
-                return changed;
-            }
+        while self.close_worst_of_fund() {
             changed = true;
         }
+        if !changed {
+            let equity = self.state.cross(FEE_ACCOUNT).equity;
+            self.state.flag_deficit(equity);
+        }
+        changed
+    }
+
+    /// Gives the fund's worst position up where it is below its maintenance margin; whether anything changed.
+    fn close_worst_of_fund(&mut self) -> bool {
+        let scope = Scope { account: FEE_ACCOUNT, isolated: None };
+        let Standing { equity, maintenance, suspended, .. } = self.state.cross(FEE_ACCOUNT);
+        if suspended || !is_due(equity, maintenance) {
+            return false;
+        }
+        let Some(index) = self.state.worst(scope) else { return false };
+        let symbol = &self.state.symbols[index];
+        let quantity = self.state.holding(FEE_ACCOUNT, index).quantity;
+        let side = if quantity > 0 { Side::Sell } else { Side::Buy };
+        let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
+        let Some(value) = close_value(&distress, quantity.abs(), &symbol.brackets) else {
+            unreachable!("a position of the fund")
+        };
+        self.deleverage(FEE_ACCOUNT, index, side, (quantity.abs(), value), 0);
+        self.state.holding(FEE_ACCOUNT, index).quantity != quantity
     }
 
     /// Sends what the fund gets rid of this second.
@@ -307,6 +315,16 @@ impl State {
             }
         }
         worst.map(|(_, index)| index)
+    }
+
+    /// Flags the pool while the fund's wallet or equity is below 0, and raises the alarm where that changes.
+    fn flag_deficit(&mut self, equity: Money) {
+        let wallet = self.wallet(FEE_ACCOUNT);
+        let deficit = wallet < 0 || equity < 0;
+        if deficit != self.pools.deficit {
+            self.pools.deficit = deficit;
+            self.facts.emit(PoolDeficit { deficit: deficit.into(), wallet, equity });
+        }
     }
 
     fn set_liquidating(&mut self, scope: Scope, on: bool) {

@@ -145,6 +145,27 @@ impl Engine {
         self.give_perpetual(perpetual, true, emitter);
     }
 
+    /// After a recovery: every market takes cancels only, then only orders that cannot trade, for the configured times.
+    pub(super) fn start_recovery_windows<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+        let has_windows =
+            self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.recovery_ms != [0; 2]);
+        if !has_windows {
+            return;
+        }
+        let mut perpetual = self.take_perpetual();
+        let state = &mut perpetual.state;
+        for index in 0..state.symbols.len() {
+            let (now_ms, [cancel_only, post_only]) = (state.now_ms, state.recovery_ms);
+            let symbol = &mut state.symbols[index];
+            symbol.recovery_ms = [now_ms + cancel_only, now_ms + cancel_only + post_only];
+            symbol.recover(now_ms);
+            if symbol.state() != symbol.told {
+                state.tell_state(index);
+            }
+        }
+        self.give_perpetual(perpetual, true, emitter);
+    }
+
     /// Takes the perpetual side out, ready for this command; made where it is new.
     fn take_perpetual(&mut self) -> Box<Perpetual> {
         let mut perpetual = self.perpetual.take().unwrap_or_else(|| {
@@ -365,6 +386,7 @@ impl Perpetual {
             }
             Kind::SetBrackets => self.state.set_brackets(command.body()).map(|()| of_market),
             Kind::SetPerpetualState => self.set_state(command.body()).map(|()| of_market),
+            Kind::ActivateRule => self.state.activate(command.body()).map(|()| Acted::default()),
             Kind::SetVipTier => self.state.set_tier(command.body()).map(|()| Acted::default()),
             Kind::SetPerpetualAccount => self.state.set_account(command.body()).map(|()| of_account),
             Kind::SetSource => self.state.set_source(command.body()).map(|()| of_market),

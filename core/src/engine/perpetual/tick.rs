@@ -365,6 +365,7 @@ impl State {
         let now_ms = self.now_ms as u64;
         let symbol = &mut self.symbols[index];
         let was_suspended = symbol.is_suspended();
+        symbol.recover(self.now_ms);
         symbol.index_halts = symbol.index.price != 0 && symbol.index.is_halting(now_ms);
         let state = symbol.state();
         let is_new = state != symbol.told;

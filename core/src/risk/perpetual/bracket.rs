@@ -170,6 +170,21 @@ pub fn rates_fit(brackets: &Brackets, liquidation_fee: Rate, mark_clamp: Rate, f
         && mark_clamp <= room
 }
 
+/// The widest mark clamp of `risk.md` 2: imr - mmr of the first bracket.
+pub(crate) fn widest_clamp(brackets: &Brackets) -> Rate {
+    let first = brackets.first();
+    initial_rate(first.leverage_max) - first.maintenance_rate
+}
+
+/// The widest mark clamp under which a short opened at full leverage at the index survives any book: maintenance is due on
+/// the higher mark too, so (imr - mmr) / (1 + mmr), down.
+pub(crate) fn strict_clamp(brackets: &Brackets) -> Rate {
+    let room = widest_clamp(brackets).max(0);
+    let one = RATE_ONE;
+    let clamp = i128::from(room) * i128::from(one) / i128::from(one + brackets.first().maintenance_rate);
+    clamp as Rate
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -1,5 +1,5 @@
-//! What an operator does on the perpetual side (`account.md` 13): credits, index prices, states of symbols, terms of accounts. Each
-//! is one command.
+//! What an operator does on the perpetual side (`account.md` 13): credits, index prices, states of symbols, terms of accounts,
+//! the proof of all ledgers. Each is one command.
 
 use crate::api::docs::{ADDRESS_SENT, Field, Param, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
@@ -7,14 +7,18 @@ use crate::auth::parse_address;
 use crate::config::Config;
 use crate::dialect::decimal;
 use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::words;
+use crate::dialect::fapi::{text, words};
 use crate::dialect::spot::refusal as spot;
 use crate::ingress::Priority;
+use crate::view::Views;
+use crate::view::ledger::LedgerProof;
 use ringside_core::command::{
-    Body, Command, CreditPerpetual, SetManualPrice, SetPerpetualAccount, SetPerpetualState, account_mask,
+    Body, Command, CreditPerpetual, ProveLedger, SetManualPrice, SetPerpetualAccount, SetPerpetualState,
+    account_mask,
 };
 use ringside_core::ids::{MarketId, padded};
 use ringside_core::reject::Reject;
+use serde_json::{Value, json};
 
 const INVALID_ADDRESS: spot::Refusal = spot::Refusal { status: 400, error: "invalid address" };
 const INVALID_PROMOTION: spot::Refusal = spot::Refusal { status: 400, error: "invalid promotion" };
@@ -86,6 +90,14 @@ pub static ROUTES: &[Route] = &[
             "/admin/accounts/{address}",
             Handler::Later(|call| Box::pin(set_account(call))),
         )
+    },
+    Route {
+        auth: Auth::Admin,
+        is_api: false,
+        tag: "admin",
+        summary: "Add every ledger up: both sides of each asset, with the sequence and the hash of that state",
+        response: Shape::Any,
+        ..Route::new(Method::Get, "/admin/ledger/proof", Handler::Later(|call| Box::pin(prove(call))))
     },
 ];
 
@@ -190,6 +202,63 @@ async fn set_account(call: Call) -> Answer {
         ..zerocopy::FromZeros::new_zeroed()
     };
     carry_out(&call, command).await
+}
+
+/// A command, so that the sums are of one state, which the journal leads to again: whoever doubts them replays to the
+/// sequence and compares the hash. It walks the whole state on the matcher.
+async fn prove(call: Call) -> Answer {
+    call.worker.ingress.submit(Command::new(ProveLedger {}), Priority::Internal).await?;
+    let views = call.worker.shared.views.read();
+    // Another one may have come since: then it is newer, and as good.
+    Ok(Response::of(&shown(views.ledger().last(), &views)))
+}
+
+fn shown(proof: &LedgerProof, views: &Views) -> Value {
+    const MICRO: i128 = 1_000_000_000_000;
+    let name = |asset| views.markets().asset_name(asset).unwrap_or("").to_owned();
+    let row = |asset, ledger: &str, left: i128, right: i128, terms: Value| {
+        json!({
+            "asset": name(asset),
+            "ledger": ledger,
+            "left": text::amount(left),
+            "right": text::amount(right),
+            "equal": left == right,
+            "terms": terms,
+        })
+    };
+    let mut rows: Vec<Value> = Vec::new();
+    for spot in &proof.spot {
+        let (available, frozen, credited) = (spot.available.get(), spot.frozen.get(), spot.credited.get());
+        let terms = json!({
+            "available": text::amount(available),
+            "frozen": text::amount(frozen),
+            "credited": text::amount(credited),
+        });
+        rows.push(row(spot.asset, "spot", available + frozen, credited, terms));
+    }
+    if let Some(told) = &proof.perpetual {
+        let (wallets, isolated, costs) = (told.wallets.get(), told.isolated.get(), told.costs.get());
+        let [fund, fees, affiliates, deposits] =
+            [told.fund, told.fees, told.affiliates, told.deposits].map(i128::from);
+        let left = wallets + isolated + fund + fees + affiliates - costs;
+        let money = |micros: i128| text::amount(micros * MICRO);
+        let terms = json!({
+            "wallets": money(wallets),
+            "isolated_wallets": money(isolated),
+            "insurance_fund": money(fund),
+            "fee_pool": money(fees),
+            "affiliate_payable": money(affiliates),
+            "position_costs": money(costs),
+            "net_transfers": money(deposits),
+        });
+        rows.push(row(told.asset, "perpetual", left * MICRO, deposits * MICRO, terms));
+    }
+    json!({
+        "sequence": proof.sequence,
+        "time": proof.time_ns.div_euclid(1_000_000),
+        "state_hash": const_hex::encode(proof.state_hash),
+        "ledgers": rows,
+    })
 }
 
 fn market(call: &Call, symbol: &str) -> Result<MarketId, Error> {

@@ -22,6 +22,11 @@ pub fn units8(value: i64) -> String {
     written(|out| decimal::write_entry(out, value))
 }
 
+/// Steps of 10^-18, shortest form.
+pub fn amount(value: i128) -> String {
+    written(|out| decimal::write_amount(out, value))
+}
+
 /// Micros, shortest form.
 pub fn micros(value: i64) -> String {
     written(|out| decimal::write_amount(out, i128::from(value) * 1_000_000_000_000))
