@@ -56,6 +56,18 @@ pub const fn half_even_div(dividend: i128, divisor: i128) -> i128 {
     if rest * 2 > divisor || (rest * 2 == divisor && odd) { floor.wrapping_add(1) } else { floor }
 }
 
+/// Price of what cost `value` in all: `value / quantity`, halves to even (`perpetual.md` 1); 0 of nothing. Shown, never
+/// computed with.
+pub const fn average_price(value: Money, quantity: Quantity) -> Price {
+    if quantity <= 0 {
+        return 0;
+    }
+    match narrow(half_even_div(value as i128 * PRODUCTS_PER_MICRO, quantity as i128)) {
+        Some(price) => price,
+        None => i64::MAX,
+    }
+}
+
 /// As a word, if it fits one.
 #[inline]
 pub const fn narrow(value: i128) -> Option<i64> {

@@ -1,11 +1,12 @@
 //! Orders of the conditional-order service as it shows them (`perpetual.md` 11).
 
-use super::{encode, text, words};
+use super::{text, words};
 use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
     WorkingType, order_flag,
 };
+use ringside_core::risk::perpetual::units::average_price;
 use serde_json::{Value, json};
 
 /// The status of an order, and of what it became.
@@ -39,7 +40,7 @@ pub fn order(order: &OrderRecord, became: Option<&OrderRecord>, symbol: &str) ->
         "quantity": text::units8(told.quantity),
         "algoStatus": status(order, became),
         "actualOrderId": became.map_or(String::new(), |became| became.told.order.to_string()),
-        "actualPrice": text::units8(became.map_or(0, |became| encode::average(became.told.value, became.told.filled))),
+        "actualPrice": text::units8(became.map_or(0, |became| average_price(became.told.value, became.told.filled))),
         "triggerPrice": text::units8(if is_trailing { 0 } else { told.stop_price }),
         "price": text::units8(told.price),
         "icebergQuantity": null,

@@ -13,7 +13,7 @@ use ringside_core::command::{
     PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
 };
 use ringside_core::money::{RATE_ONE, UNIT};
-use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, half_even_div};
+use ringside_core::risk::perpetual::units::average_price;
 use serde_json::{Value, json};
 
 /// The seven types and five times in force are words of `perpetual.md` 1.
@@ -21,14 +21,6 @@ pub const DELIVERY_MS: i64 = 4_133_404_800_000;
 
 fn side(code: u8) -> &'static str {
     Side::from_code(code).map_or("", words::side)
-}
-
-/// `value / quantity` in steps of 10^-8, halves to even; 0 of nothing.
-pub(super) fn average(value: i64, quantity: i64) -> i64 {
-    if quantity == 0 {
-        return 0;
-    }
-    i64::try_from(half_even_div(i128::from(value) * PRODUCTS_PER_MICRO, quantity.into())).unwrap_or(i64::MAX)
 }
 
 /// The order object of `perpetual.md` 7.1. `is_compatible`: goodTillDate as a number.
@@ -44,7 +36,7 @@ pub fn order(order: &OrderRecord, symbol: &str, is_compatible: bool) -> Value {
         "status": PerpetualStatus::from_code(told.status).map_or("", words::status),
         "clientOrderId": order.client_order(),
         "price": text::units8(told.price),
-        "avgPrice": text::units8(average(told.value, told.filled)),
+        "avgPrice": text::units8(average_price(told.value, told.filled)),
         "origQty": text::units8(told.quantity),
         "executedQty": text::units8(told.filled),
         "cumQty": text::units8(told.filled),

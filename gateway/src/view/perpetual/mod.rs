@@ -18,10 +18,8 @@ use account::AccountTable;
 use day::Days;
 use log::{Keep, List, Log, Row};
 use market::MarketTable;
-use order::{DELEVERAGING_NAME, OrderRecord, OrderTable};
-use ringside_core::command::{
-    ClientOrder, MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side,
-};
+use order::{DELEVERAGING_NAME, OrderRecord, OrderTable, Takeover};
+use ringside_core::command::{ClientOrder, MarginMode, PerpetualOrderType, Side};
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
 use rows::{
@@ -330,7 +328,10 @@ impl Perpetuals {
         let info = if moved.to_order == 0 { [0; 36] } else { padded(DELEVERAGING_NAME.as_bytes()) };
         self.earned(sequence, IncomeRecord { amount: moved.to_realised, account: moved.to, info, ..row });
         if moved.to_order != 0 {
-            self.orders.put(sequence, deleveraged(moved, time_ms));
+            // The engine tells of this order by what it did alone.
+            let side = Side::from_code(moved.side).unwrap_or(Side::Buy).opposite();
+            let taker = Takeover { account: moved.to, order: moved.to_order, side };
+            self.orders.put(sequence, OrderRecord::of_takeover(moved, taker, time_ms));
         }
     }
 
@@ -472,34 +473,6 @@ pub struct Added<'a> {
     pub is_across: bool,
     /// The record.
     pub bytes: &'a [u8],
-}
-
-/// The order that a counterparty of auto-deleveraging closes with. The engine tells it by what it did alone.
-fn deleveraged(moved: &event::PositionMoved, time_ms: i64) -> OrderRecord {
-    let side = match Side::from_code(moved.side) {
-        Some(Side::Sell) => Side::Buy,
-        _ => Side::Sell,
-    };
-    let price = i128::from(moved.value) * ringside_core::risk::perpetual::units::PRODUCTS_PER_MICRO
-        / i128::from(moved.quantity.max(1));
-    let told = event::PerpetualOrder {
-        order: moved.to_order,
-        account: moved.to,
-        market: moved.market,
-        side: side as u8,
-        order_type: PerpetualOrderType::Liquidation as u8,
-        original_type: PerpetualOrderType::Liquidation as u8,
-        time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8,
-        status: PerpetualStatus::Filled as u8,
-        price: i64::try_from(price).unwrap_or(i64::MAX),
-        quantity: moved.quantity,
-        filled: moved.quantity,
-        value: moved.value,
-        ..zerocopy::FromZeros::new_zeroed()
-    };
-    let mut record = OrderRecord::new(&told, None, time_ms);
-    record.client_order = padded(DELEVERAGING_NAME.as_bytes());
-    record
 }
 
 fn each<P: event::Payload>(event: &Event, fold: impl FnOnce(&P)) {

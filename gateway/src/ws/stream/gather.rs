@@ -3,7 +3,7 @@
 use super::super::channel::{Kind, Topic};
 use super::depth::Gathered;
 use super::name;
-use super::note::average;
+
 use crate::dialect::fapi::stream::{Aggregate, Forced, Level};
 use crate::view::Views;
 use crate::view::perpetual::day::Day;
@@ -11,7 +11,7 @@ use crate::view::perpetual::is_liquidation;
 use crate::view::perpetual::series::INTERVALS;
 use ringside_core::event;
 use ringside_core::ids::{MarketId, OrderId, TradeId};
-use ringside_core::risk::perpetual::units::floor_value;
+use ringside_core::risk::perpetual::units::{average_price, floor_value};
 use std::collections::VecDeque;
 
 /// How long trades join one row, milliseconds.
@@ -235,7 +235,8 @@ impl Liquidations {
         let Some(Running { value, forced, .. }) = self.running.take() else { return };
         let is_largest = self.largest.as_ref().is_none_or(|(largest, _)| *largest < value);
         if forced.filled > 0 && is_largest {
-            self.largest = Some((value, Forced { average: average(value, forced.filled), status, ..forced }));
+            self.largest =
+                Some((value, Forced { average: average_price(value, forced.filled), status, ..forced }));
         }
     }
 

@@ -5,8 +5,7 @@ use crate::dialect::fapi::text;
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId};
-use ringside_core::money::Price;
-use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, half_even_div};
+use ringside_core::risk::perpetual::units::average_price;
 use std::ops::Range;
 
 /// A note of one market.
@@ -60,15 +59,6 @@ impl Step {
     }
 }
 
-/// `value / quantity` in steps of 10^-8, halves to even; 0 of nothing.
-pub fn average(value: i64, quantity: i64) -> Price {
-    if quantity == 0 {
-        return 0;
-    }
-    let products = i128::from(value) * PRODUCTS_PER_MICRO;
-    i64::try_from(half_even_div(products, quantity.into())).unwrap_or(i64::MAX)
-}
-
 /// A trade of an event.
 pub fn trade_of(told: &event::PerpetualTrade, time_ms: i64) -> Trade {
     Trade {
@@ -92,7 +82,7 @@ impl What {
             What::Best(update, time_ms, best) => stream::best(out, label, *update, *time_ms, *best, now_ms),
             What::Step(step) => {
                 let Step { account, side, quantity, value, reason, fund_change, time_ms } = *step;
-                let price = average(value, quantity);
+                let price = average_price(value, quantity);
                 let account = text::alias(account);
                 stream::step(
                     out,

@@ -12,10 +12,8 @@ use crate::dialect::fapi::margin::{Figures, figures, leverage_in_force};
 use crate::dialect::fapi::refusal::Refusal;
 use crate::dialect::fapi::reject;
 use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::order::OrderRecord;
-use ringside_core::command::{
-    ClientOrder, MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side, order_flag,
-};
+use crate::view::perpetual::order::{OrderRecord, Takeover};
+use ringside_core::command::{MarginMode, PerpetualStatus, Side, order_flag};
 use ringside_core::event::{
     self, Event, Execution, Kind, LiquidationStep, PerpetualPosition, PerpetualTrade, PostingReason,
     VipChange,
@@ -24,10 +22,7 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
 use ringside_core::money::Money;
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::position::Position;
-use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, floor_value, half_even_div};
-
-/// Name of orders that deleverage.
-const ADL_NAME: &str = "adl_autoclose";
+use ringside_core::risk::perpetual::units::floor_value;
 
 /// The accounts that an event is about; two for what passes between accounts. `None` of both: none that is told of it.
 pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
@@ -337,14 +332,10 @@ impl Teller<'_> {
     /// A position that changed hands outside the book: an order of its own, filled at once.
     fn moved(&mut self, moved: &event::PositionMoved) {
         let closing = Side::from_code(moved.side).unwrap_or(Side::Buy);
-        let opposite = match closing {
-            Side::Buy => Side::Sell,
-            Side::Sell => Side::Buy,
-        };
         let step = LiquidationStep::from_code(moved.step);
         let halves = [
             (moved.from, moved.from_order, closing, moved.from_realised),
-            (moved.to, moved.to_order, opposite, moved.to_realised),
+            (moved.to, moved.to_order, closing.opposite(), moved.to_realised),
         ];
         for (account, id, side, realised) in halves {
             if account != self.account {
@@ -358,7 +349,11 @@ impl Teller<'_> {
             } else {
                 None
             };
-            let order = self.takeover(moved, id, side, own_name.unwrap_or_else(|| name(ADL_NAME)));
+            let half = Takeover { account, order: id, side };
+            let mut order = OrderRecord::of_takeover(moved, half, self.time_ms);
+            if let Some(own_name) = own_name {
+                order.client_order = own_name;
+            }
             let fill = Fill {
                 trade: 0,
                 quantity: moved.quantity,
@@ -368,40 +363,6 @@ impl Teller<'_> {
                 is_maker: false,
             };
             self.tell_order(order, Happening::Calculated, Some(fill));
-        }
-    }
-
-    /// The order that a takeover is shown as.
-    fn takeover(
-        &self,
-        moved: &event::PositionMoved,
-        id: OrderId,
-        side: Side,
-        client_order: ClientOrder,
-    ) -> OrderRecord {
-        let price = half_even_div(i128::from(moved.value) * PRODUCTS_PER_MICRO, moved.quantity.max(1).into());
-        let told = event::PerpetualOrder {
-            order: id,
-            account: self.account,
-            market: moved.market,
-            side: side as u8,
-            order_type: PerpetualOrderType::Liquidation as u8,
-            original_type: PerpetualOrderType::Liquidation as u8,
-            time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8,
-            status: PerpetualStatus::Filled as u8,
-            price: i64::try_from(price).unwrap_or(i64::MAX),
-            quantity: moved.quantity,
-            filled: moved.quantity,
-            value: moved.value,
-            ..zerocopy::FromZeros::new_zeroed()
-        };
-        OrderRecord {
-            told,
-            created_ms: self.time_ms,
-            updated_ms: self.time_ms,
-            counterpart: 0,
-            client_order,
-            refused: 0,
         }
     }
 
@@ -566,10 +527,4 @@ struct Half {
     /// The order is filled by it.
     is_whole: bool,
     is_liquidation: bool,
-}
-
-fn name(text: &str) -> ClientOrder {
-    let mut name = [0; 36];
-    name[..text.len()].copy_from_slice(text.as_bytes());
-    name
 }

@@ -6,7 +6,7 @@ use super::{
     PositionRow, UserEvent,
 };
 use crate::dialect::decimal::{write_entry, write_i64, write_u64};
-use crate::dialect::fapi::encode::average;
+
 use crate::dialect::fapi::words;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
@@ -14,6 +14,7 @@ use ringside_core::command::{
 };
 use ringside_core::event::VipChange;
 use ringside_core::ids::text;
+use ringside_core::risk::perpetual::units::average_price;
 
 impl UserEvent {
     /// Appends the event; `now_ms` is when it is made.
@@ -132,7 +133,7 @@ fn order(o: &mut Object<'_>, update: &OrderUpdate) {
     o.text("f", PerpetualTimeInForce::from_code(told.time_in_force).map_or("", words::time_in_force));
     o.units("q", told.quantity);
     o.units("p", told.price);
-    o.units("ap", average(told.value, told.filled));
+    o.units("ap", average_price(told.value, told.filled));
     o.units("sp", if is_trailing { 0 } else { told.stop_price });
     o.text("x", execution(update.happening));
     o.text("X", PerpetualStatus::from_code(told.status).map_or("", words::status));
@@ -244,7 +245,7 @@ fn algo(o: &mut Object<'_>, update: &AlgoUpdate) {
         write_u64(o.out, actual.told.order);
     }
     o.out.push(b'"');
-    o.units("ap", actual.map_or(0, |actual| average(actual.told.value, actual.told.filled)));
+    o.units("ap", actual.map_or(0, |actual| average_price(actual.told.value, actual.told.filled)));
     o.units("aq", actual.map_or(0, |actual| actual.told.filled));
     o.text("act", actual.map_or("", |actual| order_type(actual.told.order_type)));
     let is_trailing = told.original_type == PerpetualOrderType::TrailingStopMarket as u8;
