@@ -9,14 +9,6 @@ cd "$(dirname "$0")/.."
 build_exchange "${1:-}"
 install_python clients/books 'ccxt, binance' 'ccxt==4.5.90' 'python-binance==1.0.37'
 start_exchange RINGSIDE_WEIGHT_PER_MINUTE=100000000 RINGSIDE_ORDERS_PER_MINUTE=100000000 RINGSIDE_ORDERS_PER_TEN_SECONDS=100000000
-
-keys=()
-for wallet in "2 $wallet_2" "3 $wallet_3"; do
-    token=$(log_in "${wallet%% *}")
-    send -H "X-API-Key: $admin_key" "$url/admin/perpetual/credit" \
-        -d "{\"user_address\":\"${wallet#* }\",\"amount\":\"100000\",\"reason\":\"client user streams\"}"
-    send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" -d '{"label":"user","permissions":["read","trade"]}'
-    keys+=("$(cat "$folder/answer")")
-done
+fund_traders 100000 user
 "$python" scripts/clients/user.py "$url" "${ROUNDS:-60}" "${keys[@]}"
 end_exchange

@@ -18,14 +18,8 @@ build_exchange "${RINGSIDE:-}"
 # A fresh exchange with two funded traders, and the client's scenario against it.
 try() {
     start_exchange
-    local keys=() wallet token
-    for wallet in "2 $wallet_2" "3 $wallet_3"; do
-        token=$(log_in "${wallet%% *}")
-        send -H "X-API-Key: $admin_key" "$url/admin/perpetual/credit" \
-            -d "{\"user_address\":\"${wallet#* }\",\"amount\":\"10000\",\"reason\":\"clients\"}"
-        send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" -d '{"label":"clients","permissions":["read","trade"]}'
-        keys+=("$(cat "$folder/answer")")
-    done
+    local keys
+    fund_traders 10000
     "$@" "$url" "$admin_key" "${keys[@]}"
     end_exchange >"$folder.verified" || { cat "$folder.verified"; exit 1; }
     rm -f "$folder.verified"

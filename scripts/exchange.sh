@@ -8,6 +8,8 @@
 #   start_exchange NAME=VALUE...    on a folder and a port of its own; sets folder, url, admin_key; what is given is its
 #                                   environment. Ended, and the folder removed, when the script ends
 #   log_in N                        a token of the wallet with the key N
+#   fund_traders AMOUNT [LABEL]     gives both wallets so many USDT of margin and an API key each; sets keys, an array of what
+#                                   the exchange answered
 #   send ARGUMENTS...               curl that fails on a refusal and keeps the answer in $folder/answer
 #   end_exchange                    asks it to stop, verifies what it left and fails on an error in its log
 
@@ -72,6 +74,19 @@ start_exchange() {
 log_in() { "$ringside" login --url "$url" --key "$(printf '%064d' "$1")"; }
 
 send() { curl -sS --fail -o "$folder/answer" "$@"; }
+
+fund_traders() {
+    local wallet token
+    keys=()
+    for wallet in "2 $wallet_2" "3 $wallet_3"; do
+        token=$(log_in "${wallet%% *}")
+        send -H "X-API-Key: $admin_key" "$url/admin/perpetual/credit" \
+            -d "{\"user_address\":\"${wallet#* }\",\"amount\":\"$1\",\"reason\":\"${2:-clients}\"}"
+        send -H "Authorization: Bearer $token" "$url/api/v1/account/api-keys" \
+            -d "{\"label\":\"${2:-clients}\",\"permissions\":[\"read\",\"trade\"]}"
+        keys+=("$(cat "$folder/answer")")
+    done
+}
 
 end_exchange() {
     kill "$exchange"

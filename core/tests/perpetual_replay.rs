@@ -325,6 +325,11 @@ fn set(parameter: PerpetualParameter, value: i64) -> Command {
     Command::new(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value })
 }
 
+/// The least of margin for an account, made where there is none.
+fn funded(number: u8) -> Command {
+    Command::new(CreditPerpetual { address: address(number), reserved: 0, amount: 1, reason: [0; 64] })
+}
+
 fn terms(mask: u32) -> Command {
     Command::new(SetPerpetualAccount {
         account: 1,
@@ -481,29 +486,14 @@ fn variants() -> Vec<(&'static str, Change)> {
         }),
         ("isolated from now on", |all| {
             all[FREE] = Command::new(SetMarginMode { account: 3, market: BTC, mode: 1, reserved: 0 });
-            all[1] = Command::new(CreditPerpetual {
-                address: address(9),
-                reserved: 0,
-                amount: 1,
-                reason: [0; 64],
-            });
+            all[1] = funded(9);
         }),
         ("one account more", |all| {
-            all[1] = Command::new(CreditPerpetual {
-                address: address(9),
-                reserved: 0,
-                amount: 1,
-                reason: [0; 64],
-            });
+            all[1] = funded(9);
         }),
         ("a default mode", |all| {
             all[FREE] = Command::new(SetMarginMode { account: 3, market: ALL_MARKETS, mode: 1, reserved: 0 });
-            all[1] = Command::new(CreditPerpetual {
-                address: address(8),
-                reserved: 0,
-                amount: 1,
-                reason: [0; 64],
-            });
+            all[1] = funded(8);
         }),
         ("a countdown", |all| {
             all[FREE] = Command::new(SetCountdown {

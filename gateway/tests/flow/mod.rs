@@ -1,7 +1,8 @@
-//! What tests share that drive the engine with random commands and read views: numbers, seeds, usual commands, whole reads.
+//! What tests share that drive the engine with random commands and read views: usual commands, whole reads.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use crate::random::Random;
 use ringside_core::command::{
     Command, Credit, ListMarket, MarketKind, PlaceOrder, SelfTradePrevention, Side, TimeInForce,
 };
@@ -9,32 +10,6 @@ use ringside_core::ids::{AccountId, Address, MarketId, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
 use ringside_gateway::view::Views;
 use ringside_gateway::view::history::{FillQuery, FillRecord, Place};
-
-/// Small random numbers.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// From 0 to `bound`, which is not reached.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
-    }
-
-    /// One of `items`.
-    pub(crate) fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize]
-    }
-}
-
-/// The seeds 1 to `count`, or the one that `RINGSIDE_SEED` names.
-pub(crate) fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("RINGSIDE_SEED") {
-        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
-        Err(_) => (1..=count).collect(),
-    }
-}
 
 /// The wallet of an account.
 pub(crate) fn address(account: u64) -> Address {
@@ -79,14 +54,14 @@ pub(crate) fn any_order(
     price: i64,
     quantity: i64,
 ) -> PlaceOrder {
-    let side = random.one_of(Side::ALL);
+    let side = *random.pick(Side::ALL);
     let limit = PlaceOrder::limit(account, market, side, price, quantity);
     let place = match (random.below(6), side) {
         (0, Side::Buy) => PlaceOrder::market_buy(account, market, notional(price, quantity)),
         (0, Side::Sell) => PlaceOrder::market_sell(account, market, quantity),
-        _ => PlaceOrder { time_in_force: random.one_of(TimeInForce::ALL) as u8, ..limit },
+        _ => PlaceOrder { time_in_force: *random.pick(TimeInForce::ALL) as u8, ..limit },
     };
-    PlaceOrder { self_trade: random.one_of(SelfTradePrevention::ALL) as u8, ..place }
+    PlaceOrder { self_trade: *random.pick(SelfTradePrevention::ALL) as u8, ..place }
 }
 
 /// Every fill of a query, asked for `steps` rows at a time.

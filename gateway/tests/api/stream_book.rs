@@ -1,46 +1,18 @@
 //! Depth streams as their clients use them: a book kept by the specified rules alone equals the one that REST shows, at every
 //! speed and whenever it is begun, under a random flow; and the same rules hold for recorded sessions of the original.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a panic is a test's report, and a seed is shown"
-)]
-
-mod exchange;
-mod local_book;
-mod venue;
-
-use exchange::socket::Socket;
+use crate::exchange::socket::Socket;
+use crate::exchange::venue::Venue;
+use crate::local_book::{Broken, LocalBook, best_of, levels, number};
+use crate::random::{Random, seed};
 use flate2::read::GzDecoder;
-use local_book::{Broken, LocalBook, best_of, levels, number};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use venue::Venue;
 
 /// Speeds as they stand in names.
 const SPEEDS: [&str; 5] = ["", "@250ms", "@500ms", "@100ms", "@0ms"];
-
-/// A generator of our own, so that a seed means the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
-fn seed(test: &str) -> u64 {
-    let given = std::env::var("RINGSIDE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7_919 + 1);
-    println!("seed {seed}: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test stream_book {test}");
-    seed
-}
 
 /// A client of one speed of one market.
 struct Client {
@@ -127,8 +99,11 @@ fn a_book_of_the_rules_is_the_book() {
         config.websocket_frames_per_second = u32::MAX;
         config.orders_per_minute = u32::MAX;
     });
-    let mut flow =
-        Flow { random: Random(seed("a_book_of_the_rules_is_the_book")), venue, resting: Vec::new() };
+    let mut flow = Flow {
+        random: Random::new(seed("stream_book::a_book_of_the_rules_is_the_book")),
+        venue,
+        resting: Vec::new(),
+    };
     let mut clients: Vec<Client> = Vec::new();
     let (mut compared, mut begun) = (0, 0);
     for round in 0..1_500 {
@@ -184,7 +159,7 @@ fn the_best_of_each_event_is_what_book_ticker_says() {
         config.orders_per_minute = u32::MAX;
     });
     let mut flow = Flow {
-        random: Random(seed("the_best_of_each_event_is_what_book_ticker_says")),
+        random: Random::new(seed("stream_book::the_best_of_each_event_is_what_book_ticker_says")),
         venue,
         resting: Vec::new(),
     };

@@ -2,10 +2,7 @@
 //! liquidations, funding and triggers, random pages of every list, with the archive lagging, views forgetting, restarts from
 //! snapshots, and archives lost.
 
-#[path = "../../core/tests/perpetual_support/flow.rs"]
-mod perpetual_flow;
-
-use perpetual_flow::{Flow, Random};
+use crate::perpetual_flow::{Flow, Random};
 use ringside_core::command::Command;
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Event;

@@ -1,13 +1,11 @@
 //! The edge of the `/fapi` dialect through a socket: key headers, signatures, windows, permissions, overload protection, order
 //! rates, and which of two faults answers (`perpetual.md` 2 and 4).
 
-mod server;
-
+use crate::server::{Answer, START_MS, TestServer, WALLET};
 use hmac::{Hmac, KeyInit, Mac};
 use ringside_gateway::api::{Auth, Call, Dialect, Handler, Method, OrderCount, Permission, Response, Route};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::ingress::Room;
-use server::{Answer, START_MS, TestServer, WALLET};
 use sha2::Sha256;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";

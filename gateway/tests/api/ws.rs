@@ -1,9 +1,7 @@
 //! `/ws` where a transcript cannot show it: handshakes, logins by signature, limits, keep-alive, the queue, the gate.
 
-mod exchange;
-
-use exchange::socket::{End, Socket};
-use exchange::{ADMIN_KEY, Answer, Client, Exchange, wallet};
+use crate::exchange::socket::{End, Socket};
+use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet};
 use ringside_gateway::auth::address_text;
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
 use ringside_gateway::ingress::Phase;

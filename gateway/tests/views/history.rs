@@ -1,11 +1,10 @@
 //! History in two tiers answers what history in memory answers: random commands, random queries, with the archive lagging,
 //! views forgetting, restarts from snapshots, and archives lost.
 //!
-//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test history` repeats it.
+//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test views history` repeats it.
 
-mod flow;
-
-use flow::{Random, any_order, credit, fills, list_market, seeds};
+use crate::flow::{any_order, credit, fills, list_market};
+use crate::random::{Random, seeds};
 use ringside_core::command::{CancelAll, CancelOrder, Command, OrderStatus, PlaceOrder, ReplaceOrder, Side};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Balances, Credited, Done, Event};
@@ -89,7 +88,7 @@ impl Rig {
         let history = History::new(shared.clone());
         history.open(Readers::start(&store(&folder), 1).expect("readers"));
         let mut rig = Rig {
-            random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            random: Random::new(seed),
             folder,
             journal: Vec::new(),
             engine: Engine::new(&EngineConfig::default()),
@@ -150,7 +149,7 @@ impl Rig {
             }
             70..88 => self.apply(Command::new(CancelOrder { account, reserved: 0, order })),
             88..91 => {
-                let market = self.random.one_of(&[market, ALL_MARKETS]);
+                let market = *self.random.pick(&[market, ALL_MARKETS]);
                 self.apply(Command::new(CancelAll { account, market }));
             }
             91..96 => {
@@ -158,7 +157,7 @@ impl Rig {
             }
             _ => {
                 let amount = self.random.below(5000) as i128 * AMOUNT_UNIT / 7;
-                let asset = self.random.one_of(&["DF", "USDT", "AB"]);
+                let asset = *self.random.pick(&["DF", "USDT", "AB"]);
                 self.apply(credit(account.into(), asset, amount));
             }
         }
@@ -240,7 +239,7 @@ impl Rig {
     /// One query of each kind, of both.
     fn compare(&mut self) {
         let account = self.random.below(ACCOUNTS + 2) as AccountId;
-        let market = self.random.one_of(&[None, None, Some(0), Some(1)]);
+        let market = *self.random.pick(&[None, None, Some(0), Some(1)]);
         let status = match self.random.below(10) {
             index @ 0..6 => Some(OrderStatus::ALL[index as usize]),
             _ => None,

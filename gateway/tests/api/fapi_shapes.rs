@@ -2,12 +2,8 @@
 //! What differs stands in `golden/fapi/differences.txt` with its reason: a difference without a line fails, and so does a line
 //! without a difference.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-
-use exchange::venue::Venue;
-use exchange::{Exchange, START_S};
+use crate::exchange::venue::Venue;
+use crate::exchange::{Exchange, START_S};
 use ringside_core::command::{AdvanceTime, Command, FeedPrice, SetMarginMode, SetSource};
 use ringside_core::ids::FIRST_PERPETUAL;
 use ringside_gateway::api::{Dialect, routes};
@@ -93,7 +89,7 @@ fn ours() -> Shapes {
     }));
     let exchange = Exchange::start_perpetual_after(&[(1, 10_000), (2, 10_000)], &more, 0, |_| {});
     exchange.clock.turn(125 * 60_000);
-    let mut venue = Venue::of(exchange, 2);
+    let mut venue = Venue::of(exchange, [1, 2]);
     let mut shapes = Shapes::new();
     let mut ask = |venue: &mut Venue, method: &str, path: &str, params: &str| -> Value {
         let body = venue.call(1, method, path, params);

@@ -1,12 +1,8 @@
 //! The perpetual venue through a socket, with a real engine behind it: orders from placement to fill, positions, refusals, who
 //! may call what, and shapes that equal recorded ones.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-
-use exchange::venue::Venue;
-use exchange::{Answer, START_S};
+use crate::exchange::venue::Venue;
+use crate::exchange::{Answer, START_S};
 use ringside_gateway::api::{Dialect, routes};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,7 +11,7 @@ const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
 
 #[test]
 fn an_order_from_placement_to_fill() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     let placed = venue.place(1, &format!("{BUY}&quantity=0.0109&price=60000.0&newClientOrderId=b-1"));
     let now_ms = START_S * 1000;
     assert_eq!(
@@ -97,7 +93,7 @@ fn an_order_from_placement_to_fill() {
 
 #[test]
 fn batches_modifications_and_cancels() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     let batch = r#"[{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":0.01,"price":59000.0,"newClientOrderId":"x"},{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":"0.01","price":"59000.05"},{"symbol":"NONE","side":"BUY","type":"MARKET","quantity":"1"}]"#;
     let answers =
         venue.call(1, "POST", "/fapi/v1/batchOrders", &format!("batchOrders={}", batch.replace('"', "%22")));
@@ -177,7 +173,7 @@ fn batches_modifications_and_cancels() {
 
 #[test]
 fn what_placements_are_refused_with() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     venue.fill();
     let missing =
         |name: &str| format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed.");
@@ -368,7 +364,7 @@ fn what_placements_are_refused_with() {
 
 #[test]
 fn leverage_modes_and_configuration() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     let set = venue.call(1, "POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=50");
     assert_eq!(set, json!({ "leverage": 50, "maxNotionalValue": "1000000", "symbol": "BTCUSDT" }));
     for sent in ["126", "0", "x", "1.5"] {
@@ -495,7 +491,7 @@ fn every_route_asks_for_what_the_specification_says() {
         .collect();
     let lists: BTreeSet<String> = [OPEN, READS, TRADES].concat().into_iter().map(str::to_owned).collect();
     assert_eq!(ours, lists);
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     let (reader, trader) = (venue.trader(1, (true, false)), venue.trader(1, (false, true)));
     let bearer = venue.exchange.account(1);
     for row in &lists {
@@ -600,7 +596,7 @@ fn shapes_are_those_of_recorded_answers() {
         return eprintln!("skipped: {path} is not there");
     };
     let recorded: Value = serde_json::from_str(&text).unwrap();
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     venue.fill();
     venue.place(2, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=0.01&price=60100");
     let mut compared = 0;

@@ -1,19 +1,14 @@
 //! The user data stream through sockets: every way to receive it, the order of its events for everything that orders can come
 //! to, the life of its key, and random traders who know their accounts by their streams alone.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-mod user_reader;
-mod venue;
-
-use exchange::START_S;
-use exchange::socket::Socket;
+use crate::exchange::socket::Socket;
+use crate::exchange::venue::Venue;
+use crate::exchange::{self, START_S};
+use crate::random::{Random, seed};
+use crate::user_reader::{Reader, decimal};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use user_reader::{Reader, decimal};
-use venue::Venue;
 
 const START_MS: i64 = START_S * 1_000;
 const HOUR_MS: i64 = 3_600_000;
@@ -455,7 +450,7 @@ fn nothing_is_told_before_the_journal_has_it() {
     venue.exchange.is_gate_open = false;
     let mut client = venue.exchange.connect();
     let (path, header) =
-        venue.signed(1, "/fapi/v1/order", &format!("{BUY}&quantity=0.010&price=60000&newClientOrderId=a"));
+        venue.target(1, "/fapi/v1/order", &format!("{BUY}&quantity=0.010&price=60000&newClientOrderId=a"));
     exchange::send(&mut client, "POST", &path, &header, "");
     venue.exchange.wait_for_queue(1);
     venue.exchange.turn();
@@ -552,23 +547,9 @@ fn text_frames_renew_the_key_of_their_connection() {
     assert_eq!(socket.next()["e"], "listenKeyExpired");
 }
 
-/// A generator with one word of state.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16) % bound
-    }
-}
-
 #[test]
 fn traders_know_their_accounts_by_their_streams_alone() {
-    let seed = std::env::var("SEED").map_or(7, |seed| seed.parse().unwrap());
-    eprintln!("SEED={seed} cargo test -p ringside-gateway --test user_stream traders_know");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed("user_stream::traders_know"));
     let accounts = [(1, 100_000), (2, 20_000), (3, 600), (4, 150)];
     let mut venue = Venue::with(&accounts, 1_000_000_000, |config| {
         config.websocket_frames_per_second = u32::MAX;

@@ -1,17 +1,12 @@
 //! The stream protocol of perpetual markets through sockets: addresses, requests, and that every stream says what REST says,
 //! when it has something to say, in the shape that was recorded of the original. Books are `stream_book.rs`.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-mod venue;
-
-use exchange::START_S;
-use exchange::socket::{End, Socket};
+use crate::exchange::socket::{End, Socket};
+use crate::exchange::venue::Venue;
+use crate::exchange::{self, START_S};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use venue::Venue;
 
 const START_MS: i64 = START_S * 1_000;
 const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
@@ -701,7 +696,7 @@ fn nothing_is_told_before_the_journal_has_it() {
     read(&mut socket);
     let mut client = venue.exchange.connect();
     let (path, headers) =
-        venue.signed(2, "/fapi/v1/order", "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.004");
+        venue.target(2, "/fapi/v1/order", "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.004");
     venue.exchange.is_gate_open = false;
     exchange::send(&mut client, "POST", &path, &headers, "");
     venue.exchange.wait_for_queue(1);

@@ -4,12 +4,8 @@
 //! so does a route that has no line here. After a refusal nothing may have changed: the views and both accounts' keys are
 //! compared byte for byte.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-
-use exchange::socket::Socket;
-use exchange::{ADMIN_KEY, Answer, Exchange, wallet, wallet_text};
+use crate::exchange::socket::Socket;
+use crate::exchange::{ADMIN_KEY, Answer, Exchange, wallet, wallet_text};
 use ringside_gateway::api::{Dialect, routes};
 use ringside_gateway::auth::jwt::{TOKEN_LIFE_S, Tokens};
 use ringside_gateway::auth::key::{KeyChange, NewKey};

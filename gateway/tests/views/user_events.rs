@@ -1,13 +1,8 @@
 //! User events against the engine: long random flows of every command, each account followed by its events alone, which must
 //! come to what the REST encoders show of it after every command. No sockets.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-#[path = "../../core/tests/perpetual_support/flow.rs"]
-mod flow;
-mod user_reader;
-
-use flow::Flow;
+use crate::perpetual_flow::Flow;
+use crate::user_reader::{Reader, decimal};
 use ringside_core::command::{
     AdvanceTime, Command, CreditPerpetual, PerpetualState, SetPerpetualState, SetVipTier,
 };
@@ -21,7 +16,6 @@ use ringside_gateway::view::perpetual::Perpetuals;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use user_reader::{Reader, decimal};
 
 /// One command's events as a channel of an account has them.
 fn told(channel: UserChannel, account: u32, events: &[Event], views: &Perpetuals, now_ms: i64) -> Vec<Value> {

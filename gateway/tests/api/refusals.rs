@@ -5,11 +5,7 @@
 //! that route. Produced means: a transcript in `golden/spot` shows it, which `spot_golden.rs` runs byte for byte, or a
 //! function of this file gets it.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-
-use exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
+use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
 use ringside_gateway::api::openapi::refusals;
 use ringside_gateway::api::{Route, routes};
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;

@@ -15,11 +15,9 @@
 //! `{token:alice}` in a frame is a fresh login token; after each line all connections are read dry, in order of name.
 //! `RINGSIDE_BLESS=1` writes the frames that were given into the files; read the difference before you keep it.
 
-mod exchange;
-
-use exchange::socket::{End, Socket};
-use exchange::transcript::{self, NAMES, transcripts};
-use exchange::{Exchange, wallet};
+use crate::exchange::socket::{End, Socket};
+use crate::exchange::transcript::{self, NAMES, transcripts};
+use crate::exchange::{Exchange, wallet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,10 +1,6 @@
 //! The views of the perpetual side, fed with the events of small stories, and what they save.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod perpetual;
-
-use perpetual::Story;
+use crate::perpetual::Story;
 use ringside_core::command::{PerpetualStatus, PerpetualTimeInForce};
 use ringside_gateway::view::Views;
 use ringside_gateway::view::perpetual::log::Page;
@@ -23,13 +19,13 @@ fn a_fill_moves_orders_fills_income_candles_and_trades() {
     let (maker, taker) = story.fill(9_000, 250);
     let views = &story.views;
     let perpetuals = views.perpetuals();
-    let maker = perpetuals.orders().get(1, perpetual::MARKET, maker).unwrap();
+    let maker = perpetuals.orders().get(1, crate::perpetual::MARKET, maker).unwrap();
     assert_eq!(
         (maker.told.status, maker.told.filled, maker.told.open),
         (PerpetualStatus::PartiallyFilled as u8, 25_000_000, 75_000_000)
     );
     assert_eq!((maker.told.value, maker.client_order()), (2_250_000_000, "maker-1"));
-    let taker = perpetuals.orders().get(2, perpetual::MARKET, taker).unwrap();
+    let taker = perpetuals.orders().get(2, crate::perpetual::MARKET, taker).unwrap();
     assert_eq!((taker.told.status, taker.told.open), (PerpetualStatus::Filled as u8, 0));
     assert_eq!(perpetuals.orders().open_of(1).count(), 1);
     assert_eq!((perpetuals.orders().open_of(2).count(), perpetuals.orders().ended().of(2).count()), (0, 1));
@@ -56,10 +52,11 @@ fn orders_are_found_by_name_the_open_one_first() {
     let second = story.rest("same", 9_001, 100);
     let open = |story: &Story, account| {
         let orders = story.views.perpetuals().orders();
-        orders.open_named(account, perpetual::MARKET, "same", false).map(|order| order.told.order)
+        orders.open_named(account, crate::perpetual::MARKET, "same", false).map(|order| order.told.order)
     };
     let newest = |story: &Story| {
-        let page = Page::new(1, Some(perpetual::MARKET), 1).tagged(name_tag(perpetual::MARKET, &SAME));
+        let page =
+            Page::new(1, Some(crate::perpetual::MARKET), 1).tagged(name_tag(crate::perpetual::MARKET, &SAME));
         story.views.perpetuals().orders().ended().page(&page).first().map(|order| order.told.order)
     };
     assert_eq!((open(&story, 1), newest(&story)), (Some(second), Some(first)));
@@ -69,7 +66,7 @@ fn orders_are_found_by_name_the_open_one_first() {
     assert_eq!(open(&story, 2), None);
     let orders = story.views.perpetuals().orders();
     assert_eq!(orders.open(third).unwrap().told.time_in_force, PerpetualTimeInForce::GoodTillCancel as u8);
-    let first = orders.get(1, perpetual::MARKET, first).unwrap();
+    let first = orders.get(1, crate::perpetual::MARKET, first).unwrap();
     assert_eq!(first.told.status, PerpetualStatus::Canceled as u8);
 }
 
@@ -103,12 +100,13 @@ fn what_is_saved_is_what_was_seen() {
     assert!(seen.fills().of(1).eq(loaded.fills().of(1)));
     assert_eq!(loaded.orders().ended().of(2).count(), 2);
     assert_eq!(
-        loaded.accounts().get(1).holding(perpetual::MARKET),
-        seen.accounts().get(1).holding(perpetual::MARKET)
+        loaded.accounts().get(1).holding(crate::perpetual::MARKET),
+        seen.accounts().get(1).holding(crate::perpetual::MARKET)
     );
     // A level of a perpetual book is no level of a spot market.
     assert!(
-        story.views.depth().book(perpetual::MARKET).is_none() && loaded.book(perpetual::MARKET).is_some()
+        story.views.depth().book(crate::perpetual::MARKET).is_none()
+            && loaded.book(crate::perpetual::MARKET).is_some()
     );
     // Any cut is refused, none is a panic.
     for len in (0..saved.len()).step_by(1 + saved.len() / 500) {

@@ -14,10 +14,8 @@
 //! ```
 //! `RINGSIDE_BLESS=1` writes the answers that were given into the files; read the difference before you keep it.
 
-mod exchange;
-
-use exchange::transcript::{self, transcripts};
-use exchange::{Answer, Exchange};
+use crate::exchange::transcript::{self, transcripts};
+use crate::exchange::{Answer, Exchange};
 use ringside_gateway::ingress::Phase;
 use std::fmt::Write;
 

@@ -1,9 +1,7 @@
 //! The edge through real sockets: every refusal it makes, the order of its checks, and what it does to those who misbehave.
 
-#![allow(clippy::print_stdout, reason = "random tests print their seed")]
-
-mod server;
-
+use crate::random::{Random, seed};
+use crate::server::{ADMIN_KEY, Client, START_MS, TestServer, head};
 use ringside_gateway::api::{
     Answer as HandlerAnswer, Auth, Call, Dialect, Handler, Method, OrderCount, Permission, Response, Route,
     StatusCode, Weight,
@@ -11,7 +9,6 @@ use ringside_gateway::api::{
 use ringside_gateway::config::Value;
 use ringside_gateway::http::fault::Denied;
 use ringside_gateway::http::response::Error;
-use server::{ADMIN_KEY, Client, START_MS, TestServer, head};
 use std::time::{Duration, Instant};
 
 static ROUTES: &[&[Route]] = &[&[
@@ -689,18 +686,8 @@ fn an_upgraded_connection_belongs_to_its_handler() {
 #[test]
 fn random_bytes_never_hurt_anyone_else() {
     let server = TestServer::start_with(ROUTES, |config| config.weight_per_minute = u32::MAX);
-    let seed = std::env::var("RINGSIDE_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_nanos() as u64);
-    println!("seed {seed}; RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test http random_bytes");
-    let mut state = seed | 1;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = Random::new(seed("http::random_bytes"));
+    let mut random = move || random.next();
     let good = head(
         "POST",
         "/api/v1/object",

@@ -1,13 +1,8 @@
 //! Keys of user streams through REST: their life, their ends, who may ask, what survives (`perpetual.md` 10).
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-mod venue;
-
+use crate::exchange::venue::Venue;
 use ringside_gateway::auth::Auth;
 use serde_json::json;
-use venue::Venue;
 
 const PATH: &str = "/fapi/v1/listenKey";
 const HOUR_MS: i64 = 3_600_000;

@@ -1,12 +1,11 @@
 //! `/ws` under load: a client that follows the rules holds the exact book, one that stalls harms nobody, and nothing that
 //! is sent breaks the server.
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, reason = "what a run found is shown")]
 
-mod exchange;
-
-use exchange::socket::{End, Socket, is_well_formed};
-use exchange::{Client, Exchange};
+use crate::exchange::socket::{End, Socket, is_well_formed};
+use crate::exchange::{self, Client, Exchange};
+use crate::random::{Random, seed};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -17,25 +16,6 @@ use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
 
 const DEPTH: &str = r#"{"type":"subscribe","channel":"spot:depth:DFUSDT"}"#;
-
-/// A generator of our own, so that a seed means the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
-fn seed(test: &str) -> u64 {
-    let given = std::env::var("RINGSIDE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7_919 + 1);
-    println!("seed {seed}: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test ws_flow {test}");
-    seed
-}
 
 /// A book kept by the rules of `spot.md` 11 alone.
 #[derive(Default)]
@@ -90,7 +70,7 @@ impl Book {
 
 #[test]
 fn a_client_that_follows_the_rules_has_the_book() {
-    let mut random = Random(seed("a_client_that_follows_the_rules_has_the_book"));
+    let mut random = Random::new(seed("ws_flow::a_client_that_follows_the_rules_has_the_book"));
     let mut exchange = Exchange::start_with(|config| config.websocket_frames_per_second = 1_000);
     exchange.open();
     let accounts = [1, 2, 3].map(|number| exchange.account(number));
@@ -228,7 +208,7 @@ fn one_that_stalls_harms_nobody() {
 
 #[test]
 fn two_thousand_malformed_frames() {
-    let mut random = Random(seed("two_thousand_malformed_frames"));
+    let mut random = Random::new(seed("ws_flow::two_thousand_malformed_frames"));
     let mut exchange = Exchange::start_with(|config| config.websocket_frames_per_second = u32::MAX);
     exchange.open();
     let good = [

@@ -1,10 +1,9 @@
 //! Views folded from random commands show what the engine itself says, and survive being saved at any moment.
 //!
-//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test spot_views` repeats it.
+//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test views spot_views` repeats it.
 
-mod flow;
-
-use flow::{Random, address, any_order, credit, fills, list_market, saved, seeds};
+use crate::flow::{address, any_order, credit, fills, list_market, saved};
+use crate::random::{Random, seeds};
 use ringside_core::command::{
     AdvanceTime, AmendOrder, CancelAll, CancelOrder, Command, CreateAccount, MarketStatus, OrderStatus,
     OrderType, ReplaceOrder, SetMarketStatus, Side, UpdateMarket, update_mask,
@@ -37,7 +36,7 @@ struct Rig {
 impl Rig {
     fn new(seed: u64) -> Rig {
         let mut rig = Rig {
-            random: Random(seed | 1),
+            random: Random::new(seed),
             engine: Engine::new(&EngineConfig::default()),
             views: Views::default(),
             time_ns: 1_700_000_000_000_000_000,
@@ -77,17 +76,17 @@ impl Rig {
         let command = match self.random.below(100) {
             0..60 => return self.place(account, market, price, quantity),
             60..75 => Command::new(CancelOrder { account, reserved: 0, order }),
-            75..78 => Command::new(CancelAll { account, market: self.random.one_of(&[market, ALL_MARKETS]) }),
+            75..78 => Command::new(CancelAll { account, market: *self.random.pick(&[market, ALL_MARKETS]) }),
             78..82 => Command::new(AmendOrder { account, reserved: 0, order, quantity: quantity / 2 }),
             82..88 => Command::new(ReplaceOrder { account, reserved: 0, order, price, quantity }),
             88..95 => {
                 let account = 1 + self.random.below(ACCOUNTS);
-                let asset = self.random.one_of(&["DF", "USDT", "AB", "NONE"]);
+                let asset = *self.random.pick(&["DF", "USDT", "AB", "NONE"]);
                 credit(account, asset, self.random.below(500) as i128 * AMOUNT_UNIT / 7)
             }
             95 => {
                 let status =
-                    self.random.one_of(&[MarketStatus::Halted, MarketStatus::Listed, MarketStatus::Listed]);
+                    *self.random.pick(&[MarketStatus::Halted, MarketStatus::Listed, MarketStatus::Listed]);
                 // The last market is delisted sooner or later; the others stay.
                 let ends = market == 2 && self.random.below(8) == 0;
                 let status = if ends { MarketStatus::Delisted } else { status };
@@ -96,7 +95,7 @@ impl Rig {
             96 => Command::new(UpdateMarket {
                 market,
                 mask: update_mask::TICK | update_mask::MAKER_FEE,
-                tick: self.random.one_of(&[10_000, 5_000, 20_000]),
+                tick: *self.random.pick(&[10_000, 5_000, 20_000]),
                 lot: 0,
                 min_notional: 0.into(),
                 maker_fee: self.random.below(3000) as u32,
@@ -115,7 +114,7 @@ impl Rig {
     }
 
     fn place(&mut self, account: AccountId, market: MarketId, price: i64, quantity: i64) {
-        let price = price + self.random.one_of(&[0, 0, 0, 0, 1]);
+        let price = price + *self.random.pick(&[0, 0, 0, 0, 1]);
         let mut place = any_order(&mut self.random, account, market, price, quantity);
         if self.random.below(4) == 0 {
             place.idempotency_key = 1 + self.random.below(40);
@@ -240,7 +239,7 @@ impl Rig {
     fn check_searches(&mut self) {
         for _ in 0..50 {
             let account = 1 + self.random.below(ACCOUNTS) as AccountId;
-            let market = self.random.one_of(&[None, Some(0), Some(1), Some(2)]);
+            let market = *self.random.pick(&[None, Some(0), Some(1), Some(2)]);
             let status = match self.random.below(7) {
                 0 => None,
                 index => Some(OrderStatus::ALL[index as usize - 1]),

@@ -1,14 +1,12 @@
 //! Candles and tickers against a recomputation that shares nothing with the folds: every number is worked out anew from
 //! the list of all trades. Flow: random trades that aim at the edges of windows, and recorded sessions.
 //!
-//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test market_data` repeats it.
+//! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test views market_data` repeats it.
 
 #[allow(unreachable_pub, reason = "shared with the tests of the core")]
-#[path = "../../core/tests/support/data.rs"]
-mod data;
-mod flow;
-
-use flow::{saved, seeds};
+use crate::data;
+use crate::flow::saved;
+use crate::random::{Random, seeds};
 use ringside_core::command::{
     AdvanceTime, Body, CancelAll, Command, CreateAccount, Credit, ListMarket, MarketKind, PlaceOrder, Side,
     TimeInForce,
@@ -184,45 +182,30 @@ impl Rig {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound as u64) as i64
-    }
-
-    fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as i64) as usize]
-    }
-}
-
 /// Moves the clock: often not at all, often to just before, onto or just behind an edge: of a second, of an interval, of
 /// the window of one of the last trades.
 fn turn_clock(random: &mut Random, rig: &mut Rig) {
     let now = rig.time_ns;
-    let edge_ns = match random.below(10) {
+    let edge_ns = match random.between(0, 9) {
         0..=3 => return,
         4 => now + SECOND_NS,
         5 | 6 => {
-            let interval = random.one_of(&Interval::ALL).seconds() * SECOND_NS;
+            let interval = random.pick(&Interval::ALL).seconds() * SECOND_NS;
             (now / interval + 1) * interval
         }
         7 | 8 => {
-            let market = random.below(rig.trades.len() as i64) as usize;
+            let market = random.between(0, rig.trades.len() as i64 - 1) as usize;
             let trades = &rig.trades[market];
-            let back = random.below(20) as usize;
+            let back = random.between(0, 19) as usize;
             let Some(trade) = trades.len().checked_sub(1 + back).and_then(|index| trades.get(index)) else {
                 return;
             };
             // The first second at which the trade is outside.
             (trade.second() + DAY_S + 1) * SECOND_NS
         }
-        _ => now + random.below(DAY_S * SECOND_NS),
+        _ => now + random.between(0, DAY_S * SECOND_NS - 1),
     };
-    let beside = random.one_of(&[-SECOND_NS, -1, 0, 0, 1, 999_999_999]);
+    let beside = *random.pick(&[-SECOND_NS, -1, 0, 0, 1, 999_999_999]);
     rig.time_ns = now.max(edge_ns + beside);
 }
 
@@ -230,8 +213,8 @@ fn turn_clock(random: &mut Random, rig: &mut Rig) {
 fn random_trades_at_the_edges_of_windows() {
     for seed in seeds(16) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test market_data");
-        let mut random = Random(seed | 1 << 40);
-        let mut rig = Rig::new(2, 1_700_000_000 * SECOND_NS + random.below(DAY_S * SECOND_NS));
+        let mut random = Random::new(seed);
+        let mut rig = Rig::new(2, 1_700_000_000 * SECOND_NS + random.between(0, DAY_S * SECOND_NS - 1));
         let mut restarted = Views::default();
         restarted.load(&saved(&rig.views)).expect("what was saved loads");
         // When each row was refreshed last, and the last minute that all were.
@@ -241,10 +224,11 @@ fn random_trades_at_the_edges_of_windows() {
         for step in 0..1200 {
             turn_clock(&mut random, &mut rig);
             let now_s = rig.time_ns / SECOND_NS;
-            let market = random.below(2) as MarketId;
+            let market = random.between(0, 1) as MarketId;
             let counts = [rig.trades[0].len(), rig.trades[1].len()];
-            let (price, quantity) = (1 + random.below(50) * UNIT / 100, 1 + random.below(100) * UNIT / 7);
-            match random.below(8) {
+            let (price, quantity) =
+                (1 + random.between(0, 49) * UNIT / 100, 1 + random.between(0, 99) * UNIT / 7);
+            match random.between(0, 7) {
                 0..=2 => rig.rest(market, price, quantity),
                 3..=5 => rig.take(market, price + UNIT / 10, quantity),
                 6 => rig.apply(AdvanceTime {}),

@@ -1,8 +1,6 @@
 //! The page and its files as the server gives them. What a browser makes of them is `scripts/page.sh`'s business.
 
-mod exchange;
-
-use exchange::{Answer, Exchange};
+use crate::exchange::{self, Answer, Exchange};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::time::Duration;

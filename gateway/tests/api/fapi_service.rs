@@ -1,12 +1,8 @@
 //! The conditional-order service, places in the auto-deleveraging order, margin moved and meetings prevented, through a socket
 //! with a real engine behind it.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-
-use exchange::venue::Venue;
-use exchange::{ADMIN_KEY, START_S, wallet_text};
+use crate::exchange::venue::Venue;
+use crate::exchange::{ADMIN_KEY, START_S, wallet_text};
 use serde_json::{Value, json};
 
 const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
@@ -18,7 +14,7 @@ fn place(venue: &mut Venue, number: u8, params: &str) -> Value {
 
 #[test]
 fn a_conditional_order_from_placement_to_fill() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     venue.fill();
     let now_ms = START_S * 1000;
     let placed = place(
@@ -82,7 +78,7 @@ fn a_conditional_order_from_placement_to_fill() {
 
 #[test]
 fn conditional_orders_are_canceled_refused_and_paged() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     venue.fill();
     let mut ids = Vec::new();
     for (number, rest) in [
@@ -151,7 +147,7 @@ fn conditional_orders_are_canceled_refused_and_paged() {
 
 #[test]
 fn positions_have_places_in_the_order_of_deleveraging() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     venue.place(1, &format!("{BUY}&quantity=0.010&price=60000"));
     venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.010");
     // Alone on its side, each is the first to go.
@@ -177,7 +173,7 @@ fn positions_have_places_in_the_order_of_deleveraging() {
 
 #[test]
 fn meetings_that_were_prevented_are_told_to_their_account() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     venue.place(1, &format!("{BUY}&quantity=0.010&price=60000"));
     let taken = venue.place(
         1,
@@ -208,7 +204,7 @@ fn meetings_that_were_prevented_are_told_to_their_account() {
 
 #[test]
 fn an_operator_sets_the_terms_of_an_account() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     let path = format!("/admin/accounts/{}", wallet_text(1));
     let order = format!("{BUY}&quantity=0.010&price=60000");
     venue.operate("PATCH", &path, r#"{"trading_enabled":false}"#);

@@ -1,10 +1,6 @@
 //! Login, tokens and API keys through real sockets, against the real engine.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod exchange;
-
-use exchange::{Answer, Exchange};
+use crate::exchange::{self, Answer, Exchange};
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
 use ringside_gateway::auth::{Auth, address_text, parse_address};
 use ringside_gateway::ingress::Phase;

@@ -1,0 +1,27 @@
+//! Seeded numbers, and how a run of them is repeated.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(clippy::print_stdout, reason = "random tests print their seed")]
+
+#[path = "../../../core/tests/support/random.rs"]
+#[allow(unreachable_pub, reason = "shared with the tests of core")]
+mod generator;
+
+pub(crate) use generator::Random;
+
+/// The seed that `RINGSIDE_SEED` names, or one that differs from run to run. Prints the line that runs `test` again.
+pub(crate) fn seed(test: &str) -> u64 {
+    let given =
+        std::env::var("RINGSIDE_SEED").ok().map(|text| text.parse().expect("RINGSIDE_SEED is a number"));
+    let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7_919 + 1);
+    println!("seed {seed}: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test api {test}");
+    seed
+}
+
+/// The seeds 1 to `count`, or the one that `RINGSIDE_SEED` names.
+pub(crate) fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("RINGSIDE_SEED") {
+        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
+        Err(_) => (1..=count).collect(),
+    }
+}
