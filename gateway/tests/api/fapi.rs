@@ -2,7 +2,7 @@
 //! may call what, and shapes that equal recorded ones.
 
 use crate::exchange::venue::Venue;
-use crate::exchange::{Answer, START_S};
+use crate::exchange::{ADMIN_KEY, Answer, START_S};
 use ringside_gateway::api::{Dialect, routes};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -646,9 +646,9 @@ fn shapes_are_those_of_recorded_answers() {
 /// Both sides of every ledger, from one state; fills, fees and transfers move them together.
 #[test]
 fn the_ledgers_are_proved() {
-    let mut venue = Venue::new();
+    let mut venue = Venue::usual();
     let prove = |venue: &mut Venue| -> Value {
-        let admin = [format!("X-API-Key: {}", exchange::ADMIN_KEY)];
+        let admin = [format!("X-API-Key: {}", ADMIN_KEY)];
         let answer = venue.exchange.request("GET", "/admin/ledger/proof", &admin, "");
         assert_eq!(answer.status, 200, "{}", answer.body);
         serde_json::from_str(&answer.body).unwrap()
