@@ -5,21 +5,20 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use hdrhistogram::Histogram;
 use ringside_bench::load::api::{
     self, BASE_TOKEN, DepthAnswer, MarketText, PublicTrade, QUOTE_TOKEN, ask, request,
 };
-use ringside_bench::load::bare::{self, FixedAnswer};
+use ringside_bench::load::bare::{self, BareServer, FixedAnswer};
 use ringside_bench::load::connection::Connection;
-use ringside_bench::load::drive::{Lane, closed, open};
-use ringside_bench::load::server::{Server, ServerOptions, processor_time};
+use ringside_bench::load::drive::Lane;
+use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::load::subject::{self, Subject};
 use ringside_bench::load::wallet::Wallet;
-use ringside_bench::report::{self, ForeignLoad, Unit, bar};
+use ringside_bench::report::{self, ForeignLoad, bar};
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -57,9 +56,9 @@ struct Arguments {
     /// End with an error when a bar is missed.
     #[arg(long)]
     strict: bool,
-    /// Be the bare server: address and answer.
-    #[arg(long, hide = true, num_args = 2)]
-    bare: Option<Vec<String>>,
+    /// Be the bare server at this address.
+    #[arg(long, hide = true)]
+    bare: Option<SocketAddr>,
 }
 
 const SYMBOL: &str = "HTTPBENCH";
@@ -68,15 +67,11 @@ const PAIRS: u32 = 64;
 /// Connections of each part; the first is the unloaded one.
 const CONNECTIONS: [usize; 3] = [1, 64, 256];
 const SEED: u64 = 8;
-/// A server that did next to nothing for so long has put nothing off: longer than rows wait for the archive.
-const REST: Duration = Duration::from_millis(1_200);
-/// How long that is waited for.
-const RESTED_WITHIN: Duration = Duration::from_secs(15);
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if let Some([address, answer]) = arguments.bare.as_deref() {
-        return bare::serve(address.parse()?, arguments.workers, &serde_json::from_str(answer)?);
+    if let Some(address) = arguments.bare {
+        return bare::serve(address, arguments.workers);
     }
     if arguments.pin {
         core_affinity::set_for_current(core_affinity::CoreId { id: 1 });
@@ -85,38 +80,18 @@ fn main() -> Result<()> {
     tokio::task::LocalSet::new().block_on(&runtime, compare(&arguments))
 }
 
-/// One server under test, and what it came to.
-struct Subject {
-    name: &'static str,
-    address: SocketAddr,
-    process: u32,
+/// One server, its traders, and what they placed.
+struct Venue {
+    subject: Subject,
     /// Header lines of the sellers' and buyers' keys, pairwise.
     keys: Vec<[String; 2]>,
     /// Placed and answered: sells, buys.
     placed: [u64; 2],
-    /// By count of connections: answers per second of each repetition.
-    rates: [Vec<f64>; CONNECTIONS.len()],
-    /// By count of connections: processor microseconds per answer of each repetition.
-    costs: [Vec<f64>; CONNECTIONS.len()],
-    /// By count of connections, all repetitions.
-    latencies: [Histogram<u64>; CONNECTIONS.len()],
-    /// Of the open-loop part.
-    paced: Histogram<u64>,
 }
 
-impl Subject {
-    fn new(name: &'static str, address: SocketAddr, process: u32, keys: Vec<[String; 2]>) -> Subject {
-        Subject {
-            name,
-            address,
-            process,
-            keys,
-            placed: [0; 2],
-            rates: Default::default(),
-            costs: Default::default(),
-            latencies: std::array::from_fn(|_| report::histogram()),
-            paced: report::histogram(),
-        }
+impl Venue {
+    fn new(name: &'static str, address: SocketAddr, process: u32, keys: Vec<[String; 2]>) -> Venue {
+        Venue { subject: Subject::new(name, address, process, &CONNECTIONS), keys, placed: [0; 2] }
     }
 
     /// Connections whose orders alternate: one that sells and one that buys, at one price.
@@ -128,7 +103,7 @@ impl Subject {
             let mut sides = [("sell", &keys[0]), ("buy", &keys[1])];
             sides.rotate_left(lane % 2);
             let requests = sides.map(|(side, key)| order(side, key)).into();
-            lanes.push(Lane::open(self.address, requests).await?);
+            lanes.push(Lane::open(self.subject.address, requests).await?);
         }
         Ok(lanes)
     }
@@ -143,52 +118,22 @@ impl Subject {
 
     async fn closed(&mut self, part: usize, arguments: &Arguments) -> Result<()> {
         let lanes = self.lanes(CONNECTIONS[part]).await?;
-        let (mut before, mut after) = (Ok(Duration::ZERO), Ok(Duration::ZERO));
-        let (warm_up, measured) = (Duration::from_millis(300), Duration::from_secs_f64(arguments.seconds));
-        let (lanes, driven) = closed(
-            lanes,
-            warm_up,
-            measured,
-            || before = processor_time(self.process),
-            || after = processor_time(self.process),
-        )
-        .await
-        .with_context(|| format!("{} connections to {}", CONNECTIONS[part], self.name))?;
+        let lanes = self.subject.closed(part, lanes, Duration::from_secs_f64(arguments.seconds)).await?;
         self.count(&lanes);
-        self.rates[part].push(driven.per_second());
-        self.costs[part].push((after? - before?).as_secs_f64() * 1e6 / driven.answers.max(1) as f64);
-        self.latencies[part].add(&driven.latencies)?;
-        self.rest().await
+        Ok(())
     }
 
     async fn paced(&mut self, rate: f64, arguments: &Arguments) -> Result<()> {
         let lanes = self.lanes(CONNECTIONS[1]).await?;
-        let (lanes, driven) = open(lanes, rate, Duration::from_secs_f64(arguments.seconds)).await?;
+        let lanes = self.subject.paced(rate, lanes, Duration::from_secs_f64(arguments.seconds)).await?;
         self.count(&lanes);
-        self.paced.add(&driven.latencies)?;
-        self.rest().await
-    }
-
-    /// Waits until the server has done what it had put off, such as writing its archive, so that the next one measured does
-    /// not pay for it.
-    async fn rest(&self) -> Result<()> {
-        let deadline = Instant::now() + RESTED_WITHIN;
-        let mut before = processor_time(self.process)?;
-        while Instant::now() < deadline {
-            tokio::time::sleep(REST).await;
-            let now = processor_time(self.process)?;
-            if now - before < REST / 50 {
-                break;
-            }
-            before = now;
-        }
         Ok(())
     }
 
     /// Every order answered is in the book or traded, once.
     async fn check(&self) -> Result<()> {
         let [sells, buys] = self.placed;
-        let mut connection = Connection::open(self.address).await?;
+        let mut connection = Connection::open(self.subject.address).await?;
         let depth = request("GET", &format!("/spot/depth?symbol={SYMBOL}"), "", None);
         let depth: DepthAnswer = ask(&mut connection, &depth).await?;
         let total = |side: &[(String, String)]| {
@@ -202,7 +147,7 @@ impl Subject {
             bids + traded == buys && asks + traded == sells,
             "{}: {sells} sells and {buys} buys were answered, but {traded} trades, {asks} sells and {bids} buys \
              are there",
-            self.name
+            self.subject.name
         );
         Ok(())
     }
@@ -219,28 +164,28 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     let load = ForeignLoad::start();
     let mut written = start(arguments, "written").await?;
     let mut durable = start(arguments, "durable").await?;
-    let mut subjects = vec![prepare(&mut written, "written").await?, prepare(&mut durable, "durable").await?];
-    let answer = record(&mut subjects[0]).await?;
-    let bare = BareServer::start(arguments, &answer).await?;
-    subjects.insert(0, Subject::new("bare hyper", bare.address, bare.child.id(), subjects[0].keys.clone()));
+    let mut venues = vec![prepare(&mut written, "written").await?, prepare(&mut durable, "durable").await?];
+    let answer = record(&mut venues[0]).await?;
+    let bare = BareServer::start(&answer, &[], arguments.workers, arguments.pin).await?;
+    venues.insert(0, Venue::new("bare hyper", bare.address, bare.process_id(), venues[0].keys.clone()));
     for _ in 0..arguments.repetitions {
         for part in 0..CONNECTIONS.len() {
-            for subject in &mut subjects {
-                subject.closed(part, arguments).await?;
+            for venue in &mut venues {
+                venue.closed(part, arguments).await?;
             }
         }
     }
-    let rate = arguments.rate.unwrap_or_else(|| report::median(&subjects[1].rates[1]) / 2.0);
+    let rate = arguments.rate.unwrap_or_else(|| venues[1].subject.rate(1) / 2.0);
     for _ in 0..arguments.repetitions.min(3) {
-        for subject in &mut subjects {
-            subject.paced(rate, arguments).await?;
+        for venue in &mut venues {
+            venue.paced(rate, arguments).await?;
         }
     }
-    for subject in &subjects[1..] {
-        subject.check().await?;
+    for venue in &venues[1..] {
+        venue.check().await?;
     }
     drop((written, durable, bare));
-    let (text, passed) = summary(arguments, &subjects, &answer, rate, load.percent())?;
+    let (text, passed) = summary(arguments, venues, &answer, rate, load.percent())?;
     Ok(report::conclude("http", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
 }
 
@@ -258,24 +203,13 @@ async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {
     let server =
         Server::start(&ServerOptions { program, folder: arguments.folder.clone(), settings }).await?;
     if arguments.pin {
-        pin(server.process_id())?;
+        subject::pin(server.process_id())?;
     }
     Ok(server)
 }
 
-/// Moves all threads of a process to the first core.
-fn pin(process: u32) -> Result<()> {
-    let status = Command::new("taskset")
-        .args(["-a", "-p", "-c", "0", &process.to_string()])
-        .stdout(Stdio::null())
-        .status()
-        .context("taskset")?;
-    ensure!(status.success(), "taskset failed");
-    Ok(())
-}
-
 /// Lists the market and makes the accounts.
-async fn prepare(server: &mut Server, name: &'static str) -> Result<Subject> {
+async fn prepare(server: &mut Server, name: &'static str) -> Result<Venue> {
     let mut connection = Connection::open(server.address).await?;
     let market = MarketText {
         symbol: SYMBOL.to_string(),
@@ -299,59 +233,24 @@ async fn prepare(server: &mut Server, name: &'static str) -> Result<Subject> {
         }
         keys.push(both);
     }
-    Ok(Subject::new(name, server.address, server.process_id(), keys))
+    Ok(Venue::new(name, server.address, server.process_id(), keys))
 }
 
 /// A resting order's and its counterpart's answers; the second, with its fill, is what the bare server answers.
-async fn record(subject: &mut Subject) -> Result<FixedAnswer> {
-    let mut connection = Connection::open(subject.address).await?;
-    let [seller, buyer] = subject.keys[0].clone();
+async fn record(venue: &mut Venue) -> Result<FixedAnswer> {
+    let mut connection = Connection::open(venue.subject.address).await?;
+    let [seller, buyer] = venue.keys[0].clone();
     connection.call(&order("sell", &seller)).await?;
     let answer = connection.call(&order("buy", &buyer)).await?;
     ensure!(answer.status == 200, "{}", String::from_utf8_lossy(answer.body));
-    subject.placed[0] += 1;
-    subject.placed[1] += 1;
+    venue.placed[0] += 1;
+    venue.placed[1] += 1;
     FixedAnswer::recorded(answer.status, answer.head, answer.body)
-}
-
-/// This program as the bare server, a process of its own like the exchange.
-struct BareServer {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl BareServer {
-    async fn start(arguments: &Arguments, answer: &FixedAnswer) -> Result<BareServer> {
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let child = Command::new(std::env::current_exe()?)
-            .args(["--workers", &arguments.workers.to_string()])
-            .args(["--bare", &address.to_string(), &serde_json::to_string(answer)?])
-            .stdin(Stdio::null())
-            .spawn()?;
-        let server = BareServer { child, address };
-        if arguments.pin {
-            pin(server.child.id())?;
-        }
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while Connection::open(address).await.is_err() {
-            ensure!(Instant::now() < deadline, "the bare server does not answer");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        Ok(server)
-    }
-}
-
-impl Drop for BareServer {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn summary(
     arguments: &Arguments,
-    subjects: &[Subject],
+    venues: Vec<Venue>,
     answer: &FixedAnswer,
     rate: f64,
     foreign: f64,
@@ -366,57 +265,29 @@ fn summary(
         answer.body_len(),
         if arguments.pin { "servers on one core, client on the other" } else { "not pinned" }
     )?;
-    for subject in &subjects[1..] {
-        let [sells, buys] = subject.placed;
-        writeln!(text, "{}: all of {} orders in the book or traded, once", subject.name, sells + buys)?;
+    for venue in &venues[1..] {
+        let [sells, buys] = venue.placed;
+        writeln!(text, "{}: all of {} orders in the book or traded, once", venue.subject.name, sells + buys)?;
     }
+    let subjects: Vec<Subject> = venues.into_iter().map(|venue| venue.subject).collect();
+    writeln!(text, "\n{}", subject::rate_table(&subjects))?;
+    writeln!(text, "closed loop, from sending to answer:\n{}", subject::latency_table(&subjects))?;
     writeln!(
         text,
-        "\n{:<12} {:>11} {:>12} {:>8} {:>20}",
-        "", "connections", "requests/s", "x bare", "server us/request"
+        "open loop at {rate:.0} requests/s over {} connections, from when due:\n{}",
+        CONNECTIONS[1],
+        subject::paced_table(&subjects)
     )?;
-    for (part, connections) in CONNECTIONS.iter().enumerate() {
-        let bare = report::median(&subjects[0].rates[part]);
-        for subject in subjects {
-            let per_second = report::median(&subject.rates[part]);
-            let cost = report::median(&subject.costs[part]);
-            writeln!(
-                text,
-                "{:<12} {connections:>11} {per_second:>12.0} {:>8.2} {cost:>20.1}",
-                subject.name,
-                per_second / bare
-            )?;
-        }
-    }
-    let mut rows = Vec::new();
-    let mut names = Vec::new();
-    for (part, connections) in CONNECTIONS.iter().enumerate() {
-        for subject in subjects {
-            names.push(format!("{}, {connections} connection(s)", subject.name));
-            rows.push(&subject.latencies[part]);
-        }
-    }
-    let table: Vec<_> = names.iter().map(String::as_str).zip(rows).collect();
-    writeln!(text, "\nclosed loop, from sending to answer:")?;
-    text.push_str(&report::percentile_table(&table, Unit::Microseconds));
-    writeln!(
-        text,
-        "\nopen loop at {rate:.0} requests/s over {} connections, from when due:",
-        CONNECTIONS[1]
-    )?;
-    let table: Vec<_> = subjects.iter().map(|subject| (subject.name, &subject.paced)).collect();
-    text.push_str(&report::percentile_table(&table, Unit::Microseconds));
-    text.push('\n');
     let mut passed = true;
-    let [bare, written, ..] = subjects else { bail!("three servers were compared") };
+    let [bare, written, ..] = subjects.as_slice() else { bail!("three servers were compared") };
     for (part, connections) in CONNECTIONS.iter().enumerate().skip(1) {
-        let ratio = report::median(&written.rates[part]) / report::median(&bare.rates[part]);
+        let ratio = written.rate(part) / bare.rate(part);
         let (reached, line) =
             bar(&format!("written, {connections} connections, requests/s x bare"), ratio, 0.6, false);
         passed &= reached;
         text.push_str(&line);
     }
-    let median = |subject: &Subject| subject.latencies[0].value_at_quantile(0.5) as f64;
+    let median = |subject: &Subject| subject.latencies(0).value_at_quantile(0.5) as f64;
     let (reached, line) = bar("written, unloaded median x bare", median(written) / median(bare), 3.0, true);
     passed &= reached;
     text.push_str(&line);

@@ -5,19 +5,16 @@
 //! only where the exchange knows nothing of it, as programs for this API do.
 
 use crate::data::script::{decimal, parse_decimal};
-use crate::load::api;
 use crate::load::connection::Connection;
-use crate::load::wallet::hex;
+use crate::load::signed::Signing;
 use crate::op::Random;
 use anyhow::{Context, Result, bail, ensure};
-use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The market, which every test deployment ships with its index pinned.
 pub const SYMBOL: &str = "BTCUSDT";
@@ -147,8 +144,7 @@ struct Refusal {
 pub struct FuturesTrader {
     /// Its number.
     pub number: u32,
-    key: String,
-    secret: String,
+    signing: Signing,
     random: Random,
     next: u64,
     /// Every order it was told of, by id.
@@ -171,8 +167,7 @@ impl FuturesTrader {
     pub fn new(number: u32, key: String, secret: String, seed: u64) -> FuturesTrader {
         FuturesTrader {
             number,
-            key,
-            secret,
+            signing: Signing { key, secret },
             random: Random::new(!seed ^ (u64::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             next: 1,
             orders: BTreeMap::new(),
@@ -185,18 +180,6 @@ impl FuturesTrader {
         }
     }
 
-    /// A signed request.
-    fn request(&self, method: &str, path: &str, params: &str) -> Result<Vec<u8>> {
-        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
-        let payload = format!("{params}&recvWindow=60000&timestamp={now_ms}");
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes())?;
-        mac.update(payload.as_bytes());
-        let signature = hex(&mac.finalize().into_bytes());
-        let path = format!("/fapi{path}?{payload}&signature={}", signature.trim_start_matches("0x"));
-        let headers = format!("x-mbx-apikey: {}\r\ncontent-length: 0\r\n", self.key);
-        Ok(api::request_at(method, &path, &headers, None))
-    }
-
     /// Asks, and reads what must be an answer and no refusal.
     pub async fn ask<T: DeserializeOwned>(
         &self,
@@ -204,7 +187,7 @@ impl FuturesTrader {
         path: &str,
         params: &str,
     ) -> Result<T> {
-        let request = self.request("GET", path, params)?;
+        let request = self.signing.request("GET", path, params)?;
         let answer = connection.call(&request).await.context("the exchange does not answer")?;
         let said = || format!("{path}?{params}: {} {}", answer.status, String::from_utf8_lossy(answer.body));
         ensure!(answer.status == 200, "{}", said());
@@ -213,7 +196,7 @@ impl FuturesTrader {
 
     /// One order, if the exchange knows it. `by` chooses it.
     async fn find(&self, connection: &mut Connection, by: &str) -> Result<Option<OrderRow>> {
-        let request = self.request("GET", "/v1/order", &format!("symbol={SYMBOL}&{by}"))?;
+        let request = self.signing.request("GET", "/v1/order", &format!("symbol={SYMBOL}&{by}"))?;
         let answer = connection.call(&request).await.context("the exchange does not answer")?;
         match answer.status {
             200 => Ok(Some(serde_json::from_slice(answer.body)?)),
@@ -306,9 +289,9 @@ impl FuturesTrader {
     /// Sends one request and takes the answer in. `false` when there is none.
     async fn send(&mut self, connection: &mut Connection, sent: &Sent) -> Result<bool> {
         let request = match sent {
-            Sent::Place(wish) => self.request("POST", "/v1/order", &wish.params())?,
+            Sent::Place(wish) => self.signing.request("POST", "/v1/order", &wish.params())?,
             Sent::Cancel(id) => {
-                self.request("DELETE", "/v1/order", &format!("symbol={SYMBOL}&orderId={id}"))?
+                self.signing.request("DELETE", "/v1/order", &format!("symbol={SYMBOL}&orderId={id}"))?
             }
             Sent::Shorten(id, quantity) => {
                 let wish = &self.orders[id].wish;
@@ -318,7 +301,7 @@ impl FuturesTrader {
                     decimal(wish.price, DECIMALS),
                     decimal(*quantity, DECIMALS)
                 );
-                self.request("PUT", "/v1/order", &params)?
+                self.signing.request("PUT", "/v1/order", &params)?
             }
         };
         let Ok(answer) = connection.call(&request).await else { return Ok(false) };

@@ -2,8 +2,9 @@
 //! microsecond of the client is taken from the server.
 //!
 //! - [`connection`]: one keep-alive connection. [`wallet`]: keys and the login signature. [`api`]: requests and answers.
+//!   [`signed`]: requests of the perpetual API and the check of their signature.
 //! - [`server`]: the exchange as a child process. [`bare`]: the least that a server can do. [`pace`], [`drive`]: when
-//!   requests are sent, and many connections sending them.
+//!   requests are sent, and many connections sending them. [`subject`]: one server of a comparison, and its figures.
 //!
 //! It knows the exchange only through its public API and its configuration.
 
@@ -13,4 +14,6 @@ pub mod connection;
 pub mod drive;
 pub mod pace;
 pub mod server;
+pub mod signed;
+pub mod subject;
 pub mod wallet;
