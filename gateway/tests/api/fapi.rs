@@ -648,7 +648,7 @@ fn shapes_are_those_of_recorded_answers() {
 fn the_ledgers_are_proved() {
     let mut venue = Venue::usual();
     let prove = |venue: &mut Venue| -> Value {
-        let admin = [format!("X-API-Key: {}", ADMIN_KEY)];
+        let admin = [format!("X-API-Key: {ADMIN_KEY}")];
         let answer = venue.exchange.request("GET", "/admin/ledger/proof", &admin, "");
         assert_eq!(answer.status, 200, "{}", answer.body);
         serde_json::from_str(&answer.body).unwrap()
