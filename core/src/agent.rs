@@ -191,9 +191,33 @@ impl Shared {
         self.work.store(counters.work, Ordering::Relaxed);
         self.sleeps.store(counters.sleeps, Ordering::Relaxed);
     }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            turns: self.turns.load(Ordering::Relaxed),
+            work: self.work.load(Ordering::Relaxed),
+            sleeps: self.sleeps.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A look at what a thread does, for others; it outlives the thread.
+#[derive(Clone)]
+pub struct Activity(Arc<Shared>);
+
+impl Activity {
+    /// What the thread has done so far.
+    pub fn counters(&self) -> Counters {
+        self.0.counters()
+    }
 }
 
 impl Running {
+    /// A look at what it does.
+    pub fn activity(&self) -> Activity {
+        Activity(self.shared.clone())
+    }
+
     /// Asks the thread to end after its present work step.
     pub fn stop(&self) {
         // Release: partner of the Acquire in `run`.
@@ -214,11 +238,7 @@ impl Running {
 
     /// What it has done so far.
     pub fn counters(&self) -> Counters {
-        Counters {
-            turns: self.shared.turns.load(Ordering::Relaxed),
-            work: self.shared.work.load(Ordering::Relaxed),
-            sleeps: self.shared.sleeps.load(Ordering::Relaxed),
-        }
+        self.shared.counters()
     }
 
     /// Why the thread does not run on the core asked for, if it does not: a warning for the operator.

@@ -122,6 +122,11 @@ macro_rules! kinds {
 }
 
 impl Kind {
+    /// Whether the engine carries it out on its quickest way: a spot order is placed, canceled or replaced.
+    pub const fn is_placing(self) -> bool {
+        matches!(self, Kind::PlaceOrder | Kind::CancelOrder | Kind::ReplaceOrder)
+    }
+
     /// Tags of what the venue says to itself: its stages make these commands, and recovery; no publisher may.
     pub const OWN: std::ops::Range<u16> = 48..64;
 }

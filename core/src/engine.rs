@@ -179,6 +179,17 @@ impl Engine {
         emitter.emit(outcome.done(command));
     }
 
+    /// Carries out a command that no journal holds, at the present sequence and time; its events end with their
+    /// [`crate::event::Done`]. For questions about what would have been, never for a state that goes on.
+    pub fn suppose<S: Sink>(&mut self, command: &Command, sink: &mut S) {
+        let mut emitter = Emitter::new(sink, self.sequence, self.time.ns());
+        if Kind::from_code(command.kind).is_some_and(Kind::is_placing) {
+            return;
+        }
+        let outcome = self.execute(command, &mut emitter);
+        emitter.emit(outcome.done(command));
+    }
+
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.
     ///
     /// # Panics

@@ -7,7 +7,7 @@
 //!   arithmetic of the perpetual side is seen, for who shows what it computes), `account` (who holds what), `time`.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
-//! - [`prefetch`]: a cache hint.
+//! - [`prefetch`]: a cache hint. [`figures`]: counters and histograms of running threads.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
 //! - [`matcher`]: the stage that owns the engine and decides order.
 //! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these five.
@@ -20,6 +20,7 @@ mod book;
 pub mod command;
 pub mod engine;
 pub mod event;
+pub mod figures;
 pub mod gate;
 pub mod ids;
 mod market;

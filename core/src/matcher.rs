@@ -19,8 +19,10 @@ use crate::agent::Agent;
 use crate::command::{AdvanceTime, Body, Checkpoint, Command, Kind, VerifyHash};
 use crate::engine::Engine;
 use crate::event::{Event, Outbox, StateHash};
+use crate::figures::Counter;
 use crate::prefetch::Hint;
 use crate::ring::{Consumer, Doorbell, Producer};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Commands taken in one go: long enough that what each will touch is fetched while those before it are applied,
@@ -55,6 +57,15 @@ impl Default for MatcherOptions {
     }
 }
 
+/// What the stage counts, for others to read: what holds it up, which is rare, so that counting costs nothing.
+#[derive(Debug, Default)]
+pub struct MatcherFigures {
+    /// Work steps that ended because the journal ring was full.
+    pub journal_stalls: Counter,
+    /// Work steps that ended because the output ring was full.
+    pub output_stalls: Counter,
+}
+
 /// What the next work step waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listen {
@@ -85,6 +96,7 @@ pub struct Matcher<C: FnMut() -> i64 + Send> {
     listen: Listen,
     input_bells: Vec<Doorbell>,
     room_bells: [Doorbell; 2],
+    figures: Arc<MatcherFigures>,
 }
 
 impl<C: FnMut() -> i64 + Send> Matcher<C> {
@@ -122,7 +134,13 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             listen: Listen::Inputs,
             input_bells,
             room_bells,
+            figures: Arc::default(),
         }
+    }
+
+    /// What the stage counts.
+    pub fn figures(&self) -> Arc<MatcherFigures> {
+        self.figures.clone()
     }
 
     /// The state, for a host that stopped the stage.
@@ -137,6 +155,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             self.sent += self.output.try_publish_batch(&events[self.sent..]);
         }
         if self.sent < events.len() {
+            self.figures.output_stalls.add(1);
             self.listen = Listen::Room;
             return false;
         }
@@ -154,6 +173,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
     fn take(&mut self, input: usize, limit: usize, time_ns: i64) -> usize {
         let limit = limit.min(BATCH).min(self.journal.free());
         if limit == 0 {
+            self.figures.journal_stalls.add(1);
             self.listen = Listen::Room;
             return 0;
         }

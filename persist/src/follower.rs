@@ -47,6 +47,8 @@ pub struct FollowerStatus {
     snapshot_ns: AtomicU64,
     snapshot_len: AtomicU64,
     is_failed: AtomicBool,
+    /// When the newest snapshot was written, or the follower began.
+    taken_at: Mutex<Option<Instant>>,
     failure: Mutex<Option<PersistError>>,
     notice: Mutex<Option<String>>,
 }
@@ -72,6 +74,17 @@ impl FollowerStatus {
     pub fn snapshot_cost(&self) -> (Duration, u64) {
         let time = Duration::from_nanos(self.snapshot_ns.load(Ordering::Relaxed));
         (time, self.snapshot_len.load(Ordering::Relaxed))
+    }
+
+    /// How long ago the newest snapshot was written, or the follower began where it has written none. More than two intervals
+    /// void the bound of recovery: alert.
+    pub fn snapshot_age(&self) -> Duration {
+        let taken_at = *self.taken_at.lock().unwrap_or_else(PoisonError::into_inner);
+        taken_at.map_or(Duration::ZERO, |taken_at| taken_at.elapsed())
+    }
+
+    fn snapshot_taken(&self) {
+        *self.taken_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     /// Whether it has ended on an error. Alert: recovery time grows from now on, and a difference of state means
@@ -161,6 +174,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let status = Arc::new(FollowerStatus::default());
         status.sequence.store(taken, Ordering::Relaxed);
         status.snapshot.store(taken, Ordering::Relaxed);
+        status.snapshot_taken();
         Ok(Follower {
             reader: Reader::new(file, *header, segment::DATA_START),
             storage,
@@ -327,6 +341,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                 (self.taken, self.taken_at, self.retry_at) = (moment.sequence, Instant::now(), None);
                 self.status.snapshot.store(moment.sequence, Ordering::Relaxed);
                 self.status.snapshots.fetch_add(1, Ordering::Relaxed);
+                self.status.snapshot_taken();
                 self.status.snapshot_ns.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
                 self.status.snapshot_len.store(len, Ordering::Relaxed);
                 retention::apply(self.storage.as_ref(), self.config.snapshots_kept)?;

@@ -22,12 +22,13 @@
 //! - [`recovery`]: from a directory to a running engine. [`skip`]: passing over a command that stops it.
 //! - [`snapshot_store`], [`follower`], [`retention`]: snapshots, who writes them, what they make superfluous.
 //! - [`archive`]: history that has left memory, behind one trait; the embedded store.
-//! - [`verify`]: looks, writes nothing. [`machine`]: what all this needs of engine and views.
+//! - [`verify`], [`look`]: look, write nothing. [`backup`]: copies, and a journal made of them again. [`machine`]: what all this needs of engine and views.
 //!
 //! Not here: matching, the order of commands, replies, clocks (times come with the commands).
 
 mod append;
 pub mod archive;
+pub mod backup;
 pub mod checksum;
 pub mod config;
 mod digests;
@@ -36,6 +37,7 @@ pub mod error;
 mod flusher;
 pub mod follower;
 pub mod journal;
+pub mod look;
 pub mod machine;
 pub mod record;
 pub mod recovery;

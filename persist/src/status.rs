@@ -2,6 +2,7 @@
 //! journaller and its helpers write, anybody reads.
 
 use crate::error::PersistError;
+use ringside_core::figures::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +40,7 @@ pub struct JournalStatus {
     flush_since_ns: AtomicU64,
     flush_ns_last: AtomicU64,
     flush_ns_sum: AtomicU64,
+    flushes: Histogram,
     batches: AtomicU64,
     bytes: AtomicU64,
     is_failed: AtomicBool,
@@ -59,6 +61,7 @@ impl JournalStatus {
             flush_since_ns: AtomicU64::new(0),
             flush_ns_last: AtomicU64::new(0),
             flush_ns_sum: AtomicU64::new(0),
+            flushes: Histogram::default(),
             batches: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             is_failed: AtomicBool::new(false),
@@ -104,6 +107,11 @@ impl JournalStatus {
         Duration::from_nanos(self.flush_ns_sum.load(Ordering::Relaxed))
     }
 
+    /// How long the flushes since the start took, each.
+    pub fn flushes(&self) -> &Histogram {
+        &self.flushes
+    }
+
     /// Batches made durable since the start.
     pub fn batches(&self) -> u64 {
         self.batches.load(Ordering::Relaxed)
@@ -140,6 +148,8 @@ impl JournalStatus {
         let took = self.now_ns().saturating_sub(since);
         self.flush_ns_last.store(took, Ordering::Relaxed);
         self.flush_ns_sum.fetch_add(took, Ordering::Relaxed);
+        // One flush at a time, on whichever thread: each sees the counts of the one before through its hand-over.
+        self.flushes.record(took);
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(len as u64, Ordering::Relaxed);
         self.segment_room.store(segment_len - durable.offset, Ordering::Relaxed);

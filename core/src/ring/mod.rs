@@ -50,6 +50,7 @@ mod buffer;
 mod consumer;
 #[cfg(not(loom))]
 mod futex;
+mod gauge;
 mod handover;
 mod mapping;
 mod producer;
@@ -59,6 +60,7 @@ mod wait;
 
 pub use buffer::{CAPACITY_MAX, CONSUMERS_MAX};
 pub use consumer::Consumer;
+pub use gauge::Gauge;
 pub use mapping::Mapping;
 pub use producer::Producer;
 pub use sequence::{SEQUENCE_MAX, Sequence};

@@ -6,7 +6,7 @@ use crate::ring::buffer::Buffer;
 use crate::ring::sequence::{SEQUENCE_MAX, STEP_MAX, Sequence, Stamp};
 use crate::ring::sync::Ordering;
 use crate::ring::wait::{Doorbell, Idle, Wait, wait_any};
-use crate::ring::{Full, Halted, Poison, Slot};
+use crate::ring::{Full, Gauge, Halted, Poison, Slot};
 
 /// Slots of a batch that become visible together; longer batches reach the consumer in such pieces, so that it works
 /// on one while the next is written.
@@ -195,6 +195,11 @@ impl<T: Slot> Producer<T> {
     #[inline]
     pub fn has_room(&mut self, slots: usize) -> bool {
         self.room(slots as u64) >= slots as u64
+    }
+
+    /// A look at the ring from outside.
+    pub fn gauge(&self) -> Gauge<T> {
+        Gauge::new(self.buffer.clone())
     }
 
     /// Slots of the ring.

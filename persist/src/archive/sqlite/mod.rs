@@ -46,6 +46,23 @@ impl Sqlite {
         &self.path
     }
 
+    /// Writes a copy of one moment to the file `to`, which must not exist, beside whoever writes or reads; synced when this
+    /// returns. Gives the mark of the copy, or nothing where there is no archive.
+    ///
+    /// Errors: the store's.
+    pub fn copy(&self, to: &Path) -> Result<Option<Mark>, ArchiveError> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB)?;
+        let copied = connection.execute("VACUUM INTO ?1", params![to.display().to_string()]);
+        copied.map_err(|error| failed(&self.path, "copy", error))?;
+        drop(connection);
+        let synced = std::fs::File::open(to).and_then(|file| file.sync_all());
+        synced.map_err(|cause| ArchiveError::Folder { path: to.to_owned(), cause })?;
+        Sqlite::new(to).reader()?.mark().map(Some)
+    }
+
     /// How the database would go about each of the queries for lists: the query's name and the plan. For tests.
     ///
     /// Errors: the store's.

@@ -1,0 +1,346 @@
+//! Copies of a journal, taken while its engine runs or not, and what is made of them again.
+//!
+//! A copy holds every snapshot, every sealed segment, and the segment in use up to its last whole batch, all of one moment.
+//! Files that are whole never change, so they are opened first and copied from what was opened, whatever retention removes
+//! meanwhile. What is copied last, the end of the journal, is read past the page cache and followed by zeros: the copy ends
+//! like a journal after a clean stop.
+//!
+//! [`restore`] goes the other way, to the end or to an earlier command: later snapshots and segments are left out, and the
+//! segment that holds the command is cut after it. Several copies of one journal may be given, an old one and later ones, so
+//! that a command is reached that only segments of the later one hold.
+//!
+//! Copies are written by hand and not by the file system, which might share their blocks with the original.
+//! Keys, archive and the list of files belong to the caller.
+
+use crate::error::PersistError;
+use crate::record::Class;
+use crate::replay::{Reader, Step};
+use crate::segment::{self, DATA_START, SegmentHeader};
+use crate::snapshot_store;
+use crate::storage::disk::Disk;
+use crate::storage::{Access, Storage};
+use crate::survey::{Survey, survey};
+use ringside_core::ids::Sequence;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// How often the files are listed anew when one goes away in between.
+const ATTEMPTS: usize = 8;
+/// The name of the file that keeps the last epoch.
+const EPOCH: &str = "epoch";
+
+/// A file that was copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub len: u64,
+    /// BLAKE3 of them.
+    pub digest: [u8; 32],
+}
+
+/// A copy under way.
+pub struct Backup {
+    source: PathBuf,
+    journal_id: [u8; 16],
+    /// Snapshots and sealed segments, open.
+    whole: Vec<(String, File)>,
+    /// Segments from here on are copied at the end.
+    tail: Sequence,
+}
+
+/// Where a copy ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The last command in it.
+    pub sequence: Sequence,
+    /// Its time, nanoseconds of the UNIX epoch.
+    pub time_ns: i64,
+}
+
+impl Backup {
+    /// Lists and opens what is whole in the journal of `source`.
+    ///
+    /// Errors: I/O, what a survey finds; there is no journal.
+    pub fn begin(source: &Path) -> Result<Backup, PersistError> {
+        let disk = Disk::open_existing(source)?;
+        for attempt in 1.. {
+            let found = survey(&disk).and_then(|survey| Backup::open(source, &survey));
+            match found {
+                // Retention removed a file between the listing and its opening.
+                Err(error) if attempt < ATTEMPTS && is_gone(&error) => {}
+                found => return found,
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    fn open(source: &Path, survey: &Survey) -> Result<Backup, PersistError> {
+        let Some(last) = survey.segments.last() else {
+            let reason = format!("there is no journal in {}", source.display());
+            return Err(PersistError::Missing { reason });
+        };
+        let sealed = survey.segments[..survey.segments.len() - 1].iter().map(|read| read.header.name());
+        let names = survey.snapshots.iter().cloned().chain(sealed);
+        let open = |name: String| {
+            let file = File::open(source.join(&name)).map_err(PersistError::io("open", &name))?;
+            Ok((name, file))
+        };
+        Ok(Backup {
+            source: source.to_owned(),
+            journal_id: last.header.journal_id,
+            whole: names.map(open).collect::<Result<_, PersistError>>()?,
+            tail: last.header.first_seq,
+        })
+    }
+
+    /// Id of the journal.
+    pub fn journal_id(&self) -> [u8; 16] {
+        self.journal_id
+    }
+
+    /// Copies snapshots and sealed segments into the folder `to`, which exists. Everything that other stores of the
+    /// deployment hold is to be copied before [`Backup::finish`], so that the journal's copy reaches as far.
+    ///
+    /// Errors: I/O.
+    pub fn copy_whole(&mut self, to: &Path) -> Result<Vec<Copied>, PersistError> {
+        let copy =
+            |(name, mut file): (String, File)| copy_from(&mut file, u64::MAX, 0, &to.join(&name), name);
+        self.whole.drain(..).map(copy).collect()
+    }
+
+    /// Copies the rest: segments that were sealed since, and the one in use up to its last whole batch. The copy ends at or
+    /// after every command that was durable when this was called.
+    ///
+    /// Errors: I/O; damage that reading the last segment meets.
+    pub fn finish(self, to: &Path) -> Result<(Vec<Copied>, End), PersistError> {
+        let disk = Disk::open_existing(&self.source)?;
+        let survey = survey(&disk)?;
+        let from = survey.segments.iter().position(|read| read.header.first_seq >= self.tail);
+        let tail = from.map_or(&[][..], |from| &survey.segments[from..]);
+        let Some((last, sealed)) = tail.split_last() else {
+            let reason = "the segment in use went away while it was copied".to_owned();
+            return Err(PersistError::Missing { reason });
+        };
+        let mut copied = Vec::new();
+        for read in sealed {
+            let name = read.header.name();
+            let mut file = File::open(self.source.join(&name)).map_err(PersistError::io("open", &name))?;
+            copied.push(copy_from(&mut file, u64::MAX, 0, &to.join(&name), name)?);
+        }
+        let header = last.header;
+        let (name, cut) = (header.name(), last_batch(&disk, &header)?);
+        let mut file = File::open(self.source.join(&name)).map_err(PersistError::io("open", &name))?;
+        let zeros = header.segment_len - cut.offset;
+        copied.push(copy_from(&mut file, cut.offset, zeros, &to.join(&name), name)?);
+        if let Ok(mut file) = File::open(self.source.join(EPOCH)) {
+            copied.push(copy_from(&mut file, u64::MAX, 0, &to.join(EPOCH), EPOCH.to_owned())?);
+        }
+        Ok((copied, cut.end))
+    }
+}
+
+fn is_gone(error: &PersistError) -> bool {
+    match error {
+        PersistError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+        // A segment listed before one that is gone.
+        PersistError::Missing { .. } => true,
+        _ => false,
+    }
+}
+
+/// A place in a segment after which nothing is kept.
+struct CutAt {
+    offset: u64,
+    end: End,
+}
+
+/// The end of the last whole batch of a segment.
+fn last_batch(storage: &dyn Storage, header: &SegmentHeader) -> Result<CutAt, PersistError> {
+    let entering = header.entering();
+    let end = End { sequence: entering.sequence, time_ns: entering.time_ns };
+    let mut cut = CutAt { offset: DATA_START, end };
+    let mut reader = reader(storage, header)?;
+    loop {
+        match reader.step()? {
+            Step::Record(_) => {}
+            Step::End | Step::Bad(_) => return Ok(cut),
+        }
+        let place = reader.place();
+        if place.batch_start == place.offset {
+            let end = End { sequence: place.last.sequence, time_ns: place.last.time_ns };
+            cut = CutAt { offset: place.offset, end };
+        }
+    }
+}
+
+fn reader(storage: &dyn Storage, header: &SegmentHeader) -> Result<Reader, PersistError> {
+    let name = header.name();
+    let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+    Ok(Reader::new(file, *header, header.segment_len))
+}
+
+/// Copies the file `from` to `to`, which must not exist.
+///
+/// Errors: I/O.
+pub fn copy_file(from: &Path, to: &Path, name: &str) -> Result<Copied, PersistError> {
+    let mut file = File::open(from).map_err(PersistError::io("open", name))?;
+    copy_from(&mut file, u64::MAX, 0, to, name.to_owned())
+}
+
+/// Copies at most `len` bytes and puts `zeros` after them; synced when this returns.
+fn copy_from(from: &mut File, len: u64, zeros: u64, to: &Path, name: String) -> Result<Copied, PersistError> {
+    let mut copy = || -> io::Result<(u64, [u8; 32])> {
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(to)?;
+        let mut hasher = blake3::Hasher::new();
+        let mut total = 0;
+        let mut buffer = vec![0; 1 << 20];
+        let mut source = from.take(len).chain(io::repeat(0).take(zeros));
+        loop {
+            let count = match source.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            file.write_all(&buffer[..count])?;
+            hasher.update(&buffer[..count]);
+            total += count as u64;
+        }
+        file.sync_all()?;
+        Ok((total, *hasher.finalize().as_bytes()))
+    };
+    let (len, digest) = copy().map_err(PersistError::io("copy", &name))?;
+    Ok(Copied { name, len, digest })
+}
+
+/// To where a journal is restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Everything there is.
+    End,
+    /// Through this command.
+    Sequence(Sequence),
+    /// Through the last command that is not of a later time, nanoseconds of the UNIX epoch.
+    Time(i64),
+}
+
+/// Makes a journal in `to`, an empty folder, of copies of one journal, older ones first. Gives where it ends. The folder is
+/// nothing before this returns: make it under another name and rename it.
+///
+/// Errors: I/O; copies of different journals, or that do not reach from a snapshot to the command; damage.
+pub fn restore(copies: &[PathBuf], to: &Path, until: Until) -> Result<End, PersistError> {
+    let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for copy in copies {
+        let shown = copy.display().to_string();
+        for entry in fs::read_dir(copy).map_err(PersistError::io("list", &shown))? {
+            let entry = entry.map_err(PersistError::io("list", &shown))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_known = segment::first_seq_of(&name).is_some()
+                || snapshot_store::sequence_of(&name).is_some()
+                || name == EPOCH;
+            if is_known {
+                // A later copy of a segment holds all that an earlier one does.
+                files.insert(name, entry.path());
+            }
+        }
+    }
+    let segments: Vec<(Sequence, &String)> =
+        files.keys().filter_map(|name| Some((segment::first_seq_of(name)?, name))).collect();
+    let mut cut = None;
+    for (_, name) in segments.iter().rev() {
+        let disk = Disk::open_existing(files[*name].parent().unwrap_or(Path::new(".")))?;
+        let file = disk.open(name, Access::Read).map_err(PersistError::io("open", name))?;
+        let header = segment::read_header(file.as_ref(), name)?.header;
+        cut = Some((header, place_of(&disk, &header, until)?));
+        // The first segment, from behind, that has something to keep.
+        if cut.as_ref().is_some_and(|(_, cut)| cut.offset > DATA_START) {
+            break;
+        }
+    }
+    let Some((last, cut)) = cut else {
+        return Err(PersistError::Missing { reason: "there is no segment in the copies".to_owned() });
+    };
+    if let Until::Sequence(wanted) = until
+        && cut.end.sequence != wanted
+    {
+        let next = segments.iter().map(|(first, _)| *first).find(|first| *first > cut.end.sequence);
+        let reason = match next {
+            Some(next) => format!(
+                "the copies do not overlap: none holds the commands between {} and {next}, and {wanted} is one of them",
+                cut.end.sequence
+            ),
+            None => format!("the copies end at sequence {}, before {wanted}", cut.end.sequence),
+        };
+        return Err(PersistError::Missing { reason });
+    }
+    for (name, path) in &files {
+        let is_later = segment::first_seq_of(name).is_some_and(|first| first > last.first_seq)
+            || snapshot_store::sequence_of(name).is_some_and(|sequence| sequence > cut.end.sequence);
+        if is_later {
+            continue;
+        }
+        if *name == last.name() {
+            let mut file = File::open(path).map_err(PersistError::io("open", name))?;
+            copy_from(&mut file, cut.offset, last.segment_len - cut.offset, &to.join(name), name.clone())?;
+        } else {
+            copy_file(path, &to.join(name), name)?;
+        }
+    }
+    let disk = Disk::open_existing(to)?;
+    disk.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
+    // One journal, dense, that starts at a snapshot or at its first command.
+    let survey = survey(&disk)?;
+    if survey.snapshots.is_empty() && survey.segments.first().is_none_or(|read| read.header.number != 1) {
+        let reason = format!("no snapshot of the copies is at or before sequence {}", cut.end.sequence);
+        return Err(PersistError::Missing { reason });
+    }
+    Ok(cut.end)
+}
+
+/// Where a segment is to be cut.
+fn place_of(storage: &dyn Storage, header: &SegmentHeader, until: Until) -> Result<CutAt, PersistError> {
+    if until == Until::End {
+        return last_batch(storage, header);
+    }
+    let entering = header.entering();
+    let end = End { sequence: entering.sequence, time_ns: entering.time_ns };
+    let mut cut = CutAt { offset: DATA_START, end };
+    let mut reader = reader(storage, header)?;
+    loop {
+        let is_command = match reader.step()? {
+            Step::Record(record) => record.class() == Class::Command,
+            Step::End | Step::Bad(_) => return Ok(cut),
+        };
+        let place = reader.place();
+        let is_wanted = match until {
+            Until::End => true,
+            Until::Sequence(sequence) => place.last.sequence <= sequence,
+            Until::Time(time_ns) => place.last.time_ns <= time_ns,
+        };
+        if !is_wanted {
+            return Ok(cut);
+        }
+        if is_command || place.batch_start == place.offset {
+            let end = End { sequence: place.last.sequence, time_ns: place.last.time_ns };
+            cut = CutAt { offset: place.offset, end };
+        }
+    }
+}
+
+/// Length and BLAKE3 of a file.
+///
+/// Errors: I/O.
+pub fn digest_of(path: &Path) -> Result<(u64, [u8; 32]), PersistError> {
+    let shown = path.display().to_string();
+    let read = || -> io::Result<(u64, [u8; 32])> {
+        let mut hasher = blake3::Hasher::new();
+        let len = io::copy(&mut File::open(path)?, &mut hasher)?;
+        Ok((len, *hasher.finalize().as_bytes()))
+    };
+    read().map_err(PersistError::io("read", &shown))
+}
