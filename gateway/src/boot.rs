@@ -3,8 +3,10 @@
 //! The server listens first, so that clients are told of a restart instead of being refused; then recovery, then the
 //! stages. It is the only part of the gateway that knows that a journal exists.
 
+mod figures;
 pub mod genesis;
 mod stages;
+mod supervisor;
 
 use crate::api::{ROUTES, Shared, Worker};
 use crate::archive::readers::ReadersError;
@@ -16,18 +18,21 @@ use crate::http::Edge;
 use crate::http::router::{Router, RouterError};
 use crate::http::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::ingress::{Lane, Phase, Room};
+use crate::metrics;
 use ringside_core::command::{Body, Command};
 use ringside_core::pin::pin_current_thread;
 use ringside_core::ring::RingError;
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::PersistError;
 use ringside_persist::status::Pressure;
+pub(crate) use stages::ViewFold;
 use stages::{Rebuilt, Stages};
 pub use stages::{engine_config, persist_config};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use supervisor::{Progress, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 /// How often the journal's health is looked at.
@@ -119,6 +124,20 @@ pub fn run_and_tell(
     let server = Server::start(shared.clone(), workers(&shared))
         .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
 
+    let watched = match config.metrics_listen {
+        None => None,
+        Some(address) => match metrics::server::start(shared.clone(), address) {
+            Ok((address, thread)) => {
+                say(out, &format!("ringside: figures       curl http://{address}/metrics"));
+                Some(thread)
+            }
+            Err(cause) => {
+                server.stop();
+                let _ = server.join();
+                return Err(BootError::Listen { address, cause });
+            }
+        },
+    };
     let started = start_stages(&shared, out);
     let (stages, mut own) = match started {
         Ok(started) => started,
@@ -138,13 +157,19 @@ pub fn run_and_tell(
     shared.phase.set(Phase::Running);
     let feeds = feed::start(shared.clone(), shutdown.clone()).map_err(BootError::Thread)?;
     let address = server.address();
+    let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
+    supervisor.ready(&format!("running on {address}"));
     say(out, &greeting(&config, address, found.is_admin_key_new));
     ready(address);
 
-    let failure = watch(&shared, &stages, &shutdown);
+    let failure = watch(&shared, &stages, &shutdown, &mut supervisor);
+    supervisor.stopping();
     shutdown.cancel();
     let served = server.join().map_err(BootError::Server);
     let _ = feeds.join();
+    if let Some(watched) = watched {
+        let _ = watched.join();
+    }
     shared.phase.set(Phase::Halted);
     let journal = stages.journal.clone();
     stages.stop();
@@ -186,20 +211,14 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
 
 fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane), BootError> {
     let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock)?;
+    let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
     let ports: Vec<_> = shared.ports.iter().chain([&shared.feed_port]).cloned().collect();
-    let stages = Stages::start(
-        rebuilt,
-        &shared.config,
-        &shared.clock,
-        shared.views.clone(),
-        &shared.history,
-        &ports,
-        &shared.hub,
-    );
-    let (stages, own) = stages?;
+    let (stages, own, gauges) = Stages::start(rebuilt, shared, &ports)?;
+    let interval = shared.config.snapshot_interval;
+    shared.metrics.add_stages(figures::source(&stages, gauges, &report, interval));
     for warning in &stages.warnings {
         tracing::warn!(%warning, "a stage is not pinned");
     }
@@ -236,7 +255,12 @@ fn publish(own: &mut Lane, command: Command) {
 }
 
 /// Waits for the end; gives the reason when it is the journal.
-fn watch(shared: &Shared, stages: &Stages, shutdown: &CancellationToken) -> Option<String> {
+fn watch(
+    shared: &Shared,
+    stages: &Stages,
+    shutdown: &CancellationToken,
+    supervisor: &mut Supervisor,
+) -> Option<String> {
     let mut is_in_deficit = false;
     while !shutdown.is_cancelled() {
         let deficit = shared.views.read().perpetuals().pools().deficit != 0;
@@ -266,6 +290,10 @@ fn watch(shared: &Shared, stages: &Stages, shutdown: &CancellationToken) -> Opti
         if let Some(error) = stages.follower.take_failure() {
             tracing::error!(%error, "the follower has stopped: from now on no snapshots, and history stays in memory");
         }
+        supervisor.pulse(|| Progress {
+            sequence: shared.views.read().sequence(),
+            beats: shared.metrics.workers.iter().map(|figures| figures.beats.get()).collect(),
+        });
         std::thread::sleep(WATCH);
     }
     None

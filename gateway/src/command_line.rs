@@ -1,22 +1,29 @@
-//! The command line of `ringside`: without a subcommand it starts the exchange.
+//! The command line of `ringside`: without a subcommand it starts the exchange. Its help and its manual page come from the
+//! one description here.
 
+mod backup;
 pub mod client;
 mod demo;
+mod inspect;
 pub mod login;
+mod replay;
 
+use crate::auth::rotate::{Rotated, rotate};
 use crate::boot;
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use ringside_core::Engine;
+use ringside_persist::backup::Until;
 use ringside_persist::skip::{Decision, skip_machine};
+use ringside_persist::storage::disk::Disk;
 use ringside_persist::verify::verify;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-/// An exchange: spot trading on a deterministic in-memory core, with a durable journal.
+/// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
 #[derive(Parser, Debug)]
 #[command(name = "ringside", version, about)]
 struct Arguments {
@@ -53,6 +60,80 @@ enum Action {
         #[arg(long)]
         reason: String,
     },
+    /// Shows commands of the journal, what each did, and the state after them. Reads the folder of a running exchange as well.
+    Inspect {
+        /// A data folder, or the folder of a journal.
+        directory: PathBuf,
+        /// The first command; unset: the last ones.
+        #[arg(long)]
+        sequence: Option<u64>,
+        /// How many commands.
+        #[arg(long, default_value_t = 1)]
+        count: u64,
+        /// The state after them too: books, markets, its hash.
+        #[arg(long)]
+        state: bool,
+        /// The state too, with all that this account has.
+        #[arg(long, value_name = "NUMBER")]
+        account: Option<u32>,
+        /// One line of JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Runs the journal again with other fees, bands or liquidation fees and reports what would have differed.
+    Replay {
+        /// A data folder, or the folder of a journal.
+        directory: PathBuf,
+        /// What is other; may be given again: `DFUSDT.taker_fee=5` (basis points), `vip.0.maker_fee=0.0001`,
+        /// `BTCUSDT.band_up=1.02`, `BTCUSDT.liquidation_fee=0.01`.
+        #[arg(long = "set", required = true, value_name = "PLACE.NAME=VALUE")]
+        changes: Vec<replay::Change>,
+        /// From this command on; unset: from the first that the journal still has.
+        #[arg(long)]
+        from: Option<u64>,
+        /// Through this command; unset: to the end.
+        #[arg(long)]
+        through: Option<u64>,
+        /// One line of JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copies everything durable into a new folder, whether or not the exchange runs. Interrupted, it leaves nothing of that
+    /// name.
+    Backup {
+        /// The data folder.
+        directory: PathBuf,
+        /// The folder to make.
+        to: PathBuf,
+        /// The deployment's secrets too, in the clear. Without, they must be kept elsewhere.
+        #[arg(long)]
+        with_secrets: bool,
+    },
+    /// Makes a data folder of a copy, or of several of one deployment, as of their end or of an earlier moment.
+    Restore {
+        /// Copies that `backup` made, older ones first: the archive of an old one and the segments of later ones reach every
+        /// command in between.
+        #[arg(required = true)]
+        copies: Vec<PathBuf>,
+        /// The folder to make.
+        #[arg(long)]
+        to: PathBuf,
+        /// Through this command.
+        #[arg(long, conflicts_with = "time")]
+        sequence: Option<u64>,
+        /// Through the last command not after this time, UNIX milliseconds.
+        #[arg(long)]
+        time: Option<i64>,
+    },
+    /// Seals all API keys under another key-encryption key, while the exchange is stopped. Where the key lies in the data folder
+    /// a new one is made; where the configuration gives it, the new one comes from the environment. Interrupted, run it again.
+    RotateKey {
+        /// The new key, 64 hex digits; from the environment only.
+        #[arg(long, env = "RINGSIDE_NEW_KEY_ENCRYPTION_KEY", hide = true, hide_env_values = true)]
+        new_key: Option<String>,
+    },
+    /// Prints the manual page: `ringside manual | man -l -`.
+    Manual,
     /// Starts a test deployment in which a market maker and takers trade, for looking at its page.
     Demo {
         /// A data folder to keep; unset: a temporary one, removed at the end.
@@ -83,16 +164,13 @@ pub fn main() -> ExitCode {
             show(&config.summary());
             ExitCode::SUCCESS
         }
-        Action::Verify { directory, json } => {
-            let journal = directory.join("journal");
-            match verify(if journal.is_dir() { &journal } else { &directory }) {
-                Ok(verdict) => {
-                    show(&format!("{}\n", if json { verdict.to_json() } else { verdict.to_string() }));
-                    ExitCode::from(u8::from(!verdict.is_sound()))
-                }
-                Err(error) => fail(&error, 2),
+        Action::Verify { directory, json } => match verify(&journal_of(&directory)) {
+            Ok(verdict) => {
+                show(&format!("{}\n", if json { verdict.to_json() } else { verdict.to_string() }));
+                ExitCode::from(u8::from(!verdict.is_sound()))
             }
-        }
+            Err(error) => fail(&error, 2),
+        },
         Action::Skip { sequence, operators, reason } => {
             let [first, second] = operators.as_slice() else {
                 return fail(&"two operators decide: give --operator twice", 2);
@@ -106,6 +184,33 @@ pub fn main() -> ExitCode {
                     ));
                     ExitCode::SUCCESS
                 }
+                Err(error) => fail(&error, 1),
+            }
+        }
+        Action::Inspect { directory, sequence, count, state, account, json } => {
+            let wanted = inspect::Wanted { sequence, count, with_state: state, account, as_json: json };
+            tell(inspect::inspect(&config, &directory, &wanted))
+        }
+        Action::Replay { directory, changes, from, through, json } => {
+            let wanted = replay::Wanted { from, through, changes, as_json: json };
+            tell(replay::replay(&config, &directory, &wanted))
+        }
+        Action::Backup { directory, to, with_secrets } => tell(backup::backup(&directory, &to, with_secrets)),
+        Action::Restore { copies, to, sequence, time } => {
+            let until = match (sequence, time) {
+                (Some(sequence), _) => Until::Sequence(sequence),
+                (None, Some(time_ms)) => {
+                    Until::Time(time_ms.saturating_mul(1_000_000).saturating_add(999_999))
+                }
+                (None, None) => Until::End,
+            };
+            tell(backup::restore(&config, &copies, &to, until))
+        }
+        Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
+        Action::Manual => {
+            let mut page = Vec::new();
+            match clap_mangen::Man::new(Arguments::command()).render(&mut page) {
+                Ok(()) => tell(Ok(String::from_utf8_lossy(&page).into_owned())),
                 Err(error) => fail(&error, 1),
             }
         }
@@ -129,11 +234,55 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The folder of the journal in a data folder, or the folder itself.
+fn journal_of(directory: &Path) -> PathBuf {
+    let journal = directory.join("journal");
+    if journal.is_dir() { journal } else { directory.to_owned() }
+}
+
+fn rotate_key(config: &Config, new_key: Option<String>) -> anyhow::Result<String> {
+    let new_key = new_key.map(zeroize::Zeroizing::new);
+    anyhow::ensure!(
+        new_key.is_some() || config.key_encryption_key.is_none(),
+        "the configuration gives the key-encryption key: give the new one as RINGSIDE_NEW_KEY_ENCRYPTION_KEY"
+    );
+    // Held to the end: a running exchange has its keys in memory and would write them back under the old one.
+    let _lock = Disk::open_existing(&config.data_dir.join("journal"))?.lock()?;
+    let Rotated { resealed, were_new } = rotate(config, new_key.as_ref().map(|key| key.as_str()))?;
+    Ok(format!("ringside: {resealed} sealed anew under the new key-encryption key, {were_new} before\n"))
+}
+
+/// Memory holds secrets: it is neither written to a core dump nor shown to other processes of the same user.
+fn keep_memory_private(config: &Config) {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+    if config.core_dumps {
+        return;
+    }
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let kept =
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).and_then(|()| setrlimit(Resource::Core, none));
+    if let Err(error) = kept {
+        tracing::warn!(%error, "a core dump of this process may hold secrets");
+    }
+}
+
+/// Shows what a tool has to tell, or why it has nothing.
+fn tell(told: anyhow::Result<String>) -> ExitCode {
+    match told {
+        Ok(text) => {
+            show(&text);
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(&format!("{error:#}"), 1),
+    }
+}
+
 fn start(config: Config) -> ExitCode {
     let _logs = match start_logs(&config) {
         Ok(guard) => guard,
         Err(error) => return fail(&error, 2),
     };
+    keep_memory_private(&config);
     show(&config.summary());
     match boot::run(config, Clock::SYSTEM, &mut std::io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,7 +25,13 @@ pub use value::{
 pub const ENVIRONMENT_PREFIX: &str = "RINGSIDE_";
 
 /// Variables with the prefix that are no settings: they steer tests and tools, whose children inherit them.
-const NOT_SETTINGS: &[&str] = &["RINGSIDE_BLESS", "RINGSIDE_CONFIG", "RINGSIDE_KEEP", "RINGSIDE_SEED"];
+const NOT_SETTINGS: &[&str] = &[
+    "RINGSIDE_BLESS",
+    "RINGSIDE_CONFIG",
+    "RINGSIDE_KEEP",
+    "RINGSIDE_NEW_KEY_ENCRYPTION_KEY",
+    "RINGSIDE_SEED",
+];
 
 /// Why a configuration was refused. Texts name the key and, where one is meant, the nearest known key; never a secret.
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +144,9 @@ macro_rules! settings {
 settings! {
     /// Address and port of REST, WebSocket and the OpenAPI document.
     listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080));
+    /// Address and port of `/metrics`, `/livez` and `/readyz` without a key, for a network of the operator's own; unset: they
+    /// are served at `listen` alone, `/metrics` for the administrator's key.
+    metrics_listen: Option<SocketAddr> = None;
     /// Folder of everything durable: journal, snapshots, keys, secrets.
     data_dir: PathBuf = PathBuf::from("data");
     /// Whether the administrator may credit balances out of nothing.
@@ -151,6 +160,9 @@ settings! {
     jwt_secret: Option<Secret> = None;
     /// Key that seals API secrets, 64 hex digits; unset: kept in the data folder, made at first start.
     key_encryption_key: Option<Secret> = None;
+
+    /// Whether a crash may write the process's memory, in which secrets are, to a core dump.
+    core_dumps: bool = false;
 
     /// Gateway threads, each with its own input ring; 0: half the cores, at least one.
     workers: usize = 0;

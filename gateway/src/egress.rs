@@ -4,13 +4,16 @@
 //! only then hands out their replies: what a reply says can be read by whoever got it, and nothing is seen that a crash
 //! could take back. It encodes nothing and knows no socket; [`Listener`] is where pushes hang in.
 
+use crate::clock::Clock;
 use crate::ingress::{Port, Reply};
+use crate::metrics::EgressFigures;
 use crate::view::perpetual::order::OrderRecord;
 use crate::view::{SharedViews, Views};
 use ringside_core::agent::Agent;
 use ringside_core::command;
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
+use ringside_core::ids::Sequence;
 use ringside_core::ring::{Consumer, Doorbell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,6 +60,23 @@ pub struct Egress {
     /// Released events in order; the last command of a batch may still be incomplete.
     events: Vec<Event>,
     doorbells: [Doorbell; 2],
+    probe: Option<Probe>,
+}
+
+/// One command at a time is followed through the stages, and the time it spends in each recorded.
+struct Probe {
+    clock: Clock,
+    figures: Arc<EgressFigures>,
+    followed: Option<Followed>,
+}
+
+/// Where the followed command is.
+#[derive(Clone, Copy)]
+enum Followed {
+    /// Its events were there at this time; the journal has not passed it.
+    Seen(Sequence, i64),
+    /// The journal had passed it at this time.
+    Passed(Sequence, i64),
 }
 
 struct Destination {
@@ -87,6 +107,59 @@ impl Egress {
             listeners: Vec::new(),
             events: Vec::with_capacity(2 * BATCH),
             doorbells,
+            probe: None,
+        }
+    }
+
+    /// Has it count what passes and how long that takes; commands are stamped by `clock`.
+    pub fn measure(&mut self, clock: Clock, figures: Arc<EgressFigures>) {
+        self.probe = Some(Probe { clock, figures, followed: None });
+    }
+
+    /// Looks for a command to follow, where none is: the newest, whose events have only just come.
+    fn follow(&mut self) {
+        let Some(probe) = &mut self.probe else { return };
+        if probe.followed.is_some() || !self.ring.is_ready() {
+            return;
+        }
+        // What is published is a prefix: its end is between a power of two and the next.
+        let mut beyond = 1;
+        while self.ring.peek(beyond).is_some() {
+            beyond *= 2;
+        }
+        let mut newest = beyond / 2;
+        while newest + 1 < beyond {
+            let middle = newest + (beyond - newest) / 2;
+            if self.ring.peek(middle).is_some() { newest = middle } else { beyond = middle }
+        }
+        let Some(event) = self.ring.peek(newest) else { return };
+        let (sequence, stamped_ns) = (event.sequence, event.time_ns);
+        let now_ns = probe.clock.now_ns();
+        probe.figures.matching.record(now_ns.saturating_sub(stamped_ns).max(0) as u64);
+        probe.followed = Some(Followed::Seen(sequence, now_ns));
+    }
+
+    /// The gate has passed everything up to `released`.
+    fn passed(&mut self, released: Sequence) {
+        let Some(probe) = &mut self.probe else { return };
+        if let Some(Followed::Seen(sequence, seen_ns)) = probe.followed
+            && released >= sequence
+        {
+            let now_ns = probe.clock.now_ns();
+            probe.figures.journal.record(now_ns.saturating_sub(seen_ns).max(0) as u64);
+            probe.followed = Some(Followed::Passed(sequence, now_ns));
+        }
+    }
+
+    /// Everything taken so far is shown, up to `last`.
+    fn shown(&mut self, last: Sequence) {
+        let Some(probe) = &mut self.probe else { return };
+        if let Some(Followed::Passed(sequence, passed_ns)) = probe.followed
+            && last >= sequence
+        {
+            let now_ns = probe.clock.now_ns();
+            probe.figures.showing.record(now_ns.saturating_sub(passed_ns).max(0) as u64);
+            probe.followed = None;
         }
     }
 
@@ -99,6 +172,7 @@ impl Egress {
     /// slots, and the matcher goes on only when slots come free.
     fn take(&mut self) -> usize {
         let released = self.gate.released(self.mode);
+        self.passed(released);
         let mut count = 0;
         while count < BATCH && self.ring.peek(count).is_some_and(|event| event.sequence <= released) {
             count += 1;
@@ -110,8 +184,8 @@ impl Egress {
     /// Folds and answers the complete commands among the events taken.
     fn show(&mut self) {
         let is_end = |event: &Event| event.kind == Kind::Done as u16;
-        let Some(last) = self.events.iter().rposition(is_end) else { return };
-        let complete = &self.events[..=last];
+        let Some(end) = self.events.iter().rposition(is_end) else { return };
+        let complete = &self.events[..=end];
         let listeners = &mut self.listeners;
         self.views.write(|views| {
             if listeners.is_empty() {
@@ -123,7 +197,11 @@ impl Egress {
                 listeners.iter_mut().for_each(|listener| listener.command(command, views));
             }
         });
+        let last = self.events[end].sequence;
         for command in complete.split_inclusive(is_end) {
+            if let Some(probe) = &self.probe {
+                probe.figures.count(command);
+            }
             reply(&mut self.ports, command);
         }
         for destination in &mut self.ports {
@@ -132,7 +210,8 @@ impl Egress {
             }
         }
         listeners.iter_mut().for_each(|listener| listener.flush());
-        self.events.drain(..=last);
+        self.events.drain(..=end);
+        self.shown(last);
     }
 }
 
@@ -142,6 +221,7 @@ impl Agent for Egress {
     }
 
     fn do_work(&mut self) -> usize {
+        self.follow();
         let taken = self.take();
         if taken > 0 {
             self.show();

@@ -7,6 +7,8 @@
 //!
 //! What a command means, and what its refusal is called, is not known here.
 
+use crate::clock::Clock;
+use crate::metrics::WorkerFigures;
 use crate::view::perpetual::order::OrderRecord;
 use parking_lot::Mutex;
 use ringside_core::command::Command;
@@ -32,6 +34,7 @@ const SWEEPS_MAX: u32 = (REPLY_TIMEOUT.as_millis() / SWEEP.as_millis()) as u32;
 
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
 pub enum Unavailable {
     /// This deployment has no engine. Nothing was handed over.
     #[error("the engine is not started")]
@@ -48,6 +51,17 @@ pub enum Unavailable {
     /// The command was handed over and no reply came: it may or may not have taken effect.
     #[error("the outcome is unknown")]
     Unknown,
+}
+
+impl Unavailable {
+    /// Every reason, in the order of their numbers, with the word of figures and logs.
+    pub const ALL: [(Unavailable, &'static str); 5] = [
+        (Unavailable::Disabled, "disabled"),
+        (Unavailable::Restarting, "restarting"),
+        (Unavailable::Busy, "busy"),
+        (Unavailable::Halted, "halted"),
+        (Unavailable::Unknown, "unknown"),
+    ];
 }
 
 /// Who may have the last slots of the ring.
@@ -229,6 +243,8 @@ pub struct Ingress(Rc<Inner>);
 
 struct Inner {
     port: Arc<Port>,
+    /// Whose clock times commands, and what the thread counts.
+    measured: Option<(Clock, Arc<WorkerFigures>)>,
     state: RefCell<State>,
 }
 
@@ -247,6 +263,8 @@ struct State {
 struct Entry {
     /// The sweep during which the command was handed over.
     since: u32,
+    /// When that was, nanoseconds of the UNIX epoch; 0 where nobody counts.
+    sent_ns: i64,
     progress: Progress,
 }
 
@@ -266,7 +284,13 @@ enum Progress {
 impl Ingress {
     /// The worker's side of `port`. Commands are refused until the port has a lane and the engine runs.
     pub fn new(port: Arc<Port>) -> Ingress {
-        Ingress(Rc::new(Inner { port, state: RefCell::default() }))
+        Ingress(Rc::new(Inner { port, measured: None, state: RefCell::default() }))
+    }
+
+    /// The same, counting in `figures` what is refused and how long commands take, by the clock that stamps them.
+    pub fn measured(port: Arc<Port>, clock: Clock, figures: Arc<WorkerFigures>) -> Ingress {
+        let measured = Some((clock, figures));
+        Ingress(Rc::new(Inner { port, measured, state: RefCell::default() }))
     }
 
     /// Stamps a command with source and number and hands it over, or refuses it at once. The future gives the reply.
@@ -274,7 +298,12 @@ impl Ingress {
     pub fn submit(&self, command: Command, priority: Priority) -> Submission {
         match self.0.hand_over(command, priority) {
             Ok(source_seq) => Submission { stage: Stage::Sent(self.0.clone(), source_seq) },
-            Err(unavailable) => Submission { stage: Stage::Refused(unavailable) },
+            Err(unavailable) => {
+                if let Some((_, figures)) = &self.0.measured {
+                    figures.unavailable[unavailable as usize].add(1);
+                }
+                Submission { stage: Stage::Refused(unavailable) }
+            }
         }
     }
 
@@ -311,14 +340,21 @@ impl Ingress {
     pub fn take_replies(&self) {
         let mut replies = std::mem::take(&mut self.0.state.borrow_mut().taken);
         std::mem::swap(&mut replies, &mut *self.0.port.replies.lock());
+        let now_ns = match &self.0.measured {
+            Some((clock, _)) if !replies.is_empty() => clock.now_ns(),
+            _ => 0,
+        };
         for reply in replies.drain(..) {
-            self.0.complete(reply);
+            self.0.complete(reply, now_ns);
         }
         self.0.state.borrow_mut().taken = replies;
     }
 
     /// Tells requests whose time is up. All of them, once the engine has stopped: no reply can come then.
     fn sweep(&self) {
+        if let Some((_, figures)) = &self.0.measured {
+            figures.beats.add(1);
+        }
         let is_halted = self.phase() == Phase::Halted;
         let state = &mut *self.0.state.borrow_mut();
         state.sweep += 1;
@@ -361,16 +397,22 @@ impl Inner {
         if lane.producer.try_publish(&command).is_err() {
             return Err(lane.no_room());
         }
-        state.waiting.push_back(Entry { since: state.sweep, progress: Progress::Waiting(None) });
+        let sent_ns = self.measured.as_ref().map_or(0, |(clock, _)| clock.now_ns());
+        state.waiting.push_back(Entry { since: state.sweep, sent_ns, progress: Progress::Waiting(None) });
         // Relaxed: a figure; the worker alone writes it.
         self.port.submitted.store(source_seq, Ordering::Relaxed);
         Ok(source_seq)
     }
 
-    fn complete(&self, reply: Reply) {
+    fn complete(&self, reply: Reply, now_ns: i64) {
         let state = &mut *self.state.borrow_mut();
         let source_seq = reply.done.source_seq;
         let Some(entry) = state.entry(source_seq) else { return };
+        if let Some((_, figures)) = &self.measured {
+            let since_sent = |at_ns: i64| at_ns.saturating_sub(entry.sent_ns).max(0) as u64;
+            figures.ring.record(since_sent(reply.time_ns));
+            figures.engine.record(since_sent(now_ns));
+        }
         match std::mem::replace(&mut entry.progress, Progress::Over) {
             Progress::Waiting(waker) => {
                 entry.progress = Progress::Ready(reply);

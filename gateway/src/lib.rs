@@ -20,5 +20,6 @@ pub mod egress;
 pub mod feed;
 pub mod http;
 pub mod ingress;
+pub mod metrics;
 pub mod view;
 pub mod ws;

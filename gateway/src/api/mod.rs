@@ -9,6 +9,7 @@ pub mod call;
 pub mod docs;
 pub mod fapi;
 pub mod openapi;
+pub mod operations;
 pub mod page;
 pub mod spot;
 pub mod worker;
@@ -47,6 +48,7 @@ pub static ROUTES: &[&[Route]] = &[
     openapi::ROUTES,
     crate::ws::server::ROUTES,
     page::ROUTES,
+    operations::ROUTES,
 ];
 
 /// Every route, one after the other.

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::http::Edge;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port};
+use crate::metrics::{Metrics, WorkerFigures};
 use crate::view::{MarketReader, SharedViews};
 use crate::ws::hub::Hub;
 use crate::ws::sockets::Sockets;
@@ -37,6 +38,8 @@ pub struct Shared {
     pub replays: Replays,
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 impl Shared {
@@ -49,7 +52,8 @@ impl Shared {
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
         let ranks = Ranks::default();
-        Shared { config, clock, edge, phase, views, history, ports, feed_port, hub, replays, ranks }
+        let metrics = Metrics::new(workers);
+        Shared { config, clock, edge, phase, views, history, ports, feed_port, hub, replays, ranks, metrics }
     }
 }
 
@@ -67,17 +71,22 @@ pub struct Worker {
     pub sockets: Sockets,
     /// Markets without a lock.
     pub markets: MarketReader,
+    /// What this thread counts.
+    pub figures: Arc<WorkerFigures>,
 }
 
 impl Worker {
     /// The context of the calling thread, which is the worker of that index.
     pub fn new(shared: Arc<Shared>, index: usize) -> Worker {
+        let figures = shared.metrics.workers[index].clone();
+        let port = shared.ports[index].clone();
         Worker {
             config: shared.config.clone(),
             clock: shared.clock.clone(),
-            ingress: Ingress::new(shared.ports[index].clone()),
+            ingress: Ingress::measured(port, shared.clock.clone(), figures.clone()),
             sockets: Sockets::new(shared.hub.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
+            figures,
             shared,
         }
     }

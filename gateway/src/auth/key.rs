@@ -6,6 +6,7 @@
 
 use crate::api::Permission;
 use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record};
+use crate::auth::rotate::Resealed;
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
 use crate::auth::signed::Signer;
@@ -404,6 +405,18 @@ impl ApiKey {
         // Most requests come in the same second as the one before: they only read.
         if self.last_used_s.load(Ordering::Relaxed) < now_s {
             self.last_used_s.fetch_max(now_s, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Resealed for Record {
+    fn sealed(&mut self) -> Option<(&mut Vec<u8>, Vec<u8>)> {
+        match self {
+            Record::Put(key) => {
+                let context = context(key);
+                Some((&mut key.sealed, context))
+            }
+            Record::Deleted { .. } | Record::Used(_) | Record::NextId(_) => None,
         }
     }
 }

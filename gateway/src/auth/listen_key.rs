@@ -8,6 +8,7 @@
 //! connection holds the [`ListenKey`] and asks it whether it still lives.
 
 use crate::auth::key_log::{KeyLog, KeyLogError, Logged};
+use crate::auth::rotate::Resealed;
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
 use parking_lot::{Mutex, RwLock};
@@ -337,6 +338,15 @@ impl Index {
             expires_at_ms: key.expires_at_ms.load(Ordering::Relaxed),
         };
         self.by_account.values().map(record).collect()
+    }
+}
+
+impl Resealed for Record {
+    fn sealed(&mut self) -> Option<(&mut Vec<u8>, Vec<u8>)> {
+        match self {
+            Record::Put { account, sealed, .. } => Some((sealed, context(*account))),
+            Record::Renewed { .. } | Record::Ended { .. } => None,
+        }
     }
 }
 

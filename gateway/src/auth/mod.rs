@@ -9,6 +9,7 @@ pub mod key_log;
 pub mod listen_key;
 pub mod login;
 pub mod nonce;
+pub mod rotate;
 pub mod seal;
 pub mod secret;
 pub mod signed;
@@ -79,6 +80,11 @@ pub enum AuthError {
     /// A secret file.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// Keys are sealed under two key-encryption keys.
+    #[error(
+        "a change of the key-encryption key was interrupted, as {0} tells; `ringside rotate-key` finishes it"
+    )]
+    Rotating(std::path::PathBuf),
     /// The API keys.
     #[error("API keys: {0}")]
     Keys(#[from] key::KeyError),
@@ -100,6 +106,10 @@ impl Auth {
     /// Opens keys and secrets in `data_dir`/auth; makes what is neither there nor configured.
     pub fn open(config: &Config) -> Result<(Auth, Found), AuthError> {
         let folder = config.data_dir.join(FOLDER);
+        let next = folder.join(rotate::NEXT);
+        if next.exists() {
+            return Err(AuthError::Rotating(next));
+        }
         let is_made = |line: &str| line.len() >= 32 && line.bytes().all(|byte| byte.is_ascii_graphic());
         let text = |configured: &Option<crate::config::Secret>, name: &str| match configured {
             Some(secret) => Ok((Zeroizing::new(secret.text().to_owned()), false)),
@@ -321,22 +331,26 @@ impl Recognized {
 
 /// The key that seals API credentials.
 fn key_encryption_key(config: &Config, folder: &Path) -> Result<Zeroizing<[u8; 32]>, SecretError> {
-    let is_hex = |line: &str| line.len() == 64 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let make = || {
-        let mut key = Zeroizing::new([0; 32]);
-        secret::fill(&mut *key)?;
-        Ok(Zeroizing::new(const_hex::encode(*key)))
-    };
     let text = match &config.key_encryption_key {
         Some(secret) => Zeroizing::new(secret.text().to_owned()),
-        None => secret::load_or_create(folder, "key_encryption_key", make, is_hex, "64 hex digits")?.0,
+        None => secret::load_or_create(folder, rotate::CURRENT, make_hex_key, is_hex_key, "64 hex digits")?.0,
     };
     let mut key = Zeroizing::new([0; 32]);
-    const_hex::decode_to_slice(text.as_str(), &mut *key).map_err(|_| SecretError::Form {
-        path: folder.join("key_encryption_key"),
-        wanted: "64 hex digits",
-    })?;
+    const_hex::decode_to_slice(text.as_str(), &mut *key)
+        .map_err(|_| SecretError::Form { path: folder.join(rotate::CURRENT), wanted: "64 hex digits" })?;
     Ok(key)
+}
+
+/// Whether a line is a key-encryption key.
+fn is_hex_key(line: &str) -> bool {
+    line.len() == 64 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// A new key-encryption key.
+fn make_hex_key() -> Result<Zeroizing<String>, secret::RandomError> {
+    let mut key = Zeroizing::new([0; 32]);
+    secret::fill(&mut *key)?;
+    Ok(Zeroizing::new(const_hex::encode(*key)))
 }
 
 /// Reads `0x` and 40 hex digits of either case.

@@ -8,15 +8,16 @@
 //! The follower reads the files of the journal in the background and feeds the archive.
 
 use super::BootError;
-use crate::archive::History;
+use super::figures::Gauges;
+use crate::api::Shared;
 use crate::archive::archiver::Archiver;
 use crate::archive::readers::Readers;
 use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
-use crate::view::{RecentHistory, SharedViews, Views};
-use crate::ws::hub::{Hub, Pusher};
+use crate::view::{RecentHistory, Views};
+use crate::ws::hub::Pusher;
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::event::{Event, Kind};
@@ -100,7 +101,7 @@ fn archive(config: &Config) -> Sqlite {
 
 /// The views of a recovery. What is archived is let go of on the way, so that a long replay takes no more memory than the
 /// exchange will.
-struct ViewFold {
+pub(crate) struct ViewFold {
     views: Views,
     /// Rows kept beside those that are not archived.
     window: usize,
@@ -108,6 +109,16 @@ struct ViewFold {
 }
 
 impl ViewFold {
+    /// Empty views that let nothing go but what is beyond `window`.
+    pub(crate) fn new(window: usize) -> ViewFold {
+        ViewFold { views: ViewFold::views_of(window), window, archived: 0 }
+    }
+
+    /// The views as they now are.
+    pub(crate) fn views(&self) -> &Views {
+        &self.views
+    }
+
     fn views_of(window: usize) -> Views {
         Views::new(Box::new(RecentHistory::new(window)))
     }
@@ -180,6 +191,9 @@ pub(super) struct Stages {
     pub(super) warnings: Vec<String>,
 }
 
+/// Stages that were started, the lane of the process, and looks at them.
+type Started = (Stages, Lane, Gauges);
+
 fn make_ring<T: Slot>(
     slots: usize,
     start: Sequence,
@@ -194,18 +208,16 @@ fn make_ring<T: Slot>(
 }
 
 impl Stages {
-    /// Joins and starts everything behind the ports. `views` show what was recovered; replies go to `ports`, which get
+    /// Joins and starts everything behind the ports. The views of `shared` show what was recovered; replies go to `ports`, which get
     /// their lanes here, all but the last: that one is the process's own, and its lane is given back, for what is to be
-    /// published before anything else. Pushes go to `hub`.
+    /// published before anything else. Pushes go to the hub.
     pub(super) fn start(
         rebuilt: Rebuilt,
-        config: &Config,
-        clock: &Clock,
-        views: Arc<SharedViews>,
-        history: &History,
+        shared: &Shared,
         ports: &[Arc<Port>],
-        hub: &Arc<Hub>,
-    ) -> Result<(Stages, Lane), BootError> {
+    ) -> Result<Started, BootError> {
+        let (config, clock, views) = (&shared.config, &shared.clock, shared.views.clone());
+        let (history, hub, figures) = (&shared.history, &shared.hub, &shared.metrics.egress);
         let recovered = rebuilt.recovered;
         let archive = archive(config);
         let last = recovered.next_sequence - 1;
@@ -218,12 +230,15 @@ impl Stages {
         let (journal_in, journal_out) = make_ring::<Command>(config.journal_ring_slots, next, wait)?;
         let (output_in, output_out) = make_ring::<Event>(config.output_ring_slots, 1, wait)?;
 
+        let (mut input_gauges, journal_gauge, output_gauge) =
+            (Vec::new(), journal_in.gauge(), output_in.gauge());
         let mut inputs = Vec::new();
         let mut lanes = Vec::new();
         for lane in 0..ports.len() as u32 {
             let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
             let reserved = config.input_ring_slots * config.input_ring_reserve_percent as usize / 100;
             let source = recovered.report.epoch.wrapping_mul(LANES) + lane + 1;
+            input_gauges.push(producer.gauge());
             inputs.push(consumer);
             lanes.push(Lane { producer, source, reserved, numbered: 0 });
         }
@@ -260,6 +275,8 @@ impl Stages {
         let pusher = Pusher::new(hub.clone(), &views.read());
         let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
         egress.listen(Box::new(pusher));
+        egress.measure(clock.clone(), figures.clone());
+        let matcher_figures = matcher.figures();
 
         let run = |name: &str, core: Option<usize>, agents: Vec<Box<dyn Agent>>| {
             let runner = Runner { name: name.to_owned(), core, wait, critical: true };
@@ -290,6 +307,24 @@ impl Stages {
         for running in [Some(&matching), journalling.as_ref(), showing.as_ref()].into_iter().flatten() {
             warnings.extend(running.not_pinned().map(|reason| reason.to_string()));
         }
+        let threads = [
+            Some((if showing.is_some() { "matcher" } else { "core" }, &matching)),
+            journalling.as_ref().map(|running| ("journaller", running)),
+            showing.as_ref().map(|running| ("egress", running)),
+            Some(("follower", &following)),
+        ];
+        let gauges = Gauges {
+            inputs: input_gauges,
+            journal: journal_gauge,
+            output: output_gauge,
+            matcher: matcher_figures,
+            threads: threads
+                .into_iter()
+                .flatten()
+                .map(|(name, running)| (name, running.activity()))
+                .collect(),
+            unpinned: warnings.len(),
+        };
         for (lane, port) in lanes.into_iter().zip(ports) {
             port.attach(lane);
         }
@@ -303,7 +338,7 @@ impl Stages {
             follower: follower_status,
             warnings,
         };
-        Ok((stages, own))
+        Ok((stages, own, gauges))
     }
 
     /// Ends the stages in the order of the flow: what was taken is journalled, what was journalled is shown.

@@ -62,7 +62,8 @@ pub fn start(shared: Arc<Shared>, shutdown: CancellationToken) -> io::Result<Joi
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("feed".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
-        let ingress = Ingress::new(shared.feed_port.clone());
+        let figures = shared.metrics.feed.clone();
+        let ingress = Ingress::measured(shared.feed_port.clone(), shared.clock.clone(), figures);
         tasks.spawn_local(ingress.clone().run());
         for feed in &shared.config.feeds {
             let (newest, published) = watch::channel(None);

@@ -15,6 +15,8 @@ use crate::config::Config;
 use limits::Limits;
 use order_rate::OrderRates;
 use router::Router;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use tokio_util::sync::CancellationToken;
 
 /// What all workers share to judge requests before a handler sees them.
@@ -27,6 +29,8 @@ pub struct Edge {
     pub order_rates: OrderRates,
     /// Path and method to row.
     pub router: Router,
+    /// Connections open now.
+    pub open: Arc<AtomicUsize>,
     /// Cancelled when the process is to stop: long-lived connections then end on their own.
     pub shutdown: CancellationToken,
 }
@@ -34,6 +38,13 @@ pub struct Edge {
 impl Edge {
     /// The edge of a deployment.
     pub fn new(config: &Config, auth: Auth, router: Router, shutdown: CancellationToken) -> Edge {
-        Edge { auth, limits: Limits::new(config), order_rates: OrderRates::new(config), router, shutdown }
+        Edge {
+            auth,
+            limits: Limits::new(config),
+            order_rates: OrderRates::new(config),
+            router,
+            open: Arc::default(),
+            shutdown,
+        }
     }
 }

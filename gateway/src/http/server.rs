@@ -19,7 +19,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -160,7 +159,6 @@ async fn accept_all(
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let config = &shared.config;
-    let open = Arc::new(AtomicUsize::new(0));
     let mut turn = workers.iter().cycle();
     loop {
         let (stream, peer) = match listener.accept().await {
@@ -173,7 +171,8 @@ async fn accept_all(
             }
         };
         let client = shared.edge.limits.client(peer.ip(), shared.clock.now_ms());
-        let Some(place) = Place::take(client, config.max_connections_per_ip, &open, config.max_connections)
+        let Some(place) =
+            Place::take(client, config.max_connections_per_ip, &shared.edge.open, config.max_connections)
         else {
             tracing::debug!(%peer, "too many connections");
             continue;

@@ -25,6 +25,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 const USED_WEIGHT: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-used-weight-1m"), HeaderName::from_static("x-mbx-used-weight-1m")];
@@ -68,6 +69,7 @@ pub async fn respond(
     connection: Rc<Connection>,
     mut request: Request<Incoming>,
 ) -> hyper::Response<Full<Bytes>> {
+    let begin = Instant::now();
     connection.watch.begin_request();
     let upgrade = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
     let (head, body) = request.into_parts();
@@ -83,6 +85,7 @@ pub async fn respond(
         Match::Route(route, _) => (weight_of(route, head.uri.query()), route.dialect),
         Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => (1, *dialect),
     };
+    let is_order = matches!(&found, Match::Route(route, _) if route.orders != OrderCount::NONE);
     let charge = worker.shared.edge.limits.charge(&client, weight, now_ms);
     let mut charged = Charged { weight, used: charge.used, orders: None, client, dialect, now_ms };
     let refusal = match &found {
@@ -120,6 +123,7 @@ pub async fn respond(
         }
     };
     let answer = finish(worker, answer, charged, is_counted);
+    worker.figures.answered(dialect, answer.status().as_u16(), is_order, begin.elapsed());
     connection.watch.end_request();
     answer
 }

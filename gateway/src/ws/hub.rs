@@ -18,6 +18,7 @@ use crate::view::market::MarketView;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::event::Event;
+use ringside_core::figures::Counter;
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
 use std::borrow::Cow;
@@ -110,6 +111,14 @@ pub struct PushPort {
     backlog_len: AtomicUsize,
     subscriptions: AtomicUsize,
     has_lost: AtomicBool,
+    /// Frames put into the queues of connections. The worker alone counts.
+    pub queued: Counter,
+    /// Frames that a connection's queue had no room for. The worker alone counts.
+    pub dropped: Counter,
+    /// Batches that this queue had no room for. Egress alone counts.
+    pub lost: Counter,
+    /// Connections that listen or may. The worker alone counts.
+    pub sessions: Counter,
     /// Woken once per batch.
     pub wake: Notify,
 }
@@ -141,6 +150,7 @@ impl PushPort {
         }
         // Relaxed: only egress adds, so what it sees is too much rather than too little.
         if self.backlog_len.load(Ordering::Relaxed) + batch.len > BACKLOG_LEN_MAX {
+            self.lost.add(1);
             self.has_lost.store(true, Ordering::Relaxed);
         } else {
             self.backlog_len.fetch_add(batch.len, Ordering::Relaxed);

@@ -142,6 +142,7 @@ impl Sockets {
             outlet.close();
         }
         let key = self.0.outlets.borrow_mut().insert(outlet.clone());
+        self.port().sessions.set(self.len() as u64);
         Seat { sockets: self.clone(), key, outlet }
     }
 
@@ -169,9 +170,18 @@ impl Sockets {
     fn give(&self, push: &Push) -> usize {
         let mut topics = self.0.topics.borrow_mut();
         let Some(listeners) = topics.get_mut(&push.topic) else { return 0 };
+        let (mut queued, mut dropped) = (0, 0);
         let now_ms = if push.topic.kind.is_private() { self.0.clock.now_ms() } else { 0 };
         for listener in listeners.iter_mut() {
-            listener.give(push, now_ms);
+            match listener.give(push, now_ms) {
+                Some(true) => queued += 1,
+                Some(false) => dropped += 1,
+                None => {}
+            }
+        }
+        self.port().queued.add(queued);
+        if dropped > 0 {
+            self.port().dropped.add(dropped);
         }
         listeners.len()
     }
@@ -194,9 +204,10 @@ impl Sockets {
 }
 
 impl Listener {
-    fn give(&mut self, push: &Push, now_ms: i64) {
+    /// Queues the push where it is wanted: whether there was room.
+    fn give(&mut self, push: &Push, now_ms: i64) -> Option<bool> {
         if push.seq <= self.since || self.has_gap || self.life.is_over(now_ms) {
-            return;
+            return None;
         }
         // A form that was not wanted when the push was noted is of a time before this listener.
         let frame = match self.form {
@@ -204,12 +215,14 @@ impl Listener {
             Form::Numbered => push.numbered.as_ref().map(Cow::Borrowed),
             Form::Stream => push.stream.as_ref().and_then(|stream| self.stream_frame(stream)),
         };
-        let Some(frame) = frame else { return };
-        if self.outlet.push(&frame) {
+        let frame = frame?;
+        let is_queued = self.outlet.push(&frame);
+        if is_queued {
             self.since = push.seq;
         } else {
             self.lose(push.topic);
         }
+        Some(is_queued)
     }
 
     fn stream_frame<'a>(&self, stream: &'a StreamFrames) -> Option<Cow<'a, Utf8Bytes>> {
@@ -313,5 +326,6 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.sockets.0.outlets.borrow_mut().remove(self.key);
+        self.sockets.port().sessions.set(self.sockets.len() as u64);
     }
 }

@@ -1,0 +1,239 @@
+//! Two runs beside each other, and the report of what differs. Sums are integers as the engine has them: base in 10^-8, spot
+//! quote in 10^-16 (price x quantity), spot fees in 10^-18 of what the side receives, perpetual money in 10^-6.
+
+use super::Change;
+use crate::view::Views;
+use ringside_core::command::{self, Command, Side};
+use ringside_core::event::{self, Event, LiquidationStep};
+use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId, Sequence};
+use ringside_core::reject::Reject;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Accounts that are named in the report.
+const NAMED: usize = 20;
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    numbers: BTreeMap<String, i128>,
+}
+
+impl Totals {
+    fn count(&mut self, name: impl Into<String>, by: i128) {
+        *self.numbers.entry(name.into()).or_default() += by;
+    }
+
+    /// Adds the events of one command.
+    pub(super) fn add(&mut self, events: &[Event]) {
+        for event in events {
+            if let Some(trade) = event.get::<event::Trade>() {
+                self.trade(trade);
+            } else if let Some(trade) = event.get::<event::PerpetualTrade>() {
+                let market = trade.market;
+                self.count(of(market, "trades"), 1);
+                self.count(of(market, "base traded"), trade.quantity.into());
+                self.count(of(market, "maker fees"), trade.maker_fee.into());
+                self.count(of(market, "taker fees"), trade.taker_fee.into());
+            } else if let Some(step) = event.get::<event::Liquidation>() {
+                self.liquidation(step);
+            } else if let Some(done) = event.get::<event::Done>() {
+                self.count(if done.reject == 0 { "commands accepted" } else { "commands refused" }, 1);
+            }
+        }
+    }
+
+    fn trade(&mut self, trade: &event::Trade) {
+        let market = trade.market;
+        self.count(of(market, "trades"), 1);
+        self.count(of(market, "base traded"), trade.quantity.into());
+        self.count(of(market, "quote traded"), i128::from(trade.price) * i128::from(trade.quantity));
+        // Each side pays out of what it receives: who buys, base.
+        let taker_buys = trade.taker_side == Side::Buy as u8;
+        let (base, quote) = if taker_buys {
+            (trade.taker_fee.get(), trade.maker_fee.get())
+        } else {
+            (trade.maker_fee.get(), trade.taker_fee.get())
+        };
+        self.count(of(market, "fees in base"), base);
+        self.count(of(market, "fees in quote"), quote);
+    }
+
+    fn liquidation(&mut self, step: &event::Liquidation) {
+        let known = LiquidationStep::ALL.iter().find(|known| **known as u8 == step.step);
+        let word = known.map_or_else(|| step.step.to_string(), |step| format!("{step:?}").to_lowercase());
+        self.count(format!("liquidation steps {word}"), 1);
+        self.count("liquidations: gained by the fund", step.fund_change.into());
+    }
+}
+
+fn of(market: MarketId, what: &str) -> String {
+    format!("{market:010}: {what}")
+}
+
+/// Commands that were judged otherwise.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts {
+    /// By kind and both verdicts: how many, and the first.
+    changed: BTreeMap<(String, String, String), (u64, Sequence)>,
+}
+
+impl Verdicts {
+    /// Compares the verdicts on one command.
+    pub(super) fn compare(&mut self, command: &Command, real: &[Event], other: &[Event]) {
+        let (real, other) = (verdict(real), verdict(other));
+        if real == other {
+            return;
+        }
+        let kind =
+            command::Kind::from_code(command.kind).map_or_else(String::new, |kind| format!("{kind:?}"));
+        let counted = self.changed.entry((kind, real, other)).or_insert((0, command.sequence));
+        counted.0 += 1;
+    }
+}
+
+fn verdict(events: &[Event]) -> String {
+    match events.last().and_then(|event| event.get::<event::Done>()).map(|done| done.reject) {
+        Some(0) => "accepted".to_owned(),
+        Some(code) => {
+            Reject::from_code(code).map_or_else(|| code.to_string(), |reject| format!("{reject:?}"))
+        }
+        None => "nothing".to_owned(),
+    }
+}
+
+/// Everything there is to say.
+pub(super) struct Report<'a> {
+    pub(super) from: Sequence,
+    pub(super) through: Sequence,
+    pub(super) changes: &'a [Change],
+    pub(super) real: (&'a Totals, &'a Views),
+    pub(super) other: (&'a Totals, &'a Views),
+    pub(super) verdicts: &'a Verdicts,
+}
+
+/// A number on both sides.
+struct Pair {
+    name: String,
+    real: i128,
+    other: i128,
+}
+
+impl Report<'_> {
+    /// Totals that differ, markets by their names.
+    fn totals(&self) -> Vec<Pair> {
+        let names = self.real.0.numbers.keys().chain(self.other.0.numbers.keys());
+        let names: std::collections::BTreeSet<&String> = names.collect();
+        let get = |totals: &Totals, name: &String| totals.numbers.get(name).copied().unwrap_or(0);
+        let pair = |name: &String| Pair {
+            name: self.named(name),
+            real: get(self.real.0, name),
+            other: get(self.other.0, name),
+        };
+        let wallet = |views: &Views| i128::from(views.perpetuals().accounts().get(FEE_ACCOUNT).wallet);
+        let fund = Pair {
+            name: "insurance fund at the end".to_owned(),
+            real: wallet(self.real.1),
+            other: wallet(self.other.1),
+        };
+        names.into_iter().map(pair).chain([fund]).filter(|pair| pair.real != pair.other).collect()
+    }
+
+    /// A name with the symbol in place of the market's number.
+    fn named(&self, name: &str) -> String {
+        let Some((number, what)) = name.split_once(": ") else { return name.to_owned() };
+        let Ok(market) = number.parse::<MarketId>() else { return name.to_owned() };
+        let spot = self.real.1.markets().get(market).map(|market| market.symbol());
+        let symbol =
+            spot.or_else(|| self.real.1.perpetuals().markets().get(market).map(|market| market.symbol()));
+        format!("{} {what}", symbol.unwrap_or(number))
+    }
+
+    /// What accounts have at the end, where it differs: the largest differences first.
+    fn accounts(&self) -> Vec<(AccountId, Pair)> {
+        let mut all = Vec::new();
+        for account in 0..=self.real.1.accounts().len().max(self.other.1.accounts().len()) as AccountId {
+            for (asset, token) in self.real.1.markets().assets_by_name() {
+                let total = |views: &Views| {
+                    let row = views.balances().row(account, asset);
+                    row.available + row.frozen
+                };
+                all.push((
+                    account,
+                    Pair { name: token.to_owned(), real: total(self.real.1), other: total(self.other.1) },
+                ));
+            }
+            let wallet = |views: &Views| i128::from(views.perpetuals().accounts().get(account).wallet);
+            all.push((
+                account,
+                Pair {
+                    name: "perpetual wallet".to_owned(),
+                    real: wallet(self.real.1),
+                    other: wallet(self.other.1),
+                },
+            ));
+        }
+        all.retain(|(_, pair)| pair.real != pair.other);
+        all.sort_by_key(|(account, pair)| {
+            (std::cmp::Reverse((pair.real - pair.other).unsigned_abs()), *account)
+        });
+        all
+    }
+
+    /// One object.
+    pub(super) fn to_json(&self) -> Value {
+        let pair = |pair: &Pair| json!({ "name": pair.name, "real": pair.real.to_string(), "replayed": pair.other.to_string() });
+        let accounts: Vec<Value> = self
+            .accounts()
+            .iter()
+            .map(|(account, held)| {
+                let mut value = pair(held);
+                value["account"] = json!(account);
+                value
+            })
+            .collect();
+        let verdicts: Vec<Value> = self
+            .verdicts
+            .changed
+            .iter()
+            .map(|((kind, real, other), (count, first))| {
+                json!({ "kind": kind, "real": real, "replayed": other, "count": count, "first": first })
+            })
+            .collect();
+        json!({
+            "from": self.from,
+            "through": self.through,
+            "changes": self.changes.iter().map(|change| &change.text).collect::<Vec<_>>(),
+            "verdicts": verdicts,
+            "totals": self.totals().iter().map(pair).collect::<Vec<_>>(),
+            "accounts": accounts,
+        })
+    }
+
+    /// Sentences and a table.
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        let changes: Vec<&str> = self.changes.iter().map(|change| change.text.as_str()).collect();
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "commands {} to {} with {}", self.from, self.through, changes.join(", "));
+        for ((kind, real, other), (count, first)) in &self.verdicts.changed {
+            let _ = writeln!(text, "{kind}: {count} times {other} instead of {real}, first at {first}");
+        }
+        let totals = self.totals();
+        for Pair { name, real, other } in &totals {
+            let _ = writeln!(text, "{name}: {real} -> {other} ({:+})", other - real);
+        }
+        let accounts = self.accounts();
+        for (account, Pair { name, real, other }) in accounts.iter().take(NAMED) {
+            let _ = writeln!(text, "account {account} {name}: {real} -> {other} ({:+})", other - real);
+        }
+        if accounts.len() > NAMED {
+            let _ = writeln!(text, "and {} more holdings that differ", accounts.len() - NAMED);
+        }
+        if self.verdicts.changed.is_empty() && totals.is_empty() && accounts.is_empty() {
+            text.push_str("nothing would have differed\n");
+        }
+        text
+    }
+}

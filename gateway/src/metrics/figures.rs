@@ -1,0 +1,103 @@
+//! Figures of the gateway's own threads: each set belongs to one thread.
+
+use crate::api::Dialect;
+use crate::ingress::Unavailable;
+use ringside_core::event::{self, Event, LiquidationStep};
+use ringside_core::figures::{Counter, Histogram};
+use std::time::Duration;
+
+/// Codes of commands and refusals that have a cell; higher ones share the last.
+const CODES: usize = 256;
+
+/// What one thread that sends commands counts.
+#[derive(Debug, Default)]
+pub struct WorkerFigures {
+    /// Answers by dialect (spot, fapi) and by the hundred of their status.
+    pub answers: [[Counter; 6]; 2],
+    /// From a request's head to its answer: placements, cancels and changes of orders.
+    pub orders: Histogram,
+    /// The same of all other requests.
+    pub others: Histogram,
+    /// From handing a command over to its stamp: the time in the input ring.
+    pub ring: Histogram,
+    /// From handing a command over to its reply.
+    pub engine: Histogram,
+    /// Commands not handed over, by [`Unavailable`].
+    pub unavailable: [Counter; Unavailable::ALL.len()],
+    /// Times its loop went round, whether or not anything came: it is alive.
+    pub beats: Counter,
+}
+
+impl WorkerFigures {
+    /// Counts an answer.
+    pub fn answered(&self, dialect: Dialect, status: u16, is_order: bool, took: Duration) {
+        self.answers[dialect as usize][usize::from(status / 100).min(5)].add(1);
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        if is_order { self.orders.record(ns) } else { self.others.record(ns) }
+    }
+}
+
+/// What egress counts.
+#[derive(Debug)]
+pub struct EgressFigures {
+    /// Commands by their tag.
+    pub commands: Box<[Counter]>,
+    /// Refused ones by their reject.
+    pub rejects: Box<[Counter]>,
+    /// Events of all commands.
+    pub events: Counter,
+    /// Trades on spot markets.
+    pub spot_trades: Counter,
+    /// Trades on perpetual markets.
+    pub perpetual_trades: Counter,
+    /// Steps of liquidations by [`LiquidationStep`].
+    pub liquidations: [Counter; LiquidationStep::ALL.len()],
+    /// From the stamp of a followed command until its events are here.
+    pub matching: Histogram,
+    /// From there until the journal has passed it.
+    pub journal: Histogram,
+    /// From there until it is in the views and its reply on the way.
+    pub showing: Histogram,
+}
+
+impl Default for EgressFigures {
+    fn default() -> EgressFigures {
+        let cells = || (0..CODES).map(|_| Counter::new()).collect();
+        EgressFigures {
+            commands: cells(),
+            rejects: cells(),
+            events: Counter::new(),
+            spot_trades: Counter::new(),
+            perpetual_trades: Counter::new(),
+            liquidations: Default::default(),
+            matching: Histogram::default(),
+            journal: Histogram::default(),
+            showing: Histogram::default(),
+        }
+    }
+}
+
+impl EgressFigures {
+    /// Counts one command by its events, the last of which is [`event::Done`].
+    pub fn count(&self, events: &[Event]) {
+        self.events.add(events.len() as u64);
+        for event in events {
+            match event::Kind::from_code(event.kind) {
+                Some(event::Kind::Trade) => self.spot_trades.add(1),
+                Some(event::Kind::PerpetualTrade) => self.perpetual_trades.add(1),
+                Some(event::Kind::Liquidation) => {
+                    let step = event.get::<event::Liquidation>().map(|step| usize::from(step.step));
+                    if let Some(cell) = step.and_then(|step| self.liquidations.get(step)) {
+                        cell.add(1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some(done) = events.last().and_then(|event| event.get::<event::Done>()) else { return };
+        self.commands[usize::from(done.command).min(CODES - 1)].add(1);
+        if done.reject != 0 {
+            self.rejects[usize::from(done.reject).min(CODES - 1)].add(1);
+        }
+    }
+}
