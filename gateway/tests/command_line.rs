@@ -2,77 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
 
+mod process;
+
+use process::{Folder, ringside, said, start, start_with, stop};
 use ringside_persist::archive::Archive;
 use ringside_persist::archive::sqlite::Sqlite;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn ringside(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ringside"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("RINGSIDE_") {
-            command.env_remove(name);
-        }
-    }
-    command
-        .env("RINGSIDE_DATA_DIR", folder)
-        .env("RINGSIDE_LISTEN", "127.0.0.1:0")
-        .env("RINGSIDE_ANY_FILE_SYSTEM", "true");
-    command
-}
-
-/// A child that does not outlive the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A running exchange, once it says so; its words until then.
-fn start(folder: &Path) -> (Running, String) {
-    start_with(folder, |_| ())
-}
-
-fn start_with(folder: &Path, change: impl Fn(&mut Command)) -> (Running, String) {
-    let mut command = ringside(folder);
-    change(&mut command);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("first trade") {
-        assert!(out.read_line(&mut said).unwrap() > 0, "it ended after:\n{said}");
-    }
-    // Read on, so that it never waits for a reader.
-    std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
-    (Running(child), said)
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
+use std::process::{Command, Output};
 
 fn verify(folder: &Path) -> Output {
     ringside(folder).arg("verify").arg(folder).output().unwrap()
@@ -156,11 +93,6 @@ fn a_polite_end_is_a_success_and_only_one_engine_runs_in_a_folder() {
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
     let key = std::fs::metadata(folder.0.join("auth/admin_key")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
-}
-
-fn stop(mut child: Running) {
-    assert!(Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 
 /// The sequence through which the archive in a folder is complete.

@@ -1,0 +1,209 @@
+//! Copies of a running exchange, and data folders made of them.
+
+use crate::process::{Folder, log_in, post, request, ringside, said, started, stop, trade};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn tool(folder: &Path, arguments: &[&str]) -> Output {
+    ringside(folder).args(arguments).output().unwrap()
+}
+
+/// A tool that must succeed; what it said.
+fn run(folder: &Path, arguments: &[&str]) -> String {
+    let output = tool(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    said(&output)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Sequence and state hash after a command, by replay of the folder's journal; the last command where none is named.
+fn state(folder: &Path, sequence: Option<u64>) -> (u64, String) {
+    let sequence = sequence.map(|sequence| sequence.to_string());
+    let mut arguments = vec!["inspect", text(folder), "--state", "--json"];
+    arguments.extend(sequence.as_deref().map(|sequence| ["--sequence", sequence]).into_iter().flatten());
+    let shown: Value = serde_json::from_str(&run(folder, &arguments)).unwrap();
+    let state = &shown["state"];
+    (state["sequence"].as_u64().unwrap(), state["hash"].as_str().unwrap().to_owned())
+}
+
+fn order(address: &str, trader: &str, price: &str) -> u16 {
+    let order = json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": price, "quantity": "10"});
+    request(address, "POST", "/api/v1/spot/orders", &[trader], &order.to_string()).0
+}
+
+/// Small segments and snapshots every second, so that a few seconds have several of each.
+fn small(command: &mut Command) {
+    command.env("RINGSIDE_SEGMENT_LEN", "16KiB").env("RINGSIDE_SNAPSHOT_INTERVAL", "1s");
+}
+
+/// Copies leave out the secrets, which an operator keeps elsewhere.
+fn bring_secrets(from: &Path, to: &Path) {
+    for name in ["admin_key", "jwt_secret", "key_encryption_key"] {
+        let _ = std::fs::copy(from.join("auth").join(name), to.join("auth").join(name));
+    }
+}
+
+#[test]
+fn a_copy_of_a_running_exchange_is_that_exchange() {
+    let folder = Folder::new("backup");
+    let data = folder.0.join("data");
+    let (child, address, _) = started(&data, small);
+    let [seller, buyer] = trade(&address);
+    let key = post(
+        &address,
+        "/api/v1/account/api-keys",
+        &seller,
+        &json!({"label": "kept", "permissions": ["read"]}),
+    );
+    let key = format!("X-API-Key: {}", key["api_key"].as_str().unwrap_or_else(|| panic!("{key}")));
+    // Traffic while it is copied.
+    let copy = folder.0.join("copy");
+    let copied = std::thread::scope(|scope| {
+        let copying = scope.spawn(|| run(&data, &["backup", text(&data), text(&copy)]));
+        while !copying.is_finished() {
+            assert_eq!(order(&address, &buyer, "0.15"), 200);
+        }
+        copying.join().unwrap()
+    });
+    assert!(copied.contains("without its secrets"), "{copied}");
+    assert!(!copy.join("auth/key_encryption_key").exists() && copy.join("auth/keys.log").exists());
+    stop(child);
+
+    let restored = folder.0.join("restored");
+    run(&data, &["restore", text(&copy), "--to", text(&restored)]);
+    let (sequence, hash) = state(&restored, None);
+    assert!(sequence > 9);
+    assert_eq!(state(&data, Some(sequence)), (sequence, hash), "the same state as the original had there");
+    // A second restore over it is refused, and so is one of a copy that was changed.
+    assert!(!tool(&data, &["restore", text(&copy), "--to", text(&restored)]).status.success());
+
+    bring_secrets(&data, &restored);
+    let (child, address, _) = started(&restored, small);
+    let (status, balances) = request(&address, "GET", "/api/v1/spot/balances", &[&key], "");
+    assert_eq!(status, 200, "the key is known: {balances}");
+    assert!(balances.contains("\"DF\""), "{balances}");
+    let (status, trades) = request(&address, "GET", "/api/v1/spot/trades/me", &[&key], "");
+    assert_eq!((status, serde_json::from_str::<Value>(&trades).unwrap().as_array().unwrap().len()), (200, 1));
+    stop(child);
+
+    let segment = std::fs::read_dir(copy.join("journal")).unwrap().map(|entry| entry.unwrap().path());
+    let segment =
+        segment.filter(|path| path.extension().is_some_and(|ending| ending == "journal")).max().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[9_000] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let refused = tool(&data, &["restore", text(&copy), "--to", text(&folder.0.join("other"))]);
+    assert!(!refused.status.success());
+    assert!(said(&refused).contains("is not what was copied"), "{}", said(&refused));
+    assert!(!folder.0.join("other").exists());
+}
+
+#[test]
+fn an_old_copy_and_a_later_one_reach_every_command_between() {
+    let folder = Folder::new("point-in-time");
+    let data = folder.0.join("data");
+    // Segments are kept for longer than the time between the copies, so that these overlap.
+    let start = || {
+        started(&data, |command| {
+            small(command);
+            command.env("RINGSIDE_SNAPSHOTS_KEPT", "100");
+        })
+    };
+    let (child, address, _) = start();
+    let [_, buyer] = trade(&address);
+    let (old, new) = (folder.0.join("old"), folder.0.join("new"));
+    run(&data, &["backup", text(&data), text(&old)]);
+    // A wallet that the old copy does not know, with a key of its own.
+    let late = log_in(&address, 4);
+    post(&address, "/api/v1/account/api-keys", &late, &json!({"label": "late", "permissions": ["read"]}));
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        assert_eq!(order(&address, &buyer, "0.15"), 200);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run(&data, &["backup", text(&data), text(&new)]);
+    stop(child);
+    let manifest = |copy: &Path| -> Value {
+        serde_json::from_slice(&std::fs::read(copy.join("MANIFEST.json")).unwrap()).unwrap()
+    };
+    let (first, last) =
+        (manifest(&old)["sequence"].as_u64().unwrap(), manifest(&new)["sequence"].as_u64().unwrap());
+    assert!(last > first + 50, "{first} to {last}");
+    for (index, sequence) in [first, (first + last) / 2, last - 1, last].into_iter().enumerate() {
+        let restored = folder.0.join(format!("restored-{index}"));
+        let wanted = sequence.to_string();
+        let told =
+            run(&data, &["restore", text(&old), text(&new), "--to", text(&restored), "--sequence", &wanted]);
+        assert_eq!(told.contains("left out"), index == 0, "{told}");
+        assert_eq!(state(&restored, None), state(&data, Some(sequence)));
+        if index == 1 {
+            // It starts, and goes on from there.
+            bring_secrets(&data, &restored);
+            let (child, address, _) = started(&restored, small);
+            assert_eq!(order(&address, &log_in(&address, 3), "0.15"), 200);
+            stop(child);
+            assert!(state(&restored, None).0 > sequence);
+        }
+    }
+    // By time: the last command not after it.
+    let middle: Value = serde_json::from_str(&run(
+        &data,
+        &["inspect", text(&data), "--json", "--sequence", &((first + last) / 2).to_string()],
+    ))
+    .unwrap();
+    let time_ms = middle["commands"][0]["time_ns"].as_i64().unwrap() / 1_000_000;
+    let restored = folder.0.join("restored-time");
+    let wanted = time_ms.to_string();
+    run(&data, &["restore", text(&old), text(&new), "--to", text(&restored), "--time", &wanted]);
+    let (sequence, hash) = state(&restored, None);
+    assert!(sequence >= (first + last) / 2 && sequence < last);
+    assert_eq!(state(&data, Some(sequence)).1, hash);
+    // What no copy reaches is refused, and nothing is left of the attempt.
+    let beyond = (last + 1).to_string();
+    let nowhere = folder.0.join("nowhere");
+    let refused =
+        tool(&data, &["restore", text(&old), text(&new), "--to", text(&nowhere), "--sequence", &beyond]);
+    assert!(!refused.status.success() && !nowhere.exists(), "{}", said(&refused));
+}
+
+#[test]
+fn an_interrupted_copy_bears_no_name() {
+    let folder = Folder::new("interrupted");
+    let data = folder.0.join("data");
+    let (child, address, _) = started(&data, small);
+    trade(&address);
+    let copy = folder.0.join("copy");
+    let mut was_cut = 0;
+    // Killed a little later each time, until one gets through.
+    for delay_ms in (0..).step_by(3) {
+        let mut copying = ringside(&data);
+        let copying =
+            copying.args(["backup", text(&data), text(&copy)]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut copying = copying.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        copying.kill().unwrap();
+        let is_done = copying.wait().unwrap().success();
+        if copy.exists() {
+            break;
+        }
+        assert!(!is_done);
+        was_cut += 1;
+        let partial = folder.0.join("copy.partial");
+        if partial.exists() {
+            let refused =
+                tool(&data, &["restore", text(&partial), "--to", text(&folder.0.join("from-partial"))]);
+            let is_refused = !refused.status.success() || partial.join("MANIFEST.json").exists();
+            assert!(is_refused, "{}", said(&refused));
+            let _ = std::fs::remove_dir_all(folder.0.join("from-partial"));
+        }
+        assert!(delay_ms < 10_000, "it never gets through");
+    }
+    assert!(was_cut > 0, "none was interrupted");
+    stop(child);
+    run(&data, &["restore", text(&copy), "--to", text(&folder.0.join("restored"))]);
+}

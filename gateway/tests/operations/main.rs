@@ -1,0 +1,13 @@
+//! The exchange as those meet it who run it: watched, backed up, restored, supervised, searched for secrets.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+#[path = "../process/mod.rs"]
+mod process;
+
+mod backup;
+mod host;
+mod metrics;
+mod secrets;
+mod supervised;
+mod tools;

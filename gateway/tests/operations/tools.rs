@@ -1,0 +1,104 @@
+//! Looking into a journal, asking it what would have been, and the manual.
+
+use crate::process::{Folder, ringside, said, started, stop, trade};
+use serde_json::Value;
+use std::path::Path;
+
+fn run(folder: &Path, arguments: &[&str]) -> String {
+    let output = ringside(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&run(folder, arguments)).unwrap()
+}
+
+/// An exchange on which one trade happened, stopped.
+fn traded(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let (child, address, _) = started(&folder.0, |_| {});
+    trade(&address);
+    stop(child);
+    folder
+}
+
+#[test]
+fn commands_events_and_state_are_shown() {
+    let folder = traded("inspect");
+    let data = folder.0.to_str().unwrap();
+    let all = json(
+        &folder.0,
+        &["inspect", data, "--sequence", "1", "--count", "100000", "--json", "--account", "1"],
+    );
+    let commands = all["commands"].as_array().unwrap();
+    let sequences: Vec<u64> = commands.iter().map(|command| command["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(sequences, (1..=sequences.len() as u64).collect::<Vec<_>>());
+    let placed: Vec<&Value> = commands.iter().filter(|command| command["kind"] == "PlaceOrder").collect();
+    assert_eq!(placed.len(), 3);
+    assert_eq!(placed[0]["body"]["price"], 20_000_000);
+    assert_eq!(placed[0]["verdict"], "accepted");
+    let trades = |command: &Value| {
+        let events = command["events"].as_array().unwrap();
+        events.iter().filter(|event| event["kind"] == "Trade").count()
+    };
+    assert_eq!(placed.iter().map(|command| trades(command)).collect::<Vec<_>>(), [0, 1, 0]);
+    let book = &all["state"]["spot"][0];
+    assert_eq!((book["symbol"].as_str(), book["bids"][0][0].as_str()), (Some("DFUSDT"), Some("0.19")));
+    assert_eq!(all["state"]["account"]["balances"][0]["token"], "DF");
+
+    // The same as text, one command alone, with its sequence and events.
+    let sequence = placed[1]["sequence"].to_string();
+    let text = run(&folder.0, &["inspect", data, "--sequence", &sequence]);
+    assert!(text.starts_with(&format!("#{sequence} ")) && text.contains("PlaceOrder {"), "{text}");
+    assert!(text.contains("    #") && text.contains("Trade {") && text.contains(": accepted"), "{text}");
+    // Past the end is an error.
+    let output = ringside(&folder.0).args(["inspect", data, "--sequence", "99999999"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+}
+
+#[test]
+fn other_parameters_change_what_they_are_about_and_nothing_else() {
+    let folder = traded("replay");
+    let data = folder.0.to_str().unwrap();
+    // The shipped market has no fees: the same again changes nothing.
+    let same = run(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=0"]);
+    assert!(same.contains("nothing would have differed"), "{same}");
+    let other = json(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=100", "--json"]);
+    // The buyer is the taker and receives 50 DF: one in a hundred of them is the fee.
+    let fee = 5 * 10_i128.pow(17);
+    let totals = other["totals"].as_array().unwrap();
+    let fees = totals
+        .iter()
+        .find(|total| total["name"] == "DFUSDT fees in base")
+        .unwrap_or_else(|| panic!("{other}"));
+    assert_eq!(
+        (fees["real"].as_str(), fees["replayed"].as_str()),
+        (Some("0"), Some(fee.to_string().as_str()))
+    );
+    assert!(!totals.iter().any(|total| total["name"].as_str().unwrap().contains("trades")), "{other}");
+    let accounts = other["accounts"].as_array().unwrap();
+    assert_eq!(accounts.len(), 2, "the buyer and the account of the fees: {other}");
+    let sum = |side: &str| -> i128 {
+        accounts.iter().map(|held| held[side].as_str().unwrap().parse::<i128>().unwrap()).sum()
+    };
+    assert_eq!(sum("real"), sum("replayed"), "money moved, none was made");
+    // Only from a later command on: the trade was before.
+    let last = json(&folder.0, &["inspect", data, "--json"])["commands"][0]["sequence"].to_string();
+    let late = run(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=100", "--from", &last]);
+    assert!(late.contains("nothing would have differed"), "{late}");
+    let refused = ringside(&folder.0).args(["replay", data, "--set", "DFUSDT.colour=1"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+}
+
+#[test]
+fn the_manual_names_every_subcommand() {
+    let folder = Folder::new("manual");
+    let (page, help) = (run(&folder.0, &["manual"]), run(&folder.0, &["--help"]));
+    assert!(page.contains(".TH ringside"), "{page}");
+    for name in
+        ["start", "verify", "inspect", "replay", "backup", "restore", "skip", "demo", "login", "manual"]
+    {
+        assert!(help.contains(name) && page.contains(name), "{name}");
+    }
+}
