@@ -77,6 +77,9 @@ if [ "$mode" = all ]; then
     # Long enough for its audit; the time of row 18, a minute, is the script's own default.
     PROFILE=tested scripts/overload.sh --seconds 15 --calm-seconds 3
 
+    step "a real Prometheus watches it"
+    PROFILE=tested scripts/metrics.sh
+
     step "existing clients trade here unchanged"
     scripts/clients.sh
     ROUNDS=40 scripts/client_user.sh
