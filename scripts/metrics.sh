@@ -14,6 +14,7 @@ if ! command -v prometheus >/dev/null 2>&1; then
     fi
 fi
 promtool check rules scripts/operations/alerts.yml
+promtool test rules scripts/operations/alerts.test.yml
 build_exchange "${RINGSIDE:-}"
 
 folder=$(mktemp -d)
