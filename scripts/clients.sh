@@ -30,6 +30,7 @@ in_python() {
     shift 2
     install_python "clients/$name" "$module" "$@"
     try "$python" "scripts/clients/${name}_client.py"
+    [ ! -f "scripts/clients/${name}_liquidation.py" ] || try "$python" "scripts/clients/${name}_liquidation.py"
 }
 
 for client in "$@"; do
@@ -48,6 +49,7 @@ for client in "$@"; do
         npm)
             install_node clients/npm binance@3.6.5
             try node scripts/clients/binance.mjs "$modules"
+            try node scripts/clients/binance_liquidation.mjs "$modules"
             ;;
         *)
             echo "no such client: $client"
