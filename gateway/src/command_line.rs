@@ -7,6 +7,7 @@ mod demo;
 mod inspect;
 pub mod login;
 mod replay;
+mod signer;
 
 use crate::auth::rotate::{Rotated, rotate};
 use crate::boot;
@@ -134,6 +135,12 @@ enum Action {
     },
     /// Prints the manual page: `ringside manual | man -l -`.
     Manual,
+    /// Signs releases for an exchange that is another process: over a Unix socket, from a log and caps of its own.
+    Signer {
+        /// Its settings, see `gateway/src/chain/signer/settings.rs`.
+        #[arg(long)]
+        settings: PathBuf,
+    },
     /// Starts a test deployment in which a market maker and takers trade, for looking at its page.
     Demo {
         /// A data folder to keep; unset: a temporary one, removed at the end.
@@ -213,6 +220,14 @@ pub fn main() -> ExitCode {
                 Ok(()) => tell(Ok(String::from_utf8_lossy(&page).into_owned())),
                 Err(error) => fail(&error, 1),
             }
+        }
+        Action::Signer { settings } => {
+            let _logs = match start_logs(&config) {
+                Ok(guard) => guard,
+                Err(error) => return fail(&error, 2),
+            };
+            let Err(error) = signer::run(&settings, config.signer_key.as_ref());
+            fail(&error, 1)
         }
         Action::Demo { folder } => {
             let _logs = match start_logs(&config) {

@@ -11,14 +11,15 @@
 pub mod feed;
 mod value;
 
-use feed::Feed;
+use feed::{Feed, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 pub use value::{
-    Acknowledge, Cidr, Cores, LogFormat, Secret, Size, StorageKind, Threading, Value, WaitKind, Wanted,
+    Acknowledge, Cidr, Cores, LogFormat, Secret, Size, StorageKind, Threading, Value, WaitKind, Wallet,
+    Wanted,
 };
 
 /// Prefix of every setting in the environment.
@@ -259,6 +260,35 @@ settings! {
     /// How long a ban counts towards the length of the next.
     ban_memory: Duration = Duration::from_secs(259_200);
 
+    /// Nodes of the chain, as http://host:port/path, of independent owners; empty: the chain is not watched.
+    chain_nodes: Vec<Url> = Vec::new();
+    /// How many of them must say the same before it counts; one alone is for tests.
+    chain_agreement: usize = 2;
+    /// Blocks on top of one whose releases are final.
+    chain_confirmations: u64 = 20;
+    /// Whether the chain must call a block final as well, where it has such a word.
+    chain_finalized: bool = false;
+    /// Block in which the vault was made: the first that can hold a release.
+    vault_block: u64 = 0;
+    /// Pause between two looks at the chain.
+    chain_every: Duration = Duration::from_secs(2);
+    /// How long a node may take for an answer.
+    chain_patience: Duration = Duration::from_secs(5);
+    /// A chain without a new block for so long counts as failing.
+    chain_stalled_after: Duration = Duration::from_secs(600);
+    /// Settings of a signer in this process, see README; unset, and no socket either: no withdrawals.
+    signer_settings: Option<PathBuf> = None;
+    /// Socket of a signer that is a process of its own.
+    signer_socket: Option<PathBuf> = None;
+    /// Whose signatures that signer gives.
+    signer_address: Option<Wallet> = None;
+    /// Key of the signer where its settings name no file, 64 hex digits.
+    signer_key: Option<Secret> = None;
+    /// Contract of referral records; unset: CHAIN_ERROR.
+    referral_address: Option<Wallet> = None;
+    /// The operator whose status the referral routes show.
+    operator_address: Option<Wallet> = None;
+
     /// What is logged, as `level` or `target=level,...`.
     log: String = "info".to_owned();
     /// How logs are written: `text` or `json`.
@@ -360,6 +390,20 @@ impl Config {
         };
         if self.key_encryption_key.as_ref().is_some_and(|secret| !hex(secret)) {
             return conflict("`key_encryption_key` must be 64 hex digits".to_owned());
+        }
+        if self.chain_agreement == 0
+            || (!self.chain_nodes.is_empty() && self.chain_agreement > self.chain_nodes.len())
+        {
+            return conflict("`chain_agreement` must be from 1 to the number of `chain_nodes`".to_owned());
+        }
+        if (1..self.chain_nodes.len()).any(|at| self.chain_nodes[..at].contains(&self.chain_nodes[at])) {
+            return conflict("`chain_nodes` must not name a node twice: it would be two voices".to_owned());
+        }
+        if self.signer_settings.is_some() && self.signer_socket.is_some() {
+            return conflict("`signer_settings` and `signer_socket` exclude each other".to_owned());
+        }
+        if self.signer_socket.is_some() != self.signer_address.is_some() {
+            return conflict("`signer_socket` and `signer_address` go together".to_owned());
         }
         if self.snapshots_kept == 0 || self.snapshot_commands == 0 {
             return conflict("`snapshots_kept` and `snapshot_commands` must not be 0".to_owned());

@@ -1,5 +1,6 @@
 //! A file that keys are kept in: records appended and synced one by one, rewritten without the dead ones at start. API keys
-//! have one such file, listen keys another; the magic number tells them apart.
+//! have one such file, listen keys another, and the signer of releases keeps what it signed in a third, which is never
+//! rewritten; the magic number tells them apart.
 //!
 //! ```text
 //!  offset  0        8          12           16
@@ -167,6 +168,31 @@ impl<R: Logged> KeyLog<R> {
         };
         let file = write().map_err(error)?;
         Ok(KeyLog { path: path.to_owned(), file, has_failed: false, records: PhantomData })
+    }
+
+    /// Opens the file to go on with it as it is, or makes an empty one; gives its records, and how many bytes of a cut record
+    /// were taken off its end. Nothing else of it is ever rewritten.
+    pub fn go_on(path: &Path) -> Result<(KeyLog<R>, Vec<R>, usize), KeyLogError> {
+        if !path.exists() {
+            return Ok((KeyLog::rewrite(path, &[])?, Vec::new(), 0));
+        }
+        let (records, dropped) = KeyLog::read(path)?;
+        let open = || -> io::Result<File> {
+            let file = OpenOptions::new().append(true).open(path)?;
+            if dropped > 0 {
+                file.set_len(file.metadata()?.len() - dropped as u64)?;
+                file.sync_all()?;
+            }
+            Ok(file)
+        };
+        let file = open().map_err(|cause| KeyLogError::Io { path: path.to_owned(), cause })?;
+        let log = KeyLog { path: path.to_owned(), file, has_failed: false, records: PhantomData };
+        Ok((log, records, dropped))
+    }
+
+    /// Keeps every other process from using the file in this way; `false` if one does already.
+    pub fn lock(&self) -> bool {
+        self.file.try_lock().is_ok()
     }
 
     /// Appends a record; synced when this returns, where `is_synced`. After the first failure nothing is appended again.

@@ -1,23 +1,15 @@
 //! EIP-712 login: the typed data a wallet signs, and who signed it (`spot.md` 2.1).
 //!
-//! The only file that names the chain library's hash, recovery and wallet. Nonces and tokens are not its business.
+//! Hash, recovery and wallet are `chain/client.rs`'s. Nonces and tokens are not its business.
 
-use ethers_core::types::{H256, Signature, U256};
-use ethers_core::utils::keccak256;
-use ethers_signers::{LocalWallet, Signer};
+pub use crate::chain::client::SignatureBytes;
+use crate::chain::client::{Wallet, keccak256, recover, typed_digest, word};
 use ringside_core::ids::Address;
 
 const DOMAIN_NAME: &str = "Exchange Login";
 const DOMAIN_VERSION: &str = "1";
 const DOMAIN_TYPE: &str = "EIP712Domain(string name,string version,uint256 chainId)";
 const LOGIN_TYPE: &str = "Login(address account,string nonce,uint256 expiresAt)";
-/// Half the order of secp256k1: a signature with a larger s has a twin with a smaller one, and only that one counts.
-const HALF_ORDER: [u64; 4] =
-    [0xDFE9_2F46_681B_20A0, 0x5D57_6E73_57A4_501D, 0xFFFF_FFFF_FFFF_FFFF, 0x7FFF_FFFF_FFFF_FFFF];
-
-/// A signature as a client sends it: r, s, v.
-pub type SignatureBytes = [u8; 65];
-
 /// What a wallet signs to log in.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'a> {
@@ -54,11 +46,7 @@ impl Login<'_> {
 
     /// What is signed.
     pub fn digest(&self) -> [u8; 32] {
-        let mut bytes = [0; 66];
-        bytes[..2].copy_from_slice(&[0x19, 0x01]);
-        bytes[2..34].copy_from_slice(&self.domain_separator());
-        bytes[34..].copy_from_slice(&self.struct_hash());
-        keccak256(bytes)
+        typed_digest(&self.domain_separator(), &self.struct_hash())
     }
 
     /// The typed data in the form that wallets take (`eth_signTypedData_v4`).
@@ -88,39 +76,18 @@ impl Login<'_> {
 
     /// Whether `signature` is this login signed by its own account: v 27, 28, 0 or 1, s in the lower half.
     pub fn is_signed_by_account(&self, signature: &SignatureBytes) -> bool {
-        let v = match signature[64] {
-            v @ (27 | 28) => v,
-            v @ (0 | 1) => v + 27,
-            _ => return false,
-        };
-        let signature = Signature {
-            r: U256::from_big_endian(&signature[..32]),
-            s: U256::from_big_endian(&signature[32..64]),
-            v: u64::from(v),
-        };
-        if signature.s > U256(HALF_ORDER) {
-            return false;
-        }
-        signature.recover(H256(self.digest())).is_ok_and(|signer| signer.0 == *self.account)
+        recover(&self.digest(), signature).is_some_and(|signer| signer == *self.account)
     }
 
     /// The client's half, for load clients and tests: signs with a raw secp256k1 key. `None` for a key that is no scalar.
     pub fn sign(&self, key: &[u8; 32]) -> Option<SignatureBytes> {
-        let signature = LocalWallet::from_bytes(key).ok()?.sign_hash(H256(self.digest())).ok()?;
-        Some(signature.into())
+        Wallet::new(key)?.sign(&self.digest())
     }
 }
 
 /// The address of a raw secp256k1 key, for load clients and tests. `None` for a key that is no scalar.
 pub fn address_of_key(key: &[u8; 32]) -> Option<Address> {
-    Some(LocalWallet::from_bytes(key).ok()?.address().0)
-}
-
-/// Left-padded to 32 bytes.
-fn word(bytes: &[u8]) -> [u8; 32] {
-    let mut word = [0; 32];
-    word[32 - bytes.len()..].copy_from_slice(bytes);
-    word
+    Some(Wallet::new(key)?.address())
 }
 
 fn words(words: &[[u8; 32]]) -> Vec<u8> {
@@ -196,8 +163,10 @@ mod tests {
             assert!(!with(&|signature| signature[64] = v), "{v}");
         }
         // The high twin: n - s and the other v recover the same address.
-        let order = U256(HALF_ORDER) * 2 + 1;
-        let high: U256 = order - U256::from_big_endian(&good[32..64]);
+        let order = ethers_core::types::U256::from_dec_str(
+            "115792089237316195423570985008687907852837564279074904382605163141518161494337",
+        );
+        let high = order.unwrap() - ethers_core::types::U256::from_big_endian(&good[32..64]);
         assert!(!with(&|signature| {
             high.to_big_endian(&mut signature[32..64]);
             signature[64] = 28;

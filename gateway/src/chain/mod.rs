@@ -5,6 +5,17 @@
 //! [`WatchPort`], and only what can no longer be undone. Contracts are called by users alone: nothing here sends a
 //! transaction.
 
+pub mod client;
+pub mod http;
+pub mod parts;
+pub mod provider;
+pub mod quorum;
+pub mod referral;
+pub mod release;
+pub mod signer;
+pub mod tracker;
+pub mod watcher;
+
 use ringside_core::ids::Address;
 use std::future::Future;
 use std::pin::Pin;

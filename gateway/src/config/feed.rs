@@ -14,7 +14,7 @@
 //! `url` and `price`; `websocket` takes `send` as well. A key that the kind does not know is refused. Weights are no
 //! configuration: they travel as commands.
 
-use super::value::Value;
+use super::value::{Value, Wanted};
 use crate::dialect::decimal::{parse_amount, parse_entry};
 use ringside_core::money::{AMOUNT_UNIT, MONEY_UNIT, Money, Price};
 use serde::Deserialize;
@@ -85,7 +85,7 @@ pub struct Url {
 
 impl Url {
     /// `scheme://host[:port][/path]`; the port is 80 unless named.
-    fn parse(text: &str, scheme: &str) -> Option<Url> {
+    pub fn parse(text: &str, scheme: &str) -> Option<Url> {
         let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
@@ -99,6 +99,18 @@ impl Url {
             authority,
             path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
         })
+    }
+}
+
+impl Value for Vec<Url> {
+    fn parse(text: &str) -> Result<Vec<Url>, Wanted> {
+        let wanted = Wanted("addresses such as http://host:port/path, separated by commas");
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(|part| Url::parse(part, "http")).collect::<Option<_>>().ok_or(wanted)
+    }
+    fn show(&self) -> String {
+        let texts: Vec<_> = self.iter().map(|url| format!("http://{}{}", url.authority, url.path)).collect();
+        texts.join(",")
     }
 }
 

@@ -1,5 +1,7 @@
 //! The kinds of values that settings have: how each is read from text and shown.
 
+use crate::dialect::spot::admin::parse_address;
+use ringside_core::ids::Address;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -81,6 +83,19 @@ impl Value for SocketAddr {
     }
     fn show(&self) -> String {
         self.to_string()
+    }
+}
+
+/// An address on a chain, `0x` and 40 hex digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wallet(pub Address);
+
+impl Value for Wallet {
+    fn parse(text: &str) -> Result<Wallet, Wanted> {
+        parse_address(text).map(Wallet).ok_or(Wanted("an address, 0x and 40 hex digits"))
+    }
+    fn show(&self) -> String {
+        format!("0x{}", const_hex::encode(self.0))
     }
 }
 

@@ -1,0 +1,75 @@
+//! Signer and watcher as the configuration has them.
+
+use super::http::HttpTransport;
+use super::provider::Provider;
+use super::quorum::Quorum;
+use super::referral::Reader;
+use super::signer::remote::RemoteSigner;
+use super::signer::settings::{SettingsError, SignerSettings};
+use super::signer::{LocalSigner, OpenError};
+use super::watcher::{WatcherConfig, WatcherStart};
+use super::{Signer, Watch};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::config::feed::Url;
+use ringside_core::ids::Address;
+
+/// Why the configured signer cannot be had. Never holds a key.
+#[derive(Debug, thiserror::Error)]
+pub enum PartsError {
+    /// Its settings or its key.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Its log.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// The signer: in this process, or at the other end of a socket, where it need not be there yet.
+pub fn signer(config: &Config, clock: &Clock) -> Result<Option<Box<dyn Signer>>, PartsError> {
+    if let (Some(socket), Some(address)) = (&config.signer_socket, config.signer_address) {
+        return Ok(Some(Box::new(RemoteSigner::new(socket, address.0, config.chain_patience))));
+    }
+    let Some(path) = &config.signer_settings else { return Ok(None) };
+    let settings = SignerSettings::load(path)?;
+    let key = settings.key(config.signer_key.as_ref())?;
+    Ok(Some(Box::new(LocalSigner::open(&settings.log, &key, settings.policy(), clock.clone())?)))
+}
+
+/// The watcher of a vault, if there are nodes to ask.
+pub fn watch(config: &Config, vault: Address) -> Option<Box<dyn Watch>> {
+    if config.chain_nodes.is_empty() {
+        return None;
+    }
+    if config.chain_agreement < 2 {
+        tracing::warn!(
+            "the chain is believed on one voice: a node that lies can have withdrawals paid and returned"
+        );
+    }
+    let watched = WatcherConfig {
+        chain_id: config.chain_id,
+        vault,
+        start: config.vault_block,
+        confirmations: config.chain_confirmations,
+        wants_finalized: config.chain_finalized,
+        every: config.chain_every,
+        stalled_after: config.chain_stalled_after,
+    };
+    let (urls, needed, patience) =
+        (config.chain_nodes.clone(), config.chain_agreement, config.chain_patience);
+    let quorum = move || {
+        let providers = urls.into_iter().map(|url| provider(url, patience)).collect();
+        Quorum::new(watched.chain_id, providers, needed)
+    };
+    Some(Box::new(WatcherStart { config: watched.clone(), quorum: Box::new(quorum) }))
+}
+
+/// The referral contract, as a worker thread asks for it.
+pub fn referrals(config: &Config) -> Option<Reader> {
+    let (contract, url) = (config.referral_address?, config.chain_nodes.first()?.clone());
+    Some(Reader::new(provider(url, config.chain_patience), contract.0))
+}
+
+fn provider(url: Url, patience: std::time::Duration) -> Provider {
+    Provider::new(Box::new(HttpTransport::new(url, patience)))
+}

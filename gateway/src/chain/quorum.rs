@@ -1,0 +1,153 @@
+//! Several nodes of independent owners, of which enough must say the same before anything counts.
+//!
+//! A node that fails, lags or does not know is no voice. Two different answers, of which none has enough voices, are a
+//! disagreement: nothing is concluded from it, least of all by majority of one. How long to put up with that is decided by
+//! `watcher.rs`.
+
+use super::provider::{At, Header, Provider, ProviderFault, VaultRelease};
+use futures_util::future::join_all;
+use ringside_core::ids::Address;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why nothing can be concluded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    /// Too few nodes answered.
+    #[error("{answered} of {needed} nodes know {what}: {faults}")]
+    TooFew {
+        /// How many did.
+        answered: usize,
+        /// How many are needed.
+        needed: usize,
+        /// What was asked.
+        what: String,
+        /// What the others said.
+        faults: String,
+    },
+    /// Nodes say different things.
+    #[error("nodes disagree about {what}: {voices}")]
+    Disagree {
+        /// About what.
+        what: String,
+        /// Who says the same.
+        voices: String,
+    },
+}
+
+/// How far the chain is, as enough nodes know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Height {
+    /// The newest block that enough nodes have reached.
+    pub head: u64,
+    /// The newest that enough nodes call final, where that is asked for.
+    pub finalized: Option<u64>,
+}
+
+/// Nodes of one chain.
+pub struct Quorum {
+    chain_id: u64,
+    providers: Vec<Provider>,
+    needed: usize,
+}
+
+impl Quorum {
+    /// Nodes of which `needed` must agree; at least one, and no more than there are.
+    pub fn new(chain_id: u64, providers: Vec<Provider>, needed: usize) -> Quorum {
+        assert!((1..=providers.len()).contains(&needed), "a quorum of the nodes that there are");
+        Quorum { chain_id, providers, needed }
+    }
+
+    /// How far the chain is. A node that claims too much moves nothing as long as the others do not follow.
+    pub async fn height(&self, with_finalized: bool) -> Result<Height, Doubt> {
+        let ask = async |provider: &Provider| {
+            provider.judge_chain(self.chain_id).await?;
+            let head = provider.block(At::Latest).await?.number;
+            let finalized = if with_finalized {
+                provider.block(At::Finalized).await.ok().map(|block| block.number)
+            } else {
+                None
+            };
+            Ok((head, finalized))
+        };
+        let answers: Vec<Result<_, ProviderFault>> = join_all(self.providers.iter().map(ask)).await;
+        let heights: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
+        let head = self.reached(heights.iter().map(|(head, _)| *head));
+        let finalized = self.reached(heights.iter().filter_map(|(_, finalized)| *finalized));
+        match head {
+            Some(head) => Ok(Height { head, finalized }),
+            None => Err(self.too_few("how far the chain is", &answers)),
+        }
+    }
+
+    /// The block of a number.
+    pub async fn block(&self, number: u64) -> Result<Header, Doubt> {
+        let answers =
+            join_all(self.providers.iter().map(|provider| provider.block(At::Number(number)))).await;
+        self.agree(&answers, || format!("block {number}"))
+    }
+
+    /// The releases of a vault in a block.
+    pub async fn releases(&self, vault: &Address, block: &Header) -> Result<Vec<VaultRelease>, Doubt> {
+        let answers = join_all(self.providers.iter().map(|provider| provider.releases(vault, block))).await;
+        self.agree(&answers, || format!("the releases of block {}", block.number))
+    }
+
+    /// The highest that enough nodes have reached.
+    fn reached(&self, heights: impl Iterator<Item = u64>) -> Option<u64> {
+        let mut heights: Vec<u64> = heights.collect();
+        heights.sort_unstable_by(|a, b| b.cmp(a));
+        heights.get(self.needed - 1).copied()
+    }
+
+    /// The answer that enough nodes gave.
+    fn agree<T: Clone + Ord>(
+        &self,
+        answers: &[Result<T, ProviderFault>],
+        what: impl Fn() -> String,
+    ) -> Result<T, Doubt> {
+        let mut voices: BTreeMap<&T, Vec<&str>> = BTreeMap::new();
+        for (provider, answer) in self.providers.iter().zip(answers) {
+            if let Ok(answer) = answer {
+                voices.entry(answer).or_default().push(provider.name());
+            }
+        }
+        let mut enough = voices.iter().filter(|(_, names)| names.len() >= self.needed);
+        match (enough.next(), enough.next()) {
+            (Some((answer, _)), None) => {
+                if voices.len() > 1 {
+                    tracing::error!(what = what(), voices = spell(&voices), "a node stands alone");
+                }
+                Ok((*answer).clone())
+            }
+            _ if voices.len() > 1 => Err(Doubt::Disagree { what: what(), voices: spell(&voices) }),
+            _ => Err(self.too_few(&what(), answers)),
+        }
+    }
+
+    fn too_few<T>(&self, what: &str, answers: &[Result<T, ProviderFault>]) -> Doubt {
+        let fault = |(provider, answer): (&Provider, &Result<T, ProviderFault>)| {
+            answer.as_ref().err().map(|fault| format!("{}: {fault}", provider.name()))
+        };
+        let faults: Vec<_> = self.providers.iter().zip(answers).filter_map(fault).collect();
+        Doubt::TooFew {
+            answered: answers.len() - faults.len(),
+            needed: self.needed,
+            what: what.to_owned(),
+            faults: faults.join("; "),
+        }
+    }
+}
+
+impl fmt::Debug for Quorum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.providers.iter().map(Provider::name).collect();
+        write!(f, "{} of {names:?} on chain {}", self.needed, self.chain_id)
+    }
+}
+
+/// Who says the same as whom, without what they say.
+fn spell<T>(voices: &BTreeMap<&T, Vec<&str>>) -> String {
+    let groups: Vec<_> = voices.values().map(|names| names.join(" and ")).collect();
+    groups.join(" against ")
+}

@@ -1,0 +1,191 @@
+//! The signer of releases: signs what the journal holds, each thing once, and remembers it before it signs.
+//!
+//! ```text
+//!  asked -> known digest? -> the same bytes again
+//!        -> other digest for this (chain, vault, account, nonce)? -> refused, unless the former one is dead
+//!        -> foreign vault or token, over a cap? -> refused
+//!        -> log, synced -> signature
+//! ```
+//! A digest of a nonce is dead when the venue has seen its deadline pass on the chain; the request for another one is then
+//! later than that deadline. Caps use this signer's own clock, never what it is asked. Whoever holds the log holds no key;
+//! the key is never logged, shown or sent. What is not here: the user's own consent, which the venue has judged.
+
+pub mod limits;
+pub mod process;
+pub mod remote;
+pub mod settings;
+pub mod shape;
+
+use super::client::Wallet;
+use super::{Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use crate::auth::key_log::{KeyLog, KeyLogError};
+use crate::clock::Clock;
+use limits::{Exposure, Policy};
+use ringside_core::ids::Address;
+use shape::Entry;
+use std::collections::HashMap;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// Entries given at once.
+pub const ISSUED_MAX: usize = 1_000;
+/// Longest life of an authorization, in seconds (`spot.md` 10).
+const LIFETIME_MAX_S: u64 = 86_400;
+
+/// Why a signer cannot start. Never holds a key.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The log.
+    #[error("the signer's log: {0}")]
+    Log(#[from] KeyLogError),
+    /// Another signer has it open.
+    #[error("another signer uses the log {0}")]
+    InUse(std::path::PathBuf),
+    /// The log's records are not in sequence: one is missing, or it was put together of two.
+    #[error("entry {position} of the signer's log says it is number {says}: the log is not whole")]
+    Numbered {
+        /// Where it stands.
+        position: u64,
+        /// What it says.
+        says: u64,
+    },
+    /// The log was written under another key.
+    #[error("the signer's log belongs to {logged}, but this key is that of {own}")]
+    OtherKey {
+        /// Whose log.
+        logged: String,
+        /// Whose key.
+        own: String,
+    },
+    /// 32 bytes that are no key.
+    #[error("the signer's key is no secp256k1 key")]
+    Key,
+}
+
+/// A signer in this process, on a log of its own.
+#[derive(Debug)]
+pub struct LocalSigner {
+    wallet: Wallet,
+    log: KeyLog<Entry>,
+    entries: Vec<Entry>,
+    /// Place of the newest entry of each key.
+    newest: HashMap<ReleaseKey, usize>,
+    policy: Policy,
+    exposure: Exposure,
+    clock: Clock,
+}
+
+impl LocalSigner {
+    /// Opens the log, or founds it. Bytes of a write that was cut by a crash are dropped: nothing was signed for them.
+    pub fn open(
+        log: &Path,
+        key: &Zeroizing<[u8; 32]>,
+        policy: Policy,
+        clock: Clock,
+    ) -> Result<LocalSigner, OpenError> {
+        let wallet = Wallet::new(key).ok_or(OpenError::Key)?;
+        let (file, entries, dropped) = KeyLog::go_on(log)?;
+        if !file.lock() {
+            return Err(OpenError::InUse(log.to_owned()));
+        }
+        if dropped > 0 {
+            tracing::warn!(
+                bytes = dropped,
+                "the signer's log ended in a cut entry; nothing was signed for it"
+            );
+        }
+        let mut signer = LocalSigner {
+            wallet,
+            log: file,
+            entries: Vec::new(),
+            newest: HashMap::new(),
+            policy,
+            exposure: Exposure::default(),
+            clock,
+        };
+        let own = signer.wallet.address();
+        for entry in entries {
+            let position = signer.entries.len() as u64;
+            if entry.position != position {
+                return Err(OpenError::Numbered { position, says: entry.position });
+            }
+            if entry.signer != own {
+                let hex = const_hex::encode_prefixed;
+                return Err(OpenError::OtherKey { logged: hex(entry.signer), own: hex(own) });
+            }
+            signer.remember(entry);
+        }
+        Ok(signer)
+    }
+
+    fn remember(&mut self, entry: Entry) {
+        self.exposure.add(&entry.release.0, entry.at_s);
+        self.newest.insert(entry.release.0.key, self.entries.len());
+        self.entries.push(entry);
+    }
+
+    /// The signature of something that the log holds.
+    fn sign(&self, release: &Release) -> Result<SignedRelease, SignerFault> {
+        let digest = release.digest();
+        let signature = self.wallet.sign(&digest);
+        let signature =
+            signature.ok_or_else(|| SignerFault::Unknown("the digest was not signed".to_owned()))?;
+        Ok(SignedRelease { digest, signature })
+    }
+
+    fn issue(&self, entry: &Entry) -> Result<Issued, SignerFault> {
+        Ok(Issued { release: entry.release.0.clone(), signed: self.sign(&entry.release.0)? })
+    }
+
+    /// Whether something new may be signed.
+    fn judge(&mut self, release: &Release, now_s: i64) -> Result<(), SignerFault> {
+        let refuse = |reason: String| {
+            tracing::error!(account = %const_hex::encode_prefixed(release.key.account), nonce = release.key.nonce,
+                withdrawal = release.withdrawal, %reason, "the signer refuses");
+            Err(SignerFault::Refused(reason))
+        };
+        if let Some(&place) = self.newest.get(&release.key) {
+            let former = &self.entries[place].release.0;
+            if release.requested_at_s <= former.deadline_s {
+                return refuse("another release holds this nonce and may still be paid".to_owned());
+            }
+        }
+        let life = release.deadline_s.checked_sub(release.requested_at_s);
+        if !life.is_some_and(|life| (1..=LIFETIME_MAX_S).contains(&life)) {
+            return refuse("the deadline is not within a day of the request".to_owned());
+        }
+        match self.policy.judge(release).and_then(|limits| self.exposure.judge(release, limits, now_s)) {
+            Ok(()) => Ok(()),
+            Err(reason) => refuse(reason.to_string()),
+        }
+    }
+}
+
+impl Signer for LocalSigner {
+    fn sign_release(&mut self, release: &Release) -> Result<SignedRelease, SignerFault> {
+        let known = self.newest.get(&release.key).map(|&place| &self.entries[place].release.0);
+        if known.is_some_and(|known| known.digest() == release.digest()) {
+            return self.sign(release);
+        }
+        let now_s = self.clock.now_s();
+        self.judge(release, now_s)?;
+        let entry = Entry::new(self.entries.len() as u64, now_s, self.wallet.address(), release.clone());
+        // A write that fails may be on the disk or not; only the next start can tell.
+        self.log.append(&entry, true).map_err(|error| SignerFault::Unknown(error.to_string()))?;
+        self.remember(entry);
+        self.sign(release)
+    }
+
+    fn find(&mut self, key: &ReleaseKey) -> Result<Option<Issued>, SignerFault> {
+        self.newest.get(key).map(|&place| self.issue(&self.entries[place])).transpose()
+    }
+
+    fn issued(&mut self, from: u64) -> Result<Vec<Issued>, SignerFault> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.entries.len());
+        self.entries[from..].iter().take(ISSUED_MAX).map(|entry| self.issue(entry)).collect()
+    }
+
+    fn address(&self) -> Address {
+        self.wallet.address()
+    }
+}

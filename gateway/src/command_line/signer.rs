@@ -1,0 +1,41 @@
+//! `ringside signer`: the signer of releases as a process of its own.
+
+use crate::chain::Signer;
+use crate::chain::signer::settings::{SettingsError, SignerSettings};
+use crate::chain::signer::{LocalSigner, OpenError, process};
+use crate::clock::Clock;
+use crate::config::Secret;
+use std::convert::Infallible;
+use std::io::Write;
+use std::path::Path;
+
+/// Why it does not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SignerError {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the signer's settings name no socket")]
+    NoSocket,
+    #[error("the signer's socket: {0}")]
+    Socket(#[from] std::io::Error),
+}
+
+/// Signs until it is ended.
+pub(super) fn run(settings: &Path, key: Option<&Secret>) -> Result<Infallible, SignerError> {
+    let settings = SignerSettings::load(settings)?;
+    let key = settings.key(key)?;
+    let socket = settings.socket.clone().ok_or(SignerError::NoSocket)?;
+    let mut signer = LocalSigner::open(&settings.log, &key, settings.policy(), Clock::SYSTEM)?;
+    drop(key);
+    let listener = process::bind(&socket)?;
+    // Nobody may be listening to standard output; that is no reason to stop.
+    let _ = writeln!(
+        std::io::stdout(),
+        "ringside: signs for {} at {}",
+        const_hex::encode_prefixed(signer.address()),
+        socket.display()
+    );
+    Ok(process::serve(&listener, &mut signer)?)
+}

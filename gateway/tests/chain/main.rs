@@ -1,0 +1,15 @@
+//! The chain's side of withdrawals without a node: the signer and its log, and the watcher against simulated chains. What
+//! needs a real node is `scripts/chain.sh`.
+
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
+#[path = "../random/mod.rs"]
+mod random;
+
+mod faults;
+mod histories;
+mod http;
+mod ledger;
+mod referral;
+mod signer;
+mod world;

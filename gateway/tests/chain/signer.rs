@@ -1,0 +1,330 @@
+//! The signer and its log: one live digest per nonce, whatever is cut, killed or asked again.
+
+use crate::histories::policy;
+use crate::world::{CHAIN_ID, TOKEN, VAULT};
+use ringside_gateway::chain::signer::limits::{Limits, Policy};
+use ringside_gateway::chain::signer::process::{bind, serve};
+use ringside_gateway::chain::signer::remote::RemoteSigner;
+use ringside_gateway::chain::signer::settings::{SignerSettings, key_of_file, key_of_text};
+use ringside_gateway::chain::signer::{ISSUED_MAX, LocalSigner, OpenError};
+use ringside_gateway::chain::{Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use ringside_gateway::clock::Clock;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+const NOW_S: u64 = 1_700_000_000;
+const DAY_S: u64 = 86_400;
+
+/// The key 1 of the vectors.
+pub(crate) fn key() -> Zeroizing<[u8; 32]> {
+    key_of_text(&format!("{:064x}", 1)).unwrap()
+}
+
+/// A folder of a test's own, in memory where there is such a place; gone with it.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Folder {
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let path = base.join(format!("ringside-chain-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn signer(&self, log: &str, policy: Policy, clock: Clock) -> LocalSigner {
+        LocalSigner::open(&self.path(log), &key(), policy, clock).unwrap()
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.path(name)).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn clock() -> Clock {
+    Clock::manual(NOW_S as i64 * 1_000)
+}
+
+fn release(account: u8, nonce: u64, value: u128) -> Release {
+    Release {
+        key: ReleaseKey { chain_id: CHAIN_ID, vault: VAULT, account: [account; 20], nonce },
+        vault_name: "SpotVault".to_owned(),
+        token: TOKEN,
+        value,
+        deadline_s: NOW_S + DAY_S,
+        requested_at_s: NOW_S,
+        withdrawal: 1,
+    }
+}
+
+fn refused(answer: Result<SignedRelease, SignerFault>) -> String {
+    match answer {
+        Err(SignerFault::Refused(reason)) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_same_release_gives_the_same_bytes_and_another_for_its_nonce_none() {
+    let folder = Folder::new("same");
+    let mut signer = folder.signer("log", policy(), clock());
+    let first = signer.sign_release(&release(1, 0, 5)).unwrap();
+    assert!(first.is_of(&release(1, 0, 5), &signer.address()));
+    assert_eq!(signer.sign_release(&release(1, 0, 5)), Ok(first));
+    let nonce = "another release holds this nonce and may still be paid";
+    assert_eq!(refused(signer.sign_release(&release(1, 0, 6))), nonce);
+    let later = Release { deadline_s: NOW_S + DAY_S + 1, requested_at_s: NOW_S + 1, ..release(1, 0, 5) };
+    assert_eq!(refused(signer.sign_release(&later)), nonce);
+    // At the deadline the first may still be in a block of that second; after it, it is dead.
+    let at =
+        |requested_at_s| Release { deadline_s: requested_at_s + DAY_S, requested_at_s, ..release(1, 0, 6) };
+    assert_eq!(refused(signer.sign_release(&at(NOW_S + DAY_S))), nonce);
+    let second = signer.sign_release(&at(NOW_S + DAY_S + 1)).unwrap();
+    assert_ne!(second, first);
+    assert_eq!(
+        refused(signer.sign_release(&release(1, 0, 5))),
+        nonce,
+        "the former is no longer signed again"
+    );
+    assert_eq!(signer.find(&release(1, 0, 0).key).unwrap().unwrap().signed, second);
+    assert_eq!(signer.find(&release(1, 1, 0).key), Ok(None));
+    let entries = signer.issued(0).unwrap();
+    assert_eq!(entries.iter().map(|entry| entry.signed).collect::<Vec<_>>(), [first, second]);
+    // Other nonces and accounts are free.
+    signer.sign_release(&release(1, 1, 6)).unwrap();
+    signer.sign_release(&release(2, 0, 6)).unwrap();
+}
+
+#[test]
+fn what_is_not_listed_is_not_signed() {
+    let folder = Folder::new("foreign");
+    let mut signer = folder.signer("log", policy(), clock());
+    let good = release(1, 0, 5);
+    let vault = "it is for a vault that is not this signer's";
+    let deadline = "the deadline is not within a day of the request";
+    for (bad, reason) in [
+        (Release { key: ReleaseKey { chain_id: 1, ..good.key }, ..good.clone() }, vault),
+        (Release { key: ReleaseKey { vault: [1; 20], ..good.key }, ..good.clone() }, vault),
+        (Release { vault_name: "Other".to_owned(), ..good.clone() }, vault),
+        (Release { token: [1; 20], ..good.clone() }, "its token is not listed with this signer"),
+        (Release { deadline_s: NOW_S + DAY_S + 1, ..good.clone() }, deadline),
+        (Release { deadline_s: NOW_S, ..good.clone() }, deadline),
+        (Release { deadline_s: 0, ..good.clone() }, deadline),
+    ] {
+        assert_eq!(refused(signer.sign_release(&bad)), reason, "{bad:?}");
+    }
+    assert_eq!(signer.issued(0), Ok(Vec::new()));
+}
+
+#[test]
+fn caps_hold_by_the_signers_own_clock_and_over_restarts() {
+    let folder = Folder::new("caps");
+    let limits = Limits { account: 100, hour: 150, total: 200 };
+    let policy = Policy { tokens: [(TOKEN, limits)].into(), ..policy() };
+    let clock = clock();
+    let mut signer = folder.signer("log", policy.clone(), clock.clone());
+    let mut nonces = [0; 9];
+    let mut sign = |signer: &mut LocalSigner, account: u8, value| {
+        let nonce = &mut nonces[account as usize];
+        let answer = signer.sign_release(&release(account, *nonce, value));
+        *nonce += u64::from(answer.is_ok());
+        answer
+    };
+    sign(&mut signer, 1, 60).unwrap();
+    assert_eq!(refused(sign(&mut signer, 1, 41)), "it is over the account's cap of a day");
+    sign(&mut signer, 1, 40).unwrap();
+    // The same again counts once.
+    signer.sign_release(&release(1, 0, 60)).unwrap();
+    assert_eq!(refused(sign(&mut signer, 2, 51)), "it is over the cap of an hour");
+    sign(&mut signer, 2, 50).unwrap();
+    drop(signer);
+    let mut signer = folder.signer("log", policy, clock.clone());
+    assert_eq!(refused(sign(&mut signer, 3, 1)), "it is over the cap of an hour");
+    clock.turn(3_599_000);
+    assert_eq!(refused(sign(&mut signer, 3, 1)), "it is over the cap of an hour");
+    clock.turn(1_000);
+    sign(&mut signer, 3, 50).unwrap();
+    clock.turn(3_600_000);
+    assert_eq!(refused(sign(&mut signer, 4, 1)), "it is over the total cap");
+    // A clock that steps back frees nothing.
+    clock.turn(-10_000_000);
+    assert_eq!(refused(sign(&mut signer, 4, 1)), "it is over the total cap");
+    clock.turn(10_000_000 + 79_200_000);
+    sign(&mut signer, 1, 100).unwrap();
+}
+
+/// A crash at any moment of a write leaves a log cut at any byte, up to the whole entry of which nobody heard.
+#[test]
+fn a_crash_at_any_step_leaves_one_digest_per_nonce() {
+    let folder = Folder::new("cuts");
+    let path = folder.path("log");
+    let mut signer = folder.signer("log", policy(), clock());
+    let lengths: Vec<usize> = (0..3)
+        .map(|nonce| {
+            signer.sign_release(&release(1, nonce, 5)).unwrap();
+            std::fs::metadata(&path).unwrap().len() as usize
+        })
+        .collect();
+    let known: Vec<_> = signer.issued(0).unwrap();
+    drop(signer);
+    let whole = std::fs::read(&path).unwrap();
+    for cut in lengths[0]..=whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let mut signer = folder.signer("log", policy(), clock());
+        let kept = lengths.iter().filter(|length| **length <= cut).count();
+        assert_eq!(signer.issued(0).unwrap(), known[..kept], "{cut}");
+        for nonce in 0..3 {
+            if nonce < kept as u64 {
+                refused(signer.sign_release(&release(1, nonce, 6)));
+            }
+            // What was cut was never given to anybody; the journal's own release gives the same bytes as ever.
+            assert_eq!(signer.sign_release(&release(1, nonce, 5)), Ok(known[nonce as usize].signed), "{cut}");
+        }
+        drop(signer);
+        assert_eq!(
+            std::fs::read(&path).unwrap().len(),
+            whole.len(),
+            "{cut}: nothing is left of the cut entry"
+        );
+    }
+}
+
+#[test]
+fn a_log_that_is_not_whole_is_refused() {
+    let folder = Folder::new("rot");
+    let path = folder.path("log");
+    let mut signer = folder.signer("log", policy(), clock());
+    let mut ends = vec![std::fs::read(&path).unwrap().len()];
+    for nonce in 0..3 {
+        signer.sign_release(&release(1, nonce, 5)).unwrap();
+        ends.push(std::fs::read(&path).unwrap().len());
+    }
+    let open = |key: &Zeroizing<[u8; 32]>| LocalSigner::open(&path, key, policy(), clock()).map(drop);
+    assert!(matches!(open(&key()), Err(OpenError::InUse(_))), "one signer at a time");
+    drop(signer);
+    assert!(matches!(open(&key_of_text(&format!("{:064x}", 2)).unwrap()), Err(OpenError::OtherKey { .. })));
+    let whole = std::fs::read(&path).unwrap();
+    for at in ends[0]..ends[2] {
+        let mut bent = whole.clone();
+        bent[at] ^= 1;
+        std::fs::write(&path, &bent).unwrap();
+        assert!(matches!(open(&key()), Err(OpenError::Log(_))), "{at}");
+    }
+    std::fs::write(&path, [&whole[..ends[1]], &whole[ends[2]..]].concat()).unwrap();
+    assert!(matches!(open(&key()), Err(OpenError::Numbered { position: 1, says: 2 })));
+}
+
+#[test]
+fn a_long_log_is_given_in_pieces() {
+    let folder = Folder::new("long");
+    let mut signer = folder.signer("log", policy(), clock());
+    for nonce in 0..ISSUED_MAX as u64 + 5 {
+        signer.sign_release(&release(1, nonce, 1)).unwrap();
+    }
+    assert_eq!(signer.issued(0).unwrap().len(), ISSUED_MAX);
+    assert_eq!(signer.issued(ISSUED_MAX as u64).unwrap().len(), 5);
+    assert_eq!(signer.issued(u64::MAX), Ok(Vec::new()));
+}
+
+#[test]
+fn a_signer_behind_a_socket_answers_as_it_would_here() {
+    let folder = Folder::new("socket");
+    let path = folder.path("socket");
+    let listener = bind(&path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(bind(&path).is_err(), "one signer at a time");
+    let mut local = folder.signer("log", policy(), clock());
+    let address = local.address();
+    std::thread::spawn(move || serve(&listener, &mut local));
+    let patience = Duration::from_secs(10);
+    assert_eq!(RemoteSigner::address_at(&path, patience), Ok(address));
+    let mut remote = RemoteSigner::new(&path, address, patience);
+    let big = Release { value: u128::MAX, ..release(1, 0, 0) };
+    let signed = remote.sign_release(&big).unwrap();
+    assert!(signed.is_of(&big, &address));
+    assert_eq!(remote.sign_release(&big), Ok(signed));
+    refused(remote.sign_release(&release(1, 0, 1)));
+    assert_eq!(remote.find(&big.key).unwrap().unwrap().release, big);
+    assert_eq!(remote.find(&release(9, 9, 9).key), Ok(None));
+    assert_eq!(remote.issued(0).unwrap().len(), 1);
+    assert_eq!(remote.issued(1), Ok(Vec::new()));
+    drop(remote);
+    let mut stranger = RemoteSigner::new(&path, [7; 20], patience);
+    assert!(
+        matches!(stranger.issued(0), Err(SignerFault::Unreachable(reason)) if reason.contains("it signs for"))
+    );
+    let mut nobody = RemoteSigner::new(&folder.path("nothing"), address, patience);
+    assert!(matches!(nobody.sign_release(&big), Err(SignerFault::Unreachable(_))));
+}
+
+/// What a client asked before it went away is done before its successor is heard.
+#[test]
+fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
+    use std::io::Write;
+    let folder = Folder::new("gone");
+    let path = folder.path("socket");
+    let listener = bind(&path).unwrap();
+    let mut local = folder.signer("log", policy(), clock());
+    let address = local.address();
+    // Both wait before the signer looks at either.
+    let mut gone = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let question = serde_json::to_string(&ringside_gateway::chain::signer::shape::Question::Sign(
+        ringside_gateway::chain::signer::shape::ReleaseText(release(1, 0, 5)),
+    ));
+    gone.write_all(format!("{}\n", question.unwrap()).as_bytes()).unwrap();
+    drop(gone);
+    let next = std::thread::spawn(move || {
+        RemoteSigner::new(&path, address, Duration::from_secs(10)).find(&release(1, 0, 0).key)
+    });
+    std::thread::spawn(move || serve(&listener, &mut local));
+    assert_eq!(next.join().unwrap().unwrap().unwrap().release, release(1, 0, 5));
+}
+
+#[test]
+fn settings_and_keys() {
+    let folder = Folder::new("settings");
+    let (file, key_file) = (folder.path("signer.toml"), folder.path("key"));
+    std::fs::write(&key_file, format!("{:064x}\n", 1)).unwrap();
+    let text = format!(
+        "socket = \"s\"\nlog = \"l\"\nkey_file = {key_file:?}\n\
+         [[vault]]\nchain_id = 31337\naddress = \"0x{}\"\nname = \"SpotVault\"\n\
+         [[token]]\naddress = \"0x{}\"\naccount = \"1\"\nhour = \"340282366920938463463374607431768211455\"\ntotal = \"3\"\n",
+        "11".repeat(20),
+        "22".repeat(20)
+    );
+    std::fs::write(&file, &text).unwrap();
+    let settings = SignerSettings::load(&file).unwrap();
+    let limits = Limits { account: 1, hour: u128::MAX, total: 3 };
+    assert_eq!(settings.policy(), Policy { tokens: [(TOKEN, limits)].into(), ..policy() });
+    std::fs::set_permissions(&key_file, PermissionsExt::from_mode(0o644)).unwrap();
+    let error = settings.key(None).unwrap_err().to_string();
+    assert!(error.contains("0644"), "{error}");
+    std::fs::set_permissions(&key_file, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(*settings.key(None).unwrap(), *key());
+    std::fs::write(&key_file, "secretsecretsecret").unwrap();
+    let error = key_of_file(&key_file).unwrap_err().to_string();
+    assert!(!error.contains("secretsecret"), "{error}");
+    for wrong in [text.replace("hour", "day"), text.replace("\"3\"", "3"), text.replace("0x11", "0x1")] {
+        std::fs::write(&file, wrong).unwrap();
+        assert!(SignerSettings::load(&file).is_err());
+    }
+    assert!(matches!(
+        LocalSigner::open(&folder.path("log"), &Zeroizing::new([0; 32]), policy(), clock()),
+        Err(OpenError::Key)
+    ));
+    let shown = format!("{:?}", folder.signer("log", policy(), clock()));
+    assert!(!shown.contains(&format!("{:064x}", 1)) && shown.contains("address"), "{shown}");
+}
