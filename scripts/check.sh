@@ -64,6 +64,11 @@ if [ "$mode" = all ]; then
 fi
 
 if [ "$mode" = all ]; then
+    step "the contracts on a real node"
+    scripts/contracts.sh
+fi
+
+if [ "$mode" = all ]; then
     step "what strangers can send, for a minute, beside requests made of the API's own document"
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT

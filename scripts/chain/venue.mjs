@@ -1,0 +1,376 @@
+// Withdrawals from the request to what the chain made of them: a real node, a real signer process, the real exchange, and
+// users who submit their releases themselves through viem.   node venue.mjs <ringside> <node_modules>
+// In the end of each chapter what an account has, has frozen and was paid by the vault is what it was credited.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, request as ask } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, key, startNode } from "./node.mjs";
+
+const [ringside, modules] = process.argv.slice(2);
+const [SIGNER, ALICE, OWNER] = [1, 2, 4];
+const E18 = 10n ** 18n;
+const CREDIT = 100_000n * E18;
+const ADMIN_KEY = "the-admin-key-of-this-test-exchange";
+const sleep = (ms) => new Promise((next) => setTimeout(next, ms));
+const folder = mkdtempSync(join(tmpdir(), "ringside-chain-"));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+const node = await startNode(modules, { timestamp: Math.floor(Date.now() / 1000) });
+const { viem, accounts } = node;
+const address = (number) => accounts.privateKeyToAccount(key(number)).address;
+const df = await node.deploy(OWNER, "TestToken", ["Df", "DF", 18, 10n * CREDIT]);
+const usdt = await node.deploy(OWNER, "TestTether", [1_000_000_000_000n]);
+const vault = await node.deploy(OWNER, "SpotVault", ["SpotVault", address(SIGNER)]);
+await node.write(OWNER, df, "transfer", [vault.address, 5n * CREDIT]);
+await node.write(OWNER, usdt, "transfer", [vault.address, 500_000_000_000n]);
+
+/** A second way to the node, which lies, lags, fails, drowns or says nothing when told to. */
+const liar = { mood: "honest", head: 0 };
+const liarPort = await freePort();
+const proxy = createServer((request, response) => {
+    const parts = [];
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
+        const question = JSON.parse(Buffer.concat(parts));
+        if (liar.mood === "silent") return;
+        if (liar.mood === "fails") return response.writeHead(429).end();
+        if (liar.mood === "drowns") {
+            response.writeHead(200, { "content-length": 64 << 20 });
+            return response.end(Buffer.alloc(64 << 20, 120));
+        }
+        if (liar.mood === "lags" && question.params?.[0] === "latest") question.params[0] = viem.toHex(liar.head);
+        const onward = ask({ port: node.port, method: "POST", headers: { "content-type": "application/json" } }, (answer) => {
+            let text = "";
+            answer.on("data", (part) => (text += part));
+            answer.on("end", () => {
+                const said = JSON.parse(text);
+                if (liar.mood === "hides" && question.method === "eth_getLogs") said.result = [];
+                if (liar.mood === "forges" && question.method === "eth_getBlockByNumber" && said.result) {
+                    said.result.hash = said.result.hash.replace(/^0x../, "0xfe");
+                }
+                response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(said));
+            });
+        });
+        onward.on("error", () => response.writeHead(502).end());
+        onward.end(JSON.stringify(question));
+    });
+}).listen(liarPort, "127.0.0.1");
+proxy.unref();
+
+/** The signer, a process of its own. */
+const socket = join(folder, "signer.socket");
+writeFileSync(join(folder, "key"), key(SIGNER));
+chmodSync(join(folder, "key"), 0o600);
+const caps = `account = "${CREDIT}"\nhour = "${5n * CREDIT}"\ntotal = "${5n * CREDIT}"\n`;
+writeFileSync(
+    join(folder, "signer.toml"),
+    `socket = "${socket}"\nlog = "${join(folder, "signer.log")}"\nkey_file = "${join(folder, "key")}"\n` +
+        `[[vault]]\nchain_id = 31337\naddress = "${vault.address}"\nname = "SpotVault"\n` +
+        `[[token]]\naddress = "${df.address}"\n${caps}[[token]]\naddress = "${usdt.address}"\n${caps}`,
+);
+const children = new Set();
+process.once("exit", () => children.forEach((child) => child.kill("SIGKILL")));
+function start(args, env, name) {
+    const child = spawn(ringside, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    children.add(child);
+    child.said = "";
+    child.log = "";
+    child.stdout.on("data", (text) => (child.said += text));
+    child.stderr.on("data", (text) => (child.log += text));
+    child.ended = new Promise((done) => child.once("exit", () => (children.delete(child), done())));
+    child.name = name;
+    return child;
+}
+async function said(child, pattern) {
+    for (let round = 0; round < 600; round += 1) {
+        const found = child.said.match(pattern);
+        if (found) return found;
+        if (child.exitCode !== null) break;
+        await sleep(50);
+    }
+    throw new Error(`${child.name} does not start:\n${child.said}${child.log}`);
+}
+let signer, venue, url, token;
+async function startSigner() {
+    signer = start(["signer", "--settings", join(folder, "signer.toml")], { RINGSIDE_LOG: "warn" }, "signer");
+    await said(signer, /signs for (0x\w+)/);
+}
+async function startVenue() {
+    const env = {
+        RINGSIDE_DATA_DIR: join(folder, "data"),
+        RINGSIDE_LISTEN: "127.0.0.1:0",
+        RINGSIDE_ANY_FILE_SYSTEM: "true",
+        RINGSIDE_LOG: "warn",
+        RINGSIDE_ADMIN_KEY: ADMIN_KEY,
+        RINGSIDE_CHAIN_NODES: `${node.url},http://127.0.0.1:${liarPort}`,
+        RINGSIDE_CHAIN_EVERY: "100ms",
+        RINGSIDE_CHAIN_PATIENCE: "1s",
+        RINGSIDE_VAULT_ADDRESS: vault.address,
+        RINGSIDE_DF_ADDRESS: df.address,
+        RINGSIDE_USDT_ADDRESS: usdt.address,
+        RINGSIDE_SIGNER_SOCKET: socket,
+        RINGSIDE_SIGNER_ADDRESS: address(SIGNER),
+    };
+    venue = start([], env, "exchange");
+    url = (await said(venue, /curl (http:\/\/[^/]*)\/openapi.json/))[1];
+    token = execFileSync(ringside, ["login", "--url", url, "--key", key(ALICE).slice(2)]).toString().trim();
+}
+const kill = async (child) => (child.kill("SIGKILL"), child.ended);
+
+async function call(path, body, headers = { authorization: `Bearer ${token}` }) {
+    const answer = await fetch(`${url}/api/v1${path}`, {
+        method: body ? "POST" : "GET",
+        headers: { "content-type": "application/json", ...headers },
+        body: body && JSON.stringify(body),
+    });
+    return { status: answer.status, body: await answer.json() };
+}
+async function requested(amount) {
+    const { status, body } = await call("/spot/withdraw/request", { token: "DF", amount });
+    assert.equal(status, 200, JSON.stringify(body));
+    return body;
+}
+const withdrawal = async (id) => (await call(`/spot/withdrawals/${id}`)).body;
+async function becomes(id, status, seconds = 20) {
+    let now;
+    for (let round = 0; round < seconds * 20; round += 1) {
+        now = await withdrawal(id);
+        if (now.status === status) return now;
+        await sleep(50);
+    }
+    throw new Error(`${id} is ${JSON.stringify(now)}, not ${status}\n${venue.log}`);
+}
+async function stays(id, status, ms = 1_500) {
+    const end = Date.now() + ms;
+    while (Date.now() < end) {
+        assert.equal((await withdrawal(id)).status, status);
+        await sleep(100);
+    }
+}
+const units = (text) => viem.parseUnits(text, 18);
+const submission = (given) => [df.address, units(given.amount), BigInt(given.deadline), given.signature];
+const submit = async (given, options) => {
+    const receipt = await node.write(ALICE, vault, "withdraw", submission(given), options);
+    if (!options?.noWait) assert.equal(receipt.status, "success");
+    return receipt;
+};
+const mine = (blocks, seconds = 1) => node.rpc("anvil_mine", viem.toHex(blocks), viem.toHex(seconds));
+async function balance() {
+    const all = (await call("/spot/balances")).body;
+    const found = (all.balances ?? all).find((one) => one.token === "DF");
+    return { available: units(found.available), frozen: units(found.frozen) };
+}
+/** What Alice has, has frozen and was paid is what she was credited. */
+async function conserved() {
+    const { available, frozen } = await balance();
+    const paid = await node.read(df, "balanceOf", [address(ALICE)]);
+    const list = (await call("/spot/withdrawals?limit=200")).body;
+    const signed = list.filter((one) => one.status === "signed").reduce((sum, one) => sum + units(one.amount), 0n);
+    const confirmed = list.filter((one) => one.status === "confirmed").reduce((sum, one) => sum + units(one.amount), 0n);
+    assert.equal(frozen, signed, "frozen is what is on its way");
+    assert.equal(available + frozen + confirmed, CREDIT, "supply is conserved");
+    return { paid, confirmed };
+}
+async function settled() {
+    const { paid, confirmed } = await conserved();
+    assert.equal(paid, confirmed, "what the vault paid is what was confirmed");
+}
+
+let chapters = 0;
+async function chapter(name, body) {
+    try {
+        await body();
+        await conserved();
+    } catch (error) {
+        console.error(`failed: ${name}\n${error.stack}\nexchange:\n${venue?.log}\nsigner:\n${signer?.log}`);
+        process.exit(1);
+    }
+    chapters += 1;
+    console.log(`chain: ${name}`);
+}
+
+await startSigner();
+await startVenue();
+const credit = { user_address: address(ALICE), token: "DF", amount: viem.formatUnits(CREDIT, 18) };
+assert.equal((await call("/admin/spot/balances/credit", credit, { "x-api-key": ADMIN_KEY })).status, 200);
+
+await chapter("a release is submitted by its user and confirmed after 20 blocks, not after 19", async () => {
+    const given = await requested("1.5");
+    assert.equal(given.vault_address.toLowerCase(), vault.address.toLowerCase());
+    assert.deepEqual([given.nonce, given.chain_id, units(given.amount)], [0, 31337, units("1.5")]);
+    assert.equal(await node.judge(OWNER, vault, "withdraw", submission(given)), "SignatureInvalid");
+    assert.equal((await balance()).frozen, units("1.5"));
+    const receipt = await submit(given);
+    await mine(19);
+    await stays(given.id, "signed");
+    await mine(1);
+    const done = await becomes(given.id, "confirmed");
+    assert.deepEqual([done.tx_hash, done.block_number], [receipt.transactionHash, Number(receipt.blockNumber)]);
+    await settled();
+});
+
+await chapter("three at once take three nonces and are paid in their order", async () => {
+    const given = await Promise.all(["2", "3", "4"].map(requested));
+    given.sort((a, b) => a.nonce - b.nonce);
+    assert.deepEqual(given.map((one) => one.nonce), [1, 2, 3]);
+    assert.equal(await node.judge(ALICE, vault, "withdraw", submission(given[2])), "SignatureInvalid");
+    for (const one of given) await submit(one);
+    await mine(20);
+    for (const one of given) await becomes(one.id, "confirmed");
+    await settled();
+});
+
+await chapter("a release in the very last second of its deadline is confirmed, though the deadline is past by then", async () => {
+    const given = await requested("5");
+    await node.rpc("evm_setNextBlockTimestamp", viem.toHex(given.deadline - 1));
+    await submit(given);
+    await mine(25, 60);
+    await becomes(given.id, "confirmed");
+    await settled();
+});
+
+await chapter("what nobody submits expires on the chain's time, 20 blocks after its deadline, and its nonce is given again", async () => {
+    const given = await requested("6");
+    await node.rpc("evm_setNextBlockTimestamp", viem.toHex(given.deadline + 1));
+    await mine(20);
+    await stays(given.id, "signed");
+    await mine(1);
+    await becomes(given.id, "expired");
+    assert.equal(await node.judge(ALICE, vault, "withdraw", submission(given)), "DeadlinePassed");
+    const next = await requested("7");
+    assert.equal(next.nonce, given.nonce);
+    await submit(next);
+    await mine(20);
+    await becomes(next.id, "confirmed");
+    await settled();
+});
+
+await chapter("a reorganization drops a release, which has not counted; submitted again it does", async () => {
+    const given = await requested("8");
+    await submit(given);
+    await mine(10);
+    await stays(given.id, "signed", 500);
+    await node.rpc("anvil_reorg", 12, []);
+    await mine(25);
+    await stays(given.id, "signed");
+    await submit(given);
+    await mine(20);
+    await becomes(given.id, "confirmed");
+    await settled();
+});
+
+await chapter("a reorganization moves a release to a later block, from which its confirmations count", async () => {
+    const given = await requested("9");
+    const first = await submit(given);
+    await mine(15);
+    await node.rpc("anvil_reorg", 17, []);
+    const moved = await submit(given);
+    assert.ok(moved.blockNumber > first.blockNumber);
+    await mine(19);
+    await stays(given.id, "signed");
+    await mine(1);
+    assert.equal((await becomes(given.id, "confirmed")).block_number, Number(moved.blockNumber));
+    await settled();
+});
+
+for (const mood of ["fails", "silent", "drowns", "hides", "forges", "lags"]) {
+    await chapter(`one of two nodes ${mood}: nothing is concluded; it recovers: everything is`, async () => {
+        const given = await requested("10");
+        liar.head = Number(await node.reader.getBlockNumber());
+        liar.mood = mood;
+        await submit(given);
+        await mine(30);
+        await stays(given.id, "signed", 3_000);
+        liar.mood = "honest";
+        await becomes(given.id, "confirmed");
+        await settled();
+    });
+}
+
+await chapter("the signer is killed 20 times while requests come: every one of them is signed once or goes back", async () => {
+    const answers = [];
+    for (let round = 0; round < 20; round += 1) {
+        const asked = [1, 2, 3].map((part) => call("/spot/withdraw/request", { token: "DF", amount: `${part}` }));
+        await sleep(Math.random() * 30);
+        await kill(signer);
+        await startSigner();
+        answers.push(...(await Promise.all(asked)));
+    }
+    const given = answers.filter((answer) => answer.status === 200).map((answer) => answer.body);
+    for (const answer of answers) assert.ok([200, 400, 500, 503].includes(answer.status), JSON.stringify(answer));
+    assert.equal(new Set(given.map((one) => one.nonce)).size, given.length, "one live signature per nonce");
+    console.log(`  ${given.length} of ${answers.length} were signed`);
+});
+
+await chapter("the exchange is killed 20 times while requests come: nothing it answered is forgotten", async () => {
+    const given = [];
+    for (let round = 0; round < 20; round += 1) {
+        const asked = [1, 2, 3].map((part) =>
+            call("/spot/withdraw/request", { token: "DF", amount: `${part}` }).catch(() => ({ status: 0 })),
+        );
+        await sleep(Math.random() * 40);
+        await kill(venue);
+        for (const answer of await Promise.all(asked)) if (answer.status === 200) given.push(answer.body);
+        await startVenue();
+    }
+    for (const one of given) {
+        const known = await withdrawal(one.id);
+        assert.deepEqual([known.nonce, known.signature], [one.nonce, one.signature]);
+    }
+    console.log(`  ${given.length} were answered`);
+});
+
+/** Everything that is signed, submitted in order, or left to expire. */
+async function finish() {
+    for (let round = 0; round < 3; round += 1) {
+        const open = (await call("/spot/withdrawals?status=signed&limit=200")).body.sort((a, b) => a.nonce - b.nonce);
+        for (const one of open) {
+            if ((await node.judge(ALICE, vault, "withdraw", submission(one))) === "paid") await submit(one);
+        }
+        await mine(21);
+        for (const one of open) await becomes(one.id, "confirmed");
+    }
+}
+
+await chapter("all that was signed through those kills is paid, once", async () => {
+    await finish();
+    await settled();
+});
+
+await chapter("restored from an old copy, the exchange learns from its signer what it has forgotten", async () => {
+    const before = await requested("11");
+    venue.kill("SIGTERM");
+    await venue.ended;
+    cpSync(join(folder, "data"), join(folder, "copy"), { recursive: true });
+    await startVenue();
+    const forgotten = await requested("12");
+    await submit(before);
+    await submit(forgotten);
+    await mine(10);
+    await kill(venue);
+    rmSync(join(folder, "data"), { recursive: true });
+    cpSync(join(folder, "copy"), join(folder, "data"), { recursive: true });
+    await startVenue();
+    await mine(11);
+    await becomes(before.id, "confirmed");
+    for (let round = 0; round < 200; round += 1) {
+        const list = (await call("/spot/withdrawals?limit=200")).body;
+        if (list.some((one) => one.nonce === forgotten.nonce && one.status === "confirmed" && one.amount === forgotten.amount)) break;
+        await sleep(50);
+    }
+    await settled();
+    const next = await requested("13");
+    assert.equal(next.nonce, forgotten.nonce + 1);
+    await submit(next);
+    await mine(20);
+    await becomes(next.id, "confirmed");
+    await settled();
+});
+
+assert.ok(!readFileSync(join(folder, "signer.log")).includes(key(SIGNER).slice(2)), "the key is in no log");
+assert.ok(![venue, signer].some((child) => child.log.includes(key(SIGNER).slice(2))), "the key is in no log");
+console.log(`chain: ${chapters} chapters on a real node`);
+process.exit(0);
