@@ -85,9 +85,12 @@ impl View {
     }
 }
 
+/// The words of an answer, and when it came.
+type Answer = (Instant, Vec<Hash>);
+
 /// Good answers of the last seconds; one for all threads.
 #[derive(Debug, Default)]
-pub struct Kept(Mutex<HashMap<(View, Address), (Instant, Vec<Hash>)>>);
+pub struct Kept(Mutex<HashMap<(View, Address), Answer>>);
 
 impl Kept {
     fn get(&self, view: View, address: &Address, now: Instant) -> Option<Vec<Hash>> {

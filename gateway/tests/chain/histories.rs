@@ -143,7 +143,8 @@ impl Rig {
     /// Honest nodes, a calm world, and blocks until everything has ended.
     pub(crate) fn end(&mut self) {
         self.moods.iter().for_each(|mood| mood.set(Mood::Honest));
-        (self.busy.set(0), self.restless.set(0));
+        self.busy.set(0);
+        self.restless.set(0);
         for _ in 0..4 {
             self.world.borrow_mut().mine(LIFETIME_S, false);
             for _ in 0..=self.depth_max.max(self.config.confirmations) {

@@ -60,7 +60,7 @@ fn answers_are_bounded_in_time_and_bytes() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
         let chunk =
             [format!("{:x}\r\n", 1 << 20).into_bytes(), vec![b'x'; 1 << 20], b"\r\n".to_vec()].concat();
-        (0..=2 * ANSWER_LEN_MAX >> 20).try_for_each(|_| stream.write_all(&chunk))
+        (0..=(2 * ANSWER_LEN_MAX) >> 20).try_for_each(|_| stream.write_all(&chunk))
     });
     assert!(endless.iter().all(|answer| matches!(answer, Err(TransportFault::Body(_)))), "{endless:?}");
     let silent = ask(|_| Ok(()));

@@ -177,9 +177,10 @@ impl Node {
             "eth_getLogs" => {
                 let filter = &question["params"][0];
                 assert_eq!(filter["address"], hex(&VAULT));
-                let of_hash = |block: &&Block| filter["blockHash"] == hex(&block.hash);
-                let canonical = world.canonical[..=head as usize].iter().rfind(of_hash);
-                match canonical.or_else(|| world.replaced.values().find(of_hash)) {
+                let mut asked = Hash::default();
+                const_hex::decode_to_slice(filter["blockHash"].as_str().unwrap(), &mut asked).unwrap();
+                let canonical = world.canonical[..=head as usize].iter().rfind(|block| block.hash == asked);
+                match canonical.or_else(|| world.replaced.get(&asked)) {
                     Some(block) => logs_json(block, filter["topics"][0].as_str().unwrap()),
                     None => return Ok(error_json(&question, -32_000)),
                 }
@@ -211,7 +212,7 @@ fn error_json(question: &Value, code: i64) -> Bytes {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    format!("0x{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    const_hex::encode_prefixed(bytes)
 }
 
 fn word(number: u128) -> String {
