@@ -45,7 +45,14 @@ for client in "$@"; do
             ;;
         freqtrade) in_python freqtrade freqtrade freqtrade==2026.9 ;;
         nautilus) in_python nautilus nautilus_trader nautilus_trader==1.221.0 ;;
-        hummingbot) in_python hummingbot hummingbot Cython numpy hummingbot==20260922 ;;
+        hummingbot)
+            # Its requirements exclude each other. These are the ones that its connector imports; its own C++ is built here.
+            alone=hummingbot==20260922 WITHOUT_CYTHON_OPTIMIZATIONS=1 in_python hummingbot \
+                hummingbot.connector.derivative.binance_perpetual.binance_perpetual_derivative setuptools wheel Cython \
+                numpy aiohttp aioprocessing async-timeout base58 bidict cachetools cryptography eth-account msgpack-python \
+                objgraph pandas prompt_toolkit protobuf psutil pydantic pyjwt pyperclip PyYaml requests ruamel.yaml scipy six \
+                sqlalchemy tabulate==0.9.0 tqdm typer ujson "urllib3<2"
+            ;;
         npm)
             install_node clients/npm binance@3.6.5
             try node scripts/clients/binance.mjs "$modules"

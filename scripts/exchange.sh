@@ -3,7 +3,8 @@
 #   build_exchange [<ringside>]     sets target and ringside: the binary given, else built here (PROFILE, default tested)
 #   install_python NAME MODULE PACKAGE...
 #                                   Python packages into target/NAME; sets python; ends the script with "skipped" where
-#                                   they cannot be had. MODULE is what a test of their presence imports
+#                                   they cannot be had. MODULE is what a test of their presence imports. What `alone`
+#                                   names is installed after them without its requirements
 #   install_node NAME PACKAGE...    the same with packages of npm; sets modules
 #   start_exchange NAME=VALUE...    on a folder and a port of its own; sets folder, url, admin_key; what is given is its
 #                                   environment. Ended, and the folder removed, when the script ends
@@ -33,8 +34,11 @@ install_python() {
     shift 2
     python=$target/$name/bin/python
     "$python" -c "import $module" 2>/dev/null && return
-    if ! { python3 -m venv "$target/$name" && "$python" -m pip install --quiet "$@"; } >/dev/null 2>&1; then
-        echo "skipped: $* cannot be installed from here"
+    if ! {
+        python3 -m venv "$target/$name" && "$python" -m pip install --quiet "$@" &&
+            { [ -z "${alone:-}" ] || "$python" -m pip install --quiet --no-deps --no-build-isolation "$alone"; }
+    } >/dev/null 2>&1; then
+        echo "skipped: $* ${alone:-} cannot be installed from here"
         exit 0
     fi
 }

@@ -13,6 +13,7 @@ use ringside_bench::kills::audit::Audit;
 use ringside_bench::kills::futures::{self, FuturesTrader};
 use ringside_bench::kills::ledger::LedgerAudit;
 use ringside_bench::kills::mirror::Mirror;
+use ringside_bench::kills::stream_keys::StreamKeys;
 use ringside_bench::kills::trader::Trader;
 use ringside_bench::kills::{CREDIT, MAKER_FEE_BPS, SYMBOL, TAKER_FEE_BPS};
 use ringside_bench::load::api::{self, BASE_TOKEN, MarketText, QUOTE_TOKEN};
@@ -93,6 +94,7 @@ async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result
     let mut traders = traders(server, arguments.traders, seed).await?;
     let mut futures = futures_traders(server, arguments.futures, seed).await?;
     let (mut audit, mut ledger) = (Audit::default(), LedgerAudit::default());
+    let mut stream_keys = StreamKeys::default();
     let mut mirror = Mirror::new(&server.data_folder().join("journal"));
     let mut recovered = None;
     let (started, mut longest) = (Instant::now(), Duration::ZERO);
@@ -122,9 +124,11 @@ async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result
         let mut connection = Connection::open(server.address).await?;
         audit.all(&mut connection, &mut traders, now().as_secs()).await.with_context(in_cycle)?;
         ledger.all(&mut connection, &mut futures).await.with_context(in_cycle)?;
+        stream_keys.all(&mut connection, &futures, &mut random).await.with_context(in_cycle)?;
         if cycle % 20 == 0 || cycle == arguments.cycles {
             report(cycle, started.elapsed(), &traders, &audit, &mirror);
             report_futures(&futures, &ledger);
+            println!("    stream keys: {} found again, {} still ended", stream_keys.found, stream_keys.ended);
         }
     }
     server.kill()?;

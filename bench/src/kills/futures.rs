@@ -144,7 +144,7 @@ struct Refusal {
 pub struct FuturesTrader {
     /// Its number.
     pub number: u32,
-    signing: Signing,
+    pub(super) signing: Signing,
     random: Random,
     next: u64,
     /// Every order it was told of, by id.

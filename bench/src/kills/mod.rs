@@ -3,7 +3,7 @@
 //! - [`trader`]: one account that places and cancels through the public API, and remembers every answer.
 //! - [`audit`]: after a restart, whether the exchange still says what it had answered: every order, fill and balance.
 //! - [`futures`], [`ledger`]: the same on the perpetual venue: an account that trades through `/fapi`, and the audit of its
-//!   orders, fills, position and wallet.
+//!   orders, fills, position and wallet. [`stream_keys`]: the keys of its user stream.
 //! - [`mirror`]: an engine that is never stopped; it follows the journal, and its state must be the recovered one.
 //!
 //! Requests that were on the way when the exchange was killed are sent again under the same idempotency key, as a
@@ -14,6 +14,7 @@ pub mod audit;
 pub mod futures;
 pub mod ledger;
 pub mod mirror;
+pub mod stream_keys;
 pub mod trader;
 
 /// Price step and quantity step have these decimals.

@@ -45,6 +45,11 @@ impl Connection {
         Ok(Connection { address, used, stream, buffer, filled: 0 })
     }
 
+    /// Where it goes.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Sends one request and reads its answer. After an error the connection is of no more use.
     pub async fn call(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
         if self.used.elapsed() > REST_MAX {

@@ -3,6 +3,7 @@
 pub mod algo;
 pub mod encode;
 pub mod margin;
+pub mod order;
 pub mod params;
 pub mod place;
 pub mod refusal;
