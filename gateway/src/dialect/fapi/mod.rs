@@ -3,7 +3,6 @@
 pub mod algo;
 pub mod encode;
 pub mod margin;
-pub mod order;
 pub mod params;
 pub mod place;
 pub mod refusal;
