@@ -146,6 +146,8 @@ kinds! {
     CreateAccount = 16,
     /// Adds to an account's available balance.
     Credit = 17,
+    /// Who is about to act as an operator, from where and why: stands before the command that does it.
+    OperatorNote = 18,
     /// Opens a market.
     ListMarket = 32,
     /// Changes entry rules or fees of a market.
@@ -204,6 +206,8 @@ kinds! {
     AdjustIsolatedMargin = 87,
     /// Moves the margin asset between the spot and the perpetual ledger.
     TransferPerpetual = 88,
+    /// The same with an idempotency key.
+    TransferOnce = 89,
 }
 
 macro_rules! body {
@@ -326,6 +330,26 @@ body! {
         pub amount: RawAmount,
         /// Audit note, padded with zeros.
         pub reason: [u8; 64],
+    }
+
+    /// See [`Kind::OperatorNote`]. Changes nothing and is never refused: it is there for the journal, and told as
+    /// [`crate::event::OperatorNoted`] and [`crate::event::OperatorReason`]. What it speaks of is the next command of its
+    /// source, if that is of the kind `action`.
+    pub struct OperatorNote {
+        /// Name, padded with zeros.
+        pub operator: [u8; 16],
+        /// Address of the client, IPv4 mapped into IPv6.
+        pub ip: [u8; 16],
+        /// What it is about: a wallet, or the name of a market padded with zeros.
+        pub subject: [u8; 20],
+        /// A [`Kind`]: the command that follows.
+        pub action: u16,
+        /// Zero.
+        pub reserved: u16,
+        /// Why, padded with zeros.
+        pub reason: [u8; 64],
+        /// What exactly, in short, padded with zeros.
+        pub detail: [u8; 32],
     }
 
     /// See [`Kind::ListMarket`]. Assets named for the first time are created. Rejects: MarketExists, Malformed (a symbol

@@ -18,7 +18,7 @@ use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
     AmendOrder, CancelAll, CancelOrder, CancelPerpetual, Command, CreateAccount, Credit, Kind, ListMarket,
-    ModifyPerpetual, OpenEpoch, SetMarketStatus, UpdateMarket, VerifyHash,
+    ModifyPerpetual, OpenEpoch, OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -218,6 +218,7 @@ impl Engine {
             Kind::AmendOrder => self.amend(command.body::<AmendOrder>(), emitter),
             Kind::CreateAccount => self.create_account(command.body::<CreateAccount>(), emitter),
             Kind::Credit => self.credit(command.body::<Credit>(), emitter),
+            Kind::OperatorNote => self.note(command.body::<OperatorNote>(), emitter),
             Kind::ListMarket => self.list_market(command.body::<ListMarket>(), emitter),
             Kind::UpdateMarket => self.update_market(command.body::<UpdateMarket>(), emitter),
             Kind::SetMarketStatus => self.set_market_status(command.body::<SetMarketStatus>(), emitter),

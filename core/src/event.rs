@@ -208,6 +208,10 @@ kinds! {
     PerpetualLedger = 121,
     /// The insurance pool has fallen into deficit, or is out of it.
     PoolDeficit = 122,
+    /// Who is about to act as an operator, and on what.
+    OperatorNoted = 130,
+    /// Why, and what exactly.
+    OperatorReason = 131,
 }
 
 macro_rules! payload {
@@ -357,6 +361,28 @@ payload! {
         pub amount: RawAmount,
         /// Audit note, padded with zeros.
         pub reason: [u8; 64],
+    }
+
+    /// See [`Kind::OperatorNoted`]. Fields as in [`crate::command::OperatorNote`].
+    pub struct OperatorNoted {
+        /// Name, padded with zeros.
+        pub operator: [u8; 16],
+        /// Address of the client, IPv4 mapped into IPv6.
+        pub ip: [u8; 16],
+        /// A wallet, or the name of a market padded with zeros.
+        pub subject: [u8; 20],
+        /// Tag of the command that follows.
+        pub action: u16,
+        /// Zero.
+        pub reserved: u16,
+    }
+
+    /// See [`Kind::OperatorReason`]. Follows [`OperatorNoted`].
+    pub struct OperatorReason {
+        /// Why, padded with zeros.
+        pub reason: [u8; 64],
+        /// What exactly, in short, padded with zeros.
+        pub detail: [u8; 32],
     }
 
     /// See [`Kind::Market`].

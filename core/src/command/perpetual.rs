@@ -420,6 +420,21 @@ body! {
         /// Micro-quote: above 0 from spot to perpetual, below 0 back.
         pub amount: i64,
     }
+
+    /// See [`Kind::TransferOnce`]. Rejects: IdempotencyReplay, IdempotencyConflict, then as [`TransferPerpetual`], with whose
+    /// fields it begins.
+    pub struct TransferOnce {
+        /// Whose.
+        pub account: AccountId,
+        /// Zero.
+        pub reserved: u32,
+        /// Micro-quote: above 0 from spot to perpetual, below 0 back.
+        pub amount: i64,
+        /// Hash of the idempotency key; see [`PlaceOrder::idempotency_key`].
+        pub idempotency_key: u64,
+        /// Hash of the request's body.
+        pub idempotency_body: u64,
+    }
 }
 
 /// Rule changes, by number: what an engine of this version decides otherwise once [`ActivateRule`] named them.

@@ -5,7 +5,8 @@ use super::{Engine, Outcome};
 use crate::account::Asset;
 use crate::book::grid::Step;
 use crate::command::{
-    CreateAccount, Credit, ListMarket, MarketKind, MarketStatus, SetMarketStatus, UpdateMarket, update_mask,
+    CreateAccount, Credit, ListMarket, MarketKind, MarketStatus, OperatorNote, SetMarketStatus, UpdateMarket,
+    update_mask,
 };
 use crate::event::{self, Sink};
 use crate::ids::{Address, AssetId, AssetName, MarketId};
@@ -64,6 +65,14 @@ impl Engine {
             reason: credit.reason,
         });
         Outcome { account, ..outcome }
+    }
+
+    /// Tells what an operator is about to do; nothing changes.
+    pub(super) fn note<S: Sink>(&mut self, note: &OperatorNote, emitter: &mut Emitter<'_, S>) -> Outcome {
+        let OperatorNote { operator, ip, subject, action, reserved: _, reason, detail } = *note;
+        emitter.emit(event::OperatorNoted { operator, ip, subject, action, reserved: 0 });
+        emitter.emit(event::OperatorReason { reason, detail });
+        Outcome::default()
     }
 
     /// The asset of a name, made where it is new.

@@ -23,8 +23,8 @@ use super::emit::Emitter;
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::command::{
-    Command, CreditPerpetual, Kind, ListPerpetual, MarginMode, PlacePerpetual, Side, TransferPerpetual,
-    order_flag,
+    Command, CreditPerpetual, Kind, ListPerpetual, MarginMode, PlacePerpetual, Side, TransferOnce,
+    TransferPerpetual, order_flag,
 };
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, FEE_ACCOUNT, MarketId, OrderId};
@@ -59,18 +59,22 @@ impl Engine {
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if kind == Kind::PlacePerpetual {
-            let place: &PlacePerpetual = command.body();
-            outcome.account = place.account;
-            outcome.idempotency_key = place.idempotency_key;
-            if place.idempotency_key != 0 {
-                let new = Use {
-                    account: place.account,
-                    key: place.idempotency_key,
-                    body: place.idempotency_body,
-                    sequence: self.sequence,
-                    time_ns: self.time.ns(),
-                };
+        let once = match kind {
+            Kind::PlacePerpetual => {
+                let place: &PlacePerpetual = command.body();
+                Some((place.account, place.idempotency_key, place.idempotency_body))
+            }
+            Kind::TransferOnce => {
+                let transfer: &TransferOnce = command.body();
+                Some((transfer.account, transfer.idempotency_key, transfer.idempotency_body))
+            }
+            _ => None,
+        };
+        if let Some((account, key, body)) = once {
+            outcome.account = account;
+            outcome.idempotency_key = key;
+            if key != 0 {
+                let new = Use { account, key, body, sequence: self.sequence, time_ns: self.time.ns() };
                 match self.idempotency.admit(new) {
                     Verdict::Fresh => {}
                     Verdict::Replay(first) => {
@@ -89,7 +93,10 @@ impl Engine {
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
             Kind::CreditPerpetual => self.credit_perpetual(&mut perpetual, command.body()),
-            Kind::TransferPerpetual => self.transfer_perpetual(&mut perpetual, command.body()),
+            // One begins with the fields of the other.
+            Kind::TransferPerpetual | Kind::TransferOnce => {
+                self.transfer_perpetual(&mut perpetual, command.body())
+            }
             _ => perpetual.act(kind, command, self.markets.len()),
         };
         // A refusal changes nothing, but for a modification that takes its order away.
@@ -97,7 +104,7 @@ impl Engine {
         self.give_perpetual(perpetual, is_changed, emitter);
         match answer {
             Ok(Acted { order, account, market }) => {
-                if kind == Kind::TransferPerpetual {
+                if matches!(kind, Kind::TransferPerpetual | Kind::TransferOnce) {
                     self.tell_spot(account, emitter);
                 }
                 let update = market.map_or(0, |market| self.perpetual_update(market));
@@ -366,7 +373,8 @@ fn named_account(kind: Kind, command: &Command) -> u32 {
         | Kind::SetLeverage
         | Kind::SetMarginMode
         | Kind::AdjustIsolatedMargin
-        | Kind::TransferPerpetual => command.body::<crate::command::SetLeverage>().account,
+        | Kind::TransferPerpetual
+        | Kind::TransferOnce => command.body::<crate::command::SetLeverage>().account,
         _ => 0,
     }
 }

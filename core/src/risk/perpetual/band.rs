@@ -6,7 +6,7 @@ use crate::money::{Price, RATE_ONE, Rate};
 
 /// The last price that an order of a side may have: `multiplier` of the mark, down to a tick for a buy, up for a sell.
 #[inline]
-pub(crate) fn bound(side: Side, mark: Price, multiplier: Rate, tick: Price) -> Option<Price> {
+pub fn bound(side: Side, mark: Price, multiplier: Rate, tick: Price) -> Option<Price> {
     let product = i128::from(mark) * i128::from(multiplier);
     match side {
         Side::Buy => floor_to_step(product, RATE_ONE.into(), tick),
@@ -16,7 +16,7 @@ pub(crate) fn bound(side: Side, mark: Price, multiplier: Rate, tick: Price) -> O
 
 /// The limit price that a market order trades up to: `range` from the mark.
 #[inline]
-pub(crate) fn market_limit(side: Side, mark: Price, range: Rate, tick: Price) -> Option<Price> {
+pub fn market_limit(side: Side, mark: Price, range: Rate, tick: Price) -> Option<Price> {
     bound(side, mark, multiplier(side, range)?, tick)
 }
 
@@ -30,7 +30,7 @@ const fn multiplier(side: Side, range: Rate) -> Option<Rate> {
 
 /// Whether a price is not beyond a bound of its side.
 #[inline]
-pub(crate) const fn is_within(side: Side, price: Price, bound: Price) -> bool {
+pub const fn is_within(side: Side, price: Price, bound: Price) -> bool {
     match side {
         Side::Buy => price <= bound,
         Side::Sell => price >= bound,

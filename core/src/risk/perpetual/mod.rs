@@ -11,7 +11,7 @@
 
 pub mod adl;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
-pub(crate) mod band;
+pub mod band;
 pub(crate) mod bankruptcy;
 pub mod bracket;
 pub mod fee;
@@ -24,7 +24,7 @@ pub(crate) mod mark;
 pub mod order_margin;
 pub mod position;
 pub mod preview;
-pub(crate) mod reduce_only;
+pub mod reduce_only;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod settlement;
 pub(crate) mod takeover;

@@ -6,7 +6,7 @@ use crate::money::Quantity;
 /// Quantity of a reduce-only order that enters beside a position of `held` signed quantity; `None` where the position is
 /// not opposite to it.
 #[inline]
-pub(crate) fn clamped(side: Side, quantity: Quantity, held: Quantity) -> Option<Quantity> {
+pub fn clamped(side: Side, quantity: Quantity, held: Quantity) -> Option<Quantity> {
     let closable = match side {
         Side::Buy => held.checked_neg()?,
         Side::Sell => held,
