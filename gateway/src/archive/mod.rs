@@ -7,11 +7,13 @@
 //!
 //! - [`archiver`]: the fold that feeds the archive, on the follower. [`readers`]: the threads that read it.
 //! - [`perpetual`]: the same for the histories of the perpetual side.
+//! - [`keyset`]: rows over several markets, from a place on.
 //! - [`rows`]: records of the views as rows of the archive, and back.
 //!
 //! Not here: SQL or keys (the store's), text (the dialect's), whether the views show the state (the routes').
 
 pub mod archiver;
+pub mod keyset;
 pub mod perpetual;
 pub mod readers;
 pub mod rows;

@@ -8,8 +8,8 @@ use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::log::{List, Log, Page, Row};
 use crate::view::perpetual::order::{ForcedRecord, OrderRecord};
 use crate::view::perpetual::rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, PreventedRecord,
-    name_tag,
+    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
+    PreventedRecord, TransferRecord, name_tag,
 };
 use crate::view::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, list_of};
 use ringside_core::command::ClientOrder;
@@ -52,6 +52,8 @@ archived! {
     PreventedRecord: Prevented = |views| views.prevented();
     MarketTrade: Trades = |views| views.trades();
     FundingRecord: Fundings = |views| views.fundings();
+    TransferRecord: Transfers = |views| views.transfers();
+    OperatorRecord: Operators = |views| views.operators().log();
 }
 
 /// What a page asks of the archive.
@@ -156,6 +158,43 @@ impl History {
         rows.extend(held.into_iter().skip(skip.saturating_sub(passed)));
         rows.truncate(page.limit);
         Ok(rows)
+    }
+
+    /// How many rows a page would have without its limit. Counting the archive takes time with their number.
+    pub async fn count<T: Archived>(&self, page: &Page) -> Result<u64, Unreadable> {
+        let (held, through) = {
+            let views = self.views.read();
+            let log = T::log(views.perpetuals());
+            (log.count(page), log.forgotten())
+        };
+        self.count_with(T::LIST, page, held, through).await
+    }
+
+    /// The same of orders, open ones included.
+    pub async fn count_orders(&self, page: &Page) -> Result<u64, Unreadable> {
+        let whole = Page { limit: usize::MAX, ..page.clone() };
+        let (held, through) = {
+            let views = self.views.read();
+            let orders = views.perpetuals().orders();
+            let open = orders.open_page(&whole, false).len() as u64;
+            (orders.ended().count(page) + open, orders.ended().forgotten())
+        };
+        self.count_with(List::Orders, page, held, through).await
+    }
+
+    async fn count_with(
+        &self,
+        list: List,
+        page: &Page,
+        held: u64,
+        through: Sequence,
+    ) -> Result<u64, Unreadable> {
+        if through == 0 {
+            return Ok(held);
+        }
+        let asked = asked(list as u16, page, through);
+        let archived = self.readers()?.ask(move |archive| archive.count_entries(&asked)).await?;
+        Ok(held + archived)
     }
 
     /// Orders of a page, open ones included, oldest first.

@@ -44,7 +44,9 @@ pub use shared::{MarketReader, SharedViews};
 use ticker::TickerView;
 
 /// Version of the bytes of [`Views::save`].
-const FORMAT: u64 = 6;
+const FORMAT: u64 = 7;
+/// A version before volumes, transfers and operators' actions were kept, which is read too: what was before it is missing.
+const FORMAT_WITHOUT_VOLUMES: u64 = 6;
 /// A version before there was a perpetual side, which is read too.
 const FORMAT_OF_SPOT: u64 = 3;
 
@@ -356,7 +358,7 @@ impl Views {
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         let mut reader = Reader::new(bytes);
         let found = reader.u64()?;
-        if found != FORMAT && found != FORMAT_OF_SPOT {
+        if ![FORMAT, FORMAT_WITHOUT_VOLUMES, FORMAT_OF_SPOT].contains(&found) {
             return Err(LoadError::Version { found, known: FORMAT });
         }
         let sequence = reader.u64()?;
@@ -373,7 +375,7 @@ impl Views {
         let tickers = TickerView::load(&mut reader, time_ns)?;
         let perpetuals = match found {
             FORMAT_OF_SPOT => Perpetuals::new(self.perpetuals.keep()),
-            _ => Perpetuals::load(&mut reader, self.perpetuals.keep())?,
+            _ => Perpetuals::load(&mut reader, self.perpetuals.keep(), found == FORMAT)?,
         };
         self.history.load(&mut reader)?;
         reader.end()?;

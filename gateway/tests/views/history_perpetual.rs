@@ -3,18 +3,20 @@
 //! snapshots, and archives lost.
 
 use crate::perpetual_flow::{Flow, Random};
-use ringside_core::command::Command;
+use ringside_core::command::{Command, OperatorNote};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, OrderId, Sequence};
 use ringside_gateway::archive::History;
 use ringside_gateway::archive::archiver::Archiver;
+use ringside_gateway::archive::keyset::Walk;
 use ringside_gateway::archive::perpetual::Archived;
 use ringside_gateway::archive::readers::Readers;
 use ringside_gateway::view::perpetual::log::{Page, Row};
 use ringside_gateway::view::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_gateway::view::perpetual::rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, PreventedRecord,
+    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
+    PreventedRecord, TransferRecord,
 };
 use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
 use ringside_gateway::view::{RecentHistory, SharedViews, Views};
@@ -100,7 +102,17 @@ impl Rig {
     }
 
     fn step(&mut self) {
+        if self.random.below(9) == 0 {
+            self.apply(Command::new(OperatorNote { action: 69, ..zerocopy::FromZeros::new_zeroed() }));
+        }
         let command = self.flow.command();
+        self.apply(command);
+    }
+
+    fn apply(&mut self, mut command: Command) {
+        // A note that was put in between moves those behind it on.
+        command.sequence = self.engine.sequence() + 1;
+        command.time_ns = command.time_ns.max(self.reference.time_ns());
         let events = events_of(&mut self.engine, &command);
         self.flow.observe(&events);
         self.journal.push(command);
@@ -194,15 +206,25 @@ impl Rig {
 
     /// One page of a list, of both.
     fn compare<T: Archived + Debug + PartialEq>(&mut self, name: &'static str, owner: u32, across: bool) {
+        let market = match self.random.below(3) {
+            0 if across => None,
+            number => Some(FIRST_PERPETUAL + (number % 2) as MarketId),
+        };
+        self.compare_in::<T>(name, owner, market);
+    }
+
+    /// The same in a market, or across all.
+    fn compare_in<T: Archived + Debug + PartialEq>(
+        &mut self,
+        name: &'static str,
+        owner: u32,
+        market: Option<MarketId>,
+    ) {
         let (newest, tag) = {
             let log = T::log(self.reference.perpetuals());
             let some = self.random.below(log.len().max(1) as u64) as usize;
             let key = log.iter().nth(some).map(Row::key);
             (log.iter().map(|row| row.key().id).max().unwrap_or(0), key.map_or(1, |key| key.tag))
-        };
-        let market = match self.random.below(3) {
-            0 if across => None,
-            number => Some(FIRST_PERPETUAL + (number % 2) as MarketId),
         };
         let page = self.page(owner, market, newest, tag);
         let expected = T::log(self.reference.perpetuals()).page(&page);
@@ -210,6 +232,10 @@ impl Rig {
         assert_eq!(found, expected, "{name}: {page:?}");
         let held = T::log(self.shared.read().perpetuals()).page(&page).len();
         self.count(name, found.len(), found.len().saturating_sub(held));
+        let all = Page { limit: usize::MAX, ..page.clone() };
+        let count = T::log(self.reference.perpetuals()).page(&all).len() as u64;
+        assert_eq!(T::log(self.reference.perpetuals()).count(&page), count, "{name}: {page:?}");
+        assert_eq!(self.runtime.block_on(self.history.count::<T>(&page)), Ok(count), "{name}: {page:?}");
         if name == "income" {
             let skip = self.random.below(50) as usize;
             let all = Page { limit: usize::MAX, is_oldest: true, ..page.clone() };
@@ -219,6 +245,42 @@ impl Rig {
                 self.runtime.block_on(self.history.page_after(&page, skip)).expect("history is read");
             assert_eq!(found, expected, "{name} after {skip}: {page:?}");
         }
+    }
+
+    /// Fills of both markets by cursor, in pages of a random size, either way, within a random time.
+    fn compare_walk(&mut self, account: u32) {
+        let times = self.page(account, None, 0, 0).times;
+        let is_descending = self.random.below(2) == 0;
+        let limit = 1 + self.random.below(90) as usize;
+        let markets = [FIRST_PERPETUAL, FIRST_PERPETUAL + 1];
+        let mut expected: Vec<FillRecord> = markets
+            .iter()
+            .flat_map(|market| {
+                let page = Page::new(account, Some(*market), usize::MAX).within(times.clone());
+                FillRecord::log(self.reference.perpetuals()).page(&page)
+            })
+            .collect();
+        expected.sort_by_key(|row| (row.key().time_ms, row.key().id, row.key().market));
+        if is_descending {
+            expected.reverse();
+        }
+        let (mut found, mut place) = (Vec::new(), None);
+        loop {
+            let mut walk: Walk<FillRecord> =
+                Walk::new(account, &markets, times.clone(), is_descending, place.clone(), limit);
+            let begin = found.len();
+            while found.len() - begin < limit
+                && let Some(row) = self.runtime.block_on(walk.next(&self.history)).expect("history is read")
+            {
+                found.push(row);
+            }
+            place = walk.place().cloned();
+            if found.len() - begin < limit {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "by {limit} within {times:?}, descending: {is_descending}");
+        self.count("walk", found.len(), 0);
     }
 
     /// Orders, open ones among them.
@@ -306,6 +368,9 @@ impl Rig {
         self.compare::<ForcedRecord>("forced", account, true);
         self.compare::<MarketTrade>("trades", 0, false);
         self.compare::<FundingRecord>("fundings", 0, true);
+        self.compare_in::<TransferRecord>("transfers", account, Some(0));
+        self.compare_in::<OperatorRecord>("operators", 0, Some(0));
+        self.compare_walk(account);
         self.compare_orders(account, false);
         self.compare_orders(account, true);
         self.compare_candles();
@@ -355,9 +420,12 @@ fn two_tiers_answer_like_one() {
         "orders",
         "joined",
         "amendments",
+        "transfers",
+        "operators",
+        "walk",
     ] {
         let (rows, archived) = compared.get(name).copied().unwrap_or_default();
         assert!(rows > 50, "{name}: {compared:?}");
-        assert!(archived > 0 || ["orders", "joined"].contains(&name), "{name}: {compared:?}");
+        assert!(archived > 0 || ["orders", "joined", "walk"].contains(&name), "{name}: {compared:?}");
     }
 }

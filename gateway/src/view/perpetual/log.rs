@@ -38,6 +38,10 @@ pub enum List {
     Trades = 9,
     /// Funding rates settled.
     Fundings = 10,
+    /// Transfers between the ledgers.
+    Transfers = 11,
+    /// What operators did.
+    Operators = 12,
 }
 
 /// Number of the first list of candles.
@@ -135,6 +139,15 @@ impl Page {
             rows.drain(..rows.len().saturating_sub(self.limit));
         }
     }
+}
+
+/// Where a walk over rows of several markets stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Time of the last row that was passed, UNIX milliseconds.
+    pub time_ms: i64,
+    /// By market, the last of its rows of that time that was passed.
+    pub passed: Vec<(MarketId, u64)>,
 }
 
 /// How much of its histories a view keeps.
@@ -253,6 +266,28 @@ impl<T: Row> Log<T> {
         }
         page.join(&mut found);
         found
+    }
+
+    /// How many rows that are kept a page would have without its limit. Of a tag, every row is looked at.
+    pub fn count(&self, page: &Page) -> u64 {
+        let whole = Page { limit: usize::MAX, ..page.clone() };
+        let markets = match page.market {
+            Some(market) => (page.owner, market)..=(page.owner, market),
+            None => (page.owner, 0)..=(page.owner, MarketId::MAX),
+        };
+        if page.tag != 0 {
+            return self.page(&whole).len() as u64;
+        }
+        let time_ms = |place: u64| self.at(place).key().time_ms;
+        let of_list = |list: &VecDeque<(u64, u64)>| {
+            let first = list.partition_point(|(id, place)| {
+                id < page.ids.start() || time_ms(*place) < *page.times.start()
+            });
+            let end = list
+                .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
+            end.saturating_sub(first) as u64
+        };
+        self.lists.range(markets).map(|(_, list)| of_list(list)).sum()
     }
 
     /// Everything of `archived` and before can be read elsewhere; what is above the window goes.

@@ -7,9 +7,11 @@ pub mod account;
 pub mod day;
 pub mod log;
 pub mod market;
+pub mod operator;
 pub mod order;
 pub mod rows;
 pub mod series;
+pub mod volume;
 
 use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
@@ -18,15 +20,17 @@ use account::AccountTable;
 use day::Days;
 use log::{Keep, List, Log, Row};
 use market::MarketTable;
+use operator::Operators;
 use order::{DELEVERAGING_NAME, OrderRecord, OrderTable, Takeover};
-use ringside_core::command::{ClientOrder, MarginMode, PerpetualOrderType, Side};
+use ringside_core::command::{ClientOrder, Kind as CommandKind, MarginMode, PerpetualOrderType, Side};
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
 use rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, MarketTrade,
-    PreventedRecord,
+    PreventedRecord, TransferRecord,
 };
 use series::{Series, Source};
+use volume::Volumes;
 use zerocopy::IntoBytes;
 
 /// Everything of the perpetual side.
@@ -44,6 +48,11 @@ pub struct Perpetuals {
     fundings: Log<FundingRecord>,
     series: Series,
     days: Days,
+    volumes: Volumes,
+    transfers: Log<TransferRecord>,
+    operators: Operators,
+    /// The transfer that the running command made.
+    transferred: Option<TransferRecord>,
     pools: event::PerpetualPools,
     /// Number of the last row of income, of amendments, of margin changes.
     numbers: [u64; 3],
@@ -76,6 +85,10 @@ impl Perpetuals {
             fundings: Log::new(keep),
             series: Series::new(keep),
             days: Days::default(),
+            volumes: Volumes::default(),
+            transfers: Log::new(keep),
+            operators: Operators::new(keep),
+            transferred: None,
             pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
             numbers: [0; 3],
             keep,
@@ -149,6 +162,21 @@ impl Perpetuals {
         &self.series
     }
 
+    /// Transfers between the ledgers, by account.
+    pub fn transfers(&self) -> &Log<TransferRecord> {
+        &self.transfers
+    }
+
+    /// What operators did, on either side of the venue: histories that are archived stand here.
+    pub fn operators(&self) -> &Operators {
+        &self.operators
+    }
+
+    /// Traded value of accounts.
+    pub fn volumes(&self) -> &Volumes {
+        &self.volumes
+    }
+
     /// Fees, affiliates, deposits.
     pub fn pools(&self) -> &event::PerpetualPools {
         &self.pools
@@ -193,10 +221,22 @@ impl Perpetuals {
                     self.depth.changed(&event::Depth { market: depth.market - FIRST_PERPETUAL, ..*depth });
                 }
             }),
-            Kind::Done => {
+            Kind::OperatorNoted => each(event, |noted| self.operators.noted(noted, time_ms)),
+            Kind::OperatorReason => each(event, |told| self.operators.told(told)),
+            Kind::Done => each(event, |done: &event::Done| {
+                if done.command == CommandKind::AdvanceTime as u16 {
+                    self.volumes.tick(time_ms);
+                }
+                self.operators.done(done, event.sequence);
+                let is_transfer = [CommandKind::TransferPerpetual as u16, CommandKind::TransferOnce as u16]
+                    .contains(&done.command);
+                // Withdrawals move money between the ledgers as well, and have a list of their own.
+                if let Some(row) = self.transferred.take().filter(|_| is_transfer) {
+                    self.transfers.push(event.sequence, row);
+                }
                 self.placed.clear();
                 self.is_between = true;
-            }
+            }),
             _ => {}
         }
     }
@@ -255,6 +295,10 @@ impl Perpetuals {
             Side::Sell => Side::Buy,
         };
         let is_liquidation = trade.flags & 4 != 0;
+        if !is_liquidation {
+            self.volumes.traded(trade.maker_account, value);
+            self.volumes.traded(trade.taker_account, value);
+        }
         let maker = FillRecord {
             trade: trade.trade,
             order: trade.maker_order,
@@ -337,6 +381,11 @@ impl Perpetuals {
 
     fn posting(&mut self, posting: &event::Posting, sequence: Sequence, time_ms: i64) {
         let Some(reason) = event::PostingReason::from_code(posting.reason) else { return };
+        if reason == event::PostingReason::Transfer {
+            let (account, amount) = (posting.account, posting.amount);
+            self.transferred =
+                Some(TransferRecord { number: sequence, amount, time_ms, account, reserved: 0 });
+        }
         let (kind, info): (_, &[u8]) = match reason {
             event::PostingReason::Transfer => (IncomeKind::Transfer, b"TRANSFER"),
             event::PostingReason::FundingFee => (IncomeKind::FundingFee, b"FUNDING_FEE"),
@@ -389,6 +438,8 @@ impl Perpetuals {
         self.prevented.forget(archived);
         self.trades.forget(archived);
         self.fundings.forget(archived);
+        self.transfers.forget(archived);
+        self.operators.forget(archived);
         self.series.forget(archived);
     }
 
@@ -414,6 +465,8 @@ impl Perpetuals {
         each(&self.prevented, List::Prevented, &mut add);
         each(&self.trades, List::Trades, &mut add);
         each(&self.fundings, List::Fundings, &mut add);
+        each(&self.transfers, List::Transfers, &mut add);
+        each(self.operators.log(), List::Operators, &mut add);
         for closed in self.series.take_closed() {
             let list = closed.list as u16;
             add(Added { list, key: closed.key(), is_across: false, bytes: closed.as_bytes() });
@@ -436,9 +489,13 @@ impl Perpetuals {
         self.days.save(writer);
         writer.record(&self.pools);
         self.numbers.iter().for_each(|number| writer.u64(*number));
+        self.volumes.save(writer);
+        self.transfers.save(writer);
+        self.operators.save(writer);
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Perpetuals, LoadError> {
+    /// `is_whole`: whether they were saved by a version that knows volumes, transfers and operators.
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep, is_whole: bool) -> Result<Perpetuals, LoadError> {
         Ok(Perpetuals {
             markets: MarketTable::load(reader)?,
             depth: DepthView::load(reader)?,
@@ -455,6 +512,10 @@ impl Perpetuals {
             days: Days::load(reader)?,
             pools: reader.record()?,
             numbers: [reader.u64()?, reader.u64()?, reader.u64()?],
+            volumes: if is_whole { Volumes::load(reader)? } else { Volumes::default() },
+            transfers: if is_whole { Log::load(reader, keep)? } else { Log::new(keep) },
+            operators: if is_whole { Operators::load(reader, keep)? } else { Operators::new(keep) },
+            transferred: None,
             keep,
             placed: Vec::new(),
             is_between: true,

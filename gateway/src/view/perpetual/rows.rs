@@ -131,6 +131,40 @@ pub struct MarginRecord {
     pub kind: u64,
 }
 
+/// One transfer between the spot and the perpetual ledger, at the owner's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct TransferRecord {
+    /// Its number: the sequence of its command.
+    pub number: u64,
+    /// Micro-quote: above 0 from spot to perpetual.
+    pub amount: i64,
+    /// UNIX milliseconds.
+    pub time_ms: i64,
+    /// Whose.
+    pub account: AccountId,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// One thing that an operator did or tried to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct OperatorRecord {
+    /// Number of the row, from 1.
+    pub number: u64,
+    /// When the note was made, UNIX milliseconds.
+    pub time_ms: i64,
+    /// Sequence of the command that did it, 0 where none came.
+    pub sequence: u64,
+    /// Who, from where, and on what, as told.
+    pub noted: event::OperatorNoted,
+    /// Why, and what exactly, as told.
+    pub told: event::OperatorReason,
+    /// 0, or why it was refused: a [`ringside_core::reject::Reject`].
+    pub reject: u64,
+}
+
 /// One meeting that self-trade prevention ended, as one of its orders saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -233,6 +267,20 @@ impl Row for MarginRecord {
             time_ms: self.time_ms,
             tag: self.kind,
         }
+    }
+}
+
+impl Row for TransferRecord {
+    fn key(&self) -> Key {
+        // Of two directions one can be asked for.
+        let tag = if self.amount > 0 { 1 } else { 2 };
+        Key { owner: self.account, market: 0, id: self.number, time_ms: self.time_ms, tag }
+    }
+}
+
+impl Row for OperatorRecord {
+    fn key(&self) -> Key {
+        Key { owner: 0, market: 0, id: self.number, time_ms: self.time_ms, tag: 0 }
     }
 }
 

@@ -94,7 +94,8 @@ impl Way {
         match (asked.market, asked.tag) {
             (None, 0) => Way::Across,
             (None, _) => Way::Tag,
-            (Some(_), 0) if asked.ids != (0..=u64::MAX) => Way::Id,
+            // Where a time is asked for as well, its end bounds what is looked at; ids rise with it.
+            (Some(_), 0) if asked.ids != (0..=u64::MAX) && asked.times == (i64::MIN..=i64::MAX) => Way::Id,
             (Some(_), 0) => Way::Time,
             (Some(_), _) => Way::TagOfMarket,
         }

@@ -1,0 +1,101 @@
+//! What operators did, as they announced it: each action is a note, and behind it the command that carries it out.
+//!
+//! A note names the kind of that command, which is the next of the same source. The row is complete when that one is done: its
+//! verdict is then known. Where it does not come, because the process ended between the two, the row says that nothing was done.
+
+use super::super::codec::{LoadError, Reader, Writer};
+use super::log::{Keep, Log};
+use super::rows::OperatorRecord;
+use ringside_core::command::Kind;
+use ringside_core::event::{Done, OperatorNoted, OperatorReason};
+use ringside_core::ids::Sequence;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// A note whose command has not come yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Pending {
+    /// Of the note.
+    source_seq: u64,
+    /// Of both.
+    source: u64,
+    row: OperatorRecord,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Operators {
+    log: Log<OperatorRecord>,
+    /// Notes, oldest first: at most one of each source.
+    pending: Vec<Pending>,
+    /// The note of the running command.
+    running: Option<OperatorRecord>,
+    /// Number of the last row.
+    number: u64,
+}
+
+impl Operators {
+    pub(super) fn new(keep: Keep) -> Operators {
+        Operators { log: Log::new(keep), pending: Vec::new(), running: None, number: 0 }
+    }
+
+    /// The rows, those that are complete.
+    pub fn log(&self) -> &Log<OperatorRecord> {
+        &self.log
+    }
+
+    pub(super) fn noted(&mut self, noted: &OperatorNoted, time_ms: i64) {
+        self.running = Some(OperatorRecord { noted: *noted, time_ms, ..OperatorRecord::new_zeroed() });
+    }
+
+    pub(super) fn told(&mut self, told: &OperatorReason) {
+        if let Some(row) = &mut self.running {
+            row.told = *told;
+        }
+    }
+
+    pub(super) fn done(&mut self, done: &Done, sequence: Sequence) {
+        if done.command == Kind::OpenEpoch as u16 {
+            // No source of an earlier epoch speaks again.
+            for pending in std::mem::take(&mut self.pending) {
+                self.push(sequence, pending.row);
+            }
+        }
+        let source = u64::from(done.source);
+        if let Some(at) = self.pending.iter().position(|pending| pending.source == source) {
+            let Pending { source_seq, mut row, .. } = self.pending.remove(at);
+            if done.source_seq == source_seq + 1 && done.command == row.noted.action {
+                row.sequence = sequence;
+                row.reject = done.reject.into();
+            }
+            self.push(sequence, row);
+        }
+        if let Some(row) = self.running.take() {
+            self.pending.push(Pending { source_seq: done.source_seq, source, row });
+        }
+    }
+
+    fn push(&mut self, sequence: Sequence, row: OperatorRecord) {
+        self.number += 1;
+        self.log.push(sequence, OperatorRecord { number: self.number, ..row });
+    }
+
+    pub(super) fn forget(&mut self, archived: Sequence) {
+        self.log.forget(archived);
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        self.log.save(writer);
+        writer.records(self.pending.iter());
+        writer.u64(self.number);
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Operators, LoadError> {
+        Ok(Operators {
+            log: Log::load(reader, keep)?,
+            pending: reader.records()?,
+            running: None,
+            number: reader.u64()?,
+        })
+    }
+}
