@@ -307,6 +307,27 @@ impl Ingress {
         }
     }
 
+    /// Hands two commands over, one right behind the other, or neither. The future gives the reply to the second.
+    pub fn submit_both(&self, first: Command, second: Command, priority: Priority) -> Submission {
+        let has_room = {
+            let state = &mut *self.0.state.borrow_mut();
+            // Without a lane yet both are refused below.
+            state.lane.as_mut().is_none_or(|lane| {
+                let kept = if priority == Priority::Order { lane.reserved } else { 0 };
+                lane.producer.has_room(kept + 2)
+            })
+        };
+        if !has_room {
+            return Submission { stage: Stage::Refused(Unavailable::Busy) };
+        }
+        match self.0.hand_over(first, priority) {
+            // Its reply is of no interest: it comes before the other one's.
+            Ok(source_seq) => drop(Submission { stage: Stage::Sent(self.0.clone(), source_seq) }),
+            Err(unavailable) => return Submission { stage: Stage::Refused(unavailable) },
+        }
+        self.submit(second, priority)
+    }
+
     /// Whether a command of [`Priority::Order`] would find room now; true also while commands are refused for another reason.
     pub fn has_room_for_orders(&self) -> bool {
         if !self.0.port.phase.has_room_for(Priority::Order) {

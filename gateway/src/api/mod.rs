@@ -3,18 +3,21 @@
 //! To add an endpoint: write its handler and its row in one of the files below; nothing else changes. Handlers run on
 //! a single-threaded worker, so their futures need not be `Send`; they must not block.
 
+pub mod account;
 pub mod api_keys;
 pub mod auth;
 pub mod call;
 pub mod docs;
 pub mod fapi;
 pub mod openapi;
+pub mod operate;
 pub mod operations;
 pub mod page;
 pub mod spot;
 pub mod worker;
 
 use crate::config::Config;
+use crate::dialect::account::refusal::Refusal as Named;
 use crate::dialect::spot::refusal::Refusal;
 use crate::http::fault::Denied;
 pub use crate::http::response::{Answer, Error, Response};
@@ -29,6 +32,7 @@ pub static ROUTES: &[&[Route]] = &[
     spot::place::ROUTES,
     spot::order::ROUTES,
     spot::trade::ROUTES,
+    spot::transfer::ROUTES,
     spot::market_data::ROUTES,
     spot::health::ROUTES,
     spot::admin::ROUTES,
@@ -42,7 +46,12 @@ pub static ROUTES: &[&[Route]] = &[
     fapi::adl::ROUTES,
     fapi::leverage::ROUTES,
     fapi::listen_key::ROUTES,
-    fapi::admin::ROUTES,
+    account::fees::ROUTES,
+    account::history::ROUTES,
+    account::order::ROUTES,
+    account::overview::ROUTES,
+    account::market::ROUTES,
+    account::operator::ROUTES,
     auth::ROUTES,
     api_keys::ROUTES,
     openapi::ROUTES,
@@ -93,6 +102,8 @@ pub struct Route {
     pub response: Shape,
     /// What its handler and its precondition refuse with. What the edge refuses with follows from the row.
     pub refusals: &'static [&'static [Refusal]],
+    /// The same of a row of [`Dialect::Account`].
+    pub named_refusals: &'static [&'static [Named]],
 }
 
 impl Route {
@@ -116,6 +127,7 @@ impl Route {
             body: Shape::Nothing,
             response: Shape::Nothing,
             refusals: &[],
+            named_refusals: &[],
         }
     }
 }
@@ -169,8 +181,10 @@ impl Method {
 pub enum Dialect {
     /// `{"error","message"}`.
     Spot,
-    /// `{"code","msg"}`.
+    /// `{"code","msg"}`, the code a number.
     Fapi,
+    /// `{"code","message"}`, the code a name (`account.md` 1).
+    Account,
 }
 
 /// What an API key may be allowed.

@@ -43,7 +43,7 @@ pub struct Refused {
 pub fn document<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
-    for error in [SPOT_ERROR, FAPI_ERROR] {
+    for error in [SPOT_ERROR, FAPI_ERROR, NAMED_ERROR] {
         schema(&error, &mut schemas);
     }
     for route in routes.filter(|route| route.is_api) {
@@ -88,6 +88,13 @@ const SPOT_ERROR: Shape = Shape::Named(
 const FAPI_ERROR: Shape = Shape::Named(
     "CodedError",
     &[Field::new("code", Shape::Integer, "Below zero"), Field::new("msg", Shape::Text, "")],
+);
+const NAMED_ERROR: Shape = Shape::Named(
+    "NamedError",
+    &[
+        Field::new("code", Shape::Text, "What programs compare"),
+        Field::new("message", Shape::Text, "What people read"),
+    ],
 );
 
 fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
@@ -189,6 +196,7 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
     }
     let of_edge = faults.into_iter().map(|fault| fault.error(route.dialect));
     let of_handler = route.refusals.iter().copied().flatten().map(|refusal| Error::from(*refusal));
+    let of_names = route.named_refusals.iter().copied().flatten().map(|refusal| Error::from(*refusal));
     // The handlers of this dialect refuse with any of its codes; one stands for those of 400.
     let of_dialect = [
         refusal::SYMBOL,
@@ -200,6 +208,7 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
     let of_dialect = of_dialect.into_iter().filter(|_| route.dialect == Dialect::Fapi).map(Error::from);
     of_edge
         .chain(of_handler)
+        .chain(of_names)
         .chain(of_dialect)
         .map(|error| Refused { status: error.status.as_u16(), code: error.code, text: error.text })
         .collect()
@@ -210,6 +219,7 @@ fn refused(route: &Route, schemas: &mut Map<String, Value>) -> Map<String, Value
     let shape = match route.dialect {
         Dialect::Spot => SPOT_ERROR,
         Dialect::Fapi => FAPI_ERROR,
+        Dialect::Account => NAMED_ERROR,
     };
     let mut by_status: BTreeMap<u16, Vec<Refused>> = BTreeMap::new();
     for refused in refusals(route) {
@@ -220,6 +230,7 @@ fn refused(route: &Route, schemas: &mut Map<String, Value>) -> Map<String, Value
         let mut body = schema(&shape, schemas);
         body["properties"] = match route.dialect {
             Dialect::Spot => json!({ "error": one_of(&refused) }),
+            Dialect::Account => json!({ "code": one_of(&refused) }),
             // What the handlers of this dialect refuse is 400 with any of its codes (`perpetual.md` 4).
             Dialect::Fapi if status == 400 => json!({ "code": { "exclusiveMaximum": 0 } }),
             Dialect::Fapi => {

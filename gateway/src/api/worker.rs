@@ -3,6 +3,7 @@
 use crate::archive::History;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::feed::quote::Quotes;
 use crate::http::Edge;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port};
 use crate::metrics::{Metrics, WorkerFigures};
@@ -38,6 +39,8 @@ pub struct Shared {
     pub replays: Replays,
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
+    /// What outside sources last said.
+    pub quotes: Quotes,
     /// What is counted.
     pub metrics: Metrics,
 }
@@ -51,9 +54,22 @@ impl Shared {
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
-        let ranks = Ranks::default();
-        let metrics = Metrics::new(workers);
-        Shared { config, clock, edge, phase, views, history, ports, feed_port, hub, replays, ranks, metrics }
+        let (ranks, quotes, metrics) = (Ranks::default(), Quotes::default(), Metrics::new(workers));
+        Shared {
+            config,
+            clock,
+            edge,
+            phase,
+            views,
+            history,
+            ports,
+            feed_port,
+            hub,
+            replays,
+            ranks,
+            quotes,
+            metrics,
+        }
     }
 }
 

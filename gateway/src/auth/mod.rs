@@ -287,7 +287,12 @@ fn sent(headers: &HeaderMap) -> Option<Sent<'_>> {
             return Some(Sent::Token(token.trim_ascii()));
         }
     }
-    headers.get(API_KEY).map(|value| Sent::Key(value.as_bytes()))
+    let is_empty = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"bearer");
+    match headers.get(API_KEY) {
+        Some(value) => Some(Sent::Key(value.as_bytes())),
+        // A token was announced, and there is none.
+        None => headers.get(AUTHORIZATION).filter(|value| is_empty(value)).map(|_| Sent::Token(b"")),
+    }
 }
 
 /// Credentials of one connection that are remembered.

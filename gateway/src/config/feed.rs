@@ -11,7 +11,7 @@
 //! every = "250ms"                  # shortest time between two prices; of http, between two requests
 //! ```
 //! `fixed` wants `price = "60000"`; `spot` wants `spot_market`, and takes `notional` (quote, 25000 unless set); `http` wants
-//! `url` and `price`; `websocket` takes `send` as well. A key that the kind does not know is refused. Weights are no
+//! `url` and `price`, and takes `volume` (where the base traded in 24 hours stands, to be shown); `websocket` takes `send` as well. A key that the kind does not know is refused. Weights are no
 //! configuration: they travel as commands.
 
 use super::value::{Value, Wanted};
@@ -62,6 +62,8 @@ pub enum FeedKind {
         url: Url,
         /// Where the price stands in its JSON.
         price: PricePaths,
+        /// Where the base traded in 24 hours stands, to be shown.
+        volume: Option<Vec<String>>,
     },
     /// A stream of messages.
     WebSocket {
@@ -71,6 +73,8 @@ pub enum FeedKind {
         send: Vec<String>,
         /// Where the price stands in a message's JSON; messages without it are passed over.
         price: PricePaths,
+        /// Where the base traded in 24 hours stands, to be shown.
+        volume: Option<Vec<String>>,
     },
 }
 
@@ -145,6 +149,7 @@ struct Table {
     kind: String,
     every: Option<String>,
     price: Option<OneOrMore>,
+    volume: Option<String>,
     url: Option<String>,
     send: Option<OneOrMore>,
     spot_market: Option<String>,
@@ -207,15 +212,21 @@ impl Table {
                 market: self.spot_market.take().ok_or("`spot_market` is missing")?.to_ascii_uppercase(),
                 notional: self.notional()?,
             },
-            "http" => FeedKind::Http { url: self.url("http")?, price: self.paths()? },
-            "websocket" => {
-                FeedKind::WebSocket { url: self.url("ws")?, price: self.paths()?, send: self.messages()? }
+            "http" => {
+                FeedKind::Http { url: self.url("http")?, price: self.paths()?, volume: self.volume_path()? }
             }
+            "websocket" => FeedKind::WebSocket {
+                url: self.url("ws")?,
+                price: self.paths()?,
+                send: self.messages()?,
+                volume: self.volume_path()?,
+            },
             _ => return Err("`kind` must be one of fixed, spot, http, websocket".to_owned()),
         };
         // What no kind took is a misunderstanding.
         let left = [
             ("price", self.price.is_some()),
+            ("volume", self.volume.is_some()),
             ("url", self.url.is_some()),
             ("send", self.send.is_some()),
             ("spot_market", self.spot_market.is_some()),
@@ -267,6 +278,16 @@ impl Table {
             "`price` must be the place of the price in the JSON, such as data.0.price, or two of them"
                 .to_owned()
         })
+    }
+
+    fn volume_path(&mut self) -> Result<Option<Vec<String>>, String> {
+        let Some(text) = self.volume.take() else { return Ok(None) };
+        if text.split('.').any(str::is_empty) {
+            return Err(
+                "`volume` must be the place of the volume in the JSON, such as data.0.volume".to_owned()
+            );
+        }
+        Ok(Some(text.split('.').map(str::to_owned).collect()))
     }
 
     fn messages(&mut self) -> Result<Vec<String>, String> {
@@ -333,10 +354,13 @@ mod tests {
         let url =
             |authority: &str, path: &str| Url { authority: authority.to_owned(), path: path.to_owned() };
         let price = PricePaths::One(path("data.0.last"));
-        assert_eq!(http.kind, FeedKind::Http { url: url("localhost:9000", "/?a=b"), price });
+        assert_eq!(http.kind, FeedKind::Http { url: url("localhost:9000", "/?a=b"), price, volume: None });
         let price = PricePaths::Middle(path("b"), path("a"));
         let send = vec!["subscribe".to_owned()];
-        assert_eq!(websocket.kind, FeedKind::WebSocket { url: url("localhost:80", "/"), send, price });
+        assert_eq!(
+            websocket.kind,
+            FeedKind::WebSocket { url: url("localhost:80", "/"), send, price, volume: None }
+        );
         assert_eq!(websocket.to_string(), "BTCUSDT source 4 from ws://localhost:80");
     }
 

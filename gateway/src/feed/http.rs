@@ -1,6 +1,6 @@
 //! A feed that asks a resource for its JSON again and again, over one connection that is made anew when it is gone.
 
-use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, price};
+use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Tell, price};
 use crate::config::feed::{PricePaths, Url};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Limited};
@@ -21,20 +21,27 @@ pub(super) async fn run(
     paths: &PricePaths,
     every: Duration,
     newest: &Newest,
+    tell: Tell<'_>,
 ) -> Result<Infallible, FeedError> {
     let mut turns = tokio::time::interval(every);
     turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut connection = None;
     loop {
         turns.tick().await;
-        let price =
-            timeout(PATIENCE, ask(url, paths, &mut connection)).await.map_err(|_| FeedError::Silent)??;
+        let price = timeout(PATIENCE, ask(url, paths, &mut connection, tell))
+            .await
+            .map_err(|_| FeedError::Silent)??;
         newest.send_replace(Some(price));
     }
 }
 
 /// Asks once.
-async fn ask(url: &Url, paths: &PricePaths, connection: &mut Option<Sender>) -> Result<Price, FeedError> {
+async fn ask(
+    url: &Url,
+    paths: &PricePaths,
+    connection: &mut Option<Sender>,
+    tell: Tell<'_>,
+) -> Result<Price, FeedError> {
     let mut sender = match connection.take() {
         // A server may close between two requests; that is no failure.
         Some(sender) if !sender.is_closed() => sender,
@@ -56,7 +63,9 @@ async fn ask(url: &Url, paths: &PricePaths, connection: &mut Option<Sender>) -> 
     }
     *connection = Some(sender);
     let text = std::str::from_utf8(&body).map_err(|error| FeedError::Body(error.to_string()))?;
-    price::find(text, paths).ok_or(FeedError::NoPrice)
+    let price = price::find(text, paths).ok_or(FeedError::NoPrice)?;
+    tell(text, price);
+    Ok(price)
 }
 
 async fn connect(url: &Url) -> Result<Sender, FeedError> {

@@ -10,6 +10,7 @@ mod fixed;
 mod http;
 pub mod price;
 mod publisher;
+pub mod quote;
 mod spot;
 mod websocket;
 
@@ -31,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 /// Longest message or answer of a source, in bytes.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
+
+/// Who is shown each message with a price.
+type Tell<'a> = &'a dyn Fn(&str, Price);
 
 /// Where a feed leaves its newest price: whoever reads it sees no older one.
 type Newest = watch::Sender<Option<Price>>;
@@ -78,14 +82,17 @@ pub fn start(shared: Arc<Shared>, shutdown: CancellationToken) -> io::Result<Joi
 /// Reads a source for ever.
 async fn read(feed: Feed, shared: Arc<Shared>, newest: Newest) {
     let mut attempts = Attempts::new();
+    let tell = |json: &str, price: Price| shared.quotes.put(&feed, json, price, shared.clock.now_ms());
     loop {
         let outcome = match &feed.kind {
             FeedKind::Fixed { price } => fixed::run(*price, feed.every, &newest).await,
             FeedKind::Spot { market, notional } => {
                 spot::run(&shared.views, market, *notional, feed.every, &newest).await
             }
-            FeedKind::Http { url, price } => http::run(url, price, feed.every, &newest).await,
-            FeedKind::WebSocket { url, send, price } => websocket::run(url, send, price, &newest).await,
+            FeedKind::Http { url, price, .. } => http::run(url, price, feed.every, &newest, &tell).await,
+            FeedKind::WebSocket { url, send, price, .. } => {
+                websocket::run(url, send, price, &newest, &tell).await
+            }
         };
         let Err(error) = outcome;
         let pause = attempts.next(newest.borrow().is_some());

@@ -19,7 +19,16 @@ pub fn find(json: &str, paths: &PricePaths) -> Option<Price> {
     }
 }
 
-fn at(json: &str, path: &[String]) -> Option<Price> {
+/// Both of two prices, in the order of their places; `None` of one place.
+pub fn both(json: &str, paths: &PricePaths) -> Option<(Price, Price)> {
+    match paths {
+        PricePaths::One(_) => None,
+        PricePaths::Middle(one, other) => Some((at(json, one)?, at(json, other)?)),
+    }
+}
+
+/// The decimal at a place, above 0, in steps of 10^-8.
+pub fn at(json: &str, path: &[String]) -> Option<Price> {
     let Some((step, rest)) = path.split_first() else { return decimal(json) };
     // Values stay text until they are met: a number must not pass through a binary float.
     if json.trim_start().starts_with('[') {

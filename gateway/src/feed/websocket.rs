@@ -1,6 +1,6 @@
 //! A feed that listens to a stream of JSON messages.
 
-use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, price};
+use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Tell, price};
 use crate::config::feed::{PricePaths, Url};
 use futures_util::{SinkExt, StreamExt};
 use std::convert::Infallible;
@@ -21,6 +21,7 @@ pub(super) async fn run(
     send: &[String],
     paths: &PricePaths,
     newest: &Newest,
+    tell: Tell<'_>,
 ) -> Result<Infallible, FeedError> {
     let connecting = async {
         let stream = TcpStream::connect(&url.authority).await.map_err(FeedError::Connect)?;
@@ -47,6 +48,7 @@ pub(super) async fn run(
             _ => continue,
         };
         if let Some(price) = price::find(&text, paths) {
+            tell(&text, price);
             newest.send_replace(Some(price));
             deadline = Instant::now() + SILENCE;
         }

@@ -89,6 +89,61 @@ impl Fault {
         match dialect {
             Dialect::Spot => self.spot(),
             Dialect::Fapi => self.fapi(),
+            Dialect::Account => self.account(),
+        }
+    }
+
+    /// `account.md` 1.
+    fn account(self) -> Error {
+        let (status, code, message) = match self {
+            Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, "BANNED", "this address is banned"),
+            Fault::TooManyRequests { .. } | Fault::TooManyFunding { .. } | Fault::TooManyOrders { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", "too many requests")
+            }
+            Fault::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND", "no such route"),
+            Fault::MethodNotAllowed => {
+                (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "the route has another method")
+            }
+            Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "INVALID_PARAMETER", "body too large"),
+            Fault::BodyTimeout => {
+                (StatusCode::REQUEST_TIMEOUT, "INVALID_PARAMETER", "the body did not arrive")
+            }
+            Fault::Unauthorized | Fault::KeyFormat | Fault::Unsigned(_) => {
+                (StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a good credential is needed")
+            }
+            Fault::TokenExpired => (StatusCode::UNAUTHORIZED, "TOKEN_EXPIRED", "the token's time is over"),
+            Fault::Forbidden(Denied::Read) => {
+                (StatusCode::FORBIDDEN, "FORBIDDEN", "the API key may not read")
+            }
+            Fault::Forbidden(Denied::Trade) => {
+                (StatusCode::FORBIDDEN, "FORBIDDEN", "the API key may not trade")
+            }
+            Fault::Forbidden(Denied::Withdraw | Denied::LoginOnly) => {
+                (StatusCode::FORBIDDEN, "FORBIDDEN", "this route takes a login token, not an API key")
+            }
+            Fault::BodyType => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "INVALID_PARAMETER", "unsupported media type")
+            }
+            Fault::InvalidJson => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER", "body: no JSON object"),
+            Fault::Throttled => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "SERVICE_UNAVAILABLE",
+                "nothing was done; retry with backoff",
+            ),
+            Fault::Timeout => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "INTERNAL",
+                "no answer in time; the outcome is unknown, query before you retry",
+            ),
+            Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "retry later"),
+        };
+        let error = Error::named(status, code).with_message(message);
+        match self {
+            Fault::Banned { retry_after_s, .. }
+            | Fault::TooManyRequests { retry_after_s, .. }
+            | Fault::TooManyFunding { retry_after_s, .. }
+            | Fault::TooManyOrders { retry_after_s, .. } => error.with_retry_after(retry_after_s),
+            _ => error,
         }
     }
 

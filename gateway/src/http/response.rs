@@ -1,7 +1,8 @@
 //! What a handler answers: a [`Response`], or an [`Error`] whose status and text are stated together, once.
 //!
-//! Errors have two spellings, one per dialect: `{"error","message"}` (spot, `spot.md` 3) and `{"code","msg"}`
-//! (`/fapi`, `perpetual.md` 4). Which one an [`Error`] speaks is fixed where it is made.
+//! Errors have three spellings, one per dialect: `{"error","message"}` (spot, `spot.md` 3), `{"code","msg"}` with a number
+//! (`/fapi`, `perpetual.md` 4) and `{"code","message"}` with a name (`account.md` 1). Which one an [`Error`] speaks is fixed
+//! where it is made.
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -57,16 +58,19 @@ impl Response {
     }
 }
 
-/// A refusal as one dialect spells it. Dialects keep theirs as constants made by [`Error::spot`] and [`Error::fapi`].
+/// A refusal as one dialect spells it. Dialects keep theirs as constants made by [`Error::spot`], [`Error::fapi`] and
+/// [`Error::named`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// HTTP status.
     pub status: StatusCode,
-    /// The number of the `/fapi` dialect; 0 in the spot dialect, which has none.
+    /// The number of the `/fapi` dialect; 0 in the others, which have none.
     pub code: i32,
-    /// `error` of the spot dialect, `msg` of the other: exactly the string of the specification's table.
+    /// Whether it is spelled as the routes of accounts spell theirs.
+    pub is_named: bool,
+    /// `error` of the spot dialect, `msg` of `/fapi`, `code` of the third: exactly the string of the specification's table.
     pub text: Cow<'static, str>,
-    /// Free text for people (spot only); empty for none.
+    /// Free text for people (not of `/fapi`); empty for none.
     pub message: Cow<'static, str>,
     /// Id of the order that was stored as rejected (spot only), as text.
     pub order_id: Option<Box<str>>,
@@ -80,6 +84,7 @@ impl Error {
         Error {
             status,
             code: 0,
+            is_named: false,
             text: Cow::Borrowed(error),
             message: Cow::Borrowed(""),
             order_id: None,
@@ -92,6 +97,13 @@ impl Error {
         assert!(code < 0);
         let mut error = Error::spot(status, msg);
         error.code = code;
+        error
+    }
+
+    /// A refusal of the routes of accounts.
+    pub const fn named(status: StatusCode, code: &'static str) -> Error {
+        let mut error = Error::spot(status, code);
+        error.is_named = true;
         error
     }
 
@@ -123,7 +135,8 @@ impl Error {
         self
     }
 
-    /// The body: `{"code","msg"}` when there is a code, else `{"error"(,"message")(,"order_id")}`.
+    /// The body: `{"code","msg"}` when there is a number, `{"code","message"}` of a named one, else
+    /// `{"error"(,"message")(,"order_id")}`.
     pub fn body(&self) -> Bytes {
         #[derive(serde::Serialize)]
         struct Fapi<'a> {
@@ -138,7 +151,14 @@ impl Error {
             #[serde(skip_serializing_if = "Option::is_none")]
             order_id: Option<&'a str>,
         }
-        let body = if self.code == 0 {
+        #[derive(serde::Serialize)]
+        struct Named<'a> {
+            code: &'a str,
+            message: &'a str,
+        }
+        let body = if self.is_named {
+            serde_json::to_vec(&Named { code: &self.text, message: &self.message })
+        } else if self.code == 0 {
             serde_json::to_vec(&Spot {
                 error: &self.text,
                 message: &self.message,
@@ -167,13 +187,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_spellings_of_an_error() {
+    fn the_three_spellings_of_an_error() {
         let spot =
             Error::spot(StatusCode::BAD_REQUEST, "SELF_TRADE").with_order_id("0-1").with_message("a \"b\"");
         assert_eq!(spot.body(), r#"{"error":"SELF_TRADE","message":"a \"b\"","order_id":"0-1"}"#);
         assert_eq!(Error::spot(StatusCode::NOT_FOUND, "not found").body(), r#"{"error":"not found"}"#);
         let fapi = Error::fapi(StatusCode::BAD_REQUEST, -1121, "Invalid symbol.").with_message("unused");
         assert_eq!(fapi.body(), r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+        let named = Error::named(StatusCode::NOT_FOUND, "NOT_FOUND").with_message("no such row");
+        assert_eq!(named.body(), r#"{"code":"NOT_FOUND","message":"no such row"}"#);
     }
 
     #[test]

@@ -102,7 +102,17 @@ impl Router {
 
 /// The dialect that a path without a row is refused in.
 pub(super) fn dialect_of(path: &str) -> Dialect {
-    if path.starts_with("/fapi/") { Dialect::Fapi } else { Dialect::Spot }
+    // Families without a version of their own (`account.md` 2).
+    const OF_ACCOUNTS: [&str; 8] =
+        ["account", "orders", "positions", "unified", "withdraw", "external", "referral", "admin"];
+    let first = path.split('/').nth(1).unwrap_or("");
+    if first == "fapi" {
+        Dialect::Fapi
+    } else if OF_ACCOUNTS.contains(&first) {
+        Dialect::Account
+    } else {
+        Dialect::Spot
+    }
 }
 
 #[cfg(test)]

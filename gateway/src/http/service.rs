@@ -221,7 +221,7 @@ impl Connection {
 fn no_route(fault: Fault, dialect: Dialect, head: &Parts) -> Error {
     let error = fault.error(dialect);
     match dialect {
-        Dialect::Spot => error,
+        Dialect::Spot | Dialect::Account => error,
         Dialect::Fapi => {
             error.with_text(format!("Path {}, Method {} is invalid", head.uri.path(), head.method))
         }

@@ -61,6 +61,8 @@ pub(crate) struct Exchange {
     epoch: u32,
     /// How often the matcher ticks, 0 for never.
     tick_ns: i64,
+    /// Whether its views keep what is not archived yet, as those of the exchange do.
+    is_recent: bool,
 }
 
 /// All stages in turn, with a journal that is durable at once.
@@ -164,6 +166,7 @@ impl Exchange {
             is_gate_open: true,
             epoch: 0,
             tick_ns: 0,
+            is_recent: false,
         };
         exchange.run(Engine::new(&EngineConfig::default()), Views::default());
         exchange
@@ -216,6 +219,7 @@ impl Exchange {
         more.iter().copied().for_each(&mut apply);
         let mut exchange = Exchange::start_with(configure);
         exchange.tick_ns = tick_ns;
+        exchange.is_recent = true;
         exchange.run(engine, views);
         exchange
     }
@@ -266,9 +270,11 @@ impl Exchange {
         stages.matcher.into_engine().save(&mut state);
         self.shared.views.read().save(&mut shown);
         let engine = Engine::load(&EngineConfig::default(), &state).expect("it was saved");
-        let mut views = Views::default();
+        let mut views =
+            if self.is_recent { Views::new(Box::new(RecentHistory::new(0))) } else { Views::default() };
         views.load(&shown).expect("they were saved");
         let mut next = Exchange::start();
+        (next.tick_ns, next.is_recent) = (self.tick_ns, self.is_recent);
         next.clock.turn(self.clock.now_ms() - next.clock.now_ms());
         next.epoch = self.epoch;
         next.run(engine, views);

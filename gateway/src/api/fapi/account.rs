@@ -7,7 +7,7 @@ use super::{READ, by_symbol, later, market, optional_market, params, row, views}
 use crate::api::docs::Param;
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::dialect::fapi::margin::{self, Figures, Held};
-use crate::dialect::fapi::{encode, text, words};
+use crate::dialect::fapi::{encode, fees, text, words};
 use serde_json::{Value, json};
 
 const fn get(
@@ -128,10 +128,10 @@ fn rates(call: &Call) -> Answer {
     let views = views(call)?;
     let market = market(&views, &params)?;
     let account = views.perpetuals().accounts().get(call.account());
-    let (maker, taker) = margin::rates(views.perpetuals(), &account, call.now_ms);
+    let fees = fees::of(views.perpetuals(), &account, call.now_ms);
     Ok(Response::of(&json!({
         "symbol": market.symbol(),
-        "makerCommissionRate": text::units8(maker),
-        "takerCommissionRate": text::units8(taker),
+        "makerCommissionRate": text::units8(fees.maker),
+        "takerCommissionRate": text::units8(fees.taker),
     })))
 }

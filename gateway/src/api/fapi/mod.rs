@@ -3,7 +3,6 @@
 
 pub mod account;
 pub mod adl;
-pub mod admin;
 pub mod algo;
 pub mod history;
 pub mod leverage;

@@ -2,13 +2,14 @@
 
 use super::shape;
 use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
+use crate::api::operate::{Action, Subject, operate};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::config::Config;
+use crate::dialect::decimal::write_amount;
 use crate::dialect::spot::admin::{self, CreditBody, INVALID_TOKEN, ListBody, StatusBody, UpdateBody};
 use crate::dialect::spot::{refusal, words};
-use crate::ingress::Priority;
 use crate::view::market::MarketRecord;
-use ringside_core::command::{Body, Command, MarketStatus, SetMarketStatus};
+use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
 
@@ -90,7 +91,7 @@ fn is_test_deployment(config: &Config) -> Result<(), Error> {
 async fn list_market(call: Call) -> Answer {
     let body: ListBody<'_> = call.json()?;
     let list = body.command()?;
-    submit(&call, list).await?;
+    submit(&call, Subject::Market(list.symbol), String::new(), list).await?;
     Ok(ok_id(text(&list.symbol)))
 }
 
@@ -99,7 +100,7 @@ async fn update_market(call: Call) -> Answer {
     let market = market(&call)?;
     let update = body.command(market.market)?;
     if update.mask != 0 {
-        submit(&call, update).await?;
+        submit(&call, Subject::Market(market.symbol), String::new(), update).await?;
     }
     Ok(ok_id(market.symbol()))
 }
@@ -108,14 +109,25 @@ async fn set_status(call: Call) -> Answer {
     let body: StatusBody<'_> = call.json()?;
     let market = market(&call)?;
     let status = body.status()?;
-    submit(&call, SetMarketStatus { market: market.market, status: status as u8, reserved: [0; 3] }).await?;
+    let detail = words::market_status(status).to_owned();
+    let command = SetMarketStatus { market: market.market, status: status as u8, reserved: [0; 3] };
+    submit(&call, Subject::Market(market.symbol), detail, command).await?;
     Ok(ok_status(market.symbol(), status))
 }
 
 async fn credit(call: Call) -> Answer {
     let body: CreditBody<'_> = call.json()?;
     let credit = body.command()?;
-    let reply = call.worker.ingress.submit(Command::new(credit), Priority::Internal).await?;
+    let mut detail = Vec::with_capacity(32);
+    write_amount(&mut detail, credit.amount.get());
+    detail.push(b' ');
+    detail.extend_from_slice(text(&credit.asset).as_bytes());
+    let action = Action {
+        subject: Subject::Account(credit.address),
+        detail: String::from_utf8_lossy(&detail).into_owned(),
+        reason: Some(text(&credit.reason)),
+    };
+    let reply = operate(&call, action, credit).await?;
     match reply.done.rejected() {
         None => Ok(Response::json("{\"ok\":true}")),
         // The engine's word for an asset that it does not have.
@@ -125,8 +137,8 @@ async fn credit(call: Call) -> Answer {
 }
 
 /// Carries out a command; `Err` also when the engine refuses it.
-async fn submit<B: Body>(call: &Call, body: B) -> Result<(), Error> {
-    let reply = call.worker.ingress.submit(Command::new(body), Priority::Internal).await?;
+async fn submit<B: Body>(call: &Call, subject: Subject, detail: String, body: B) -> Result<(), Error> {
+    let reply = operate(call, Action { subject, detail, reason: None }, body).await?;
     match reply.done.rejected() {
         None => Ok(()),
         Some(reject) => Err(refusal::of_reject(reject).into()),

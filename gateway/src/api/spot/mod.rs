@@ -1,5 +1,5 @@
 //! Routes of the spot venue (`spot.md` 5 to 9): rows and handlers. What words mean is the dialect's; what can be read,
-//! the views'. Transfers and withdrawals are not here yet.
+//! the views'. Withdrawals are not here yet.
 
 pub mod admin;
 pub mod health;
@@ -9,6 +9,7 @@ pub mod place;
 pub mod replay;
 mod shape;
 pub mod trade;
+pub mod transfer;
 
 use super::{Call, Error, StatusCode};
 use crate::archive::readers::Unreadable;

@@ -1,8 +1,7 @@
 //! POST /spot/orders: the hot path. One look at the table of markets, one command, one reply; no lock of the views.
 
-use super::replay::{Keyed, Known};
+use super::replay::{self, IDEMPOTENCY_KEY, Keyed, Known, is_known, replayed};
 use super::shape;
-use crate::api::docs::{Param, Shape};
 use crate::api::{
     Answer, Auth, Call, Error, Handler, Method, OrderCount, Permission, Response, Route, StatusCode,
 };
@@ -11,18 +10,14 @@ use crate::dialect::spot::{encode, id, refusal};
 use crate::http::response::JSON;
 use crate::ingress::Priority;
 use crate::view::market::MarketRecord;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::HeaderValue;
 use ringside_core::command::{Command, MarketStatus, PlaceOrder};
 use ringside_core::event;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
 
-/// Names the request; a retry with the same name is answered, not carried out.
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/orders";
-const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// Rows.
 pub static ROUTES: &[Route] = &[Route {
@@ -30,11 +25,7 @@ pub static ROUTES: &[Route] = &[Route {
     orders: OrderCount::ONE,
     tag: "orders",
     summary: "Place an order",
-    params: &[Param::header(
-        "Idempotency-Key",
-        Shape::Pattern("^[A-Za-z0-9_-]{1,64}$"),
-        "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
-    )],
+    params: &[replay::HEADER],
     body: shape::PLACE,
     response: shape::PLACED_ORDER,
     refusals: &[
@@ -96,7 +87,7 @@ fn prepare(call: &Call, body: &PlaceBody<'_>, is_retry: bool) -> Result<(PlaceOr
 async fn carry_out(call: &Call, order: PlaceOrder, market: &MarketRecord) -> Answer {
     let reply = call.worker.ingress.submit(Command::new(order), Priority::Order).await?;
     match reply.done.rejected() {
-        Some(Reject::IdempotencyReplay) => replay(call, order.account, order.idempotency_key),
+        Some(Reject::IdempotencyReplay) => first_answer(call, order.account, order.idempotency_key),
         reject => answer(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns),
     }
 }
@@ -158,15 +149,8 @@ async fn place_keyed(call: &Call, body: &PlaceBody<'_>, key: &HeaderValue) -> An
     }
 }
 
-/// Whether the engine took a command with this key in the last 24 hours.
-fn is_known(call: &Call, keyed: Keyed) -> bool {
-    let views = call.worker.shared.views.read();
-    let outcome = views.idempotency().outcome(keyed.account, keyed.key);
-    outcome.is_some_and(|outcome| call.now_ms - outcome.time_ns / 1_000_000 < DAY_MS)
-}
-
 /// The answer of the first try, from what the views kept of it.
-fn replay(call: &Call, account: AccountId, key: u64) -> Answer {
+fn first_answer(call: &Call, account: AccountId, key: u64) -> Answer {
     let outcome = call.worker.shared.views.read().idempotency().outcome(account, key).cloned();
     let outcome = outcome.ok_or(refusal::INTERNAL)?;
     let market = call.worker.markets.with(|markets| {
@@ -176,8 +160,4 @@ fn replay(call: &Call, account: AccountId, key: u64) -> Answer {
     let first =
         answer(market.as_ref(), outcome.reject, outcome.order.as_ref(), &outcome.trades, outcome.time_ns);
     Ok(replayed(first.unwrap_or_else(Response::from)))
-}
-
-fn replayed(response: Response) -> Response {
-    response.with_header(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))
 }

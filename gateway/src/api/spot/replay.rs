@@ -3,7 +3,10 @@
 //! What the engine answered is remembered by the engine and the views, and survives a restart. What the gateway refused
 //! before the engine saw it changed nothing; it is kept here, in memory, so that a retry reads the same answer.
 
+use crate::api::docs::{Param, Shape};
+use crate::api::{Call, Response};
 use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use ringside_core::ids::AccountId;
 use sha2::{Digest, Sha256};
@@ -14,6 +17,29 @@ use std::time::{Duration, Instant};
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Most refusals kept; the oldest go first. Losing one costs nobody an order: it never took effect.
 const REFUSALS_MAX: usize = 1 << 16;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
+/// Names the request; a retry with the same name is answered, not carried out.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// The header as rows describe it.
+pub const HEADER: Param = Param::header(
+    "Idempotency-Key",
+    Shape::Pattern("^[A-Za-z0-9_-]{1,64}$"),
+    "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
+);
+
+/// The answer of the first try, marked as such.
+pub fn replayed(response: Response) -> Response {
+    response.with_header(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))
+}
+
+/// Whether the engine took a command with this key in the last 24 hours.
+pub fn is_known(call: &Call, keyed: Keyed) -> bool {
+    let views = call.worker.shared.views.read();
+    let outcome = views.idempotency().outcome(keyed.account, keyed.key);
+    outcome.is_some_and(|outcome| call.now_ms - outcome.time_ns / 1_000_000 < DAY_MS)
+}
 
 /// A key and a body as the engine takes them: 64 bits of a hash, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

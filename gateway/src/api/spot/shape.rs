@@ -191,3 +191,15 @@ pub(super) const CREDIT: Shape = Shape::Object(&[
     Field::new("amount", Shape::DecimalInput, "> 0"),
     Field::optional("reason", Shape::Text, "Audit note, at most 64 bytes"),
 ]);
+
+pub(super) const TRANSFER: Shape = Shape::Named(
+    "Transfer",
+    &[
+        Field::new("id", Shape::Pattern("^[0-9]{1,20}$"), ""),
+        Field::new("direction", Shape::OneOf(crate::dialect::spot::transfer::DIRECTIONS), ""),
+        Field::new("token", TOKEN, ""),
+        Field::new("amount", Shape::Decimal, ""),
+        Field::new("status", Shape::OneOf(&["completed"]), ""),
+        Field::new("ts", Shape::Integer, "UNIX seconds"),
+    ],
+);

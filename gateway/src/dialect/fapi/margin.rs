@@ -5,12 +5,11 @@
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::account::{Holding, LEVERAGE_DEFAULT, PerpetualAccount};
 use crate::view::perpetual::market::PerpetualMarket;
-use ringside_core::command::{MarginMode, PerpetualParameter, Side};
+use ringside_core::command::{MarginMode, Side};
 use ringside_core::ids::AccountId;
-use ringside_core::money::{Money, Price, Rate};
+use ringside_core::money::{Money, Price};
 use ringside_core::risk::perpetual::adl::{self, Place};
 use ringside_core::risk::perpetual::bracket::Brackets;
-use ringside_core::risk::perpetual::fee;
 use ringside_core::risk::perpetual::order_margin::{Bucket, Cross, Exposure, margin};
 use ringside_core::risk::perpetual::position::Position;
 use ringside_core::risk::perpetual::units;
@@ -53,6 +52,11 @@ impl Held<'_> {
     /// Position as the arithmetic takes it.
     pub fn position(&self) -> Position {
         Position { quantity: self.holding.position.quantity, cost: self.holding.position.cost }
+    }
+
+    /// Position and open orders as the arithmetic takes them; `None` before the market's first mark.
+    pub fn exposure(&self) -> Option<&Exposure> {
+        self.exposure.as_ref()
     }
 
     /// Wallet of an isolated position.
@@ -207,23 +211,4 @@ pub fn deleveraging_place(
     let score = adl::score(unrealised, position.cost, notional, equity)?;
     let side = if position.quantity > 0 { Side::Buy } else { Side::Sell };
     Some((side, Place::new(score, notional, account)))
-}
-
-/// Effective rates of an account: maker, taker (`account.md` 3).
-pub fn rates(views: &Perpetuals, account: &PerpetualAccount, now_ms: i64) -> (Rate, Rate) {
-    let terms = &account.terms;
-    let mut discounts = Vec::new();
-    let referral = fee::Referral { total: terms.referral_total_bps, share: terms.referral_share_bps };
-    discounts.push(referral.trader());
-    if terms.fee_burn == 1 {
-        discounts.push(u32::try_from(views.markets().venue(PerpetualParameter::FeeBurnBps)).unwrap_or(0));
-    }
-    if now_ms < terms.promo_until_ms {
-        discounts.push(terms.promo_bps);
-    }
-    let multiplier = fee::multiplier(&discounts).unwrap_or(fee::MULTIPLIER_ONE);
-    let tier = views.accounts().tiers().iter().find(|tier| tier.tier == account.tier);
-    let base = tier.map_or((0, 0), |tier| (tier.maker_rate, tier.taker_rate));
-    let of = |rate| fee::rate(rate, multiplier).unwrap_or(rate);
-    (of(base.0), of(base.1))
 }

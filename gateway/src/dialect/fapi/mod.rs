@@ -2,6 +2,7 @@
 
 pub mod algo;
 pub mod encode;
+pub mod fees;
 pub mod margin;
 pub mod params;
 pub mod place;

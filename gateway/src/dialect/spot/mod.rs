@@ -6,4 +6,5 @@ pub mod encode;
 pub mod id;
 pub mod push;
 pub mod refusal;
+pub mod transfer;
 pub mod words;

@@ -1,0 +1,303 @@
+//! Fills and orders of an account, page by page (`account.md` 4), and its newest orders.
+
+use super::{OF_HISTORY, from_archive, get, market_of, order_list, shape, views};
+use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
+use crate::api::{Answer, Auth, Call, Error, Handler, Permission, Response, Route};
+use crate::archive::History;
+use crate::archive::keyset::{Walk, Walked};
+use crate::archive::readers::Unreadable;
+use crate::dialect::account::refusal::{self, Refusal};
+use crate::dialect::account::{cursor, params};
+use crate::dialect::fapi::{encode, words};
+use crate::view::perpetual::log::{Page, Place};
+use crate::view::perpetual::order::OrderRecord;
+use crate::view::perpetual::rows::FillRecord;
+use ringside_core::command::{PerpetualStatus, Side};
+use ringside_core::ids::{AccountId, MarketId};
+use serde_json::{Value, json};
+use std::ops::RangeInclusive;
+
+/// Rows looked at for one page by cursor whose filters fit few of them; it is then shorter, and its cursor goes on.
+const SCANNED_MAX: usize = 20_000;
+/// Rows of `/orders`.
+const NEWEST: usize = 100;
+
+const READ: Auth = Auth::Account(Permission::Read);
+const SYMBOL: Param = Param::optional("symbol", SYMBOL_SENT, "One market only");
+const SIDE: Param = Param::optional("side", Shape::Text, "BUY or SELL, either case");
+const START: Param = Param::optional("start_time", Shape::Integer, "UNIX milliseconds, inclusive");
+const END: Param = Param::optional("end_time", Shape::Integer, "UNIX milliseconds, inclusive");
+const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500");
+const ORDER: Param = Param::optional("order", Shape::OneOf(&["asc", "desc"]), "By time, asc unless sent");
+const OFFSET: Param = Param::optional("offset", Shape::Integer, "Rows passed over; ignored with cursor");
+const CURSOR: Param =
+    Param::optional("cursor", Shape::Text, "Sent, even empty: pages by cursor; empty starts");
+const STATUS: Param = Param::optional("status", Shape::Text, "Of orders; several joined by commas");
+const OF_PAGES: &[Refusal] =
+    &[refusal::INVALID_PARAMETER, refusal::INVALID_CURSOR, refusal::SYMBOL_NOT_FOUND];
+
+const fn page_of(items: &'static Shape) -> [Field; 5] {
+    [
+        Field::new("items", Shape::List(items), ""),
+        Field::new("total", Shape::Integer, "-1 in pages by cursor"),
+        Field::new("limit", Shape::Integer, "As used"),
+        Field::optional("offset", Shape::Integer, "As used; absent in pages by cursor"),
+        Field::new("next_cursor", Shape::Nullable(&Shape::Text), "null at the end"),
+    ]
+}
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        named_refusals: &[OF_PAGES, OF_HISTORY],
+        ..get(
+            "/account/trades",
+            READ,
+            "Own fills of perpetual markets, page by page",
+            &[SYMBOL, SIDE, START, END, LIMIT, ORDER, OFFSET, CURSOR],
+            Shape::Object(&page_of(&shape::FILL)),
+            Handler::Later(|call| Box::pin(trades(call))),
+        )
+    },
+    Route {
+        named_refusals: &[OF_PAGES, OF_HISTORY],
+        ..get(
+            "/account/orders",
+            READ,
+            "Own orders of perpetual markets, open ones included, page by page",
+            &[SYMBOL, SIDE, STATUS, START, END, LIMIT, ORDER, OFFSET, CURSOR],
+            Shape::Object(&page_of(&shape::ORDER)),
+            Handler::Later(|call| Box::pin(orders(call))),
+        )
+    },
+    Route {
+        named_refusals: &[&[refusal::SYMBOL_NOT_FOUND], OF_HISTORY],
+        ..get(
+            "/orders",
+            READ,
+            "The newest 100 perpetual orders of any status, oldest first",
+            &[SYMBOL],
+            Shape::List(&shape::ORDER),
+            Handler::Later(|call| Box::pin(newest(call))),
+        )
+    },
+];
+
+/// What a page is cut from.
+struct Asked {
+    account: AccountId,
+    markets: Vec<MarketId>,
+    side: Option<Side>,
+    times: RangeInclusive<i64>,
+    limit: usize,
+    is_descending: bool,
+    offset: u64,
+    /// In pages by cursor: where it begins, and what the cursor is bound to.
+    cursor: Option<Option<Place>>,
+    filter: [u8; 8],
+}
+
+fn read(call: &Call, route: &str, statuses: &str) -> Result<Asked, Error> {
+    let query = call.query();
+    let sent = |name| query.get(name);
+    let side = params::side(sent("side").as_deref())?;
+    let start = params::time("start_time", sent("start_time").as_deref())?.unwrap_or(i64::MIN);
+    let end = params::time("end_time", sent("end_time").as_deref())?.unwrap_or(i64::MAX);
+    let limit = params::limit(sent("limit").as_deref(), 50, 500)?;
+    let is_descending = params::is_descending(sent("order").as_deref())?;
+    let offset = params::count("offset", sent("offset").as_deref())?.unwrap_or(0);
+    let (market, markets) = {
+        let views = views(call)?;
+        let market = market_of(&views, query)?.map(|market| market.market);
+        let all = views.perpetuals().markets().all().iter().map(|market| market.market);
+        (market, market.map_or_else(|| all.collect(), |market| vec![market]))
+    };
+    let account = call.account();
+    let filter = cursor::filter_hash(&[
+        route,
+        &account.to_string(),
+        &market.map_or_else(String::new, |market| market.to_string()),
+        side.map_or("", words::side),
+        statuses,
+        &start.to_string(),
+        &end.to_string(),
+        if is_descending { "desc" } else { "asc" },
+    ]);
+    let cursor = sent("cursor").map(|text| cursor::read(&text, &filter)).transpose()?;
+    // No time is before its start.
+    let times = start..=end.max(start.saturating_sub(1));
+    Ok(Asked { account, markets, side, times, limit, is_descending, offset, cursor, filter })
+}
+
+/// A page, cut from the rows that fit.
+struct Cut<T> {
+    rows: Vec<T>,
+    total: i64,
+    next: Option<Place>,
+}
+
+async fn by_cursor<T: Walked>(
+    history: &History,
+    asked: &Asked,
+    place: Option<Place>,
+    fits: impl Fn(&T) -> bool,
+) -> Result<Cut<T>, Unreadable> {
+    let mut walk = walk(asked, place.clone(), asked.limit + 1);
+    let (mut rows, mut scanned) = (Vec::with_capacity(asked.limit), 0);
+    // Behind the last row of the page.
+    let mut behind = place;
+    while let Some(row) = walk.next(history).await? {
+        scanned += 1;
+        if fits(&row) {
+            if rows.len() == asked.limit {
+                return Ok(Cut { rows, total: -1, next: behind });
+            }
+            rows.push(row);
+            behind = walk.place().cloned();
+        } else if rows.len() < asked.limit {
+            behind = walk.place().cloned();
+        }
+        if scanned >= SCANNED_MAX.max(asked.limit + 1) {
+            return Ok(Cut { rows, total: -1, next: behind });
+        }
+    }
+    Ok(Cut { rows, total: -1, next: None })
+}
+
+/// `total` counts all rows where nothing but market and time is asked for; else they are counted one by one.
+async fn by_offset<T: Walked>(
+    history: &History,
+    asked: &Asked,
+    total: Option<u64>,
+    fits: impl Fn(&T) -> bool,
+) -> Result<Cut<T>, Unreadable> {
+    let mut walk = walk(asked, None, asked.limit + 1);
+    let (mut rows, mut behind, mut count) = (Vec::with_capacity(asked.limit), None, 0u64);
+    let end = asked.offset.saturating_add(asked.limit as u64);
+    while let Some(row) = walk.next(history).await? {
+        if !fits(&row) {
+            continue;
+        }
+        if (asked.offset..end).contains(&count) {
+            rows.push(row);
+            behind = walk.place().cloned();
+        }
+        count += 1;
+        if total.is_some() && count > end {
+            break;
+        }
+    }
+    let next = behind.filter(|_| count > end);
+    let total = total.unwrap_or(count);
+    Ok(Cut { rows, total: i64::try_from(total).unwrap_or(i64::MAX), next })
+}
+
+fn walk<T: Walked>(asked: &Asked, place: Option<Place>, at_once: usize) -> Walk<T> {
+    Walk::new(asked.account, &asked.markets, asked.times.clone(), asked.is_descending, place, at_once)
+}
+
+fn answer<T>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> Value) -> Response {
+    let items: Vec<Value> = cut.rows.iter().map(show).collect();
+    let mut page = json!({
+        "items": items,
+        "total": cut.total,
+        "limit": asked.limit,
+        "next_cursor": cut.next.as_ref().map(|place| cursor::write(place, &asked.filter)),
+    });
+    if asked.cursor.is_none() {
+        page["offset"] = json!(asked.offset);
+    }
+    Response::of(&page)
+}
+
+async fn trades(call: Call) -> Answer {
+    let asked = read(&call, "trades", "")?;
+    let history = &call.worker.shared.history;
+    let fits = |fill: &FillRecord| asked.side.is_none_or(|side| fill.side == side as u8);
+    let cut = match &asked.cursor {
+        Some(place) => by_cursor(history, &asked, place.clone(), fits).await,
+        None => {
+            let mut total = None;
+            if asked.side.is_none() {
+                let mut sum = 0;
+                for market in &asked.markets {
+                    let page = Page::new(asked.account, Some(*market), 0).within(asked.times.clone());
+                    sum += history.count::<FillRecord>(&page).await.map_err(from_archive)?;
+                }
+                total = Some(sum);
+            }
+            by_offset(history, &asked, total, fits).await
+        }
+    };
+    let cut = cut.map_err(from_archive)?;
+    let views = views(&call)?;
+    Ok(answer(&asked, &cut, |fill| {
+        let market = views.perpetuals().markets().get(fill.market);
+        encode::fill(fill, market.map_or("", |market| market.symbol()))
+    }))
+}
+
+async fn orders(call: Call) -> Answer {
+    let statuses = statuses(&call)?;
+    let names: Vec<&str> = statuses.iter().map(|status| words::status(*status)).collect();
+    let asked = read(&call, "orders", &names.join(","))?;
+    let history = &call.worker.shared.history;
+    let fits = |order: &OrderRecord| {
+        asked.side.is_none_or(|side| order.told.side == side as u8)
+            && (statuses.is_empty() || statuses.iter().any(|status| order.told.status == *status as u8))
+    };
+    let cut = match &asked.cursor {
+        Some(place) => by_cursor(history, &asked, place.clone(), fits).await,
+        None => {
+            let mut total = None;
+            if asked.side.is_none() && statuses.is_empty() {
+                let mut sum = 0;
+                for market in &asked.markets {
+                    let page = Page::new(asked.account, Some(*market), 0).within(asked.times.clone());
+                    sum += history.count_orders(&page).await.map_err(from_archive)?;
+                }
+                total = Some(sum);
+            }
+            by_offset(history, &asked, total, fits).await
+        }
+    };
+    let cut = cut.map_err(from_archive)?;
+    let views = views(&call)?;
+    Ok(answer(&asked, &cut, |order| {
+        let market = views.perpetuals().markets().get(order.told.market);
+        encode::order(order, market.map_or("", |market| market.symbol()), false)
+    }))
+}
+
+/// The statuses asked for, in the order of their numbers; none where all are.
+fn statuses(call: &Call) -> Result<Vec<PerpetualStatus>, Error> {
+    let Some(sent) = call.query().get("status") else { return Ok(Vec::new()) };
+    let find = |name: &str| {
+        let named = |status: &&PerpetualStatus| words::status(**status).eq_ignore_ascii_case(name.trim());
+        PerpetualStatus::ALL.iter().find(named).copied().ok_or_else(|| refusal::invalid("status"))
+    };
+    let mut found = sent.split(',').map(find).collect::<Result<Vec<_>, _>>()?;
+    found.sort_unstable_by_key(|status| *status as u8);
+    found.dedup();
+    Ok(found)
+}
+
+async fn newest(call: Call) -> Answer {
+    let markets: Vec<MarketId> = {
+        let views = views(&call)?;
+        match market_of(&views, call.query())? {
+            Some(market) => vec![market.market],
+            None => views.perpetuals().markets().all().iter().map(|market| market.market).collect(),
+        }
+    };
+    let mut walk: Walk<OrderRecord> =
+        Walk::new(call.account(), &markets, i64::MIN..=i64::MAX, true, None, NEWEST);
+    let mut rows = Vec::with_capacity(NEWEST);
+    while rows.len() < NEWEST
+        && let Some(row) = walk.next(&call.worker.shared.history).await.map_err(from_archive)?
+    {
+        rows.push(row);
+    }
+    rows.reverse();
+    order_list(&call, rows.iter())
+}

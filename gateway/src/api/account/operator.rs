@@ -1,0 +1,386 @@
+//! What an operator does (`account.md` 13): credits, index prices, states of symbols, terms of accounts, the proof of all ledgers, and
+//! the audit log of it all. Each action is one command behind a note of who, from where and why.
+
+use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, from_archive, get, unavailable, views};
+use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
+use crate::api::operate::{Action, Subject, operate};
+use crate::api::{Answer, Auth, Call, Dialect, Error, Handler, Method, Response, Route};
+use crate::auth::parse_address;
+use crate::config::Config;
+use crate::dialect::account::params::{limit, member, number};
+use crate::dialect::account::refusal::{self, Refusal, invalid};
+use crate::dialect::account::{audit, params};
+use crate::dialect::fapi::params::Decimal;
+use crate::dialect::fapi::{text, words};
+use crate::ingress::Priority;
+use crate::view::Views;
+use crate::view::ledger::LedgerProof;
+use crate::view::perpetual::log::Page;
+use crate::view::perpetual::rows::OperatorRecord;
+use ringside_core::command::{
+    Body, Command, CreditPerpetual, ProveLedger, SetManualPrice, SetPerpetualAccount, SetPerpetualState,
+    account_mask,
+};
+use ringside_core::ids::{Address, MarketId, Symbol};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+const STATES: &[&str] = &["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"];
+const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
+const REASON: Field =
+    Field::optional("reason", Shape::Text, "Why, for the audit log; beyond 64 bytes it is cut");
+const BY: Param = Param::header("X-Operator", Shape::Text, "Who acts, for the audit log: 16 characters");
+const OF_MARKETS: &[Refusal] =
+    &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND, refusal::MARKET_CLOSED, refusal::NO_MARK_PRICE];
+const LEDGER: Shape = Shape::Object(&[
+    Field::new("asset", Shape::Text, ""),
+    Field::new("ledger", Shape::OneOf(&["spot", "perpetual"]), ""),
+    Field::new("left", Shape::Text, "What accounts and pools have, as a decimal"),
+    Field::new("right", Shape::Text, "What came in less what went out"),
+    Field::new("equal", Shape::Boolean, ""),
+    Field::new("terms", Shape::Any, "What both sides are made of"),
+]);
+const ACTION: Shape = Shape::Named(
+    "OperatorAction",
+    &[
+        Field::new("id", Shape::Integer, "From 1"),
+        Field::new("time", Shape::Integer, "UNIX milliseconds"),
+        Field::new("operator", Shape::Text, ""),
+        Field::new("ip", Shape::Text, ""),
+        Field::new("action", Shape::Text, ""),
+        Field::new("subject", Shape::Nullable(&Shape::Text), "A wallet or a market"),
+        Field::new("detail", Shape::Text, ""),
+        Field::new("reason", Shape::Text, ""),
+        Field::new("outcome", Shape::OneOf(&["done", "refused", "not_carried_out"]), ""),
+        Field::new("refusal", Shape::Nullable(&Shape::Text), "Of a refused one"),
+        Field::new("sequence", Shape::Nullable(&Shape::Integer), "Of its command in the journal"),
+    ],
+);
+
+const fn row(method: Method, path: &'static str, summary: &'static str, handler: Handler) -> Route {
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary,
+        params: &[BY],
+        response: OK,
+        ..Route::new(method, path, handler)
+    }
+}
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        precondition: Some(is_test_deployment),
+        body: Shape::Object(&[
+            Field::new("user_address", ADDRESS_SENT, "The wallet's address"),
+            Field::new("amount", Shape::DecimalInput, "Of the margin asset, above 0, at most 6 decimals"),
+            REASON,
+        ]),
+        named_refusals: &[&[refusal::DISABLED], OF_MARKETS, OF_ENGINE],
+        ..row(
+            Method::Post,
+            "/admin/perpetual/credit",
+            "Credit a perpetual wallet; test deployments only",
+            Handler::Later(|call| Box::pin(credit(call))),
+        )
+    },
+    Route {
+        precondition: Some(is_test_deployment),
+        body: Shape::Object(&[
+            Field::new("symbol", SYMBOL_SENT, "Name of the market, any case"),
+            Field::optional("price", Shape::DecimalInput, "The index; null or absent frees it"),
+            REASON,
+        ]),
+        named_refusals: &[&[refusal::DISABLED], OF_MARKETS, OF_ENGINE],
+        ..row(
+            Method::Post,
+            "/admin/perpetual/index-price",
+            "Pin the index of a perpetual market; test deployments only",
+            Handler::Later(|call| Box::pin(pin(call))),
+        )
+    },
+    Route {
+        params: &[Param::path("symbol", SYMBOL_SENT, "Name of the market, any case"), BY],
+        body: Shape::Object(&[Field::new("state", Shape::OneOf(STATES), ""), REASON]),
+        named_refusals: &[OF_MARKETS, OF_ENGINE],
+        ..row(
+            Method::Patch,
+            "/admin/perpetual/symbols/{symbol}",
+            "Set the state of a perpetual market; CLOSED settles it and is final",
+            Handler::Later(|call| Box::pin(set_state(call))),
+        )
+    },
+    Route {
+        params: &[Param::path("address", ADDRESS_SENT, "The wallet's address"), BY],
+        body: Shape::Object(&[
+            Field::optional("trade_group_id", Shape::Integer, "-1 for none"),
+            Field::optional("promo_bps", Shape::Integer, "With promo_expires_at"),
+            Field::optional("promo_expires_at", Shape::Integer, "UNIX milliseconds"),
+            Field::optional("trading_enabled", Shape::Boolean, "false refuses placements"),
+            REASON,
+        ]),
+        named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND], OF_ENGINE],
+        ..row(
+            Method::Patch,
+            "/admin/accounts/{address}",
+            "Change the trade group, the promotion or the permission to trade of an account",
+            Handler::Later(|call| Box::pin(set_account(call))),
+        )
+    },
+    Route {
+        tag: "admin",
+        named_refusals: &[OF_ENGINE],
+        ..get(
+            "/admin/ledger/proof",
+            Auth::Admin,
+            "Add every ledger up: both sides of each asset, with the sequence and the hash of that state",
+            &[],
+            Shape::Object(&[
+                Field::new("sequence", Shape::Integer, ""),
+                Field::new("time", Shape::Integer, "UNIX milliseconds"),
+                Field::new("state_hash", Shape::Text, ""),
+                Field::new("ledgers", Shape::List(&LEDGER), ""),
+            ]),
+            Handler::Later(|call| Box::pin(prove(call))),
+        )
+    },
+    Route {
+        tag: "admin",
+        named_refusals: &[&[refusal::INVALID_PARAMETER], OF_VIEWS, OF_HISTORY],
+        ..get(
+            "/admin/audit",
+            Auth::Admin,
+            "What operators did, newest first",
+            &[
+                Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500"),
+                Param::optional("before", Shape::Integer, "Rows with smaller ids only"),
+            ],
+            Shape::Object(&[
+                Field::new("items", Shape::List(&ACTION), ""),
+                Field::new("next_before", Shape::Nullable(&Shape::Integer), "null at the end"),
+            ]),
+            Handler::Later(|call| Box::pin(read_audit(call))),
+        )
+    },
+];
+
+fn is_test_deployment(config: &Config) -> Result<(), Error> {
+    if config.test_deployment { Ok(()) } else { Err(refusal::DISABLED.into()) }
+}
+
+#[derive(serde::Deserialize)]
+struct CreditBody<'a> {
+    #[serde(borrow, default)]
+    user_address: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    amount: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
+#[derive(serde::Deserialize)]
+struct PriceBody<'a> {
+    #[serde(borrow, default)]
+    symbol: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    price: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
+#[derive(serde::Deserialize)]
+struct StateBody<'a> {
+    #[serde(borrow, default)]
+    state: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
+#[derive(serde::Deserialize)]
+struct AccountBody<'a> {
+    #[serde(default)]
+    trade_group_id: Option<i64>,
+    #[serde(default)]
+    promo_bps: Option<u32>,
+    #[serde(default)]
+    promo_expires_at: Option<i64>,
+    #[serde(default)]
+    trading_enabled: Option<bool>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
+async fn credit(call: Call) -> Answer {
+    let body: CreditBody<'_> = call.json()?;
+    let address: Address =
+        body.user_address.as_deref().and_then(parse_address).ok_or_else(|| invalid("user_address"))?;
+    let amount = member(body.amount).and_then(number).and_then(Decimal::micros).filter(|amount| *amount > 0);
+    let amount = amount.ok_or_else(|| invalid("amount"))?;
+    let reason = body.reason.as_deref();
+    let mut note = [0; 64];
+    let sent = reason.unwrap_or("").as_bytes();
+    let len = sent.len().min(note.len());
+    note[..len].copy_from_slice(&sent[..len]);
+    let action = Action { subject: Subject::Account(address), detail: text::micros(amount), reason };
+    carry_out(&call, action, CreditPerpetual { address, reserved: 0, amount, reason: note }).await
+}
+
+async fn pin(call: Call) -> Answer {
+    let body: PriceBody<'_> = call.json()?;
+    let (market, symbol) = market(&call, body.symbol.as_deref().unwrap_or(""))?;
+    let price = match member(body.price) {
+        None => 0,
+        Some(raw) => {
+            let price = number(raw).and_then(|price| price.price().ok()).filter(|price| *price > 0);
+            price.ok_or_else(|| invalid("price"))?
+        }
+    };
+    let detail = if price == 0 { "free".to_owned() } else { text::units8(price) };
+    let action = Action { subject: Subject::Market(symbol), detail, reason: body.reason.as_deref() };
+    carry_out(&call, action, SetManualPrice { market, reserved: 0, price }).await
+}
+
+async fn set_state(call: Call) -> Answer {
+    let body: StateBody<'_> = call.json()?;
+    let (market, symbol) = market(&call, &call.path_param(0))?;
+    let state = body.state.as_deref().and_then(words::parse_state).ok_or_else(|| invalid("state"))?;
+    let action = Action {
+        subject: Subject::Market(symbol),
+        detail: words::state(state).to_owned(),
+        reason: body.reason.as_deref(),
+    };
+    carry_out(&call, action, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
+}
+
+async fn set_account(call: Call) -> Answer {
+    let address = parse_address(&call.path_param(0)).ok_or_else(|| invalid("address"))?;
+    let body: AccountBody<'_> = call.json()?;
+    let account = {
+        let views = views(&call)?;
+        views.accounts().of_address(&address).ok_or(refusal::NOT_FOUND)?
+    };
+    let promotion = match (body.promo_bps, body.promo_expires_at) {
+        (None, None) => None,
+        (Some(bps), Some(until_ms)) if bps <= 10_000 && until_ms >= 0 => Some((bps, until_ms)),
+        (None, _) => return Err(invalid("promo_bps").into()),
+        _ => return Err(invalid("promo_expires_at").into()),
+    };
+    let bit = |is_sent: bool, bit: u32| if is_sent { bit } else { 0 };
+    let (promo_bps, promo_until_ms) = promotion.unwrap_or_default();
+    let mask = bit(body.trade_group_id.is_some(), account_mask::TRADE_GROUP)
+        | bit(body.trading_enabled.is_some(), account_mask::TRADING)
+        | bit(promotion.is_some(), account_mask::PROMO);
+    if mask == 0 {
+        return Err(refusal::INVALID_PARAMETER.saying("body: nothing to change").into());
+    }
+    let mut detail: Vec<String> = Vec::new();
+    detail.extend(body.trading_enabled.map(|is_on| format!("trading={is_on}")));
+    detail.extend(body.trade_group_id.map(|group| format!("group={group}")));
+    detail.extend(promotion.map(|(bps, _)| format!("promo={bps}")));
+    let command = SetPerpetualAccount {
+        account,
+        mask,
+        trade_group: body.trade_group_id.unwrap_or(-1),
+        trading_enabled: u32::from(body.trading_enabled.unwrap_or(true)),
+        promo_bps,
+        promo_until_ms,
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    let action = Action {
+        subject: Subject::Account(address),
+        detail: detail.join(" "),
+        reason: body.reason.as_deref(),
+    };
+    carry_out(&call, action, command).await
+}
+
+/// The market of a name, with the name as it is shown.
+fn market(call: &Call, symbol: &str) -> Result<(MarketId, Symbol), Error> {
+    let views = views(call)?;
+    let market = views.perpetuals().markets().by_symbol(symbol).ok_or(refusal::SYMBOL_NOT_FOUND)?;
+    Ok((market.market, market.symbol))
+}
+
+async fn carry_out<B: Body>(call: &Call, action: Action<'_>, body: B) -> Answer {
+    let reply = operate(call, action, body).await.map_err(unavailable)?;
+    match reply.done.rejected() {
+        None => Ok(Response::json("{\"ok\":true}")),
+        Some(reject) => Err(refusal::of_operator(reject).into()),
+    }
+}
+
+/// A command, so that the sums are of one state, which the journal leads to again: whoever doubts them replays to the
+/// sequence and compares the hash. It walks the whole state on the matcher.
+async fn prove(call: Call) -> Answer {
+    let proof = call.worker.ingress.submit(Command::new(ProveLedger {}), Priority::Internal).await;
+    proof.map_err(unavailable)?;
+    let views = views(&call)?;
+    // Another one may have come since: then it is newer, and as good.
+    Ok(Response::of(&shown(views.ledger().last(), &views)))
+}
+
+async fn read_audit(call: Call) -> Answer {
+    let query = call.query();
+    let limit = limit(query.get("limit").as_deref(), 50, 500)?;
+    let before: Option<u64> = params::count("before", query.get("before").as_deref())?;
+    drop(views(&call)?);
+    let Some(last) = before.unwrap_or(u64::MAX).checked_sub(1) else {
+        return Err(invalid("before").into());
+    };
+    let page = Page { ids: 0..=last, ..Page::new(0, Some(0), limit) };
+    let rows: Vec<OperatorRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    let next = rows.first().map(|row| row.number).filter(|number| rows.len() == limit && *number > 1);
+    let items: Vec<Value> = rows.iter().rev().map(audit::row).collect();
+    Ok(Response::of(&json!({ "items": items, "next_before": next })))
+}
+
+fn shown(proof: &LedgerProof, views: &Views) -> Value {
+    const MICRO: i128 = 1_000_000_000_000;
+    let name = |asset| views.markets().asset_name(asset).unwrap_or("").to_owned();
+    let row = |asset, ledger: &str, left: i128, right: i128, terms: Value| {
+        json!({
+            "asset": name(asset),
+            "ledger": ledger,
+            "left": text::amount(left),
+            "right": text::amount(right),
+            "equal": left == right,
+            "terms": terms,
+        })
+    };
+    let mut rows: Vec<Value> = Vec::new();
+    for spot in &proof.spot {
+        let (available, frozen, credited) = (spot.available.get(), spot.frozen.get(), spot.credited.get());
+        let terms = json!({
+            "available": text::amount(available),
+            "frozen": text::amount(frozen),
+            "credited": text::amount(credited),
+        });
+        rows.push(row(spot.asset, "spot", available + frozen, credited, terms));
+    }
+    if let Some(told) = &proof.perpetual {
+        let (wallets, isolated, costs) = (told.wallets.get(), told.isolated.get(), told.costs.get());
+        let [fund, fees, affiliates, deposits] =
+            [told.fund, told.fees, told.affiliates, told.deposits].map(i128::from);
+        let left = wallets + isolated + fund + fees + affiliates - costs;
+        let money = |micros: i128| text::amount(micros * MICRO);
+        let terms = json!({
+            "wallets": money(wallets),
+            "isolated_wallets": money(isolated),
+            "insurance_fund": money(fund),
+            "fee_pool": money(fees),
+            "affiliate_payable": money(affiliates),
+            "position_costs": money(costs),
+            "net_transfers": money(deposits),
+        });
+        rows.push(row(told.asset, "perpetual", left * MICRO, deposits * MICRO, terms));
+    }
+    json!({
+        "sequence": proof.sequence,
+        "time": proof.time_ns.div_euclid(1_000_000),
+        "state_hash": const_hex::encode(proof.state_hash),
+        "ledgers": rows,
+    })
+}

@@ -1,0 +1,147 @@
+//! Transfers between the spot and the perpetual ledger (`spot.md` 9). Both ledgers change in one command.
+
+use super::replay::{self, IDEMPOTENCY_KEY, Keyed, Known, is_known, replayed};
+use super::{check_views, shape};
+use crate::api::docs::{Field, Param, Shape};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route, StatusCode};
+use crate::dialect::spot::decode::{self, is_idempotency_key};
+use crate::dialect::spot::refusal;
+use crate::dialect::spot::transfer::{
+    DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, WITHDRAWALS_PAUSED, is_to_perpetual,
+    of_reject, transfer,
+};
+use crate::http::response::JSON;
+use crate::ingress::Priority;
+use crate::view::perpetual::log::Page;
+use crate::view::perpetual::rows::TransferRecord;
+use ringside_core::command::{Command, TransferOnce};
+use ringside_core::reject::Reject;
+
+/// Scope of the keys of this route. Stands in hashes that the journal holds.
+const SCOPE: &str = "POST /spot/transfer";
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        auth: Auth::Account(Permission::Trade),
+        tag: "account",
+        summary: "Move USDT between the spot wallet and the perpetual margin",
+        params: &[replay::HEADER],
+        body: Shape::Object(&[
+            Field::new("direction", Shape::OneOf(DIRECTIONS), ""),
+            Field::new("token", Shape::OneOf(&[TOKEN]), ""),
+            Field::new("amount", Shape::DecimalInput, "Above 0, at most 6 decimals"),
+        ]),
+        response: shape::TRANSFER,
+        refusals: &[
+            &[
+                INVALID_DIRECTION,
+                refusal::UNSUPPORTED_TOKEN,
+                refusal::INVALID_AMOUNT,
+                refusal::of_reject(Reject::InsufficientBalance),
+                refusal::INVALID_IDEMPOTENCY_KEY,
+                refusal::IDEMPOTENCY_CONFLICT,
+                refusal::DISABLED,
+                WITHDRAWALS_PAUSED,
+            ],
+            super::OF_ENGINE,
+        ],
+        ..Route::new(Method::Post, "/api/v1/spot/transfer", Handler::Later(|call| Box::pin(request(call))))
+    },
+    Route {
+        auth: Auth::Account(Permission::Read),
+        tag: "account",
+        summary: "Own transfers, newest first",
+        params: &[
+            Param::optional("direction", Shape::OneOf(DIRECTIONS), "One direction only"),
+            Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
+        ],
+        response: Shape::List(&shape::TRANSFER),
+        refusals: &[&[INVALID_DIRECTION, refusal::INVALID_LIMIT], super::OF_HISTORY],
+        ..Route::new(Method::Get, "/api/v1/spot/transfers", Handler::Later(|call| Box::pin(list(call))))
+    },
+];
+
+fn amount_of(body: &TransferBody<'_>) -> Result<i64, Error> {
+    body.micros().map_err(|fault| match fault {
+        Fault::Refused(refusal) => refusal.into(),
+        Fault::Token(token) => {
+            let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
+            Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text)
+        }
+    })
+}
+
+async fn request(call: Call) -> Answer {
+    let body: TransferBody<'_> = call.json()?;
+    let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
+        return carry_out(&call, amount_of(&body)?, None).await;
+    };
+    let key =
+        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
+    let keyed = Keyed::new(call.account(), SCOPE, key, &call.body);
+    let claim = match call.worker.shared.replays.claim(keyed) {
+        Known::Fresh(claim) => claim,
+        Known::Conflict => return Err(refusal::IDEMPOTENCY_CONFLICT.into()),
+        Known::Refused(status, body) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+            return Ok(replayed(Response::new(status, JSON, body)));
+        }
+    };
+    match amount_of(&body) {
+        Ok(amount) => carry_out(&call, amount, Some(keyed)).await,
+        // The engine never takes a body that fails here, so the one it took with this key was another.
+        Err(_) if is_known(&call, keyed) => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
+        Err(error) => {
+            claim.refused(error.status.as_u16(), error.body());
+            Err(error)
+        }
+    }
+}
+
+async fn carry_out(call: &Call, amount: i64, keyed: Option<Keyed>) -> Answer {
+    let account = call.account();
+    // Without a perpetual market there is no other ledger: nothing is handed over.
+    if super::views(call)?.perpetuals().markets().all().is_empty() {
+        return Err(refusal::DISABLED.into());
+    }
+    let (idempotency_key, idempotency_body) = keyed.map_or((0, 0), |keyed| (keyed.key, keyed.body));
+    let command = TransferOnce { account, reserved: 0, amount, idempotency_key, idempotency_body };
+    let reply = call.worker.ingress.submit(Command::new(command), Priority::Cancel).await?;
+    let show = |reject: Option<Reject>, number: u64, time_ns: i64| match reject {
+        Some(reject) => Err(Error::from(of_reject(reject))),
+        None => {
+            let time_ms = time_ns.div_euclid(1_000_000);
+            let row = TransferRecord { number, amount, time_ms, account, reserved: 0 };
+            Ok(Response::of(&transfer(&row)))
+        }
+    };
+    match reply.done.rejected() {
+        Some(Reject::IdempotencyReplay) => {
+            let outcome = {
+                let views = call.worker.shared.views.read();
+                views.idempotency().outcome(account, idempotency_key).cloned()
+            };
+            let first = outcome.ok_or(refusal::INTERNAL)?;
+            let answer = show(first.reject, first.sequence, first.time_ns);
+            Ok(replayed(answer.unwrap_or_else(Response::from)))
+        }
+        reject => show(reject, reply.sequence, reply.time_ns),
+    }
+}
+
+async fn list(call: Call) -> Answer {
+    let query = call.query();
+    let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
+    let tag = match query.get("direction") {
+        None => 0,
+        Some(word) => match is_to_perpetual(&word).ok_or(INVALID_DIRECTION)? {
+            true => 1,
+            false => 2,
+        },
+    };
+    check_views(&call)?;
+    let page = Page::new(call.account(), Some(0), limit).tagged(tag);
+    let rows: Vec<TransferRecord> = call.worker.shared.history.page(&page).await?;
+    Ok(Response::of(&rows.iter().rev().map(transfer).collect::<Vec<_>>()))
+}

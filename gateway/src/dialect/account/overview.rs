@@ -1,0 +1,104 @@
+//! An account across both ledgers (`account.md` 6).
+
+use crate::dialect::decimal::write_amount;
+use crate::dialect::fapi::{margin, text};
+use crate::view::Views;
+use ringside_core::ids::AccountId;
+use ringside_core::money::{Amount, UNIT};
+use serde_json::{Value, json};
+
+/// The token that values are told in.
+const USDT: &str = "USDT";
+const MICRO: Amount = 1_000_000_000_000;
+/// Amount steps of one step of 10^-8.
+const STEP: Amount = 10_000_000_000;
+
+/// The answer.
+pub fn unified(views: &Views, account: AccountId, address: &str, now_ms: i64) -> Value {
+    let figures = margin::figures(views.perpetuals(), account);
+    let margin_balance = figures.wallet + figures.unrealised;
+    let maintenance = figures.total(|held| held.maintenance);
+    let positions = figures.held.iter().filter(|held| held.holding.position.quantity != 0).count();
+    let isolated = figures.held.iter().filter(|held| held.is_isolated).count();
+    let mode = match isolated {
+        0 => "CROSSED",
+        all if all == figures.held.len() => "ISOLATED",
+        _ => "MIXED",
+    };
+    // Up, as the ratio that is compared is.
+    let ratio = match margin_balance {
+        _ if positions == 0 => 0,
+        1.. => {
+            (i128::from(maintenance) * i128::from(UNIT) + i128::from(margin_balance) - 1)
+                / i128::from(margin_balance)
+        }
+        // Nothing covers it any more.
+        _ => i128::from(UNIT),
+    };
+    let mut total = Amount::from(margin_balance) * MICRO;
+    let mut rows: Vec<_> = views
+        .balances()
+        .rows(account)
+        .iter()
+        .filter_map(|row| Some((views.markets().asset_name(row.asset)?, row)))
+        .collect();
+    rows.sort_unstable_by_key(|(token, _)| *token);
+    let spot: Vec<Value> = rows
+        .into_iter()
+        .map(|(token, row)| {
+            let value = value_of(views, token, row.available + row.frozen);
+            total += value;
+            json!({
+                "token": token,
+                "available": amount(row.available),
+                "frozen": amount(row.frozen),
+                "usdt_value": text::fixed(value / STEP, 8),
+            })
+        })
+        .collect();
+    let open_orders =
+        views.perpetuals().orders().open_of(account).filter(|order| !order.is_of_service()).count();
+    json!({
+        "account_id": account,
+        "address": address,
+        "margin_mode": mode,
+        "tier": figures.account.tier,
+        "total_equity": text::fixed(total / STEP, 8),
+        "perpetual": {
+            "wallet_balance": text::money(figures.wallet),
+            "unrealized_pnl": text::money(figures.unrealised),
+            "margin_balance": text::money(margin_balance),
+            "available_balance": text::money(figures.available),
+            "max_withdraw": text::money(figures.withdrawable),
+            "initial_margin": text::money(figures.total(|held| held.initial)),
+            "maint_margin": text::money(maintenance),
+            "margin_ratio": if ratio == 0 { "0".to_owned() } else { text::fixed(ratio, 6) },
+        },
+        "spot": spot,
+        "positions": positions,
+        "open_orders": open_orders,
+        "update_time": now_ms,
+    })
+}
+
+fn amount(value: Amount) -> String {
+    let mut out = Vec::with_capacity(24);
+    write_amount(&mut out, value);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// An amount in USDT, down: USDT at 1, others at the last price of their market against it, nothing without one.
+fn value_of(views: &Views, token: &str, amount: Amount) -> Amount {
+    if token == USDT {
+        return amount;
+    }
+    let markets = views.markets();
+    let market = markets
+        .in_order_of_symbol()
+        .find(|market| market.base_name() == token && market.quote_name() == USDT);
+    let price =
+        market.and_then(|market| views.tickers().get(market.market)).map_or(0, |ticker| ticker.last_price);
+    // A price is below 2^63, so that whole units times it stay in range.
+    let (whole, part) = (amount / Amount::from(UNIT), amount % Amount::from(UNIT));
+    whole.saturating_mul(price.into()).saturating_add(part * Amount::from(price) / Amount::from(UNIT))
+}

@@ -1,0 +1,97 @@
+//! Refusals of this dialect: HTTP status, code and what it says to people, each stated once (`account.md` 1).
+
+use ringside_core::reject::Reject;
+use std::borrow::Cow;
+
+/// One refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// What programs compare.
+    pub code: &'static str,
+    /// What people read, where nothing more exact is known.
+    pub message: &'static str,
+}
+
+/// A refusal with a message of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Which.
+    pub refusal: Refusal,
+    /// What people read.
+    pub message: Cow<'static, str>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused { refusal, message: Cow::Borrowed(refusal.message) }
+    }
+}
+
+impl Refusal {
+    /// The same with another message.
+    pub fn saying(self, message: impl Into<Cow<'static, str>>) -> Refused {
+        Refused { refusal: self, message: message.into() }
+    }
+}
+
+const fn refusal(status: u16, code: &'static str, message: &'static str) -> Refusal {
+    Refusal { status, code, message }
+}
+
+/// 400: the message names the parameter.
+pub const INVALID_PARAMETER: Refusal =
+    refusal(400, "INVALID_PARAMETER", "a parameter is missing or malformed");
+/// 400.
+pub const INVALID_CURSOR: Refusal =
+    refusal(400, "INVALID_CURSOR", "cursor: not issued by this route for these filters");
+/// 400.
+pub const SLIPPAGE_EXCEEDED: Refusal =
+    refusal(400, "SLIPPAGE_EXCEEDED", "the average price is further from the best than max_slippage");
+/// 400.
+pub const INSUFFICIENT_LIQUIDITY: Refusal =
+    refusal(400, "INSUFFICIENT_LIQUIDITY", "the book cannot fill this quantity now");
+/// 400: the message is that of a placement.
+pub const FILTER_FAILURE: Refusal = refusal(400, "FILTER_FAILURE", "");
+/// 404.
+pub const SYMBOL_NOT_FOUND: Refusal = refusal(404, "SYMBOL_NOT_FOUND", "there is no such market");
+/// 404.
+pub const NOT_FOUND: Refusal = refusal(404, "NOT_FOUND", "there is no such thing");
+/// 404: a route that this deployment does not have.
+pub const DISABLED: Refusal = refusal(404, "DISABLED", "only test deployments have this route");
+/// 409: of operators' commands.
+pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
+/// 409: of operators' commands.
+pub const NO_MARK_PRICE: Refusal = refusal(409, "NO_MARK_PRICE", "the market never had a mark price");
+/// 500.
+pub const INTERNAL: Refusal = refusal(500, "INTERNAL", "retry later");
+/// 500: handed to the engine, and no answer came.
+pub const UNKNOWN: Refusal = refusal(500, "INTERNAL", "the outcome is unknown; query before you retry");
+/// 503.
+pub const EXTERNAL_UNAVAILABLE: Refusal =
+    refusal(503, "EXTERNAL_UNAVAILABLE", "no source, or no quote within the last minute");
+/// 503: recovery runs, or there is no engine.
+pub const UNAVAILABLE: Refusal = refusal(503, "SERVICE_UNAVAILABLE", "the exchange is not running");
+/// 503: nothing was handed over.
+pub const BUSY: Refusal = refusal(503, "SERVICE_UNAVAILABLE", "nothing was done; retry with backoff");
+
+/// A parameter that is missing or malformed.
+pub fn invalid(name: &str) -> Refused {
+    INVALID_PARAMETER.saying(format!("{name}: missing or malformed"))
+}
+
+/// What an operator's command is refused with.
+pub fn of_operator(reject: Reject) -> Refused {
+    match reject {
+        Reject::MarketNotFound => SYMBOL_NOT_FOUND.into(),
+        Reject::MarketDelisted => MARKET_CLOSED.into(),
+        Reject::NoMarkPrice => NO_MARK_PRICE.into(),
+        Reject::AccountNotFound => NOT_FOUND.into(),
+        Reject::InvalidAmount | Reject::CrossInsufficient => invalid("amount"),
+        Reject::InvalidPrice => invalid("price"),
+        // The gateway sends no unknown bytes; what is left is a trade group below -1.
+        Reject::Malformed => invalid("trade_group_id"),
+        _ => INTERNAL.into(),
+    }
+}
