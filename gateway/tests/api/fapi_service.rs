@@ -230,13 +230,13 @@ fn an_operator_sets_the_terms_of_an_account() {
     assert_eq!(taken["status"], "EXPIRED_IN_MATCH");
     let rows = venue.call(1, "GET", "/api/v3/preventedMatches", "symbol=BTCUSDT&preventedMatchId=1");
     assert_eq!(rows[0]["tradeGroupId"], 7);
-    for (path, body) in [
-        ("/admin/accounts/0x12", r#"{"trading_enabled":true}"#),
-        (path.as_str(), r#"{"promo_bps":10}"#),
-        (path.as_str(), r#"{"trade_group_id":-2}"#),
-        (&format!("/admin/accounts/{}", wallet_text(200)), r#"{"trading_enabled":true}"#),
+    for (path, body, status) in [
+        ("/admin/accounts/0x12", r#"{"trading_enabled":true}"#, 400),
+        (path.as_str(), r#"{"promo_bps":10}"#, 400),
+        (path.as_str(), r#"{"trade_group_id":-2}"#, 400),
+        (&format!("/admin/accounts/{}", wallet_text(200)), r#"{"trading_enabled":true}"#, 404),
     ] {
         let headers = [format!("X-API-Key: {ADMIN_KEY}"), "Content-Type: application/json".to_owned()];
-        assert_eq!(venue.exchange.request("PATCH", path, &headers, body).status, 400, "{path} {body}");
+        assert_eq!(venue.exchange.request("PATCH", path, &headers, body).status, status, "{path} {body}");
     }
 }

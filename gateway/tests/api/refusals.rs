@@ -287,6 +287,39 @@ fn engine(produced: &mut Produced) {
     }
 }
 
+fn transfers(produced: &mut Produced) {
+    let mut exchange = Exchange::start_perpetual(&[(1, 100)]);
+    let alice = exchange.account(1);
+    let (transfer, list) = (("POST", "/api/v1/spot/transfer"), ("GET", "/api/v1/spot/transfers"));
+    let body = |direction: &str, token: &str, amount: &str| {
+        json!({ "direction": direction, "token": token, "amount": amount }).to_string()
+    };
+    for (body, error) in [
+        (body("up", "USDT", "1"), "invalid direction"),
+        (body("to_spot", "DF", "1"), "unsupported token: DF"),
+        (body("to_spot", "USDT", "0.0000001"), "invalid amount"),
+        (body("to_spot", "USDT", "100.000001"), "INSUFFICIENT_BALANCE"),
+        (body("to_perp", "USDT", "0.000001"), "INSUFFICIENT_BALANCE"),
+    ] {
+        produced.request(&mut exchange, transfer, &alice, &body, (400, error));
+    }
+    let keyed = |key: &str| [alice[0].clone(), format!("Idempotency-Key: {key}")];
+    let good = body("to_spot", "USDT", "1");
+    produced.request(&mut exchange, transfer, &keyed("a b"), &good, (400, "invalid idempotency key"));
+    assert_eq!(exchange.request("POST", transfer.1, &keyed("one"), &good).status, 200);
+    let other = body("to_spot", "USDT", "2");
+    produced.request(&mut exchange, transfer, &keyed("one"), &other, (409, "IDEMPOTENCY_CONFLICT"));
+    for (query, error) in [("direction=up", "invalid direction"), ("limit=x", "invalid limit")] {
+        let path = format!("{}?{query}", list.1);
+        produced.request(&mut exchange, (list.0, &path), &alice, "", (400, error));
+    }
+    // Without a perpetual market there is no other ledger.
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let alice = exchange.account(1);
+    produced.request(&mut exchange, transfer, &alice, &good, (404, "DISABLED"));
+}
+
 /// The rest: what a row documents and no transcript shows.
 fn rest(produced: &mut Produced) {
     let mut exchange = Exchange::start();
@@ -304,7 +337,7 @@ fn rest(produced: &mut Produced) {
 fn every_refusal_is_produced_and_documented() {
     let mut produced = Produced::default();
     transcripts(&mut produced);
-    for produce in [credentials, login, api_keys, limits, deployment, engine, rest] {
+    for produce in [credentials, login, api_keys, limits, deployment, engine, transfers, rest] {
         produce(&mut produced);
     }
 
