@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  pages     the same query of two accounts in turn, through the archive's reader    | many : few, at most 2
+//!  cursor    a page by cursor behind the last rows of a list, and its first page     | deep : first, at most 2
 //!  archiver  commands -> engine -> archiver's fold -> archive, as the follower does  | commands/s, rows/s
 //! ```
 //!
@@ -21,9 +22,11 @@ use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::view::SharedViews;
-use ringside_persist::archive::row::{OrderRow, TradeRow};
+use ringside_persist::archive::row::{Entry, OrderRow, TradeRow};
 use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::archive::{Archive, ArchiveReader, Batch, FillsAsked, Mark, OrdersAsked, Seconds};
+use ringside_persist::archive::{
+    Archive, ArchiveReader, Batch, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
+};
 use ringside_persist::machine::Fold;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -62,6 +65,8 @@ struct Arguments {
 const MANY: AccountId = 1;
 const FEW: AccountId = 2;
 const MARKETS: u64 = 4;
+/// The list that is read by cursor: fills of perpetual markets.
+const LIST: u16 = 4;
 /// Rows of one page, as a list gives by default.
 const PAGE: usize = 50;
 /// Orders of one bulk commit.
@@ -91,6 +96,7 @@ fn run(arguments: &Arguments, scratch: &Path) -> Result<(String, usize)> {
     let store = Sqlite::new(scratch.join("pages.db"));
     fill(&store, arguments, &mut text)?;
     pages(&store, arguments, &mut text, &mut bars)?;
+    cursor(&Sqlite::new(scratch.join("entries.db")), arguments, &mut text, &mut bars)?;
     archiver(&Sqlite::new(scratch.join("archiver.db")), arguments, &mut text)?;
     writeln!(text, "\n{}", bars.table())?;
     writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
@@ -275,6 +281,78 @@ fn pages(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut Ba
 }
 
 /// The follower's work without its journal: engine, fold, commits.
+/// Rows of one millisecond in the list that is read by cursor.
+const OF_ONE_TIME: u64 = 4;
+
+/// The page that follows a row, as `/account/trades` reads it: from the row's time on, with larger ids.
+fn page_behind(reader: &mut dyn ArchiveReader, row: u64) -> Result<usize> {
+    let mut rows = Vec::with_capacity(PAGE);
+    let asked = EntriesAsked {
+        list: LIST,
+        owner: MANY,
+        market: Some(1),
+        tag: 0,
+        ids: row + 1..=u64::MAX,
+        times: time_of(row)..=i64::MAX,
+        through: Sequence::MAX,
+        is_oldest: true,
+        skip: 0,
+        limit: PAGE,
+    };
+    reader.entries(&asked, &mut rows)?;
+    anyhow::ensure!(rows.first().is_none_or(|first| first.id == row + 1), "not the page behind row {row}");
+    Ok(rows.len())
+}
+
+fn time_of(row: u64) -> i64 {
+    START_S * 1_000 + (row / OF_ONE_TIME) as i64
+}
+
+fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut Bars) -> Result<()> {
+    let mut writer = store.writer(JOURNAL)?;
+    let mut batch = Batch::default();
+    for id in 1..=arguments.orders {
+        let entry = Entry {
+            sequence: id,
+            list: LIST,
+            owner: MANY,
+            market: 1,
+            id,
+            time_ms: time_of(id),
+            tag: id,
+            is_across: false,
+            bytes: Box::new([7; 80]),
+        };
+        batch.entries.push(entry);
+        if batch.entries.len() == BULK || id == arguments.orders {
+            let mark = Mark { sequence: id, time_ns: time_of(id) * 1_000_000 };
+            writer.commit(&batch, mark, id == arguments.orders)?;
+            batch.clear();
+        }
+    }
+    let mut reader = store.reader()?;
+    let mut random = Random::new(arguments.seed ^ 11);
+    let deepest = arguments.orders.saturating_sub(PAGE as u64);
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..arguments.pages {
+        // Not the same rows each time, lest only the cache be measured.
+        let step = u64::from(random.below(1_000)).min(deepest);
+        for (index, row) in [deepest - step, step].into_iter().enumerate() {
+            let begun = Instant::now();
+            let rows = page_behind(reader.as_mut(), row)?;
+            times[index].push(begun.elapsed().as_secs_f64() * 1e6);
+            anyhow::ensure!(rows == PAGE, "a page of {rows} rows");
+        }
+    }
+    let [deep, first] = times.each_mut().map(|times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    writeln!(text, "\nby cursor behind row {deepest}: p50 {deep:.1} us; the first: {first:.1} us")?;
+    bars.at_most("page by cursor: deep / first, p50".to_owned(), deep / first, 2.0);
+    Ok(())
+}
+
 fn archiver(store: &Sqlite, arguments: &Arguments, text: &mut String) -> Result<()> {
     let workload = Workload::generate(&Shape::a(1_000), arguments.commands, arguments.seed);
     let mut stamper = Stamper::after(0);
