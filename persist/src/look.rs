@@ -4,16 +4,22 @@
 
 use crate::error::PersistError;
 use crate::machine::{Fold, Machine};
+use crate::record::Class;
 use crate::recovery;
+use crate::replay::{Reader, Step};
 use crate::snapshot_store;
 use crate::storage::disk::Disk;
+use crate::storage::{Access, Storage};
 use crate::survey::{Survey, survey};
-use crate::tail::walk;
+use crate::tail::{Walked, walk};
 use ringside_core::command::Command;
 use ringside_core::event::Event;
 use ringside_core::ids::Sequence;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// How often the end of a running journal is looked at.
+const ATTEMPTS: usize = 5;
 
 /// The state of the newest sound snapshot before command `before`, or the one before the first command. `fold` is as new and
 /// becomes the views of that state.
@@ -74,33 +80,53 @@ pub fn look<M: Machine>(
     let after = machine.sequence();
     let at = survey.segments.partition_point(|read| read.header.first_seq <= after.max(1)).max(1) - 1;
     // Decisions to pass over a command stand after it.
-    let skips = walk(&disk, &survey, at, None, |_, _| Ok(()))?.skips;
-    let skips: BTreeSet<Sequence> = skips.iter().map(|skip| skip.decision.skipped).collect();
+    let walked = settled(&disk, &survey, at)?;
+    let skips: BTreeSet<Sequence> = walked.skips.iter().map(|skip| skip.decision.skipped).collect();
+    let last = walked.end.last.sequence.min(through);
     let mut events: Vec<Event> = Vec::new();
-    walk(&disk, &survey, at, None, |header, record| {
-        let sequence = record.header.seq;
-        if sequence <= after || sequence > through {
-            return Ok(());
+    for read in &survey.segments[at..] {
+        let header = read.header;
+        let name = header.name();
+        let file = disk.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+        let mut reader = Reader::new(file, header, header.segment_len);
+        while machine.sequence() < last {
+            // Whatever stands there now, through `last` it was sound a moment ago.
+            let Step::Record(record) = reader.step()? else { break };
+            let sequence = record.header.seq;
+            if record.class() != Class::Command || sequence <= after {
+                continue;
+            }
+            if header.engine_version != M::version() {
+                let (found, own) = (header.engine_version, M::version());
+                return Err(PersistError::EngineVersion { sequence, found, own });
+            }
+            let command = record.command();
+            let is_passed = skips.contains(&sequence);
+            events.clear();
+            if is_passed {
+                machine.skip(&command);
+            } else {
+                machine.apply(&command, &mut events);
+                events.iter().for_each(|event| fold.event(event));
+            }
+            if sequence >= from {
+                visit(Seen { command: &command, events: &events, machine: &machine, is_passed });
+            }
         }
-        if header.engine_version != M::version() {
-            let (found, own) = (header.engine_version, M::version());
-            return Err(PersistError::EngineVersion { sequence, found, own });
-        }
-        let command = record.command();
-        let is_passed = skips.contains(&sequence);
-        events.clear();
-        if is_passed {
-            machine.skip(&command);
-        } else {
-            machine.apply(&command, &mut events);
-            events.iter().for_each(|event| fold.event(event));
-        }
-        if sequence >= from {
-            visit(Seen { command: &command, events: &events, machine: &machine, is_passed });
-        }
-        Ok(())
-    })?;
+    }
     Ok(machine)
+}
+
+/// What the journal holds from segment `at` on. Beside a running engine its end may be caught between two writes and look
+/// rotten: it is then looked at again.
+fn settled(disk: &Disk, survey: &Survey, at: usize) -> Result<Walked, PersistError> {
+    for _ in 1..ATTEMPTS {
+        match walk(disk, survey, at, None, |_, _| Ok(())) {
+            Err(PersistError::Rot { .. }) if disk.is_locked()? => {}
+            walked => return walked,
+        }
+    }
+    walk(disk, survey, at, None, |_, _| Ok(()))
 }
 
 /// One command, as it was.

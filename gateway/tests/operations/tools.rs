@@ -1,7 +1,9 @@
 //! Looking into a journal, asking it what would have been, and the manual.
 
-use crate::process::{Folder, ringside, said, started, stop, trade};
-use serde_json::Value;
+use crate::process::{ADMIN_KEY, Folder, log_in, post, request, ringside, said, started, stop, trade};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
 use std::path::Path;
 
 fn run(folder: &Path, arguments: &[&str]) -> String {
@@ -10,7 +12,7 @@ fn run(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn json(folder: &Path, arguments: &[&str]) -> Value {
+fn shown(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&run(folder, arguments)).unwrap()
 }
 
@@ -27,7 +29,7 @@ fn traded(name: &str) -> Folder {
 fn commands_events_and_state_are_shown() {
     let folder = traded("inspect");
     let data = folder.0.to_str().unwrap();
-    let all = json(
+    let all = shown(
         &folder.0,
         &["inspect", data, "--sequence", "1", "--count", "100000", "--json", "--account", "1"],
     );
@@ -64,7 +66,7 @@ fn other_parameters_change_what_they_are_about_and_nothing_else() {
     // The shipped market has no fees: the same again changes nothing.
     let same = run(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=0"]);
     assert!(same.contains("nothing would have differed"), "{same}");
-    let other = json(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=100", "--json"]);
+    let other = shown(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=100", "--json"]);
     // The buyer is the taker and receives 50 DF: one in a hundred of them is the fee.
     let fee = 5 * 10_i128.pow(17);
     let totals = other["totals"].as_array().unwrap();
@@ -84,11 +86,66 @@ fn other_parameters_change_what_they_are_about_and_nothing_else() {
     };
     assert_eq!(sum("real"), sum("replayed"), "money moved, none was made");
     // Only from a later command on: the trade was before.
-    let last = json(&folder.0, &["inspect", data, "--json"])["commands"][0]["sequence"].to_string();
+    let last = shown(&folder.0, &["inspect", data, "--json"])["commands"][0]["sequence"].to_string();
     let late = run(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=100", "--from", &last]);
     assert!(late.contains("nothing would have differed"), "{late}");
     let refused = ringside(&folder.0).args(["replay", data, "--set", "DFUSDT.colour=1"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+}
+
+/// A signed request to the perpetual venue; its answer.
+fn signed(address: &str, method: &str, path: &str, key: &Value, parameters: &str) -> Value {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let query = format!("{parameters}&timestamp={now}");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key["api_secret"].as_str().unwrap().as_bytes()).unwrap();
+    mac.update(query.as_bytes());
+    let signature = const_hex::encode(mac.finalize().into_bytes());
+    let header = format!("X-EX-APIKEY: {}", key["api_key"].as_str().unwrap());
+    let (status, body) =
+        request(address, method, &format!("{path}?{query}&signature={signature}"), &[&header], "");
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+#[test]
+fn an_order_that_a_narrower_band_refuses_takes_its_cancel_with_it() {
+    let folder = Folder::new("replay-band");
+    let (child, address, _) = started(&folder.0, |_| {});
+    let trader = log_in(&address, 2);
+    let credit = json!({
+        "user_address": "0x2b5ad5c4795c026514f8317c7a215e218dccd6cf", "amount": "10000", "reason": "test",
+    });
+    post(&address, "/admin/perpetual/credit", &format!("X-API-Key: {ADMIN_KEY}"), &credit);
+    let key = post(&address, "/api/v1/account/api-keys", &trader, &json!({"label": "band"}));
+    let place = |price: &str| {
+        let parameters =
+            format!("symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price={price}");
+        signed(&address, "POST", "/fapi/v1/order", &key, &parameters)["orderId"].to_string()
+    };
+    // The mark is 60000: the first is 2 in 100 above it, the second 4.
+    let (near, far) = (place("61200"), place("62400"));
+    for order in [far, near] {
+        signed(&address, "DELETE", "/fapi/v1/order", &key, &format!("symbol=BTCUSDT&orderId={order}"));
+    }
+    stop(child);
+    let data = folder.0.to_str().unwrap();
+    let other = shown(&folder.0, &["replay", data, "--set", "BTCUSDT.band_up=1.03", "--json"]);
+    let verdicts = other["verdicts"].as_array().unwrap();
+    let found = |kind: &str| {
+        let row =
+            verdicts.iter().find(|row| row["kind"] == kind).unwrap_or_else(|| panic!("{kind} in {other}"));
+        (
+            row["real"].as_str().unwrap().to_owned(),
+            row["replayed"].as_str().unwrap().to_owned(),
+            row["count"].clone(),
+        )
+    };
+    assert_eq!(found("PlacePerpetual"), ("accepted".to_owned(), "PriceAboveBand".to_owned(), json!(1)));
+    // Its own cancel finds nothing, the other's still finds its order, whatever that is called there.
+    let (real, _, count) = found("CancelPerpetual");
+    assert_eq!((real.as_str(), count), ("accepted", json!(1)), "{other}");
+    assert_eq!(verdicts.len(), 2, "{other}");
+    assert_eq!(other["accounts"], json!([]), "no money moved");
 }
 
 #[test]
