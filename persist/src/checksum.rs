@@ -87,19 +87,54 @@ pub fn chain_start(journal_id: &[u8; 16]) -> u64 {
 /// each other, then one that folds them into the state.
 #[inline]
 pub fn chain(seed: u64, record: &[u8]) -> u64 {
-    debug_assert!(record.len().is_multiple_of(64));
-    let mut state = seed ^ WEIGHTS[8];
-    let mut mask = u64::from(u32::MAX);
-    for block in record.as_chunks::<64>().0 {
-        let (words, _) = block.as_chunks::<8>();
-        let word = |index: usize| u64::from_le_bytes(words[index]) ^ WEIGHTS[index];
-        let first = (u64::from_le_bytes(words[0]) & mask) ^ WEIGHTS[0];
-        mask = u64::MAX;
-        let left = fold(first, word(1)) ^ fold(word(2), word(3)).rotate_left(17);
-        let right = fold(word(4), word(5)) ^ fold(word(6), word(7)).rotate_left(41);
-        state = fold(state ^ left, WEIGHTS[9] ^ right).wrapping_add(left.rotate_left(29));
+    let (blocks, rest) = record.as_chunks::<64>();
+    debug_assert!(rest.is_empty());
+    match blocks {
+        [] => Chain::after(seed).end(),
+        [header, body @ ..] => chain_of(seed, words(header), body),
     }
-    fold(state ^ WEIGHTS[10], state.rotate_left(32) ^ WEIGHTS[9])
+}
+
+/// [`chain`] of a record whose first block is at hand as words, the CRC's half of the first included, and whose other
+/// blocks are `body`. Who has just made the words need not read them back from where they were stored.
+#[inline]
+pub fn chain_of(seed: u64, header: [u64; 8], body: &[[u8; 64]]) -> u64 {
+    let mut chain = Chain::after(seed);
+    let mut header = header;
+    header[0] &= u64::from(u32::MAX);
+    chain.block(header);
+    for block in body {
+        chain.block(words(block));
+    }
+    chain.end()
+}
+
+#[inline]
+fn words(block: &[u8; 64]) -> [u64; 8] {
+    let (words, _) = block.as_chunks::<8>();
+    std::array::from_fn(|index| u64::from_le_bytes(words[index]))
+}
+
+struct Chain(u64);
+
+impl Chain {
+    #[inline]
+    fn after(seed: u64) -> Chain {
+        Chain(seed ^ WEIGHTS[8])
+    }
+
+    #[inline]
+    fn block(&mut self, words: [u64; 8]) {
+        let word = |index: usize| words[index] ^ WEIGHTS[index];
+        let left = fold(word(0), word(1)) ^ fold(word(2), word(3)).rotate_left(17);
+        let right = fold(word(4), word(5)) ^ fold(word(6), word(7)).rotate_left(41);
+        self.0 = fold(self.0 ^ left, WEIGHTS[9] ^ right).wrapping_add(left.rotate_left(29));
+    }
+
+    #[inline]
+    fn end(&self) -> u64 {
+        fold(self.0 ^ WEIGHTS[10], self.0.rotate_left(32) ^ WEIGHTS[9])
+    }
 }
 
 /// The two halves of a 128-bit product, one over the other.

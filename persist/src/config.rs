@@ -51,7 +51,8 @@ pub struct PersistConfig {
     pub segment_len: u64,
     /// Most bytes of one batch: a multiple of 4096, at most 1 MiB.
     pub batch_len: usize,
-    /// Segments kept allocated ahead, at least 1. The last is kept for cancels and internal commands.
+    /// Segments kept allocated ahead, at least 1. The last is kept for cancels and internal commands. Made anew once half of
+    /// them are gone.
     pub spares: usize,
     /// With nothing to write for this long, a seal vouches for the last batch.
     pub idle_seal: Duration,

@@ -102,7 +102,8 @@ impl Flusher {
     }
 }
 
-/// Threads that flush: while one writes, the other works out the digest of the next batch.
+/// Threads that flush: while one writes, the other works out digests of the batches to come. Whoever has written a batch goes
+/// on with the next one itself if that is ready: waking the other first would leave the disk without work for as long.
 const THREADS: usize = 2;
 
 /// Runs a [`Flusher`] on the caller's thread or on two of its own, one batch after the other in the order given.
@@ -126,8 +127,12 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<(u64, Job)>,
+    /// Jobs whose batches are finished, to be written in their turn.
+    ready: Vec<(u64, Job)>,
     /// Number of the job whose turn to be written it is.
     turn: u64,
+    /// Some thread is writing it.
+    is_writing: bool,
     done: VecDeque<Done>,
     is_stopped: bool,
 }
@@ -235,29 +240,42 @@ impl Shared {
     fn run(&self) {
         let mut queue = lock(&self.queue);
         loop {
-            let Some((number, mut job)) = queue.jobs.pop_front() else {
-                if queue.is_stopped {
-                    return;
-                }
-                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            drop(queue);
-            job.batch.finish();
-            queue = lock(&self.queue);
-            while queue.turn != number {
+            if let Some(job) = queue.next_to_write() {
+                queue.is_writing = true;
+                drop(queue);
+                let result = lock(&self.flusher).flush(&job);
+                queue = lock(&self.queue);
+                queue.is_writing = false;
+                queue.turn += 1;
+                queue.done.push_back((job.batch.buffer, result));
+                // Release: partner of the Acquire in `poll`.
+                self.finished.store(queue.turn, Ordering::Release);
+                self.changed.notify_all();
+                self.bell.ring();
+            } else if let Some((number, mut job)) = queue.jobs.pop_front() {
+                drop(queue);
+                job.batch.finish();
+                queue = lock(&self.queue);
+                // Whoever writes looks here next, and if nobody does this thread does: nobody needs to be woken.
+                queue.ready.push((number, job));
+            } else if queue.is_stopped {
+                // What is ready has a writer at work before it, who goes on with it.
+                return;
+            } else {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
-            drop(queue);
-            let result = lock(&self.flusher).flush(&job);
-            queue = lock(&self.queue);
-            queue.turn += 1;
-            queue.done.push_back((job.batch.buffer, result));
-            // Release: partner of the Acquire in `poll`.
-            self.finished.store(queue.turn, Ordering::Release);
-            self.changed.notify_all();
-            self.bell.ring();
         }
+    }
+}
+
+impl Queue {
+    /// The job whose turn it is, unless it is not ready or another is being written.
+    fn next_to_write(&mut self) -> Option<Job> {
+        if self.is_writing {
+            return None;
+        }
+        let place = self.ready.iter().position(|(number, _)| *number == self.turn)?;
+        Some(self.ready.swap_remove(place).1)
     }
 }
 

@@ -45,8 +45,8 @@ impl Journal {
 
 /// Commands whose slots are given back together.
 const STEP: usize = 256;
-/// Batches under way at most: one being written, one whose digest is being worked out.
-const BATCHES: usize = 2;
+/// Batches under way at most: one being written, one ready to be, one whose digest is being worked out.
+const BATCHES: usize = 3;
 /// Longest time that commands wait to be encoded while a batch is being flushed.
 const GATHER: Duration = Duration::from_micros(100);
 /// Longest wait for room when the journaller is closed on a full disk.

@@ -77,6 +77,24 @@ pub struct Header {
 
 const _: () = assert!(size_of::<Header>() == HEADER_LEN);
 
+impl Header {
+    /// Its bytes as little-endian words.
+    #[inline]
+    fn words(&self) -> [u64; 8] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [
+            pair(self.len, self.crc32c),
+            self.seq,
+            self.chain,
+            self.durable_seq,
+            self.ts_ns.cast_unsigned(),
+            pair(self.epoch, u32::from(self.schema) | u32::from(self.kind) << 16),
+            pair(self.source, self.flags),
+            self.source_seq,
+        ]
+    }
+}
+
 /// Body of a [`SEAL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -126,10 +144,19 @@ impl Stamp {
             flags: units(distance),
             source_seq: command.source_seq,
         };
-        let known = command::Kind::from_code(command.kind).map(command::Kind::body_len);
-        match known {
+        match body_len_of(command.kind) {
             Some(len) if command.reserved == 0 && is_zero(&command.body[len..]) => {
-                self.put(room, &mut header, &command.body[..len])
+                header.len = len as u32;
+                let total = HEADER_LEN + padded(len);
+                // The zeros that pad the body stand behind it in the command, too: nearly every record is copied in one
+                // piece of a length that the compiler knows.
+                match padded(len) {
+                    0 => {}
+                    64 => room[HEADER_LEN..total].copy_from_slice(&command.body[..64]),
+                    128 => room[HEADER_LEN..total].copy_from_slice(&command.body[..128]),
+                    _ => return self.put(room, &mut header, &command.body[..len]),
+                }
+                self.finish(room, &mut header, total)
             }
             _ => {
                 header.kind = RAW;
@@ -187,9 +214,17 @@ impl Stamp {
     #[inline]
     fn finish(&mut self, room: &mut [u8], header: &mut Header, total: usize) -> usize {
         let record = &mut room[..total];
+        let (blocks, _) = record.as_chunks_mut::<HEADER_LEN>();
+        let [first, body @ ..] = blocks else { unreachable!("a record has a header") };
+        // Each record waits for the chain of the one before, so the chain goes from one to the next in registers. Read
+        // back from the header in memory it would wait for the store, too, which takes longer than the sum itself.
         // Neither the chain nor the CRC looks at the CRC's field.
-        record[..HEADER_LEN].copy_from_slice(header.as_bytes());
-        self.chain = checksum::chain(self.chain, chained(header.kind, record));
+        let words = header.words();
+        for (room, word) in first.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *room = word.to_le_bytes();
+        }
+        let body = if header.kind == SEAL { &[] } else { &*body };
+        self.chain = checksum::chain_of(self.chain, words, body);
         let crc = self.salt.crc(record);
         record[4..8].copy_from_slice(&crc.to_le_bytes());
         total
@@ -224,6 +259,30 @@ fn units(distance: u64) -> u32 {
     assert!(units <= u64::from(DISTANCE_MASK), "a segment is shorter than the distance field reaches");
     units as u32
 }
+
+/// Bytes of the body of a command of kind `code`; `None` for a kind that this version does not know.
+#[inline]
+fn body_len_of(code: u16) -> Option<usize> {
+    match BODY_LENS.get(usize::from(code)) {
+        Some(&len) if len != UNKNOWN => Some(usize::from(len)),
+        _ => None,
+    }
+}
+
+const UNKNOWN: u8 = u8::MAX;
+
+/// By kind: a look into a table costs less than telling dozens of kinds apart, once and again, for every record.
+static BODY_LENS: [u8; 256] = {
+    let mut lens = [UNKNOWN; 256];
+    let mut place = 0;
+    while place < command::Kind::ALL.len() {
+        let kind = command::Kind::ALL[place];
+        assert!((kind as usize) < lens.len() && kind.body_len() < UNKNOWN as usize);
+        lens[kind as usize] = kind.body_len() as u8;
+        place += 1;
+    }
+    lens
+};
 
 /// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
 #[inline]
@@ -278,7 +337,16 @@ impl std::fmt::Display for Flaw {
     }
 }
 
-/// The record at the start of `bytes`, which reach to the end of the segment or hold [`RECORD_LEN_MAX`].
+/// Bytes of the record at the start of `bytes`, as its header says; `None` where that is none that a record can have, or the
+/// header is not there whole.
+#[inline]
+pub fn len_at(bytes: &[u8]) -> Option<usize> {
+    let (header, _) = bytes.split_first_chunk::<HEADER_LEN>()?;
+    let len = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+    (len <= RECORD_LEN_MAX - HEADER_LEN).then(|| HEADER_LEN + padded(len))
+}
+
+/// The record at the start of `bytes`, which reach to the end of the segment, or hold what [`len_at`] says, or [`RECORD_LEN_MAX`].
 /// `bytes` are aligned to 8.
 #[inline]
 pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
@@ -322,10 +390,8 @@ impl<'a> Record<'a> {
             PAD => Class::Pad,
             SEAL if len == size_of::<Seal>() => Class::Seal,
             RAW if len == size_of::<Command>() => Class::Command,
-            kind => match command::Kind::from_code(kind) {
-                Some(known) if known.body_len() == len => Class::Command,
-                _ => Class::Unknown,
-            },
+            kind if body_len_of(kind) == Some(len) => Class::Command,
+            _ => Class::Unknown,
         }
     }
 
@@ -363,9 +429,23 @@ impl<'a> Record<'a> {
         command.source = self.header.source;
         command.kind = self.header.kind;
         command.reserved = 0;
-        let (used, rest) = command.body.split_at_mut(body.len());
-        used.copy_from_slice(body);
-        rest.fill(0);
+        // What pads the body in the record pads it in the command.
+        let padded = &self.bytes[HEADER_LEN..];
+        match padded.len() {
+            64 => {
+                command.body[..64].copy_from_slice(padded);
+                command.body[64..].fill(0);
+            }
+            128 => {
+                command.body[..128].copy_from_slice(padded);
+                command.body[128..].fill(0);
+            }
+            _ => {
+                let (used, rest) = command.body.split_at_mut(body.len());
+                used.copy_from_slice(body);
+                rest.fill(0);
+            }
+        }
     }
 
     /// The content of a record of [`Class::Seal`].

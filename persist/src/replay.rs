@@ -9,12 +9,16 @@ use crate::digests::Offers;
 use crate::error::PersistError;
 use crate::record::{self, Class, Flaw, Last, RECORD_LEN_MAX, Record};
 use crate::segment::{DATA_START, SegmentHeader};
+use crate::storage::ahead::Ahead;
 use crate::storage::{BLOCK_LEN, Buffer, File};
 use ringside_core::ids::Sequence;
 use std::sync::Arc;
 
 /// Bytes read at a time.
 const WINDOW_LEN: usize = 1 << 20;
+
+/// Room before what is read ahead: for what is left of the stretch before it.
+pub(crate) const ROOM: usize = RECORD_LEN_MAX;
 
 /// Where a reader stands: what the next record must fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +70,12 @@ pub struct Reader {
     limit: u64,
     place: Place,
     window: Buffer,
+    /// Where in the buffer the window begins.
+    window_at: usize,
     window_start: u64,
     window_len: usize,
+    /// What is read ahead, when that is how this segment is read.
+    ahead: Option<Ahead>,
     /// Of the batch under way, what is no longer needed from the window.
     digest: blake3::Hasher,
     digested: u64,
@@ -95,18 +103,24 @@ impl Reader {
                 batch_commands: 0,
             },
             window: Buffer::zeroed(WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN)),
+            window_at: 0,
             window_start: DATA_START,
             window_len: 0,
+            ahead: None,
             digest: blake3::Hasher::new(),
             digested: DATA_START,
             offers: None,
         }
     }
 
-    /// The same, taking digests from `offers` for as long as they come.
-    pub(crate) fn with_offers(mut self, offers: Offers) -> Reader {
-        self.offers = Some(offers);
-        self
+    /// The same for the whole segment, taking its bytes from [`DATA_START`] on from `ahead`, which leaves [`ROOM`] before each
+    /// stretch, and digests from `offers` for as long as they come. The file is still there for what is wanted twice.
+    pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead, offers: Offers) -> Reader {
+        let mut reader = Reader::new(file, header, header.segment_len);
+        // The first stretch brings the window.
+        reader.window = Buffer::zeroed(0);
+        (reader.ahead, reader.offers) = (Some(ahead), Some(offers));
+        reader
     }
 
     /// Where it stands.
@@ -123,6 +137,7 @@ impl Reader {
     pub fn extend(&mut self, limit: u64) {
         let limit = limit.min(self.header.segment_len);
         debug_assert!(limit >= self.limit && limit.is_multiple_of(BLOCK_LEN as u64));
+        debug_assert!(self.ahead.is_none(), "what is read ahead is read to the end");
         let window_len = WINDOW_LEN.min((limit - DATA_START) as usize);
         if window_len > self.window.len() {
             let mut window = Buffer::zeroed(window_len);
@@ -144,8 +159,8 @@ impl Reader {
             return Ok(Step::End);
         }
         self.fill()?;
-        let at = (offset - self.window_start) as usize;
-        let bytes = &self.window[at..self.window_len];
+        let at = self.at(offset);
+        let bytes = &self.window[at..self.window_at + self.window_len];
         let record = match record::parse(bytes, self.salt) {
             Ok(record) => record,
             Err(flaw) => {
@@ -181,7 +196,7 @@ impl Reader {
                 let seal = record.seal();
                 let batch_start = self.place.batch_start;
                 let offered = self.offers.as_mut().map(|offers| offers.take(batch_start, offset));
-                let from = self.digested.saturating_sub(self.window_start) as usize;
+                let from = self.window_at + self.digested.saturating_sub(self.window_start) as usize;
                 let digest = match offered {
                     Some(Some(digest)) => digest,
                     // None will come any more; what is no longer in the window was not hashed either.
@@ -226,22 +241,55 @@ impl Reader {
         Bad { flaw, offset: self.place.offset, sequence: self.place.last.sequence + 1, is_blank }
     }
 
-    /// Sees to it that the window holds the longest record from here on, or all up to the limit.
+    /// Where in the buffer a byte of the segment is that the window holds.
+    #[inline]
+    fn at(&self, offset: u64) -> usize {
+        self.window_at + (offset - self.window_start) as usize
+    }
+
+    /// Sees to it that the window holds the record that starts here, whatever its length may say, or all up to the limit.
+    #[inline]
     fn fill(&mut self) -> Result<(), PersistError> {
         let offset = self.place.offset;
         let end = self.window_start + self.window_len as u64;
         if end == self.limit || end >= offset + RECORD_LEN_MAX as u64 {
             return Ok(());
         }
+        let rest = &self.window[self.at(offset)..self.window_at + self.window_len];
+        if record::len_at(rest).is_some_and(|len| len <= rest.len()) {
+            return Ok(());
+        }
+        self.refill()
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<(), PersistError> {
+        let offset = self.place.offset;
+        let read = PersistError::io("read", &self.name);
         if self.offers.is_none() && self.digested < offset {
-            let range = (self.digested - self.window_start) as usize..(offset - self.window_start) as usize;
+            let range = self.at(self.digested)..self.at(offset);
             self.digest.update(&self.window[range]);
         }
         self.digested = if self.offers.is_none() { offset } else { self.place.batch_start };
+        if let Some(ahead) = &mut self.ahead {
+            let mut stretch = ahead.take().map_err(read)?;
+            debug_assert_eq!(stretch.start, self.window_start + self.window_len as u64);
+            let end = self.window_at + self.window_len;
+            let rest = self.window_at + (offset - self.window_start) as usize..end;
+            let kept = rest.len();
+            stretch.buffer[ROOM - kept..ROOM].copy_from_slice(&self.window[rest]);
+            let spent = std::mem::replace(&mut self.window, stretch.buffer);
+            if !spent.is_empty() {
+                ahead.give_back(spent);
+            }
+            (self.window_at, self.window_start) = (ROOM - kept, offset);
+            self.window_len = kept + stretch.len;
+            return Ok(());
+        }
         self.window_start = offset - offset % BLOCK_LEN as u64;
         self.window_len = (self.limit - self.window_start).min(self.window.len() as u64) as usize;
         let window = &mut self.window[..self.window_len];
-        self.file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
+        self.file.read_at(self.window_start, window).map_err(read)
     }
 }
 
@@ -259,4 +307,122 @@ fn digest_of(file: &dyn File, start: u64, end: u64) -> std::io::Result<blake3::H
         at = until;
     }
     Ok(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PersistConfig;
+    use crate::digests::digests;
+    use crate::encoder::{Encoder, Tail};
+    use crate::record::SCHEMA;
+    use crate::segment::MAGIC;
+    use crate::storage::faulty::{Faulty, Random};
+    use crate::storage::{Access, Storage, ahead};
+    use ringside_core::command::{AdvanceTime, CancelOrder, Command, PlaceOrder, Side};
+
+    const LEN: u64 = 8 << 20;
+
+    fn header() -> SegmentHeader {
+        SegmentHeader {
+            magic: MAGIC,
+            crc32c: 0,
+            schema: SCHEMA,
+            mode: 2,
+            journal_id: [1; 16],
+            number: 1,
+            first_seq: 1,
+            entering_chain: 5,
+            segment_len: LEN,
+            epoch: 1,
+            engine_version: 1,
+            entering_time_ns: 0,
+        }
+    }
+
+    /// A full segment of records of all lengths, in batches of many lengths.
+    fn segment() -> Vec<u8> {
+        let (mut random, config) = (Random::new(7), PersistConfig::new(""));
+        let tail = Tail { header: header(), offset: DATA_START, chain: 5, last: header().entering() };
+        let mut encoder = Encoder::new(&config, 1, 1, &tail);
+        let mut bytes = vec![0; LEN as usize];
+        bytes[..DATA_START as usize].copy_from_slice(&header().encode());
+        while !encoder.begins_segment() {
+            for _ in 0..1 + random.below(9_000) {
+                if !encoder.has_room() {
+                    break;
+                }
+                let mut command = match random.below(4) {
+                    0 => Command::new(AdvanceTime {}),
+                    1 => Command::new(CancelOrder { account: 1, reserved: 0, order: 3 }),
+                    2 => Command::new(PlaceOrder::limit(1, 2, Side::Sell, 3, 4)),
+                    // One that is kept whole.
+                    _ => Command { reserved: 1, ..Command::new(AdvanceTime {}) },
+                };
+                command.sequence = encoder.last().sequence + 1;
+                encoder.push(&command);
+            }
+            let mut batch = encoder.close(Encoder::room(config.batch_len));
+            batch.finish();
+            let at = batch.offset as usize;
+            bytes[at..at + batch.len].copy_from_slice(&batch.buffer[..batch.len]);
+            if encoder.segment_room() < 1 << 16 && !encoder.begins_segment() {
+                let mut batch = encoder.fill(Encoder::room(config.batch_len));
+                batch.finish();
+                let at = batch.offset as usize;
+                bytes[at..at + batch.len].copy_from_slice(&batch.buffer[..batch.len]);
+            }
+        }
+        bytes
+    }
+
+    /// Everything a reader says of the segment, as text that tells apart what differs.
+    fn told(bytes: &[u8], is_ahead: bool) -> (u64, Salt, String, Place) {
+        let storage = Faulty::new(1);
+        storage.create("file").unwrap().write_at(0, bytes).unwrap();
+        let file = storage.open("file", Access::Read).unwrap();
+        let mut reader = if is_ahead {
+            let (mut scout, offers) = digests(DATA_START);
+            let show = move |start: u64, bytes: &[u8]| scout.see(start, bytes);
+            let ahead = ahead::read_ahead(file.clone(), DATA_START, LEN, ROOM, show).unwrap();
+            Reader::ahead(file, header(), ahead, offers)
+        } else {
+            Reader::new(file, header(), LEN)
+        };
+        let (mut commands, mut sum) = (0, blake3::Hasher::new());
+        let end = loop {
+            match reader.step().unwrap() {
+                Step::Record(record) => {
+                    sum.update(record.bytes);
+                    commands += u64::from(record.class() == Class::Command);
+                }
+                other => break format!("{other:?} {}", sum.finalize()),
+            }
+        };
+        (commands, header().salt(), end, reader.place())
+    }
+
+    #[test]
+    fn what_is_read_ahead_is_judged_as_what_is_read_at_once() {
+        let whole = segment();
+        let sound = told(&whole, false);
+        assert!(sound.0 > 40_000 && sound.2.starts_with("End"), "{sound:?}");
+        assert_eq!(told(&whole, true), sound);
+        let mut random = Random::new(11);
+        for round in 0..60 {
+            let mut bytes = whole.clone();
+            let at = DATA_START + random.below(LEN - DATA_START);
+            match round % 3 {
+                0 => bytes[at as usize] ^= 1 << random.below(8),
+                // A length that runs past the stretch, or past everything.
+                1 => {
+                    let at = (at - at % 64) as usize;
+                    bytes[at..at + 4].copy_from_slice(&(random.below(1 << 17) as u32).to_le_bytes());
+                }
+                // Nothing was written from there on.
+                _ => bytes[at as usize..].fill(0),
+            }
+            assert_eq!(told(&bytes, true), told(&bytes, false), "round {round}, byte {at}");
+        }
+    }
 }

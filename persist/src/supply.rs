@@ -40,9 +40,24 @@ struct Shared {
 struct Ready {
     names: VecDeque<String>,
     next_number: u64,
+    /// Spares are made until there are as many as wanted.
+    is_filling: bool,
     /// The last attempt found no room.
     is_refused: bool,
     is_stopped: bool,
+}
+
+impl Ready {
+    /// Whether a spare is to be made. Zeros take the disk's time from the records, so once the stock was full it is filled
+    /// again only when half of it is gone: of a stock larger than two, a peak gets half without paying for it.
+    fn is_to_grow(&mut self, wanted: usize) -> bool {
+        if self.names.len() >= wanted {
+            self.is_filling = false;
+        } else if self.names.len() <= wanted / 2 {
+            self.is_filling = true;
+        }
+        self.is_filling
+    }
 }
 
 /// What a supply starts with.
@@ -68,6 +83,7 @@ impl Supply {
         let ready = Ready {
             names: stock.names.into(),
             next_number: stock.next_number,
+            is_filling: true,
             is_refused: false,
             is_stopped: false,
         };
@@ -107,7 +123,7 @@ impl Supply {
             return Ok(0);
         }
         let mut ready = self.shared.lock();
-        if ready.names.len() >= self.shared.wanted {
+        if !ready.is_to_grow(self.shared.wanted) {
             return Ok(0);
         }
         let result = self.shared.make(ready.next_number);
@@ -140,7 +156,7 @@ impl Shared {
     fn run(&self) {
         let mut ready = self.lock();
         while !ready.is_stopped {
-            if ready.names.len() >= self.wanted {
+            if !ready.is_to_grow(self.wanted) {
                 ready = self.changed.wait(ready).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -188,5 +204,42 @@ impl Shared {
         self.status.fail(error);
         self.gate.halt();
         self.bell.ring();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stock_is_filled_again_when_half_of_it_is_gone() {
+        for (wanted, expected) in [(1, &[0][..]), (2, &[1, 0]), (3, &[1, 0]), (8, &[4, 3, 2, 1, 0])] {
+            let mut ready = Ready {
+                names: VecDeque::new(),
+                next_number: 1,
+                is_filling: true,
+                is_refused: false,
+                is_stopped: false,
+            };
+            // First it is filled whatever it holds,
+            for made in 0..wanted {
+                assert!(ready.is_to_grow(wanted), "{made} of {wanted}");
+                ready.names.push_back(spare_name(made as u64));
+            }
+            assert!(!ready.is_to_grow(wanted));
+            // then it is used for a while, and from there on filled until it is full.
+            let mut grows = Vec::new();
+            while ready.names.pop_front().is_some() {
+                if ready.is_to_grow(wanted) {
+                    grows.push(ready.names.len());
+                }
+            }
+            assert_eq!(grows, expected, "{wanted}");
+            for made in 0..wanted {
+                assert!(ready.is_to_grow(wanted), "{made} of {wanted}");
+                ready.names.push_back(spare_name(made as u64));
+            }
+            assert!(!ready.is_to_grow(wanted));
+        }
     }
 }

@@ -10,7 +10,7 @@
 use crate::digests::digests;
 use crate::error::PersistError;
 use crate::record::{self, Class, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
-use crate::replay::{Bad, Place, Reader, Step};
+use crate::replay::{Bad, Place, ROOM, Reader, Step};
 use crate::segment::{DATA_START, SegmentHeader};
 use crate::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage, ahead};
@@ -85,9 +85,8 @@ pub fn walk(
             true => {
                 let (mut scout, offers) = digests(DATA_START);
                 let show = move |start: u64, bytes: &[u8]| scout.see(start, bytes);
-                let file = ahead::read_ahead(file, header.segment_len, show);
-                let file = file.map_err(PersistError::io("read", &name))?;
-                Reader::new(file, *header, header.segment_len).with_offers(offers)
+                let ahead = ahead::read_ahead(file.clone(), DATA_START, header.segment_len, ROOM, show);
+                Reader::ahead(file, *header, ahead.map_err(PersistError::io("read", &name))?, offers)
             }
         };
         let walked = walked.get_or_insert(Walked {

@@ -7,12 +7,15 @@
 //! ```
 //!
 //! The disk's own figure is the better of `O_DIRECT | O_DSYNC` and `pwrite` + `fdatasync`, into a file that was
-//! written full of zeros before, as segments are. Segments are allocated before the clock starts; the line
-//! "allocating as it goes" shows the journal with the allocation of its segments in the measured time, beside the disk
-//! doing the same double work.
+//! written full of zeros before, as segments are. Segments are allocated before the clock starts, twice as many as are
+//! needed, so that the journal does not begin to replace them meanwhile; the line "allocating as it goes" shows the journal
+//! with the allocation of its segments in the measured time, beside the disk doing the same double work.
+//!
+//! The line "the format alone" is what the machine has to give to a journal of this format: encoding, digests and writes on a
+//! thread each, with no ring and nobody to tell.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use ringside_bench::report::{self, ForeignLoad, Unit, bar, median};
 use ringside_bench::workload::{Shape, Stamper, Workload};
@@ -23,7 +26,7 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait, wait_any};
 use ringside_persist::config::{Method, PersistConfig};
-use ringside_persist::encoder::{Encoder, Tail};
+use ringside_persist::encoder::{Batch, Encoder, Tail};
 use ringside_persist::journal::Journaller;
 use ringside_persist::record::Last;
 use ringside_persist::recovery::{Report, recover};
@@ -34,7 +37,9 @@ use ringside_persist::storage::{Access, Buffer, File, Storage};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
+use zerocopy::FromZeros;
 
 /// The journal beside the disk under it.
 #[derive(Parser)]
@@ -75,7 +80,9 @@ const MIB: usize = 1 << 20;
 /// Slots of the journal ring: more than a batch holds.
 const RING: usize = 1 << 14;
 /// Commands stamped and published at a time.
-const PIECE: usize = 64;
+const PIECE: usize = 256;
+/// Commands that are journalled over and over: as many as stay in the cache.
+const FLOW: usize = 1 << 10;
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
@@ -87,8 +94,9 @@ fn main() -> Result<()> {
     let wanted = |part: &str| arguments.only.as_deref().is_none_or(|only| only.contains(part));
     let mut passed = true;
     if wanted("encoding") {
-        let commands = commands(arguments.commands, arguments.seed, 1);
-        let runs: Vec<f64> = (0..arguments.repetitions).map(|_| encoding(&commands)).collect();
+        let commands = commands(FLOW, arguments.seed, 1);
+        let runs: Vec<f64> =
+            (0..arguments.repetitions).map(|_| encoding(&commands, arguments.commands)).collect();
         writeln!(text, "encoding alone: {:.0} MB/s\n", median(&runs) / 1e6)?;
     }
     if wanted("throughput") {
@@ -225,29 +233,23 @@ impl Journalled {
     }
 
     /// Publishes `count` commands, those given over and over, and waits until they are durable; gives the time.
-    /// Stamps them as the matcher would, in pieces that stay in the cache.
+    /// Stamps them where they are to lie, as the matcher does.
     fn push(&mut self, commands: &[Command], count: usize) -> Result<Duration> {
         let start = Instant::now();
         let mut stamper = Stamper::after(self.producer.next_sequence() - 1);
         let mut source = commands.iter().cycle();
-        let mut piece = Vec::with_capacity(PIECE);
         let mut left = count;
         while left > 0 {
-            piece.clear();
-            piece.extend(source.by_ref().take(PIECE.min(left)).map(|command| stamper.stamp(*command)));
-            left -= piece.len();
-            let mut rest = &piece[..];
-            while !rest.is_empty() {
-                let taken = self.producer.try_publish_batch(rest);
-                rest = &rest[taken..];
-                if taken == 0 {
-                    if self.producer.is_halted() {
-                        bail!("the journal stopped: {:?}", self.status.take_failure());
-                    }
-                    let bell = [self.producer.room_doorbell()];
-                    let timeout = Some(Duration::from_millis(100));
-                    wait_any(bell.iter(), timeout, || self.producer.free() > RING / 2);
+            let stamped = |_| stamper.stamp(source.next().copied().unwrap_or_else(Command::new_zeroed));
+            let taken = self.producer.try_publish_each(PIECE.min(left), stamped);
+            left -= taken;
+            if taken == 0 {
+                if self.producer.is_halted() {
+                    bail!("the journal stopped: {:?}", self.status.take_failure());
                 }
+                let bell = [self.producer.room_doorbell()];
+                let timeout = Some(Duration::from_millis(100));
+                wait_any(bell.iter(), timeout, || self.producer.free() > RING / 2);
             }
         }
         self.wait(self.producer.next_sequence() - 1, GateMode::Durable)?;
@@ -272,13 +274,14 @@ const METHODS: [(&str, Method); 3] =
 
 fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result<bool> {
     // The epoch's opening is command 1.
-    let commands = commands(1 << 14, arguments.seed, 1);
-    let spares = arguments.commands * 160 / (64 * MIB) + 2;
+    let commands = commands(FLOW, arguments.seed, 1);
+    let spares = 2 * (arguments.commands * 160 / (64 * MIB) + 2);
     let mut disk: [Vec<f64>; 3] = Default::default();
     let mut twice: Vec<f64> = Vec::new();
     let mut ours: [Vec<f64>; 3] = Default::default();
     let mut rates: [Vec<f64>; 3] = Default::default();
     let mut allocating = Vec::new();
+    let mut alone = Vec::new();
     for _ in 0..arguments.repetitions {
         for (index, (name, method)) in METHODS.iter().enumerate() {
             let (alone, both, journal, rate) = quiet(arguments, || {
@@ -298,6 +301,14 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
                 twice.push(both);
             }
         }
+        alone.push(quiet(arguments, || {
+            let bare = Bare::new(
+                &scratch.folder("bare")?,
+                Method::Direct,
+                (arguments.commands * 160).next_multiple_of(MIB),
+            )?;
+            format_alone(&bare, &commands, arguments.commands)
+        })?);
         allocating.push(quiet(arguments, || {
             Ok(run(scratch, "allocating", None, 2, &commands, arguments.commands)?.0)
         })?);
@@ -325,13 +336,15 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
         median(&allocating) / 1e6,
         median(&twice) / 1e6
     )?;
+    writeln!(text, "  the format alone: {:.0} MB/s", median(&alone) / 1e6)?;
     // Disk and journal of one repetition ran next to each other, so their ratio is the steadier figure.
     let ratios: Vec<f64> =
         (0..arguments.repetitions).map(|run| ours[0][run] / disk[0][run].max(disk[1][run])).collect();
     let (passed, line) =
         bar("durable bytes/s, share of the disk's own (median of runs)", median(&ratios), 0.85, false);
     text.push_str(&line);
-    text.push('\n');
+    let ratios: Vec<f64> = ours[0].iter().zip(&alone).map(|(ours, alone)| ours / alone).collect();
+    writeln!(text, "      share of the format alone: {:.2}\n", median(&ratios))?;
     Ok(passed)
 }
 
@@ -351,8 +364,8 @@ fn run(
     Ok(((journal.status.bytes() - before) as f64 / took, count as f64 / took))
 }
 
-/// Bytes per second of turning commands into sealed batches, nothing written.
-fn encoding(commands: &[Command]) -> f64 {
+/// Encodes into the batches of a journal that has nowhere to stand.
+fn encoder() -> (Encoder, Buffer) {
     let config = PersistConfig::new("");
     let header = SegmentHeader {
         magic: segment::MAGIC,
@@ -368,21 +381,74 @@ fn encoding(commands: &[Command]) -> f64 {
         engine_version: 1,
         entering_time_ns: 0,
     };
-    let last = Last { sequence: commands[0].sequence - 1, time_ns: 0 };
-    let tail = Tail { header, offset: segment::DATA_START, chain: 0, last };
-    let mut encoder = Encoder::new(&config, 1, 1, &tail);
-    let mut room = Encoder::room(config.batch_len);
+    let tail = Tail { header, offset: segment::DATA_START, chain: 0, last: Last::default() };
+    (Encoder::new(&config, 1, 1, &tail), Encoder::room(config.batch_len))
+}
+
+/// Bytes per second of turning commands into batches whose digests are left out, nothing written.
+fn encoding(commands: &[Command], count: usize) -> f64 {
+    let (mut encoder, mut room) = encoder();
+    let mut stamper = Stamper::after(0);
     let mut bytes = 0;
     let start = Instant::now();
-    for command in commands {
+    for command in commands.iter().cycle().take(count) {
         if !encoder.has_room() {
             let batch = encoder.close(room);
             bytes += batch.len;
             room = batch.buffer;
         }
-        encoder.push(command);
+        encoder.push(&stamper.stamp(*command));
     }
     bytes as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Bytes per second of all that the format asks for and no more: commands from memory become batches on one thread, their
+/// digests on a second, writes and syncs on a third. No ring, no gate, nobody who waits for anything.
+fn format_alone(bare: &Bare, commands: &[Command], count: usize) -> Result<f64> {
+    const BATCHES: usize = 4;
+    let (mut encoder, mut room) = encoder();
+    let mut stamper = Stamper::after(0);
+    let (encoded, to_digest) = sync_channel::<Batch>(BATCHES);
+    let (digested, to_write) = sync_channel::<Batch>(BATCHES);
+    let (spent, free) = sync_channel::<Buffer>(BATCHES);
+    for _ in 0..BATCHES {
+        spent.send(Buffer::zeroed(room.len()))?;
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for mut batch in to_digest {
+                batch.finish();
+                if digested.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        let writing = scope.spawn(move || -> Result<usize> {
+            let mut bytes = 0;
+            for batch in to_write {
+                let offset =
+                    (bytes + batch.len <= bare.len).then_some(bytes).context("the file is too short")?;
+                bare.file.write_at(offset as u64, &batch.buffer[..batch.len])?;
+                bare.file.sync()?;
+                bytes += batch.len;
+                // The encoder has ended.
+                let _ = spent.send(batch.buffer);
+            }
+            Ok(bytes)
+        });
+        let start = Instant::now();
+        for command in commands.iter().cycle().take(count) {
+            if !encoder.has_room() {
+                encoded.send(encoder.close(room)).context("the thread of the digests ended")?;
+                room = free.recv().context("the writing thread ended")?;
+            }
+            encoder.push(&stamper.stamp(*command));
+        }
+        encoded.send(encoder.close(room)).context("the thread of the digests ended")?;
+        drop((encoded, free));
+        let bytes = writing.join().map_err(|_| anyhow!("the writing thread panicked"))??;
+        Ok(bytes as f64 / start.elapsed().as_secs_f64())
+    })
 }
 
 fn latency(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result<bool> {

@@ -1,175 +1,114 @@
-//! Reads a file from front to back, the next stretches on a thread of its own while the reader works on this one:
-//! reading past the page cache gets no help from the kernel. The thread also shows each stretch to whoever has work to do
-//! on it that the reader is spared.
+//! Reads a file from front to back on threads of its own, ahead of whoever works on what was read: reading past the page cache
+//! gets no help from the kernel. One thread reads, so that the disk always has something to do; a second shows each stretch
+//! to whoever has work to do on it that the reader is spared; then the reader gets the buffer itself, not a copy.
 
-use crate::storage::{BLOCK_LEN, Buffer, File};
-use std::collections::VecDeque;
+use crate::storage::{Buffer, File};
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a stretch.
-const STRETCH_LEN: usize = 1 << 20;
+const STRETCH_LEN: usize = 1 << 19;
 
 /// Stretches on their way at most.
-const STRETCHES: usize = 2;
+const STRETCHES: usize = 5;
 
 /// Whether a file of `len` bytes is worth reading ahead.
 pub fn is_worth_it(len: u64) -> bool {
-    len >= 4 * STRETCH_LEN as u64
+    len >= 8 * STRETCH_LEN as u64
 }
 
-/// `file` of `len` bytes, for reading from front to back. `show` gets every stretch that is read, with its place in the file,
-/// before the reader does. Fails when the system gives no thread.
+/// Bytes of a file, with room in front of them.
+pub struct Stretch {
+    /// Their place in the file.
+    pub start: u64,
+    /// How many.
+    pub len: usize,
+    /// The room, then the bytes.
+    pub buffer: Buffer,
+}
+
+/// A file on its way into memory; see the module's header. Dropping it ends its threads.
+pub struct Ahead {
+    spent: SyncSender<Buffer>,
+    given: Receiver<io::Result<Stretch>>,
+}
+
+/// The bytes `from..to` of `file`, from front to back, each stretch behind `room` bytes that are the caller's to use. `show`
+/// gets every stretch, with its place in the file, before [`Ahead::take`] gives it. All are multiples of the block length.
+///
+/// Errors: the system gives no threads.
 pub fn read_ahead(
     file: Arc<dyn File>,
-    len: u64,
+    from: u64,
+    to: u64,
+    room: usize,
     mut show: impl FnMut(u64, &[u8]) + Send + 'static,
-) -> io::Result<Arc<dyn File>> {
-    let (ask, asked) = sync_channel::<Stretch>(STRETCHES);
+) -> io::Result<Ahead> {
+    // All channels hold all stretches there are, so only an empty one makes a thread wait. They end when the reader is
+    // dropped: one of the channels is closed then.
+    let (spent, free) = sync_channel::<Buffer>(STRETCHES);
+    let (filled, fresh) = sync_channel::<io::Result<Stretch>>(STRETCHES);
     let (give, given) = sync_channel(STRETCHES);
-    let theirs = file.clone();
-    std::thread::Builder::new().name("read-ahead".to_string()).spawn(move || {
-        // Ends when the reader is dropped: one of the channels is closed then.
-        for mut stretch in asked {
-            let len = stretch.len;
-            let result = theirs.read_at(stretch.start, &mut stretch.buffer[..len]).map(|()| {
-                show(stretch.start, &stretch.buffer[..len]);
-                stretch
-            });
-            if give.send(result).is_err() {
+    for _ in 0..STRETCHES {
+        let _ = spent.try_send(Buffer::zeroed(room + STRETCH_LEN));
+    }
+    let read = move || {
+        let mut start = from;
+        for mut buffer in free {
+            let len = (to - start).min(STRETCH_LEN as u64) as usize;
+            if len == 0 {
+                return;
+            }
+            let read = file.read_at(start, &mut buffer[room..room + len]);
+            let is_over = read.is_err();
+            if filled.send(read.map(|()| Stretch { start, len, buffer })).is_err() || is_over {
+                return;
+            }
+            start += len as u64;
+        }
+    };
+    let pass_on = move || {
+        for stretch in fresh {
+            if let Ok(Stretch { start, len, buffer }) = &stretch {
+                show(*start, &buffer[room..room + len]);
+            }
+            if give.send(stretch).is_err() {
                 return;
             }
         }
-    })?;
-    let state = State {
-        current: Stretch::empty(),
-        asked: VecDeque::new(),
-        free: Stretch::several(),
-        ask,
-        given,
-        len,
     };
-    Ok(Arc::new(Ahead { file, state: Mutex::new(state) }))
+    std::thread::Builder::new().name("read-ahead".to_string()).spawn(read)?;
+    std::thread::Builder::new().name("read-digest".to_string()).spawn(pass_on)?;
+    Ok(Ahead { spent, given })
 }
 
-struct Ahead {
-    file: Arc<dyn File>,
-    state: Mutex<State>,
-}
-
-struct State {
-    /// What was read.
-    current: Stretch,
-    /// Ends of the stretches that are being read, one behind the other.
-    asked: VecDeque<u64>,
-    free: Vec<Stretch>,
-    ask: SyncSender<Stretch>,
-    given: Receiver<io::Result<Stretch>>,
-    len: u64,
-}
-
-struct Stretch {
-    start: u64,
-    len: usize,
-    buffer: Buffer,
-}
-
-impl Stretch {
-    fn empty() -> Stretch {
-        Stretch { start: 0, len: 0, buffer: Buffer::zeroed(STRETCH_LEN) }
+impl Ahead {
+    /// The next stretch, waiting until it is read. Each follows the one before without gap.
+    ///
+    /// Errors: the file cannot be read, or was read to its end.
+    pub fn take(&mut self) -> io::Result<Stretch> {
+        // A thread that has ended closed its channel.
+        self.given.recv().unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()))
     }
 
-    fn several() -> Vec<Stretch> {
-        (0..STRETCHES).map(|_| Stretch::empty()).collect()
-    }
-
-    fn end(&self) -> u64 {
-        self.start + self.len as u64
-    }
-}
-
-impl State {
-    /// Has the stretches from `start` on read, as many as there is room for.
-    fn ask(&mut self, mut start: u64) -> io::Result<()> {
-        while start < self.len
-            && let Some(mut stretch) = self.free.pop()
-        {
-            stretch.start = start;
-            stretch.len = (self.len - start).min(STRETCH_LEN as u64) as usize;
-            start = stretch.end();
-            self.asked.push_back(start);
-            self.ask.send(stretch).map_err(|_| io::Error::other("the reading thread has ended"))?;
-        }
-        Ok(())
-    }
-
-    /// Makes the stretch at `offset` the current one and has the next read.
-    fn turn(&mut self, offset: u64) -> io::Result<()> {
-        if offset != self.current.end() {
-            // Not from front to back after all: what was read ahead is of no use.
-            while !self.asked.is_empty() {
-                self.receive()?;
-            }
-        }
-        if self.asked.is_empty() {
-            self.ask(offset - offset % BLOCK_LEN as u64)?;
-        }
-        self.receive()?;
-        self.ask(self.asked.back().copied().unwrap_or(self.current.end()))
-    }
-
-    fn receive(&mut self) -> io::Result<()> {
-        self.asked.pop_front();
-        let stretch = self.given.recv().map_err(|_| io::Error::other("the reading thread has ended"))??;
-        self.free.push(std::mem::replace(&mut self.current, stretch));
-        Ok(())
-    }
-}
-
-impl File for Ahead {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut offset, mut rest) = (offset, buffer);
-        while !rest.is_empty() {
-            if offset >= state.len {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            if offset < state.current.start || offset >= state.current.end() {
-                state.turn(offset)?;
-            }
-            let at = (offset - state.current.start) as usize;
-            let len = rest.len().min(state.current.len - at);
-            let (now, later) = rest.split_at_mut(len);
-            now.copy_from_slice(&state.current.buffer[at..at + len]);
-            (offset, rest) = (offset + len as u64, later);
-        }
-        Ok(())
-    }
-
-    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    /// Gives back the buffer of a stretch that is worked off.
+    pub fn give_back(&mut self, buffer: Buffer) {
+        // Nobody wants it any more when all is read.
+        let _ = self.spent.try_send(buffer);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::faulty::{Faulty, Random};
-    use crate::storage::{Access, Storage};
+    use crate::storage::faulty::Faulty;
+    use crate::storage::{Access, BLOCK_LEN, Storage};
 
     #[test]
-    fn reads_what_the_file_holds_in_any_order() {
+    fn gives_what_the_file_holds_and_shows_it_before() {
         let storage = Faulty::new(1);
-        let len = 5 * STRETCH_LEN + 3 * BLOCK_LEN;
+        let len = 20 * STRETCH_LEN + 3 * BLOCK_LEN;
         let bytes: Vec<u8> = (0..len).map(|at| (at ^ (at >> 9)) as u8).collect();
         storage.create("file").unwrap().write_at(0, &bytes).unwrap();
         let (shown, seen) = std::sync::mpsc::channel();
@@ -178,21 +117,35 @@ mod tests {
             assert!(stretch == &whole[start as usize..start as usize + stretch.len()], "at {start}");
             let _ = shown.send(start);
         };
-        let file = read_ahead(storage.open("file", Access::Read).unwrap(), len as u64, show).unwrap();
-        let mut random = Random::new(2);
-        let mut buffer = vec![0; STRETCH_LEN];
-        let mut offset = 0;
-        for step in 0..300 {
-            if step % 20 == 19 {
-                offset = random.below(len as u64) as usize;
-            }
-            let len = (1 + random.below(STRETCH_LEN as u64) as usize).min(bytes.len() - offset);
-            file.read_at(offset as u64, &mut buffer[..len]).unwrap();
-            assert!(buffer[..len] == bytes[offset..offset + len], "{len} bytes at {offset}");
-            offset = if offset + len == bytes.len() { 0 } else { offset + len };
+        let file = storage.open("file", Access::Read).unwrap();
+        let (from, room) = (2 * BLOCK_LEN, BLOCK_LEN);
+        let mut ahead = read_ahead(file, from as u64, len as u64, room, show).unwrap();
+        let mut at = from;
+        while at < len {
+            let Stretch { start, len, mut buffer } = ahead.take().unwrap();
+            assert_eq!(start, at as u64);
+            assert!(buffer[room..room + len] == bytes[at..at + len], "{len} bytes at {at}");
+            assert_eq!(seen.try_recv(), Ok(start), "shown before");
+            buffer[..room].fill(0xff);
+            ahead.give_back(buffer);
+            at += len;
         }
-        assert!(file.read_at(len as u64 - 10, &mut buffer[..11]).is_err());
-        let firsts: Vec<u64> = seen.try_iter().take(3).collect();
-        assert_eq!(firsts, [0, STRETCH_LEN as u64, 2 * STRETCH_LEN as u64], "ahead of the reader");
+        assert_eq!(at, len);
+        assert_eq!(ahead.take().err().map(|error| error.kind()), Some(io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_in_its_turn() {
+        let storage = Faulty::new(1);
+        let len = 3 * STRETCH_LEN;
+        storage.create("file").unwrap().write_at(0, &vec![1; len]).unwrap();
+        let file = storage.open("file", Access::Read).unwrap();
+        // The file is shorter than it should be.
+        let mut ahead = read_ahead(file, 0, 4 * STRETCH_LEN as u64, 0, |_, _| {}).unwrap();
+        for place in 0..3 {
+            assert_eq!(ahead.take().unwrap().start, place * STRETCH_LEN as u64);
+        }
+        assert!(ahead.take().is_err());
+        assert!(ahead.take().is_err());
     }
 }
