@@ -8,7 +8,7 @@
 //! Whatever the kind, [`crate::reject::Reject::Duplicate`] is judged first, an unknown tag next, then what the kind lists, in
 //! its order. `reserved` fields are not looked at; `flags` other than zero are `Malformed`.
 
-use crate::ids::{AccountId, Address, AssetName, MarketId, OrderId, Sequence, Symbol};
+use crate::ids::{AccountId, Address, AssetName, MarketId, OrderId, Sequence, Symbol, WithdrawalId};
 use crate::money::{Amount, FeeRate, Price, Quantity, RawAmount};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -208,6 +208,20 @@ kinds! {
     TransferPerpetual = 88,
     /// The same with an idempotency key.
     TransferOnce = 89,
+    /// Takes an amount out for a withdrawal.
+    RequestWithdrawal = 90,
+    /// The signature of a withdrawal.
+    RecordSignature = 91,
+    /// The signer gave no signature: the amount goes back.
+    ReturnWithdrawal = 92,
+    /// The vault has paid, and it is final.
+    RecordRelease = 93,
+    /// A final block up to which every release was told: what is past its deadline expires.
+    AdvanceChain = 94,
+    /// Pauses withdrawals, or lets them go on.
+    PauseWithdrawals = 95,
+    /// Takes over a release that only the signer remembers.
+    AdoptWithdrawal = 96,
 }
 
 macro_rules! body {
@@ -481,6 +495,8 @@ macro_rules! byte_enum {
 pub(crate) use byte_enum;
 mod perpetual;
 pub use perpetual::*;
+mod withdrawal;
+pub use withdrawal::*;
 
 byte_enum! {
     /// Which side of the book.

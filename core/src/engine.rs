@@ -13,6 +13,9 @@ mod place;
 mod proof;
 pub(crate) mod sources;
 mod view;
+mod withdrawal;
+
+pub use view::PendingWithdrawal;
 
 use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
@@ -28,6 +31,7 @@ use crate::perpetual::Perpetual;
 use crate::prefetch::{Hint, NEAR};
 use crate::reject::Reject;
 use crate::time::EngineTime;
+use crate::withdrawal::Withdrawals;
 use emit::{Emitter, Notes};
 use idempotency::Idempotency;
 use sources::Sources;
@@ -81,6 +85,7 @@ pub struct Engine {
     pub(crate) orders: Orders,
     /// The perpetual side, once it was spoken of.
     pub(crate) perpetual: Option<Box<Perpetual>>,
+    pub(crate) withdrawals: Withdrawals,
     /// The last checkpoint and its hash: not part of what is hashed.
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
@@ -141,6 +146,7 @@ impl Engine {
             markets: Vec::new(),
             orders: Orders::new(config.orders, config.pages),
             perpetual: None,
+            withdrawals: Withdrawals::new(),
             checkpoint: None,
             divergence: None,
             notes: Notes::new(),
@@ -232,6 +238,13 @@ impl Engine {
                 Outcome::default()
             }
             Kind::ProveLedger => self.prove_ledger(emitter),
+            Kind::RequestWithdrawal
+            | Kind::RecordSignature
+            | Kind::ReturnWithdrawal
+            | Kind::RecordRelease
+            | Kind::AdvanceChain
+            | Kind::PauseWithdrawals
+            | Kind::AdoptWithdrawal => self.withdrawal_command(kind, command, emitter),
             _ => self.perpetual_command(kind, command, emitter),
         }
     }

@@ -12,12 +12,14 @@
 //! 5. Facts: [`AssetCreated`] (base, then quote), [`Market`], [`AccountCreated`], [`Credited`], [`StateHash`].
 //! 6. [`Done`].
 //!
-//! Events of perpetual commands and their order: `event/perpetual.rs`. Every command ends with [`Done`].
+//! Events of perpetual commands and their order: `event/perpetual.rs`; of withdrawals: `event/withdrawal.rs`. Every command ends with [`Done`].
 //!
 //! A refusal gives [`Done`] alone, preceded by one [`Order`] where [`crate::reject::Reject::stores_order`] says so.
 
 use crate::command::byte_enum;
-use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, TradeId};
+use crate::ids::{
+    AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, TradeId, WithdrawalId,
+};
 use crate::money::{FeeRate, Price, Quantity, RawAmount};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -212,6 +214,20 @@ kinds! {
     OperatorNoted = 130,
     /// Why, and what exactly.
     OperatorReason = 131,
+    /// A withdrawal as it now is.
+    Withdrawal = 140,
+    /// The signature of a withdrawal.
+    WithdrawalSigned = 141,
+    /// What the vault paid for a withdrawal.
+    WithdrawalReleased = 142,
+    /// A vault is used for the first time.
+    VaultOpened = 143,
+    /// The last final block known.
+    ChainAdvanced = 144,
+    /// A release that must be impossible.
+    ReleaseAlarm = 145,
+    /// Which pauses of withdrawals are in force.
+    WithdrawalsPaused = 146,
 }
 
 macro_rules! payload {
@@ -225,6 +241,8 @@ macro_rules! payload {
 
 mod perpetual;
 pub use perpetual::*;
+mod withdrawal;
+pub use withdrawal::*;
 
 payload! {
     /// See [`Kind::Trade`]. The price is the maker's. Each side pays its fee out of what it receives.
@@ -445,7 +463,8 @@ payload! {
         pub command: u16,
         /// 0 accepted, else a [`crate::reject::Reject`].
         pub reject: u16,
-        /// The order placed, canceled, amended, replaced or stored as rejected; else 0.
+        /// The order placed, canceled, amended, replaced or stored as rejected, or the withdrawal requested, changed or
+        /// adopted; else 0.
         pub order: OrderId,
         /// As named in the command; the account found, made or credited; 0 where the command names none, for an
         /// unknown tag, a refused credit and [`crate::reject::Reject::Duplicate`].

@@ -10,6 +10,8 @@ pub type AssetId = u16;
 pub type OrderId = u64;
 /// Ascending per market, from 1.
 pub type TradeId = u64;
+/// Ascending over all accounts, from 1; stays below 2^53.
+pub type WithdrawalId = u64;
 /// Position in the stream of commands, from 1.
 pub type Sequence = u64;
 

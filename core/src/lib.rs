@@ -4,7 +4,8 @@
 //! - [`ids`], [`money`]: integers and their units.
 //! - [`engine`]: all state, and `apply`. Below it, unseen from outside: `market` (rules, book, where accounts stand),
 //!   `book` (levels and queues), `order`, `matching` (the price-time loop), `stp`, [`risk`] (what a fill costs; of it the
-//!   arithmetic of the perpetual side is seen, for who shows what it computes), `account` (who holds what), `time`.
+//!   arithmetic of the perpetual side is seen, for who shows what it computes), `account` (who holds what), `withdrawal` (what is on its way
+//!   to a chain), `time`.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
 //! - [`prefetch`]: a cache hint. [`figures`]: counters and histograms of running threads.
@@ -39,5 +40,6 @@ pub mod snapshot;
 mod state_hash;
 mod stp;
 mod time;
+mod withdrawal;
 
 pub use engine::{Engine, EngineConfig};

@@ -141,13 +141,31 @@ pub enum Reject {
     CrossInsufficient = 100,
     /// More than the isolated position can spare.
     IsolatedInsufficient = 101,
-    /// The insurance pool is in deficit.
+    /// The insurance pool is in deficit, or withdrawals are paused.
     WithdrawalsPaused = 102,
+    /// Less than the least that is withdrawn.
+    AmountBelowMinimum = 110,
+    /// A signature that may exist keeps the account's next nonce until its deadline is past.
+    NonceHeld = 111,
+    /// No such withdrawal, or it has ended.
+    WithdrawalNotFound = 112,
+    /// The withdrawal is in another state.
+    WithdrawalStateDiffers = 113,
+    /// No such vault.
+    VaultNotFound = 114,
+    /// The vault's counter is past this nonce.
+    AlreadyReleased = 115,
+    /// An earlier release of the account was not told.
+    ReleaseOutOfOrder = 116,
+    /// A later block is known.
+    ChainBehind = 117,
+    /// A final block is past its deadline.
+    WithdrawalExpired = 118,
 }
 
 impl Reject {
     /// Every reject, in order of its number.
-    pub const ALL: [Reject; 69] = [
+    pub const ALL: [Reject; 78] = [
         Reject::Malformed,
         Reject::Duplicate,
         Reject::IdempotencyReplay,
@@ -217,6 +235,15 @@ impl Reject {
         Reject::CrossInsufficient,
         Reject::IsolatedInsufficient,
         Reject::WithdrawalsPaused,
+        Reject::AmountBelowMinimum,
+        Reject::NonceHeld,
+        Reject::WithdrawalNotFound,
+        Reject::WithdrawalStateDiffers,
+        Reject::VaultNotFound,
+        Reject::AlreadyReleased,
+        Reject::ReleaseOutOfOrder,
+        Reject::ChainBehind,
+        Reject::WithdrawalExpired,
     ];
 
     /// The number in events.

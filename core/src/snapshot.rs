@@ -19,6 +19,7 @@ use crate::order::{Order, Traits};
 use crate::perpetual::Perpetual;
 use crate::state_hash::hash;
 use crate::time::EngineTime;
+use crate::withdrawal::Withdrawals;
 
 const MAGIC: [u8; 8] = *b"ringside";
 const FORMAT: u32 = 1;
@@ -127,6 +128,11 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The next bytes, which stay to be read.
+    pub(crate) fn peek<const N: usize>(&self) -> Option<&[u8; N]> {
+        self.bytes.first_chunk()
+    }
+
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
         let (field, rest) = self.bytes.split_first_chunk::<N>().ok_or_else(|| invalid("it ends early"))?;
         self.bytes = rest;
@@ -208,10 +214,14 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
         read_book(reader, &mut engine)?;
     }
     link(&mut engine)?;
-    if !reader.bytes.is_empty() {
+    if !reader.bytes.is_empty() && !Withdrawals::is_next(reader) {
         let accounts = engine.accounts.count();
         let perpetual = Perpetual::read(config, reader, accounts, assets, engine.next_order)?;
         engine.perpetual = Some(Box::new(perpetual));
+    }
+    if !reader.bytes.is_empty() {
+        let holds = |account| engine.accounts.exists(account).then(|| *engine.accounts.address(account));
+        engine.withdrawals = Withdrawals::read(reader, assets, holds)?;
     }
     Ok(engine)
 }

@@ -16,6 +16,7 @@
 //!              update u64, then buys and sells, each: count u64, and by priority:
 //!              order u64, account u32, price i64, quantity i64, open i64, time in force u8, self trade u8, fee u32
 //! perpetual    only where there is a perpetual side: see `perpetual/canonical.rs`
+//! withdrawals  only where there were any: see `withdrawal/canonical.rs`
 //! ```
 //!
 //! The hash is XXH3 with 128 bits: it must tell accidents apart at the speed of memory, not withstand an adversary,
@@ -100,6 +101,9 @@ impl Engine {
         }
         if let Some(perpetual) = &self.perpetual {
             perpetual.write(out, self.accounts.count());
+        }
+        if self.withdrawals.is_used() {
+            self.withdrawals.write(out);
         }
     }
 

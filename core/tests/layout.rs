@@ -56,7 +56,8 @@ fn commands() {
     layout!(VerifyHash, VerifyHash::KIND, 51, 24, checkpoint 0, hash 8);
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
-    assert_eq!(Kind::ALL.len(), 38, "a new kind belongs into this test");
+    withdrawal_commands();
+    assert_eq!(Kind::ALL.len(), 45, "a new kind belongs into this test");
 }
 
 #[test]
@@ -93,7 +94,8 @@ fn events() {
     layout!(Done, Done::KIND, 64, 56, source_seq 0, source 8, command 12, reject 14, order 16, account 24, market 28,
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
-    assert_eq!(Kind::ALL.len(), 41, "a new kind belongs into this test");
+    withdrawal_events();
+    assert_eq!(Kind::ALL.len(), 48, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -120,6 +122,28 @@ fn perpetual_commands() {
     layout!(AdjustIsolatedMargin, AdjustIsolatedMargin::KIND, 87, 16, account 0, market 4, amount 8);
     layout!(TransferPerpetual, TransferPerpetual::KIND, 88, 16, account 0, reserved 4, amount 8);
     layout!(TransferOnce, TransferOnce::KIND, 89, 32, account 0, reserved 4, amount 8, idempotency_key 16, idempotency_body 24);
+}
+
+fn withdrawal_commands() {
+    use command::*;
+    layout!(RequestWithdrawal, RequestWithdrawal::KIND, 90, 136, account 0, ledger 4, reserved 5, amount 8, chain_id 24, vault 32, token 52, asset 72, reserved_2 82, lifetime_s 88, reserved_3 92, vault_name 96, idempotency_key 120, idempotency_body 128);
+    layout!(RecordSignature, RecordSignature::KIND, 91, 112, withdrawal 0, digest 8, signature 40, reserved 105);
+    layout!(ReturnWithdrawal, ReturnWithdrawal::KIND, 92, 16, withdrawal 0, holds_nonce 8);
+    layout!(RecordRelease, RecordRelease::KIND, 93, 144, chain_id 0, vault 8, account 28, token 48, reserved 68, value 72, nonce 88, tx_hash 96, block 128, block_time_s 136);
+    layout!(AdvanceChain, AdvanceChain::KIND, 94, 80, chain_id 0, vault 8, reserved 28, block 32, hash 40, time_s 72);
+    layout!(PauseWithdrawals, PauseWithdrawals::KIND, 95, 72, mask 0, paused 4, reason 8);
+    layout!(AdoptWithdrawal, AdoptWithdrawal::KIND, 96, 152, address 0, ledger 20, reserved 21, amount 24, chain_id 40, vault 48, token 68, asset 88, reserved_2 98, nonce 104, deadline_s 112, requested_at_s 120, vault_name 128);
+}
+
+fn withdrawal_events() {
+    use event::*;
+    layout!(Withdrawal, Withdrawal::KIND, 140, 80, withdrawal 0, account 8, asset 12, vault 14, amount 16, token 32, ledger 52, status 53, is_adopted 54, reserved 55, nonce 56, requested_at_s 64, deadline_s 72);
+    layout!(WithdrawalSigned, WithdrawalSigned::KIND, 141, 80, withdrawal 0, signature 8, reserved 73);
+    layout!(WithdrawalReleased, WithdrawalReleased::KIND, 142, 56, withdrawal 0, tx_hash 8, block 40, block_time_s 48);
+    layout!(VaultOpened, VaultOpened::KIND, 143, 64, vault 0, reserved 2, chain_id 8, address 16, reserved_2 36, name 40);
+    layout!(ChainAdvanced, ChainAdvanced::KIND, 144, 56, vault 0, reserved 2, block 8, hash 16, time_s 48);
+    layout!(ReleaseAlarm, ReleaseAlarm::KIND, 145, 96, vault 0, reason 2, reserved 3, account 8, reserved_2 28, nonce 32, value 40, tx_hash 56, block 88);
+    layout!(WithdrawalsPaused, WithdrawalsPaused::KIND, 146, 72, paused 0, reserved 4, reason 8);
 }
 
 fn perpetual_events() {
@@ -223,13 +247,23 @@ fn enumerations_and_rejects() {
             "UpgradeImmediate=0 DowngradeScheduled=1 DowngradeApplied=2"
         );
     }
+    assert_eq!(codes(Ledger::ALL, |v| v as u8), "Spot=0 Perpetual=1");
+    assert_eq!(
+        codes(WithdrawalStatus::ALL, |v| v as u8),
+        "Requested=0 Signed=1 Confirmed=2 Expired=3 Returned=4 Void=5"
+    );
+    assert_eq!(
+        codes(event::AlarmReason::ALL, |v| v as u8),
+        "Unknown=0 Mismatch=1 Returned=2 Short=3 Conflict=4"
+    );
     let rejects: Vec<u16> = Reject::ALL.iter().map(|reject| reject.code()).collect();
     assert_eq!(
         rejects,
         [
             1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 50,
             51, 52, 53, 54, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79,
-            80, 81, 82, 83, 84, 85, 86, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102
+            80, 81, 82, 83, 84, 85, 86, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 110, 111, 112,
+            113, 114, 115, 116, 117, 118
         ]
     );
 }

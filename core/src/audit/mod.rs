@@ -4,27 +4,31 @@
 //! I-1 wallets, pools and costs come to the deposits; I-2 longs are shorts; I-3 no quantity without cost; I-4 every wallet
 //! changed by exactly what the command's trades and postings say, and every position by its fills; I-8 nothing is below zero
 //! that may not be; I-10 residues of funding and settlement; I-11 fees are what the pools received; I-12 orders execute what
-//! trades say and no more; I-13 whoever holds no position takes no part in another's liquidation; I-14 events without gap.
+//! trades say and no more; I-13 whoever holds no position takes no part in another's liquidation; I-14 events without gap. Of withdrawals:
+//! each goes ways that exist, and its amount leaves and comes back once.
 //!
 //! It knows no prices of margins: I-5 to I-7 and I-9 need the state, and are `Engine::check_invariants`'. It shares no
 //! arithmetic with the engine but the value of a trade. For tests and the follower; never on the path of a reply.
 
 mod ledger;
 mod orders;
+mod withdrawals;
 
 use crate::engine::Engine;
 use crate::event::{self, Event, Kind};
 use crate::ids::Sequence;
 use ledger::Ledger;
 use orders::OpenOrders;
+use withdrawals::Withdrawals;
 
-/// See the module. Memory: every account with a wallet, every position, every open order.
+/// See the module. Memory: every account with a wallet, every position, every open order and withdrawal.
 pub struct Auditor {
     sequence: Sequence,
     /// Index of the next event of the running command.
     index: u32,
     ledger: Ledger,
     orders: OpenOrders,
+    withdrawals: Withdrawals,
     fault: Option<(Sequence, String)>,
 }
 
@@ -58,8 +62,9 @@ impl Auditor {
     /// At the state of an engine, between two commands.
     pub fn new(engine: &Engine) -> Auditor {
         let (ledger, orders) = (Ledger::of(engine), OpenOrders::of(engine));
+        let withdrawals = Withdrawals::of(engine);
         let fault = ledger.judge().err().map(|fault| (engine.sequence(), fault));
-        Auditor { sequence: engine.sequence(), index: 0, ledger, orders, fault }
+        Auditor { sequence: engine.sequence(), index: 0, ledger, orders, withdrawals, fault }
     }
 
     /// Takes the next event.
@@ -102,6 +107,7 @@ impl Auditor {
             Kind::Done => {
                 (self.sequence, self.index) = (event.sequence, 0);
                 self.orders.done()?;
+                self.withdrawals.done(payload(event)?)?;
                 return self.ledger.done();
             }
             Kind::PerpetualTrade => {
@@ -111,7 +117,12 @@ impl Auditor {
             }
             Kind::PerpetualOrder => self.orders.told(payload(event)?),
             Kind::PositionMoved => self.ledger.moved(payload(event)?),
-            Kind::Posting => self.ledger.posted(payload(event)?),
+            Kind::Posting => {
+                let posting = payload(event)?;
+                self.withdrawals.posted(posting);
+                self.ledger.posted(posting)
+            }
+            Kind::Withdrawal => self.withdrawals.told(payload(event)?),
             Kind::FundingSettled => self.ledger.funding(payload(event)?),
             Kind::PerpetualStateChanged => {
                 let changed: &event::PerpetualStateChanged = payload(event)?;

@@ -3,8 +3,8 @@
 use super::{Divergence, Engine};
 use crate::book::Orders;
 use crate::book::pool::NONE;
-use crate::command::{PlaceOrder, ReplaceOrder, Side};
-use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol};
+use crate::command::{Ledger, PlaceOrder, ReplaceOrder, Side, WithdrawalStatus};
+use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, WithdrawalId};
 use crate::market::Market;
 use crate::money::{Amount, Price, Quantity};
 use crate::prefetch::{Hint, prefetch};
@@ -29,6 +29,29 @@ pub struct Resting {
     pub quantity: Quantity,
     /// Not traded yet, > 0.
     pub open: Quantity,
+}
+
+/// A withdrawal that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingWithdrawal {
+    /// Which.
+    pub withdrawal: WithdrawalId,
+    /// Whose.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// From where.
+    pub ledger: Ledger,
+    /// Requested, Signed or Void.
+    pub status: WithdrawalStatus,
+    /// How much.
+    pub amount: Amount,
+    /// The vault's counter at which it can be submitted.
+    pub nonce: u64,
+    /// UNIX seconds.
+    pub requested_at_s: u64,
+    /// UNIX seconds.
+    pub deadline_s: u64,
 }
 
 impl Engine {
@@ -159,6 +182,45 @@ impl Engine {
         }
     }
 
+    /// Withdrawals that have not ended, by number.
+    pub fn withdrawals(&self) -> impl Iterator<Item = PendingWithdrawal> + '_ {
+        self.withdrawals.iter().map(|found| PendingWithdrawal {
+            withdrawal: found.id,
+            account: found.account,
+            asset: found.asset,
+            ledger: found.ledger,
+            status: found.status,
+            amount: found.amount,
+            nonce: found.nonce,
+            requested_at_s: found.requested_at_s,
+            deadline_s: found.deadline_s,
+        })
+    }
+
+    /// What withdrawals of the perpetual ledger have taken and neither paid nor given back.
+    pub fn perpetual_in_flight(&self) -> Amount {
+        self.withdrawals.perpetual_in_flight()
+    }
+
+    /// Releases of an address that a vault is known to have made.
+    pub fn released(&self, chain_id: u64, vault: &Address, address: Address) -> u64 {
+        let vault = self.withdrawals.vault(chain_id, vault);
+        let seat = vault.and_then(|vault| self.withdrawals.seats.get(&(vault, address)));
+        seat.map_or(0, |seat| seat.released)
+    }
+
+    /// The last final block of a vault that was told: its number and timestamp.
+    pub fn chain_cursor(&self, chain_id: u64, vault: &Address) -> Option<(u64, u64)> {
+        let vault = self.withdrawals.vault(chain_id, vault)?;
+        let vault = &self.withdrawals.vaults[vault as usize];
+        Some((vault.block, vault.time_s))
+    }
+
+    /// Bits of [`crate::command::pause`] in force.
+    pub fn withdrawals_paused(&self) -> u32 {
+        self.withdrawals.paused
+    }
+
     /// Walks everything: books, links, totals, counts, reservations, and each asset's sum. Slow; names the first fault.
     pub fn check_invariants(&self) -> Result<(), String> {
         let (mut resting, mut leaves) = (0, 0);
@@ -183,10 +245,12 @@ impl Engine {
             return Err(format!("{} leaves are used, books have {leaves}", self.orders.levels.used()));
         }
         self.check_money()?;
+        self.withdrawals
+            .check(|account| self.accounts.exists(account).then(|| *self.accounts.address(account)))?;
         self.perpetual.as_ref().map_or(Ok(()), |perpetual| perpetual.check(self.accounts.count()))
     }
 
-    /// Frozen is the sum of reservations, nothing is negative, and each asset's balances add up to its credits.
+    /// Frozen is the sum of reservations and of withdrawals on their way, nothing is negative, and each asset's balances add up to its credits.
     fn check_money(&self) -> Result<(), String> {
         let mut reserved: BTreeMap<(AssetId, AccountId), Amount> = BTreeMap::new();
         for market in &self.markets {
@@ -202,13 +266,18 @@ impl Engine {
                 }
             }
         }
+        for withdrawal in self.withdrawals.iter().filter(|withdrawal| withdrawal.status.holds_amount()) {
+            if withdrawal.ledger == Ledger::Spot {
+                *reserved.entry((withdrawal.asset, withdrawal.account)).or_default() += withdrawal.amount;
+            }
+        }
         for (number, asset) in self.assets.iter().enumerate() {
             let mut sum = 0;
             for (account, balance) in self.balances.iter(number as AssetId, self.accounts.count()) {
                 let expected = reserved.remove(&(number as AssetId, account)).unwrap_or(0);
                 if balance.frozen != expected {
                     return Err(format!(
-                        "account {account} has {} of asset {number} frozen, its orders reserve {expected}",
+                        "account {account} has {} of asset {number} frozen, its orders and withdrawals reserve {expected}",
                         balance.frozen
                     ));
                 }
@@ -223,9 +292,9 @@ impl Engine {
         }
         match reserved.pop_first() {
             None => Ok(()),
-            Some(((asset, account), _)) => {
-                Err(format!("account {account} has orders but nothing of asset {asset} frozen"))
-            }
+            Some(((asset, account), _)) => Err(format!(
+                "account {account} has orders or withdrawals but nothing of asset {asset} frozen"
+            )),
         }
     }
 

@@ -17,6 +17,7 @@ mod settle;
 mod tick;
 mod triggers;
 mod watch;
+mod withdraw;
 
 use super::admin::{is_name, is_step};
 use super::emit::Emitter;

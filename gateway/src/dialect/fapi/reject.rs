@@ -73,6 +73,15 @@ pub fn of_reject(reject: Reject) -> Refusal {
         | Reject::SourceNotFound
         | Reject::OpenOrdersExist
         | Reject::PositionExists
-        | Reject::WithdrawalsPaused => refusal::INTERNAL,
+        | Reject::WithdrawalsPaused
+        | Reject::AmountBelowMinimum
+        | Reject::NonceHeld
+        | Reject::WithdrawalNotFound
+        | Reject::WithdrawalStateDiffers
+        | Reject::VaultNotFound
+        | Reject::AlreadyReleased
+        | Reject::ReleaseOutOfOrder
+        | Reject::ChainBehind
+        | Reject::WithdrawalExpired => refusal::INTERNAL,
     }
 }
