@@ -11,6 +11,7 @@ mod supervisor;
 use crate::api::{ROUTES, Shared, Worker};
 use crate::archive::readers::ReadersError;
 use crate::auth::{Auth, AuthError};
+use crate::chain;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed;
@@ -66,6 +67,9 @@ pub enum BootError {
     /// Journal or recovery.
     #[error(transparent)]
     Persist(#[from] PersistError),
+    /// The signer of withdrawals.
+    #[error("signer: {0}")]
+    Signer(#[from] chain::parts::PartsError),
     /// History.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
@@ -116,6 +120,8 @@ pub fn run_and_tell(
         let _ = out.flush();
     };
     make_folder(&config)?;
+    let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
+    let parts = chain::Parts { signer: chain::parts::signer(&config, &clock)?, watch: watcher };
     let (auth, found) = Auth::open(&config)?;
     let shutdown = CancellationToken::new();
     let edge = Edge::new(&config, auth, Router::new(ROUTES)?, shutdown.clone());
@@ -156,6 +162,7 @@ pub fn run_and_tell(
     shared.feed_port.attach(own);
     shared.phase.set(Phase::Running);
     let feeds = feed::start(shared.clone(), shutdown.clone()).map_err(BootError::Thread)?;
+    let chained = chain::start(shared.clone(), parts, shutdown.clone()).map_err(BootError::Thread)?;
     let address = server.address();
     let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
     supervisor.ready(&format!("running on {address}"));
@@ -170,6 +177,7 @@ pub fn run_and_tell(
     if let Some(watched) = watched {
         let _ = watched.join();
     }
+    let _ = chained.join();
     shared.phase.set(Phase::Halted);
     let journal = stages.journal.clone();
     stages.stop();
@@ -215,7 +223,7 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
-    let ports: Vec<_> = shared.ports.iter().chain([&shared.feed_port]).cloned().collect();
+    let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
     let (stages, own, gauges) = Stages::start(rebuilt, shared, &ports)?;
     let interval = shared.config.snapshot_interval;
     shared.metrics.add_stages(figures::source(&stages, gauges, &report, interval));

@@ -155,6 +155,19 @@ settings! {
     /// Chain named in login signatures.
     chain_id: u64 = 31337;
 
+    /// The vault that withdrawals go through; unset: no withdrawals.
+    vault_address: Option<Wallet> = None;
+    /// Name of the vault in its EIP-712 domain, 1 to 24 characters.
+    vault_name: String = "SpotVault".to_owned();
+    /// Contract of the token DF; unset: no withdrawals from spot balances.
+    df_address: Option<Wallet> = None;
+    /// Contract of the token USDT; unset: no withdrawals from perpetual wallets.
+    usdt_address: Option<Wallet> = None;
+    /// Time from a withdrawal's request to the deadline of its signature, from 1 min to 30 days.
+    withdrawal_lifetime: Duration = Duration::from_secs(86_400);
+    /// How long a request for a withdrawal waits for the signer before its amount goes back; at most 8 s.
+    signer_patience: Duration = Duration::from_secs(5);
+
     /// The administrator's key; unset: kept in the data folder, made at first start.
     admin_key: Option<Secret> = None;
     /// Key of login tokens, at least 32 characters; unset: kept in the data folder, made at first start.
@@ -404,6 +417,18 @@ impl Config {
         }
         if self.signer_socket.is_some() != self.signer_address.is_some() {
             return conflict("`signer_socket` and `signer_address` go together".to_owned());
+        }
+        if !(1..=24).contains(&self.vault_name.len()) || self.vault_name.contains('\0') {
+            return conflict("`vault_name` must have 1 to 24 characters".to_owned());
+        }
+        if !(60..=30 * 86_400).contains(&self.withdrawal_lifetime.as_secs()) {
+            return conflict("`withdrawal_lifetime` must be from 1min to 30 days".to_owned());
+        }
+        if self.signer_patience > Duration::from_secs(8) {
+            return conflict("`signer_patience` must be at most 8s".to_owned());
+        }
+        if self.vault_address.is_some() && self.df_address.is_some() && self.df_address == self.usdt_address {
+            return conflict("`df_address` and `usdt_address` must differ".to_owned());
         }
         if self.snapshots_kept == 0 || self.snapshot_commands == 0 {
             return conflict("`snapshots_kept` and `snapshot_commands` must not be 0".to_owned());

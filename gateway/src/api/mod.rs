@@ -14,6 +14,7 @@ pub mod operate;
 pub mod operations;
 pub mod page;
 pub mod spot;
+pub mod withdrawal;
 pub mod worker;
 
 use crate::config::Config;
@@ -33,6 +34,7 @@ pub static ROUTES: &[&[Route]] = &[
     spot::order::ROUTES,
     spot::trade::ROUTES,
     spot::transfer::ROUTES,
+    spot::withdrawal::ROUTES,
     spot::market_data::ROUTES,
     spot::health::ROUTES,
     spot::admin::ROUTES,

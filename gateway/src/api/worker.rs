@@ -1,6 +1,8 @@
 //! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
 use crate::archive::History;
+use crate::chain::desk::Desk;
+use crate::chain::port::SeenReleases;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed::quote::Quotes;
@@ -33,6 +35,12 @@ pub struct Shared {
     pub ports: Vec<Arc<Port>>,
     /// The way in of the thread that reads price feeds.
     pub feed_port: Arc<Port>,
+    /// The way in of the thread that speaks with the chain.
+    pub chain_port: Arc<Port>,
+    /// Where releases are signed.
+    pub desk: Arc<Desk>,
+    /// Releases that are not final yet.
+    pub seen: Arc<SeenReleases>,
     /// Who wants which pushes, and the way of pushes to each worker.
     pub hub: Arc<Hub>,
     /// Idempotency keys that the engine does not know of.
@@ -51,6 +59,8 @@ impl Shared {
         let phase = Arc::new(EnginePhase::new(Phase::Restarting));
         let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
         let feed_port = Arc::new(Port::new(phase.clone()));
+        let chain_port = Arc::new(Port::new(phase.clone()));
+        let (desk, seen) = (Arc::<Desk>::default(), Arc::<SeenReleases>::default());
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
@@ -64,6 +74,9 @@ impl Shared {
             history,
             ports,
             feed_port,
+            chain_port,
+            desk,
+            seen,
             hub,
             replays,
             ranks,

@@ -4,10 +4,14 @@
 //! A [`Signer`] is asked only for what the journal holds. A [`Watch`] tells the engine what the vault did, through a
 //! [`WatchPort`], and only what can no longer be undone. Contracts are called by users alone: nothing here sends a
 //! transaction.
+//!
+//! [`start`] runs both on one thread with a lane of its own, as `feed` does.
 
 pub mod client;
+pub mod desk;
 pub mod http;
 pub mod parts;
+pub mod port;
 pub mod provider;
 pub mod quorum;
 pub mod referral;
@@ -16,9 +20,15 @@ pub mod signer;
 pub mod tracker;
 pub mod watcher;
 
+use crate::api::Shared;
+use crate::ingress::Ingress;
 use ringside_core::ids::Address;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Names a release: there is at most one live digest for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -170,4 +180,42 @@ pub trait WatchPort {
 pub trait Watch: Send {
     /// Goes on from the port's cursor. Ends only with its thread.
     fn run(self: Box<Self>, port: Box<dyn WatchPort>) -> Local<'static, ()>;
+}
+
+/// What a deployment has of the chain.
+#[derive(Default)]
+pub struct Parts {
+    /// Who signs.
+    pub signer: Option<Box<dyn Signer>>,
+    /// Who watches.
+    pub watch: Option<Box<dyn Watch>>,
+}
+
+/// Starts the thread of the chain. It ends with `shutdown`. The lane of [`Shared::chain_port`] must be attached.
+pub fn start(shared: Arc<Shared>, parts: Parts, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name("chain".to_owned()).spawn(move || {
+        let tasks = tokio::task::LocalSet::new();
+        let ingress = Ingress::new(shared.chain_port.clone());
+        tasks.spawn_local(ingress.clone().run());
+        let has_signer = parts.signer.is_some();
+        if let Some(signer) = parts.signer {
+            let (desk, views) = (shared.desk.clone(), shared.views.clone());
+            match desk::Clerk::new(desk, views, shared.config.clone(), ingress.clone(), signer) {
+                Ok(clerk) => drop(tasks.spawn_local(clerk.run())),
+                Err(error) => tracing::error!(%error, "no thread for the signer: nothing is signed"),
+            }
+        }
+        if let Some(watch) = parts.watch {
+            let port = port::Port::new(ingress, shared.views.clone(), shared.seen.clone());
+            let desk = shared.desk.clone();
+            tasks.spawn_local(async move {
+                if has_signer {
+                    desk.reconciled().await;
+                }
+                watch.run(Box::new(port)).await;
+            });
+        }
+        tasks.block_on(&runtime, shutdown.cancelled());
+    })
 }

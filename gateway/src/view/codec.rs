@@ -220,6 +220,11 @@ impl<'a> Reader<'a> {
         LoadError::Value { what, at: self.at }
     }
 
+    /// Whether nothing is left.
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// Checks that nothing is left.
     pub fn end(self) -> Result<(), LoadError> {
         match self.bytes.len() - self.at {

@@ -21,6 +21,7 @@ pub mod recent;
 mod shared;
 pub mod slots;
 pub mod ticker;
+pub mod withdrawal;
 
 use account::AccountView;
 use audit::AuditView;
@@ -42,6 +43,7 @@ use ringside_core::ids::{FIRST_PERPETUAL, OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
 use ticker::TickerView;
+use withdrawal::WithdrawalView;
 
 /// Version of the bytes of [`Views::save`].
 const FORMAT: u64 = 7;
@@ -63,6 +65,7 @@ pub struct Views {
     tickers: TickerView,
     perpetuals: Perpetuals,
     ledger: LedgerView,
+    withdrawals: WithdrawalView,
     history: Box<dyn HistoryStore>,
     sequence: Sequence,
     time_ns: i64,
@@ -101,6 +104,7 @@ impl Views {
             tickers: TickerView::default(),
             perpetuals: Perpetuals::new(keep),
             ledger: LedgerView::default(),
+            withdrawals: WithdrawalView::default(),
             history,
             sequence: 0,
             time_ns: 0,
@@ -167,6 +171,11 @@ impl Views {
     /// The last proof of the ledgers.
     pub fn ledger(&self) -> &LedgerView {
         &self.ledger
+    }
+
+    /// Withdrawals.
+    pub fn withdrawals(&self) -> &WithdrawalView {
+        &self.withdrawals
     }
 
     /// Ended orders and trades.
@@ -269,6 +278,15 @@ impl Views {
             Some(Kind::PerpetualLedger) => {
                 self.each(event, |views, _, ledger| views.ledger.perpetual(ledger));
             }
+            Some(
+                Kind::Withdrawal
+                | Kind::WithdrawalSigned
+                | Kind::WithdrawalReleased
+                | Kind::VaultOpened
+                | Kind::ChainAdvanced
+                | Kind::ReleaseAlarm
+                | Kind::WithdrawalsPaused,
+            ) => self.withdrawals.fold(event),
             Some(Kind::Done) => self.each(event, Views::done),
             // Facts of the perpetual side: no view of spot holds them.
             Some(_) => {}
@@ -351,6 +369,10 @@ impl Views {
         self.tickers.save(writer);
         self.perpetuals.save(writer);
         self.history.save(writer);
+        // Only where there is something: views without withdrawals are the bytes they always were.
+        if !self.withdrawals.is_empty() {
+            self.withdrawals.save(writer);
+        }
     }
 
     /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
@@ -378,6 +400,10 @@ impl Views {
             _ => Perpetuals::load(&mut reader, self.perpetuals.keep(), found == FORMAT)?,
         };
         self.history.load(&mut reader)?;
+        let withdrawals = match reader.is_at_end() {
+            true => WithdrawalView::default(),
+            false => WithdrawalView::load(&mut reader)?,
+        };
         reader.end()?;
         self.accounts = accounts;
         self.markets = markets;
@@ -389,6 +415,7 @@ impl Views {
         self.klines = klines;
         self.tickers = tickers;
         self.perpetuals = perpetuals;
+        self.withdrawals = withdrawals;
         self.sequence = sequence;
         self.time_ns = time_ns;
         self.markets_changed += 1;

@@ -77,6 +77,7 @@ const CREDIT: &str =
 const PERPETUAL_CREDIT: &str =
     r#"{"user_address":"0xa100000000000000000000000000000000000002","amount":"1"}"#;
 const LIST: &str = r#"{"id":"DFUSDT","base_token":"DF","quote_token":"USDT","tick_size":"1","lot_size":"1","min_notional":"1","maker_fee_bps":0,"taker_fee_bps":0}"#;
+const WITHDRAW: Asks = Asks::Login("API Key permission denied: withdraws not allowed");
 const LOGIN_ONLY: Asks = Asks::Login("FORBIDDEN");
 const NOT_ITS_KEY: Other = Other::Refused(404, "not found");
 
@@ -90,6 +91,10 @@ static LINES: &[Line] = &[
     line(Asks::Reader, "GET", "/api/v1/spot/balances", "/api/v1/spot/balances", "", 200, Other::Own(Some(
         r#"[{"token":"DF","available":"1000","frozen":"0","ts":1700000000},{"token":"USDT","available":"1000","frozen":"0","ts":1700000000}]"#,
     ))),
+    // This deployment has no vault; requests that are served are judged by `withdrawals.rs`.
+    line(WITHDRAW, "POST", "/api/v1/spot/withdraw/request", "/api/v1/spot/withdraw/request", r#"{"token":"DF","amount":"5"}"#, 503, Other::Refused(503, "spot subsystem disabled")),
+    line(WITHDRAW, "GET", "/api/v1/spot/withdrawals", "/api/v1/spot/withdrawals", "", 200, Other::Own(Some("[]"))),
+    line(WITHDRAW, "GET", "/api/v1/spot/withdrawals/{id}", "/api/v1/spot/withdrawals/00000000-0000-8001-bb68-693ff2dce9d5", "", 404, Other::Refused(404, "not found")),
     // After the lists, which are to be empty for bob.
     line(Asks::Trader, "POST", "/api/v1/spot/orders", "/api/v1/spot/orders", ORDER, 200, Other::Own(None)),
     line(Asks::Nothing, "GET", "/api/v1/spot/markets", "/api/v1/spot/markets", "", 200, Other::Nobody),

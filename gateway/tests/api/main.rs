@@ -31,6 +31,7 @@ mod spot_golden;
 mod stream_book;
 mod streams;
 mod user_stream;
+mod withdrawals;
 mod ws;
 mod ws_flow;
 mod ws_golden;

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod chain;
 pub(crate) mod socket;
 pub(crate) mod transcript;
 pub(crate) mod venue;
@@ -229,8 +230,11 @@ impl Exchange {
         self.epoch += 1;
         let sequence = engine.sequence();
         let options = |capacity, start| Options { capacity, consumers: 1, start, wait: Wait::Park };
-        let (input, inputs) =
+        let (input, mut inputs) =
             ring::create::<Command>(Mapping::anonymous(), options(INPUT_SLOTS, 1)).expect("a ring");
+        let (chain_input, chain_inputs) =
+            ring::create::<Command>(Mapping::anonymous(), options(INPUT_SLOTS, 1)).expect("a ring");
+        inputs.extend(chain_inputs);
         let (to_journal, mut journal) =
             ring::create::<Command>(Mapping::anonymous(), options(1024, sequence + 1)).expect("a ring");
         let (output, mut outputs) =
@@ -240,9 +244,13 @@ impl Exchange {
         let now: Box<dyn FnMut() -> i64 + Send> = Box::new(move || clock.now_ns());
         let quiet =
             MatcherOptions { checkpoint_every: 0, tick_ns: self.tick_ns, ..MatcherOptions::default() };
-        let ports = vec![(self.epoch, self.shared.ports[0].clone())];
+        // Lanes of a restarted exchange carry new sources.
+        let of_chain = 1_000_000 + self.epoch;
+        let ports =
+            vec![(self.epoch, self.shared.ports[0].clone()), (of_chain, self.shared.chain_port.clone())];
         self.shared.views.replace(views);
         self.shared.ports[0].attach(Lane::new(input, self.epoch));
+        self.shared.chain_port.attach(Lane::new(chain_input, of_chain));
         let mut egress = Egress::new(
             outputs.pop().expect("one consumer"),
             gate.clone(),
@@ -264,6 +272,11 @@ impl Exchange {
 
     /// Saves the state, starts an exchange of the same clock and keys around what was saved, and goes on there.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(|_| {});
+    }
+
+    /// The same with other settings.
+    pub(crate) fn restart_with(&mut self, configure: impl FnOnce(&mut Config)) {
         self.turn();
         let stages = self.stages.take().expect("it runs");
         let (mut state, mut shown) = (Vec::new(), Vec::new());
@@ -273,7 +286,7 @@ impl Exchange {
         let mut views =
             if self.is_recent { Views::new(Box::new(RecentHistory::new(0))) } else { Views::default() };
         views.load(&shown).expect("they were saved");
-        let mut next = Exchange::start();
+        let mut next = Exchange::start_with(configure);
         (next.tick_ns, next.is_recent) = (self.tick_ns, self.is_recent);
         next.clock.turn(self.clock.now_ms() - next.clock.now_ms());
         next.epoch = self.epoch;

@@ -1,5 +1,5 @@
-//! Routes of the spot venue (`spot.md` 5 to 9): rows and handlers. What words mean is the dialect's; what can be read,
-//! the views'. Withdrawals are not here yet.
+//! Routes of the spot venue (`spot.md` 5 to 10): rows and handlers. What words mean is the dialect's; what can be read,
+//! the views'.
 
 pub mod admin;
 pub mod health;
@@ -10,6 +10,7 @@ pub mod replay;
 mod shape;
 pub mod trade;
 pub mod transfer;
+pub mod withdrawal;
 
 use super::{Call, Error, StatusCode};
 use crate::archive::readers::Unreadable;

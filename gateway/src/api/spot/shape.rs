@@ -1,6 +1,6 @@
 //! Shapes of the spot resources, for the OpenAPI document.
 
-use crate::api::docs::{ADDRESS_SENT, Field, SYMBOL, SYMBOL_SENT, Shape, TOKEN, TRADE_ID, UUID};
+use crate::api::docs::{ADDRESS, ADDRESS_SENT, Field, SYMBOL, SYMBOL_SENT, Shape, TOKEN, TRADE_ID, UUID};
 use crate::dialect::spot::words;
 
 const SIDE: Shape = Shape::OneOf(&["buy", "sell"]);
@@ -163,6 +163,40 @@ pub(super) const BALANCE: Shape = Shape::Named(
         Field::new("available", Shape::Decimal, "Free"),
         Field::new("frozen", Shape::Decimal, "Reserved by open orders and withdrawals"),
         Field::new("ts", Shape::Integer, "UNIX seconds of the last change, 0 when never"),
+    ],
+);
+
+pub(in crate::api) const AUTHORIZATION: Shape = Shape::Named(
+    "WithdrawalAuthorization",
+    &[
+        Field::new("id", UUID, ""),
+        Field::new("nonce", Shape::Integer, "The vault's counter at which it can be submitted"),
+        Field::new("signature", Shape::Pattern("^0x[0-9a-f]{130}$"), "r, s, v"),
+        Field::new("deadline", Shape::Integer, "UNIX seconds; to be submitted strictly before it"),
+        Field::new("vault_address", ADDRESS, ""),
+        Field::new("chain_id", Shape::Integer, ""),
+        Field::new("amount", Shape::Decimal, ""),
+    ],
+);
+
+/// Hash of a transaction.
+const TX_HASH: Shape = Shape::Pattern("^0x[0-9a-f]{64}$");
+
+pub(in crate::api) const WITHDRAWAL: Shape = Shape::Named(
+    "Withdrawal",
+    &[
+        Field::new("id", UUID, ""),
+        Field::new("token", TOKEN, ""),
+        Field::new("amount", Shape::Decimal, ""),
+        Field::new("fee", Shape::Decimal, "0"),
+        Field::new("chain_id", Shape::Integer, ""),
+        Field::new("nonce", Shape::Integer, ""),
+        Field::new("status", Shape::OneOf(&["signed", "confirmed", "expired"]), ""),
+        Field::new("deadline", Shape::Integer, "UNIX seconds"),
+        Field::new("tx_hash", Shape::Nullable(&TX_HASH), "Once confirmed"),
+        Field::new("block_number", Shape::Nullable(&Shape::Integer), "Once confirmed"),
+        Field::new("requested_at", Shape::Integer, "UNIX seconds"),
+        Field::new("confirmed_at", Shape::Nullable(&Shape::Integer), "UNIX seconds, once confirmed"),
     ],
 );
 

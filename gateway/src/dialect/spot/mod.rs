@@ -7,4 +7,5 @@ pub mod id;
 pub mod push;
 pub mod refusal;
 pub mod transfer;
+pub mod withdrawal;
 pub mod words;

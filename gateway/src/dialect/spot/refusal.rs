@@ -71,6 +71,20 @@ pub const ORDER_NOT_FOUND: Refusal = refusal(404, "ORDER_NOT_FOUND");
 pub const DISABLED: Refusal = refusal(404, "DISABLED");
 /// 400; the token follows.
 pub const UNSUPPORTED_TOKEN: Refusal = refusal(400, "unsupported token: ");
+/// 400.
+pub const AMOUNT_BELOW_MINIMUM: Refusal = refusal(400, "amount below minimum 1");
+/// 400: of a withdrawal.
+pub const INSUFFICIENT_AVAILABLE: Refusal = refusal(400, "insufficient balance");
+/// 400: the wallet of the credential is none that a vault could pay.
+pub const INVALID_USER_ADDRESS: Refusal = refusal(400, "invalid user address");
+/// 404.
+pub const NOT_FOUND: Refusal = refusal(404, "not found");
+/// 500: the signer decided against it.
+pub const SIGN_FAILED: Refusal = refusal(500, "sign failed");
+/// 500: the signer did not answer, or must not be asked now.
+pub const SIGNER_UNAVAILABLE: Refusal = refusal(500, "signer unavailable");
+/// 503: this deployment has no withdrawals.
+pub const SUBSYSTEM_DISABLED: Refusal = refusal(503, "spot subsystem disabled");
 /// 500: handed to the engine, and the journal has not confirmed it.
 pub const DB_ERROR: Refusal = refusal(500, "DB_ERROR");
 /// 500: cannot happen.
@@ -114,6 +128,19 @@ pub const fn of_reject(reject: Reject) -> Refusal {
         Reject::NotOwner => FORBIDDEN,
         // The rest answer commands of the perpetual side, which no spot route sends.
         _ => INTERNAL,
+    }
+}
+
+/// How a reject of the engine is answered to POST /spot/withdraw/request.
+pub const fn of_withdrawal(reject: Reject) -> Refusal {
+    match reject {
+        Reject::MarketNotFound => UNSUPPORTED_TOKEN,
+        Reject::AmountBelowMinimum => AMOUNT_BELOW_MINIMUM,
+        Reject::AccountNotFound => INVALID_USER_ADDRESS,
+        Reject::InsufficientBalance => INSUFFICIENT_AVAILABLE,
+        // Nothing may be signed while the chain is not understood, or the signer still owes an answer.
+        Reject::WithdrawalsPaused | Reject::NonceHeld => SIGNER_UNAVAILABLE,
+        other => of_reject(other),
     }
 }
 

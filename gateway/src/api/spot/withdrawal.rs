@@ -1,0 +1,187 @@
+//! Withdrawals of DF to the chain (`spot.md` 10).
+
+use super::replay::{Keyed, Known};
+use super::{shape, views};
+use crate::api::docs::{Field, Param, Shape, UUID_SENT};
+use crate::api::withdrawal::{self, Fault};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route, StatusCode};
+use crate::chain::desk::NotSigned;
+use crate::dialect::spot::decode::{self, is_idempotency_key};
+use crate::dialect::spot::refusal::{self, Refusal};
+use crate::dialect::spot::withdrawal::{WithdrawBody, status};
+use crate::http::fault::Denied;
+use crate::http::response::JSON;
+use hyper::header::{HeaderName, HeaderValue};
+use ringside_core::command::Ledger;
+use ringside_core::reject::Reject;
+
+/// Names the request; a retry with the same name is answered, not carried out.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Scope of the keys of this route. Stands in hashes that the journal holds.
+const SCOPE: &str = "POST /spot/withdraw/request";
+const TOKEN: &str = withdrawal::asset_of(Ledger::Spot);
+const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        auth: Auth::JwtOnly(Denied::Withdraw),
+        tag: "withdrawals",
+        summary: "Reserve DF and get the signature that the vault pays for",
+        params: &[Param::header(
+            "Idempotency-Key",
+            Shape::Pattern("^[A-Za-z0-9_-]{1,64}$"),
+            "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
+        )],
+        body: Shape::Object(&[
+            Field::new("token", Shape::OneOf(&[TOKEN]), ""),
+            Field::new("amount", Shape::DecimalInput, "At least 1, at most 18 decimals"),
+        ]),
+        response: shape::AUTHORIZATION,
+        refusals: &[
+            &[
+                refusal::SUBSYSTEM_DISABLED,
+                refusal::UNSUPPORTED_TOKEN,
+                refusal::INVALID_AMOUNT,
+                refusal::AMOUNT_BELOW_MINIMUM,
+                refusal::INVALID_USER_ADDRESS,
+                refusal::INSUFFICIENT_AVAILABLE,
+                refusal::SIGN_FAILED,
+                refusal::SIGNER_UNAVAILABLE,
+                refusal::INVALID_IDEMPOTENCY_KEY,
+                refusal::IDEMPOTENCY_CONFLICT,
+            ],
+            super::OF_ENGINE,
+        ],
+        ..Route::new(
+            Method::Post,
+            "/api/v1/spot/withdraw/request",
+            Handler::Later(|call| Box::pin(request(call))),
+        )
+    },
+    Route {
+        auth: Auth::JwtOnly(Denied::Withdraw),
+        tag: "withdrawals",
+        summary: "Own withdrawals, newest first",
+        params: &[
+            Param::optional("status", STATUSES, "One status only"),
+            Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
+        ],
+        response: Shape::List(&shape::WITHDRAWAL),
+        refusals: &[&[refusal::INVALID_STATUS, refusal::INVALID_LIMIT], super::OF_VIEWS],
+        ..Route::new(Method::Get, "/api/v1/spot/withdrawals", Handler::Now(list))
+    },
+    Route {
+        auth: Auth::JwtOnly(Denied::Withdraw),
+        tag: "withdrawals",
+        summary: "One of the own withdrawals",
+        params: &[Param::path("id", UUID_SENT, "Its id")],
+        response: shape::WITHDRAWAL,
+        refusals: &[&[refusal::NOT_FOUND], super::OF_VIEWS],
+        ..Route::new(Method::Get, "/api/v1/spot/withdrawals/{id}", Handler::Now(one))
+    },
+];
+
+async fn request(call: Call) -> Answer {
+    // Judged before the body: what this deployment does not have it does not read.
+    if withdrawal::command(&call, Ledger::Spot, 0, (0, 0)).is_none() {
+        return Err(refusal::SUBSYSTEM_DISABLED.into());
+    }
+    let body: WithdrawBody<'_> = call.json()?;
+    let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
+        return answer(carry_out(&call, &body, (0, 0)).await?);
+    };
+    let key =
+        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
+    let keyed = Keyed::new(call.account(), SCOPE, key, &call.body);
+    let claim = match call.worker.shared.replays.claim(keyed) {
+        Known::Fresh(claim) => claim,
+        Known::Conflict => return Err(refusal::IDEMPOTENCY_CONFLICT.into()),
+        Known::Refused(status, body) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+            return Ok(replayed(Response::new(status, JSON, body)));
+        }
+    };
+    let mut keys = (keyed.key, keyed.body);
+    loop {
+        match carry_out(&call, &body, keys).await {
+            // Answers of 500 are not kept: a retry is carried out, under a key that follows from both.
+            Ok(Err(Fault::Replayed(Ok(first)))) if withdrawal::is_back(&call, first) => {
+                keys.0 = keys.0.rotate_left(17) ^ first.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            }
+            // The first try may wait for its signature still.
+            Ok(Err(Fault::Replayed(Ok(first)))) => {
+                return answer(withdrawal::signed(&call, first).await).map(replayed);
+            }
+            Ok(Err(Fault::Replayed(Err(reject)))) => {
+                return Ok(replayed(Response::from(Error::from(refusal::of_withdrawal(reject)))));
+            }
+            Ok(outcome) => return answer(outcome),
+            // The engine never takes a body that fails here, so the one it took with this key was another.
+            Err(_) if withdrawal::is_known(&call, keyed.key) => {
+                return Err(refusal::IDEMPOTENCY_CONFLICT.into());
+            }
+            Err(error) => {
+                if error.status.is_client_error() {
+                    claim.refused(error.status.as_u16(), error.body());
+                }
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Checks of the body in the order of `spot.md` 3, then the engine and the signer; `Err` is what never reached the engine.
+async fn carry_out(
+    call: &Call,
+    body: &WithdrawBody<'_>,
+    keyed: (u64, u64),
+) -> Result<Result<Response, Fault>, Error> {
+    let token = body.token();
+    if token != TOKEN {
+        return Err(unsupported(&token));
+    }
+    let amount = body.amount().ok_or(refusal::INVALID_AMOUNT)?;
+    let command =
+        withdrawal::command(call, Ledger::Spot, amount, keyed).ok_or(refusal::SUBSYSTEM_DISABLED)?;
+    Ok(withdrawal::request(call, command).await)
+}
+
+fn answer(outcome: Result<Response, Fault>) -> Answer {
+    outcome.map_err(|fault| match fault {
+        Fault::Refused(Reject::MarketNotFound) => unsupported(TOKEN),
+        Fault::Refused(reject) | Fault::Replayed(Err(reject)) => refusal::of_withdrawal(reject).into(),
+        Fault::NotSigned(NotSigned::Refused) => told_back(refusal::SIGN_FAILED),
+        Fault::NotSigned(NotSigned::Unavailable) => told_back(refusal::SIGNER_UNAVAILABLE),
+        Fault::Replayed(Ok(_)) => refusal::INTERNAL.into(),
+        Fault::Unavailable(unavailable) => unavailable.into(),
+    })
+}
+
+fn told_back(refusal: Refusal) -> Error {
+    Error::from(refusal).with_message("the amount is available again")
+}
+
+fn unsupported(token: &str) -> Error {
+    let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
+    Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text)
+}
+
+fn replayed(response: Response) -> Response {
+    response.with_header(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))
+}
+
+fn list(call: &Call) -> Answer {
+    let query = call.query();
+    let status = match query.get("status") {
+        None => None,
+        Some(word) => Some(status(&word).ok_or(refusal::INVALID_STATUS)?),
+    };
+    let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
+    withdrawal::list(call, &*views(call)?, Ledger::Spot, status, limit)
+}
+
+fn one(call: &Call) -> Answer {
+    Ok(withdrawal::one(call, &*views(call)?, Ledger::Spot).ok_or(refusal::NOT_FOUND)?)
+}

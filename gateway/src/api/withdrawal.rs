@@ -1,0 +1,144 @@
+//! What both kinds of withdrawals share: from a request to its signature, and reading them. The rows and what refusals are
+//! called belong to the dialects: `spot/withdrawal.rs`, and the routes of accounts.
+
+use super::{Answer, Call, Response};
+use crate::chain::desk::NotSigned;
+use crate::dialect::spot::id::{ParsedUuid, parse};
+use crate::dialect::spot::withdrawal::{authorization, shown};
+use crate::ingress::{Priority, Unavailable};
+use crate::view::Views;
+use crate::view::withdrawal::WithdrawalRecord;
+use ringside_core::command::{Command, Ledger, RequestWithdrawal, WithdrawalStatus};
+use ringside_core::ids::{AccountId, WithdrawalId, padded};
+use ringside_core::money::Amount;
+use ringside_core::reject::Reject;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// Why a request gave no signature.
+pub enum Fault {
+    /// The engine refused it.
+    Refused(Reject),
+    /// The same request was carried out before, by this withdrawal or with this refusal.
+    Replayed(Result<WithdrawalId, Reject>),
+    /// There is no signature; the amount is back.
+    NotSigned(NotSigned),
+    /// The engine gave no answer.
+    Unavailable(Unavailable),
+}
+
+/// The asset that a ledger withdraws.
+pub const fn asset_of(ledger: Ledger) -> &'static str {
+    match ledger {
+        Ledger::Spot => "DF",
+        Ledger::Perpetual => "USDT",
+    }
+}
+
+/// The command of a request; `None` where this deployment has no such withdrawals.
+pub fn command(call: &Call, ledger: Ledger, amount: Amount, keyed: (u64, u64)) -> Option<RequestWithdrawal> {
+    let config = &call.worker.config;
+    let token = match ledger {
+        Ledger::Spot => config.df_address,
+        Ledger::Perpetual => config.usdt_address,
+    };
+    if !call.worker.shared.desk.is_open() {
+        return None;
+    }
+    Some(RequestWithdrawal {
+        account: call.account(),
+        ledger: ledger as u8,
+        reserved: [0; 3],
+        amount: amount.into(),
+        chain_id: config.chain_id,
+        vault: config.vault_address?.0,
+        token: token?.0,
+        asset: padded(asset_of(ledger))?,
+        reserved_2: [0; 6],
+        lifetime_s: u32::try_from(config.withdrawal_lifetime.as_secs()).ok()?,
+        reserved_3: 0,
+        vault_name: padded(&config.vault_name)?,
+        idempotency_key: keyed.0,
+        idempotency_body: keyed.1,
+    })
+}
+
+/// Carries a request out and waits for its signature, which is in the journal by then.
+pub async fn request(call: &Call, request: RequestWithdrawal) -> Result<Response, Fault> {
+    let submitted = call.worker.ingress.submit(Command::new(request), Priority::Order).await;
+    let reply = submitted.map_err(Fault::Unavailable)?;
+    match reply.done.rejected() {
+        None => signed(call, reply.done.order).await,
+        Some(Reject::IdempotencyReplay) => {
+            Err(Fault::Replayed(first_try(call, request.account, request.idempotency_key)))
+        }
+        Some(reject) => Err(Fault::Refused(reject)),
+    }
+}
+
+/// Waits for the signature of a withdrawal.
+pub async fn signed(call: &Call, withdrawal: WithdrawalId) -> Result<Response, Fault> {
+    let shared = &call.worker.shared;
+    let record = shared.desk.outcome(&shared.views, withdrawal).await.map_err(Fault::NotSigned)?;
+    let views = shared.views.read();
+    let vault = views.withdrawals().vault(record.vault);
+    let authorization = vault.and_then(|vault| authorization(&record, vault));
+    authorization
+        .map(|authorization| Response::of(&authorization))
+        .ok_or(Fault::NotSigned(NotSigned::Unavailable))
+}
+
+/// Whether the engine took a request with this key in the last 24 hours.
+pub fn is_known(call: &Call, key: u64) -> bool {
+    let views = call.worker.shared.views.read();
+    let outcome = views.idempotency().outcome(call.account(), key);
+    outcome.is_some_and(|outcome| call.now_ms - outcome.time_ns / 1_000_000 < DAY_MS)
+}
+
+/// Whether a withdrawal got no signature, and its amount went back.
+pub fn is_back(call: &Call, withdrawal: WithdrawalId) -> bool {
+    let views = call.worker.shared.views.read();
+    let record = views.withdrawals().get(withdrawal);
+    record.is_some_and(|record| matches!(record.status, WithdrawalStatus::Returned | WithdrawalStatus::Void))
+}
+
+/// What the first request with a key came to.
+fn first_try(call: &Call, account: AccountId, key: u64) -> Result<WithdrawalId, Reject> {
+    let views = call.worker.shared.views.read();
+    let outcome = views.idempotency().outcome(account, key).ok_or(Reject::Malformed)?;
+    if let Some(reject) = outcome.reject {
+        return Err(reject);
+    }
+    let mut own = views.withdrawals().of_account(account);
+    let found = own.find(|record| record.sequence == outcome.sequence);
+    found.map(|record| record.withdrawal).ok_or(Reject::Malformed)
+}
+
+/// The caller's withdrawals of a ledger, newest first.
+pub fn list(
+    call: &Call,
+    views: &Views,
+    ledger: Ledger,
+    status: Option<WithdrawalStatus>,
+    limit: usize,
+) -> Answer {
+    let own = views.withdrawals().of_account(call.account());
+    let wanted = own.filter(|record| {
+        record.ledger == ledger && record.is_shown() && status.is_none_or(|status| record.status == status)
+    });
+    let rows: Vec<_> = wanted.take(limit).filter_map(|record| show(views, record)).collect();
+    Ok(Response::of(&rows))
+}
+
+/// One of the caller's withdrawals of a ledger, by the id in the path; `None` where it has no such.
+pub fn one(call: &Call, views: &Views, ledger: Ledger) -> Option<Response> {
+    let Some(ParsedUuid::Order(withdrawal)) = parse(&call.path_param(0)) else { return None };
+    let record = views.withdrawals().get(withdrawal)?;
+    let is_own = record.account == call.account() && record.ledger == ledger && record.is_shown();
+    show(views, record).filter(|_| is_own).map(|shown| Response::of(&shown))
+}
+
+fn show<'a>(views: &Views, record: &WithdrawalRecord) -> Option<crate::dialect::spot::withdrawal::Shown<'a>> {
+    let vault = views.withdrawals().vault(record.vault)?;
+    Some(shown(record, vault, asset_of(record.ledger)))
+}

@@ -1,0 +1,451 @@
+//! The desk where releases are signed: it takes what the views show as requested, which is what the journal holds, asks the
+//! signer, and records what came of it as a command. Requests wait here for their outcome.
+//!
+//! Before anything is signed after a start, the signer's log is read: releases that the engine has no memory of, because it
+//! was restored from an older copy, are adopted. A request whose signer does not answer in time gets its amount back; its
+//! nonce only where the signer was certainly not reached, or says later that it knows nothing of it. Requests that were there
+//! at the start have nobody waiting, and are tried for as long as it takes.
+
+use super::{Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use crate::config::Config;
+use crate::ingress::{Ingress, Priority};
+use crate::view::withdrawal::WithdrawalRecord;
+use crate::view::{SharedViews, Views};
+use parking_lot::Mutex;
+use ringside_core::command::{
+    AdoptWithdrawal, Body, Command, Ledger, RecordSignature, ReturnWithdrawal, WithdrawalStatus,
+};
+use ringside_core::ids::{WithdrawalId, padded, text};
+use ringside_core::reject::Reject;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+/// Between two looks when nobody calls.
+const LOOK: Duration = Duration::from_millis(250);
+/// Between two questions about a nonce that may have been signed.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// Outcomes remembered for requests that are about to read them.
+const FAULTS_MAX: usize = 4_096;
+
+/// Why a withdrawal went back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotSigned {
+    /// The signer decided against it.
+    Refused,
+    /// It could not be reached, or did not answer in time.
+    Unavailable,
+}
+
+/// What requests and the desk share.
+#[derive(Debug)]
+pub struct Desk {
+    call: Notify,
+    /// Counts outcomes; who waits looks at the views whenever it changes.
+    changed: watch::Sender<u64>,
+    faults: Mutex<HashMap<WithdrawalId, NotSigned>>,
+    /// Whether the signer's log was compared with the engine's memory.
+    reconciled: watch::Sender<bool>,
+    /// Whether there is a signer at all.
+    is_open: std::sync::atomic::AtomicBool,
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk {
+            call: Notify::new(),
+            changed: watch::Sender::new(0),
+            faults: Mutex::default(),
+            reconciled: watch::Sender::new(false),
+            is_open: std::sync::atomic::AtomicBool::new(false),
+        }
+    }
+}
+
+impl Desk {
+    /// Whether there is a signer at all.
+    pub fn is_open(&self) -> bool {
+        // Relaxed: set once, before requests are served; nothing else follows from it.
+        self.is_open.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Says that there is a signer.
+    pub fn open(&self) {
+        self.is_open.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Waits until the signer's log was compared with the engine's memory. Whoever tells releases must: one that the engine
+    /// does not remember yet would look like one that must be impossible.
+    pub async fn reconciled(&self) {
+        let mut reconciled = self.reconciled.subscribe();
+        // The sender lives as long as this.
+        let _ = reconciled.wait_for(|done| *done).await;
+    }
+
+    /// Calls the desk, and waits until the withdrawal is signed or given back.
+    pub async fn outcome(
+        &self,
+        views: &SharedViews,
+        withdrawal: WithdrawalId,
+    ) -> Result<WithdrawalRecord, NotSigned> {
+        let mut changed = self.changed.subscribe();
+        self.call.notify_one();
+        loop {
+            changed.mark_unchanged();
+            let record = views.read().withdrawals().get(withdrawal).copied();
+            match record {
+                Some(record) if record.signature.is_some() => return Ok(record),
+                Some(record) if record.status == WithdrawalStatus::Requested => {}
+                _ => {
+                    let fault = self.faults.lock().remove(&withdrawal);
+                    return Err(fault.unwrap_or(NotSigned::Unavailable));
+                }
+            }
+            if changed.changed().await.is_err() {
+                return Err(NotSigned::Unavailable);
+            }
+        }
+    }
+
+    fn note(&self, withdrawal: WithdrawalId, fault: NotSigned) {
+        let faults = &mut *self.faults.lock();
+        if faults.len() >= FAULTS_MAX {
+            faults.clear();
+        }
+        faults.insert(withdrawal, fault);
+    }
+
+    fn tell(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+}
+
+/// The release that a withdrawal stands for.
+pub fn release_of(views: &Views, record: &WithdrawalRecord) -> Option<Release> {
+    let vault = views.withdrawals().vault(record.vault)?;
+    let account = *views.accounts().address(record.account)?;
+    Some(Release {
+        key: ReleaseKey { chain_id: vault.chain_id, vault: vault.address, account, nonce: record.nonce },
+        vault_name: text(&vault.name).to_owned(),
+        token: record.token,
+        value: record.value(),
+        deadline_s: record.deadline_s,
+        requested_at_s: record.requested_at_s,
+        withdrawal: record.withdrawal,
+    })
+}
+
+/// What the signer's thread is asked.
+enum Question {
+    Sign(Box<Release>, oneshot::Sender<Result<SignedRelease, SignerFault>>),
+    Find(ReleaseKey, oneshot::Sender<Result<Option<Issued>, SignerFault>>),
+    Issued(u64, oneshot::Sender<Result<Vec<Issued>, SignerFault>>),
+}
+
+/// The signer on a thread of its own, since its calls block. Questions are carried out in order, also those that nobody
+/// waits for any more: what was given up for lost is settled before anything that is asked later.
+struct Asked {
+    questions: mpsc::Sender<Question>,
+    patience: Duration,
+}
+
+impl Asked {
+    fn new(mut signer: Box<dyn Signer>, patience: Duration) -> std::io::Result<Asked> {
+        let (sender, mut questions) = mpsc::channel(1);
+        std::thread::Builder::new().name("signer".to_owned()).spawn(move || {
+            while let Some(question) = questions.blocking_recv() {
+                // Who asked may be gone; what was signed is in the log.
+                match question {
+                    Question::Sign(release, answer) => drop(answer.send(signer.sign_release(&release))),
+                    Question::Find(key, answer) => drop(answer.send(signer.find(&key))),
+                    Question::Issued(from, answer) => drop(answer.send(signer.issued(from))),
+                }
+            }
+        })?;
+        Ok(Asked { questions: sender, patience })
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<Result<T, SignerFault>>) -> Question,
+    ) -> Result<T, SignerFault> {
+        let lost = |reason: &str| SignerFault::Unknown(reason.to_owned());
+        let (sender, answer) = oneshot::channel();
+        let asked = async {
+            self.questions.send(question(sender)).await.map_err(|_| lost("its thread has ended"))?;
+            answer.await.map_err(|_| lost("its thread has ended"))?
+        };
+        let answer = tokio::time::timeout(self.patience, asked).await;
+        answer.unwrap_or_else(|_| Err(lost("it takes too long")))
+    }
+}
+
+/// A request that has been tried.
+struct Tried {
+    since: Instant,
+    /// The signer may have been reached.
+    may_be_signed: bool,
+}
+
+/// Runs the desk.
+pub(super) struct Clerk {
+    desk: Arc<Desk>,
+    views: Arc<SharedViews>,
+    config: Arc<Config>,
+    ingress: Ingress,
+    signer: Asked,
+    tried: BTreeMap<WithdrawalId, Tried>,
+    /// Nobody waits for these.
+    resumed: HashSet<WithdrawalId>,
+    asked_at: Option<Instant>,
+}
+
+impl Clerk {
+    pub(super) fn new(
+        desk: Arc<Desk>,
+        views: Arc<SharedViews>,
+        config: Arc<Config>,
+        ingress: Ingress,
+        signer: Box<dyn Signer>,
+    ) -> std::io::Result<Clerk> {
+        let resumed = views.read().withdrawals().unsigned().map(|record| record.withdrawal).collect();
+        desk.open();
+        Ok(Clerk {
+            desk,
+            views,
+            signer: Asked::new(signer, config.signer_patience)?,
+            config,
+            ingress,
+            tried: BTreeMap::new(),
+            resumed,
+            asked_at: None,
+        })
+    }
+
+    /// Works for ever.
+    pub(super) async fn run(mut self) {
+        let mut is_reconciled = false;
+        loop {
+            if !is_reconciled {
+                is_reconciled = self.reconcile().await;
+                self.desk.reconciled.send_replace(is_reconciled);
+            }
+            if is_reconciled {
+                self.sign_all().await;
+                self.free_nonces().await;
+            } else {
+                self.give_up_late().await;
+            }
+            let _ = tokio::time::timeout(LOOK, self.desk.call.notified()).await;
+        }
+    }
+
+    /// Adopts what only the signer remembers; whether its whole log was read.
+    async fn reconcile(&mut self) -> bool {
+        // Of each key the newest: whatever held it before has expired.
+        let mut newest: BTreeMap<ReleaseKey, Issued> = BTreeMap::new();
+        let mut from = 0;
+        loop {
+            match self.signer.ask(|answer| Question::Issued(from, answer)).await {
+                Ok(issued) if issued.is_empty() => break,
+                Ok(issued) => {
+                    from += issued.len() as u64;
+                    newest.extend(issued.into_iter().map(|issued| (issued.release.key, issued)));
+                }
+                Err(fault) => {
+                    tracing::warn!(%fault, "the signer's log cannot be read; nothing is signed meanwhile");
+                    return false;
+                }
+            }
+        }
+        for issued in newest.into_values() {
+            let is_done = match self.known(&issued) {
+                // Killed before it was recorded; or its user holds it already, by a history that is lost.
+                Some((withdrawal, WithdrawalStatus::Requested)) => {
+                    self.record(withdrawal, &issued.signed).await
+                }
+                Some(_) => true,
+                None => self.adopt(&issued).await,
+            };
+            if !is_done {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The withdrawal that an entry of the log is for, as far as the engine remembers it.
+    fn known(&self, issued: &Issued) -> Option<(WithdrawalId, WithdrawalStatus)> {
+        let views = self.views.read();
+        let account = views.accounts().of_address(&issued.release.key.account)?;
+        let mut own = views.withdrawals().of_account(account);
+        let found = own.find(|record| {
+            release_of(&views, record).is_some_and(|known| {
+                (known.key, known.value, known.deadline_s)
+                    == (issued.release.key, issued.release.value, issued.release.deadline_s)
+            })
+        })?;
+        Some((found.withdrawal, found.status))
+    }
+
+    /// Whether the engine has judged it.
+    async fn adopt(&mut self, issued: &Issued) -> bool {
+        let Release { key, vault_name, token, value, deadline_s, requested_at_s, .. } = &issued.release;
+        let is_token =
+            |wallet: &Option<crate::config::Wallet>| wallet.as_ref().is_some_and(|at| at.0 == *token);
+        let (ledger, asset, steps) = if is_token(&self.config.usdt_address) {
+            (Ledger::Perpetual, "USDT", 1_000_000_000_000)
+        } else {
+            (Ledger::Spot, "DF", 1)
+        };
+        let amount = i128::try_from(*value).ok().and_then(|value| value.checked_mul(steps));
+        let (Some(amount), Some(vault_name), Some(asset)) = (amount, padded(vault_name), padded(asset))
+        else {
+            tracing::error!(?key, "ALARM: the signer's log holds what cannot be a withdrawal");
+            return true;
+        };
+        tracing::warn!(?key, "the signer's log holds a release that the journal does not: it is adopted");
+        let adopted = self
+            .submit(AdoptWithdrawal {
+                address: key.account,
+                ledger: ledger as u8,
+                reserved: [0; 3],
+                amount: amount.into(),
+                chain_id: key.chain_id,
+                vault: key.vault,
+                token: *token,
+                asset,
+                reserved_2: [0; 6],
+                nonce: key.nonce,
+                deadline_s: *deadline_s,
+                requested_at_s: *requested_at_s,
+                vault_name,
+            })
+            .await;
+        match adopted {
+            Some(Ok(0)) => {
+                tracing::error!(?key, "ALARM: a signed release cannot be covered; withdrawals are paused");
+                true
+            }
+            Some(Ok(withdrawal)) => self.record(withdrawal, &issued.signed).await,
+            Some(Err(reject)) => {
+                tracing::info!(?key, ?reject, "it is not adopted");
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Asks the signer for every release that has no signature.
+    async fn sign_all(&mut self) {
+        for (status, release) in self.unsigned() {
+            if status == WithdrawalStatus::Void {
+                continue;
+            }
+            let withdrawal = release.withdrawal;
+            let is_resumed = self.resumed.contains(&withdrawal);
+            let answer = self.signer.ask(|answer| Question::Sign(Box::new(release), answer)).await;
+            match answer {
+                Ok(signed) => {
+                    self.record(withdrawal, &signed).await;
+                }
+                Err(SignerFault::Refused(reason)) => {
+                    tracing::warn!(withdrawal, reason, "the signer refuses");
+                    // What it may have signed before this it does not refuse now.
+                    self.give_back(withdrawal, false, NotSigned::Refused).await;
+                }
+                Err(fault) => {
+                    let is_unknown = matches!(fault, SignerFault::Unknown(_));
+                    let tried = self.tried.entry(withdrawal).or_insert_with(|| {
+                        tracing::warn!(withdrawal, %fault, "a withdrawal waits for the signer");
+                        Tried { since: Instant::now(), may_be_signed: is_resumed }
+                    });
+                    tried.may_be_signed |= is_unknown;
+                    if !is_resumed && tried.since.elapsed() >= self.config.signer_patience {
+                        let may_be_signed = tried.may_be_signed;
+                        self.give_back(withdrawal, may_be_signed, NotSigned::Unavailable).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// While the signer's log cannot be read nothing is signed: who has waited too long gets the amount back.
+    async fn give_up_late(&mut self) {
+        for (status, release) in self.unsigned() {
+            let withdrawal = release.withdrawal;
+            if status != WithdrawalStatus::Requested || self.resumed.contains(&withdrawal) {
+                continue;
+            }
+            let tried = self
+                .tried
+                .entry(withdrawal)
+                .or_insert_with(|| Tried { since: Instant::now(), may_be_signed: false });
+            if tried.since.elapsed() >= self.config.signer_patience {
+                self.give_back(withdrawal, false, NotSigned::Unavailable).await;
+            }
+        }
+    }
+
+    /// Frees nonces of void withdrawals of which the signer knows nothing.
+    async fn free_nonces(&mut self) {
+        if self.asked_at.is_some_and(|at| at.elapsed() < ASK_AGAIN) {
+            return;
+        }
+        let void: Vec<Release> = self
+            .unsigned()
+            .into_iter()
+            .filter(|(status, _)| *status == WithdrawalStatus::Void)
+            .map(|(_, release)| release)
+            .collect();
+        if void.is_empty() {
+            return;
+        }
+        self.asked_at = Some(Instant::now());
+        for release in void {
+            let found = self.signer.ask(|answer| Question::Find(release.key, answer)).await;
+            let Ok(found) = found else { continue };
+            if found.is_none_or(|issued| issued.release.deadline_s != release.deadline_s) {
+                let freed = ReturnWithdrawal { withdrawal: release.withdrawal, holds_nonce: 0 };
+                self.submit(freed).await;
+            }
+        }
+    }
+
+    fn unsigned(&self) -> Vec<(WithdrawalStatus, Release)> {
+        let views = self.views.read();
+        let unsigned = views.withdrawals().unsigned();
+        unsigned.filter_map(|record| Some((record.status, release_of(&views, record)?))).collect()
+    }
+
+    async fn record(&mut self, withdrawal: WithdrawalId, signed: &SignedRelease) -> bool {
+        let SignedRelease { digest, signature } = *signed;
+        let recorded = self.submit(RecordSignature { withdrawal, digest, signature, reserved: [0; 7] }).await;
+        self.end(withdrawal);
+        recorded.is_some()
+    }
+
+    async fn give_back(&mut self, withdrawal: WithdrawalId, holds_nonce: bool, fault: NotSigned) {
+        self.desk.note(withdrawal, fault);
+        self.submit(ReturnWithdrawal { withdrawal, holds_nonce: holds_nonce.into() }).await;
+        self.end(withdrawal);
+    }
+
+    fn end(&mut self, withdrawal: WithdrawalId) {
+        self.tried.remove(&withdrawal);
+        self.resumed.remove(&withdrawal);
+        self.desk.tell();
+    }
+
+    /// What the engine said: the withdrawal it concerns, or why not; `None` where it could not be asked.
+    async fn submit<B: Body>(&self, body: B) -> Option<Result<WithdrawalId, Reject>> {
+        match self.ingress.submit(Command::new(body), Priority::Internal).await {
+            Ok(reply) => Some(reply.done.rejected().map_or(Ok(reply.done.order), Err)),
+            Err(unavailable) => {
+                tracing::warn!(%unavailable, "the signing desk cannot record");
+                None
+            }
+        }
+    }
+}

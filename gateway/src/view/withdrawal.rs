@@ -1,0 +1,301 @@
+//! Withdrawals of every account, the vaults they go through, and what pauses them. They are few beside orders, so all of
+//! them stay in memory.
+
+use super::codec::{LoadError, Reader, Writer};
+use ringside_core::command::{Ledger, WithdrawalStatus};
+use ringside_core::event::{self, Event};
+use ringside_core::ids::{AccountId, Address, AssetId, Sequence, WithdrawalId};
+use ringside_core::money::Amount;
+use std::collections::{BTreeSet, HashMap};
+
+/// One withdrawal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithdrawalRecord {
+    /// Which.
+    pub withdrawal: WithdrawalId,
+    /// The command that requested it.
+    pub sequence: Sequence,
+    /// Whose.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// Which of the vaults.
+    pub vault: u16,
+    /// From where.
+    pub ledger: Ledger,
+    /// Where it stands.
+    pub status: WithdrawalStatus,
+    /// How much.
+    pub amount: Amount,
+    /// Contract of the token.
+    pub token: Address,
+    /// The vault's counter of the account at which it can be submitted.
+    pub nonce: u64,
+    /// UNIX seconds.
+    pub requested_at_s: u64,
+    /// UNIX seconds.
+    pub deadline_s: u64,
+    /// r, s, v; once it was signed.
+    pub signature: Option<[u8; 65]>,
+    /// What the vault paid; once it is confirmed.
+    pub release: Option<ReleaseRecord>,
+}
+
+impl WithdrawalRecord {
+    /// What the typed message says, in base units of the token.
+    pub fn value(&self) -> u128 {
+        let steps = match self.ledger {
+            Ledger::Spot => 1,
+            Ledger::Perpetual => 1_000_000_000_000,
+        };
+        (self.amount / steps).unsigned_abs()
+    }
+
+    /// Whether its owner sees it: signed, confirmed or expired, as the specification has it.
+    pub fn is_shown(&self) -> bool {
+        match self.status {
+            WithdrawalStatus::Signed | WithdrawalStatus::Confirmed => true,
+            WithdrawalStatus::Expired => self.signature.is_some(),
+            WithdrawalStatus::Requested | WithdrawalStatus::Returned | WithdrawalStatus::Void => false,
+        }
+    }
+}
+
+/// What the vault paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseRecord {
+    /// Transaction.
+    pub tx_hash: [u8; 32],
+    /// Its block.
+    pub block: u64,
+    /// When that was known to be final, UNIX seconds.
+    pub confirmed_at_s: u64,
+}
+
+/// A vault, and the last final block that was told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VaultRecord {
+    /// EIP-155 number of the chain.
+    pub chain_id: u64,
+    /// The contract.
+    pub address: Address,
+    /// Name in its domain, padded with zeros.
+    pub name: [u8; 24],
+    /// Number of the block, 0 before the first.
+    pub block: u64,
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// Its timestamp, UNIX seconds.
+    pub time_s: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct WithdrawalView {
+    /// By number, less one.
+    all: Vec<WithdrawalRecord>,
+    by_account: HashMap<AccountId, Vec<WithdrawalId>>,
+    /// Requested, void, or adopted and without signature yet: what a signer is asked about.
+    unsigned: BTreeSet<WithdrawalId>,
+    vaults: Vec<VaultRecord>,
+    paused: u32,
+    /// Releases that must be impossible, oldest first.
+    alarms: Vec<event::ReleaseAlarm>,
+}
+
+impl WithdrawalView {
+    /// One.
+    pub fn get(&self, withdrawal: WithdrawalId) -> Option<&WithdrawalRecord> {
+        self.all.get(usize::try_from(withdrawal.checked_sub(1)?).ok()?)
+    }
+
+    /// Those of an account, newest first.
+    pub fn of_account(&self, account: AccountId) -> impl Iterator<Item = &WithdrawalRecord> {
+        let ids = self.by_account.get(&account).map_or(&[][..], Vec::as_slice);
+        ids.iter().rev().filter_map(|&id| self.get(id))
+    }
+
+    /// Those without a signature, oldest first: requested and adopted ones, and void ones whose nonce is held.
+    pub fn unsigned(&self) -> impl Iterator<Item = &WithdrawalRecord> {
+        self.unsigned.iter().filter_map(|&id| self.get(id))
+    }
+
+    /// A vault.
+    pub fn vault(&self, vault: u16) -> Option<&VaultRecord> {
+        self.vaults.get(usize::from(vault))
+    }
+
+    /// The vault of a contract.
+    pub fn vault_at(&self, chain_id: u64, address: &Address) -> Option<&VaultRecord> {
+        self.vaults.iter().find(|vault| vault.chain_id == chain_id && vault.address == *address)
+    }
+
+    /// Bits of [`ringside_core::command::pause`] in force.
+    pub fn paused(&self) -> u32 {
+        self.paused
+    }
+
+    /// Releases that must be impossible, oldest first.
+    pub fn alarms(&self) -> &[event::ReleaseAlarm] {
+        &self.alarms
+    }
+
+    /// Folds an event of withdrawals.
+    pub(super) fn fold(&mut self, event: &Event) {
+        if let Some(told) = event.get::<event::Withdrawal>() {
+            self.changed(event.sequence, told);
+        } else if let Some(told) = event.get::<event::WithdrawalSigned>() {
+            self.with(told.withdrawal, |record| record.signature = Some(told.signature));
+            self.unsigned.remove(&told.withdrawal);
+        } else if let Some(told) = event.get::<event::WithdrawalReleased>() {
+            let confirmed_at_s = (event.time_ns / 1_000_000_000).max(0) as u64;
+            let release = ReleaseRecord { tx_hash: told.tx_hash, block: told.block, confirmed_at_s };
+            self.with(told.withdrawal, |record| record.release = Some(release));
+        } else if let Some(told) = event.get::<event::VaultOpened>() {
+            let event::VaultOpened { chain_id, address, name, .. } = *told;
+            self.vaults.push(VaultRecord { chain_id, address, name, block: 0, hash: [0; 32], time_s: 0 });
+        } else if let Some(told) = event.get::<event::ChainAdvanced>() {
+            if let Some(vault) = self.vaults.get_mut(usize::from(told.vault)) {
+                (vault.block, vault.hash, vault.time_s) = (told.block, told.hash, told.time_s);
+            }
+        } else if let Some(told) = event.get::<event::ReleaseAlarm>() {
+            self.alarms.push(*told);
+        } else if let Some(told) = event.get::<event::WithdrawalsPaused>() {
+            self.paused = told.paused;
+        }
+    }
+
+    fn changed(&mut self, sequence: Sequence, told: &event::Withdrawal) {
+        let (Some(ledger), Some(status)) =
+            (Ledger::from_code(told.ledger), WithdrawalStatus::from_code(told.status))
+        else {
+            return;
+        };
+        if status == WithdrawalStatus::Requested || told.is_adopted == 1 {
+            self.put(WithdrawalRecord {
+                withdrawal: told.withdrawal,
+                sequence,
+                account: told.account,
+                asset: told.asset,
+                vault: told.vault,
+                ledger,
+                status,
+                amount: told.amount.get(),
+                token: told.token,
+                nonce: told.nonce,
+                requested_at_s: told.requested_at_s,
+                deadline_s: told.deadline_s,
+                signature: None,
+                release: None,
+            });
+        } else {
+            self.with(told.withdrawal, |record| record.status = status);
+            if !matches!(status, WithdrawalStatus::Void | WithdrawalStatus::Signed) {
+                self.unsigned.remove(&told.withdrawal);
+            }
+        }
+    }
+
+    fn put(&mut self, record: WithdrawalRecord) {
+        // Numbers are dense, in order of the requests.
+        assert_eq!(record.withdrawal, self.all.len() as u64 + 1, "withdrawals are told in order");
+        self.by_account.entry(record.account).or_default().push(record.withdrawal);
+        let is_open = record.status.holds_amount() || record.status == WithdrawalStatus::Void;
+        if is_open && record.signature.is_none() {
+            self.unsigned.insert(record.withdrawal);
+        }
+        self.all.push(record);
+    }
+
+    fn with(&mut self, withdrawal: WithdrawalId, change: impl FnOnce(&mut WithdrawalRecord)) {
+        let place = usize::try_from(withdrawal.wrapping_sub(1)).ok();
+        if let Some(record) = place.and_then(|place| self.all.get_mut(place)) {
+            change(record);
+        }
+    }
+
+    /// Whether there is anything to save.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.vaults.is_empty() && self.paused == 0 && self.alarms.is_empty()
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        writer.u64(self.paused.into());
+        writer.count(self.vaults.len());
+        for vault in &self.vaults {
+            writer.u64(vault.chain_id);
+            writer.fixed(&vault.address);
+            writer.fixed(&vault.name);
+            writer.u64(vault.block);
+            writer.fixed(&vault.hash);
+            writer.u64(vault.time_s);
+        }
+        writer.records(self.alarms.iter());
+        writer.count(self.all.len());
+        for record in &self.all {
+            writer.u64(record.sequence);
+            writer.u64(record.account.into());
+            writer.u64(record.asset.into());
+            writer.u64(record.vault.into());
+            writer.fixed(&[record.ledger as u8, record.status as u8]);
+            writer.i128(record.amount);
+            writer.fixed(&record.token);
+            writer.u64(record.nonce);
+            writer.u64(record.requested_at_s);
+            writer.u64(record.deadline_s);
+            writer.count(usize::from(record.signature.is_some()));
+            record.signature.iter().for_each(|signature| writer.fixed(signature));
+            writer.count(usize::from(record.release.is_some()));
+            if let Some(release) = &record.release {
+                writer.fixed(&release.tx_hash);
+                writer.u64(release.block);
+                writer.u64(release.confirmed_at_s);
+            }
+        }
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>) -> Result<WithdrawalView, LoadError> {
+        let mut view = WithdrawalView { paused: reader.uint("pauses")?, ..WithdrawalView::default() };
+        for _ in 0..reader.count()? {
+            view.vaults.push(VaultRecord {
+                chain_id: reader.u64()?,
+                address: reader.fixed()?,
+                name: reader.fixed()?,
+                block: reader.u64()?,
+                hash: reader.fixed()?,
+                time_s: reader.u64()?,
+            });
+        }
+        view.alarms = reader.records()?;
+        for number in 1..=reader.count()? as u64 {
+            let record = WithdrawalRecord {
+                withdrawal: number,
+                sequence: reader.u64()?,
+                account: reader.account()?,
+                asset: reader.uint("asset")?,
+                vault: reader.uint("vault")?,
+                ledger: reader.code("ledger", Ledger::from_code)?,
+                status: reader.code("status", WithdrawalStatus::from_code)?,
+                amount: reader.i128()?,
+                token: reader.fixed()?,
+                nonce: reader.u64()?,
+                requested_at_s: reader.u64()?,
+                deadline_s: reader.u64()?,
+                signature: match reader.count()? {
+                    0 => None,
+                    _ => Some(reader.fixed()?),
+                },
+                release: match reader.count()? {
+                    0 => None,
+                    _ => Some(ReleaseRecord {
+                        tx_hash: reader.fixed()?,
+                        block: reader.u64()?,
+                        confirmed_at_s: reader.u64()?,
+                    }),
+                },
+            };
+            view.put(record);
+        }
+        Ok(view)
+    }
+}

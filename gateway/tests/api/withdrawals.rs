@@ -1,0 +1,306 @@
+//! Withdrawals through sockets: from the request to what the chain says, with a signer that fails and a venue that stops on
+//! the way. What contracts, real signatures and real nodes do is tested where they are.
+
+use crate::exchange::chain::{CHAIN, Chain, DF, Fact, Mood, SteeredSigner, USDT, VAULT, configure};
+use crate::exchange::socket::Socket;
+use crate::exchange::{Exchange, send, wallet};
+use ringside_core::command::WithdrawalStatus;
+use ringside_gateway::chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const REQUEST: &str = "/api/v1/spot/withdraw/request";
+const LIST: &str = "/api/v1/spot/withdrawals";
+const UNIT: u128 = 1_000_000_000_000_000_000;
+/// When every exchange starts, and the deadline of a withdrawal requested then.
+const START_S: u64 = 1_700_000_000;
+const DEADLINE_S: u64 = START_S + 86_400;
+
+/// An exchange with three accounts of 1000 DF each, and its chain.
+fn start() -> (Exchange, SteeredSigner, Chain) {
+    let mut exchange = Exchange::start_with(configure);
+    exchange.open();
+    let signer = SteeredSigner::default();
+    let chain = Chain::start(&exchange, Some(signer.clone()));
+    (exchange, signer, chain)
+}
+
+fn ask(exchange: &mut Exchange, number: u8, amount: &str) -> (u16, Value) {
+    let body = format!(r#"{{"token":"DF","amount":"{amount}"}}"#);
+    let answer = exchange.request("POST", REQUEST, &exchange.account(number), &body);
+    (answer.status, serde_json::from_str(&answer.body).unwrap())
+}
+
+fn read(exchange: &mut Exchange, number: u8, path: &str) -> Value {
+    let answer = exchange.request("GET", path, &exchange.account(number), "");
+    serde_json::from_str(&answer.body).unwrap()
+}
+
+/// Available and frozen DF.
+fn balance(exchange: &mut Exchange, number: u8) -> (String, String) {
+    let rows = read(exchange, number, "/api/v1/spot/balances?token=DF");
+    let text = |name: &str| rows[0][name].as_str().unwrap().to_owned();
+    (text("available"), text("frozen"))
+}
+
+fn has(exchange: &mut Exchange, number: u8, available: &str, frozen: &str) {
+    assert_eq!(balance(exchange, number), (available.to_owned(), frozen.to_owned()));
+}
+
+fn release(number: u8, nonce: u64, units: u128) -> FinalRelease {
+    FinalRelease {
+        key: ReleaseKey { chain_id: CHAIN, vault: VAULT, account: wallet(number), nonce },
+        token: DF,
+        value: units * UNIT,
+        tx_hash: [0xab; 32],
+        block: 77,
+        block_time_s: START_S + 600,
+    }
+}
+
+fn block(block: u64, time_s: u64) -> Fact {
+    Fact::Block(FinalBlock { chain_id: CHAIN, vault: VAULT, block, hash: [1; 32], time_s })
+}
+
+/// Turns the stages until the views say so.
+#[track_caller]
+fn until(exchange: &mut Exchange, mut is_so: impl FnMut(&Exchange) -> bool) {
+    let begin = Instant::now();
+    while !is_so(exchange) {
+        exchange.turn();
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(begin.elapsed() < Duration::from_secs(60), "it does not come");
+    }
+}
+
+fn status(exchange: &Exchange, withdrawal: u64) -> Option<WithdrawalStatus> {
+    exchange.shared.views.read().withdrawals().get(withdrawal).map(|record| record.status)
+}
+
+#[test]
+fn a_withdrawal_is_signed_and_confirmed() {
+    let (mut exchange, signer, chain) = start();
+    let mut socket = Socket::open(&exchange);
+    let token = exchange.account(1)[0].rsplit(' ').next().unwrap().to_owned();
+    socket.send(&json!({ "type": "auth_token", "token": token }).to_string());
+    assert_eq!(socket.next()["success"], true);
+    assert_eq!(socket.subscribe("spot:user:balances")["type"], "subscribed");
+    let (code, signed) = ask(&mut exchange, 1, "12.5");
+    let id = signed["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (code, &signed),
+        (
+            200,
+            &json!({
+                "id": id, "nonce": 0, "signature": format!("0x{}", "01".repeat(65)), "deadline": DEADLINE_S,
+                "vault_address": format!("0x{}", "11".repeat(20)), "chain_id": CHAIN, "amount": "12.5",
+            })
+        )
+    );
+    let asked = signer.0.lock().log[0].release.clone();
+    assert_eq!((asked.key.account, asked.token, asked.value), (wallet(1), DF, 25 * UNIT / 2));
+    assert_eq!(
+        (asked.deadline_s, asked.requested_at_s, asked.vault_name.as_str()),
+        (DEADLINE_S, START_S, "SpotVault")
+    );
+    has(&mut exchange, 1, "987.5", "12.5");
+    let mut shown = json!({
+        "id": id, "token": "DF", "amount": "12.5", "fee": "0", "chain_id": CHAIN, "nonce": 0, "status": "signed",
+        "deadline": DEADLINE_S, "tx_hash": null, "block_number": null, "requested_at": START_S, "confirmed_at": null,
+    });
+    assert_eq!(read(&mut exchange, 1, LIST), json!([shown]));
+    assert_eq!(read(&mut exchange, 1, &format!("{LIST}/{id}")), shown);
+    assert_eq!(read(&mut exchange, 2, LIST), json!([]));
+    assert_eq!(read(&mut exchange, 2, &format!("{LIST}/{id}")), json!({ "error": "not found" }));
+
+    exchange.clock.turn(700_000);
+    let paid = FinalRelease { value: 25 * UNIT / 2, ..release(1, 0, 0) };
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(paid)), Told::Taken);
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(paid)), Told::Known);
+    has(&mut exchange, 1, "987.5", "0");
+    shown["status"] = json!("confirmed");
+    shown["tx_hash"] = json!(format!("0x{}", "ab".repeat(32)));
+    shown["block_number"] = json!(77);
+    shown["confirmed_at"] = json!(START_S + 700);
+    assert_eq!(read(&mut exchange, 1, &format!("{LIST}?status=confirmed")), json!([shown]));
+    assert_eq!(read(&mut exchange, 1, &format!("{LIST}?status=signed")), json!([]));
+    for frozen in ["12.5", "0"] {
+        let push = socket.next();
+        assert_eq!(
+            (&push["type"], &push["data"]["token"], &push["data"]["available"], &push["data"]["frozen"]),
+            (&json!("spot_user_balance"), &json!("DF"), &json!("987.5"), &json!(frozen))
+        );
+    }
+    // The next request has the next nonce.
+    assert_eq!(ask(&mut exchange, 1, "1").1["nonce"], 1);
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 2, 1))), Told::Later, "one is missing");
+}
+
+#[test]
+fn it_expires_on_the_clock_of_the_chain_alone() {
+    let (mut exchange, _signer, chain) = start();
+    let (_, first) = ask(&mut exchange, 1, "100");
+    ask(&mut exchange, 1, "50");
+    exchange.clock.turn(100_000_000);
+    assert_eq!(chain.tell(&mut exchange, block(10, DEADLINE_S)), Told::Taken);
+    has(&mut exchange, 1, "850", "150");
+    assert_eq!(chain.tell(&mut exchange, block(10, DEADLINE_S + 1)), Told::Known);
+    assert_eq!(chain.tell(&mut exchange, block(11, DEADLINE_S + 1)), Told::Taken);
+    has(&mut exchange, 1, "1000", "0");
+    let expired = read(&mut exchange, 1, &format!("{LIST}?status=EXPIRED&limit=1"));
+    assert_eq!((expired.as_array().unwrap().len(), &expired[0]["nonce"]), (1, &json!(1)), "newest first");
+    let one = read(&mut exchange, 1, &format!("{LIST}/{}", first["id"].as_str().unwrap()));
+    assert_eq!((&one["status"], &one["confirmed_at"]), (&json!("expired"), &json!(null)));
+    // Its nonce is issued again, and the signer agrees, since the request is later than that deadline.
+    let (code, again) = ask(&mut exchange, 1, "70");
+    assert_eq!((code, &again["nonce"]), (200, &json!(0)));
+}
+
+#[test]
+fn a_signer_that_fails_costs_nothing() {
+    let (mut exchange, signer, chain) = start();
+    for (mood, error) in [(Mood::Refuses, "sign failed"), (Mood::IsAway, "signer unavailable")] {
+        signer.mood(mood);
+        let (code, answer) = ask(&mut exchange, 1, "100");
+        assert_eq!((code, &answer["error"]), (500, &json!(error)));
+        has(&mut exchange, 1, "1000", "0");
+    }
+    // It may have signed: the amount is back, the nonce is not.
+    signer.mood(Mood::IsSilent);
+    assert_eq!(ask(&mut exchange, 1, "100").1["error"], "signer unavailable");
+    has(&mut exchange, 1, "1000", "0");
+    assert_eq!(status(&exchange, 3), Some(WithdrawalStatus::Void));
+    let asked = signer.0.lock().asked;
+    let (code, answer) = ask(&mut exchange, 1, "100");
+    assert_eq!((code, &answer["error"]), (500, &json!("signer unavailable")));
+    assert_eq!(signer.0.lock().asked, asked, "it is not even asked");
+    // It is back and knows nothing of it.
+    signer.mood(Mood::Signs);
+    until(&mut exchange, |exchange| status(exchange, 3) == Some(WithdrawalStatus::Returned));
+    let (code, answer) = ask(&mut exchange, 1, "100");
+    assert_eq!((code, &answer["nonce"]), (200, &json!(0)));
+    // It signed, and nobody heard: the nonce is held until the chain is past the deadline.
+    signer.mood(Mood::SignsSilently);
+    assert_eq!(ask(&mut exchange, 2, "100").0, 500);
+    signer.mood(Mood::Signs);
+    has(&mut exchange, 2, "1000", "0");
+    assert_eq!(ask(&mut exchange, 2, "100").0, 500);
+    exchange.clock.turn(90_000_000);
+    assert_eq!(chain.tell(&mut exchange, block(5, DEADLINE_S + 60)), Told::Taken);
+    assert_eq!(ask(&mut exchange, 2, "100").0, 200);
+    assert_eq!(read(&mut exchange, 2, LIST).as_array().unwrap().len(), 1, "what went back is not shown");
+}
+
+#[test]
+fn a_key_withdraws_once() {
+    let (mut exchange, signer, _chain) = start();
+    let headers = [exchange.account(1)[0].clone(), "Idempotency-Key: w-1".to_owned()];
+    let body = r#"{"token":"DF","amount":10}"#;
+    let first = exchange.request("POST", REQUEST, &headers, body);
+    let again = exchange.request("POST", REQUEST, &headers, body);
+    assert_eq!((first.status, &first.body), (200, &again.body));
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    has(&mut exchange, 1, "990", "10");
+    // Answers of 500 are not kept: a retry is carried out.
+    let headers = [exchange.account(1)[0].clone(), "Idempotency-Key: w-2".to_owned()];
+    for (mood, status, replayed) in [
+        (Mood::Refuses, 500, None),
+        (Mood::Refuses, 500, None),
+        (Mood::Signs, 200, None),
+        (Mood::Signs, 200, Some("true")),
+    ] {
+        signer.mood(mood);
+        let answer = exchange.request("POST", REQUEST, &headers, body);
+        assert_eq!((answer.status, answer.header("idempotency-replayed")), (status, replayed));
+    }
+    has(&mut exchange, 1, "980", "20");
+}
+
+/// Sends a request and does not wait for the answer.
+fn send_only(exchange: &mut Exchange, key: &str) {
+    let headers = [exchange.account(1)[0].clone(), format!("Idempotency-Key: {key}")];
+    let mut client = exchange.connect();
+    send(&mut client, "POST", REQUEST, &headers, r#"{"token":"DF","amount":"100"}"#);
+    until(exchange, |exchange| status(exchange, 1) == Some(WithdrawalStatus::Requested));
+}
+
+#[test]
+fn a_restart_between_request_and_signature_resumes() {
+    let patient = |config: &mut ringside_gateway::config::Config| {
+        configure(config);
+        config.signer_patience = Duration::from_secs(8);
+    };
+    for is_signed in [false, true] {
+        let mut exchange = Exchange::start_with(patient);
+        exchange.open();
+        let signer = SteeredSigner::default();
+        signer.mood(if is_signed { Mood::SignsSilently } else { Mood::IsAway });
+        if !is_signed {
+            // Its log cannot be read yet: nothing is asked before that.
+            signer.mood(Mood::IsSilent);
+        }
+        let chain = Chain::start(&exchange, Some(signer.clone()));
+        send_only(&mut exchange, "once");
+        until(&mut exchange, |_| signer.0.lock().asked > 0);
+        assert_eq!(signer.log_len(), usize::from(is_signed));
+        drop(chain);
+        exchange.restart_with(patient);
+        has(&mut exchange, 1, "900", "100");
+        signer.mood(Mood::Signs);
+        let _chain = Chain::start(&exchange, Some(signer.clone()));
+        until(&mut exchange, |exchange| status(exchange, 1) == Some(WithdrawalStatus::Signed));
+        assert_eq!(signer.log_len(), 1, "one digest");
+        // Who asked did not hear of it; a retry with the key does.
+        let headers = [exchange.account(1)[0].clone(), "Idempotency-Key: once".to_owned()];
+        let answer = exchange.request("POST", REQUEST, &headers, r#"{"token":"DF","amount":"100"}"#);
+        assert_eq!((answer.status, answer.header("idempotency-replayed")), (200, Some("true")));
+        assert!(answer.body.contains(&format!("0x{}", "01".repeat(65))), "{}", answer.body);
+        has(&mut exchange, 1, "900", "100");
+    }
+}
+
+#[test]
+fn an_old_copy_learns_from_the_signer_what_it_has_forgotten() {
+    let (mut exchange, signer, chain) = start();
+    assert_eq!(ask(&mut exchange, 1, "100").0, 200);
+    assert_eq!(ask(&mut exchange, 1, "200").0, 200);
+    assert_eq!(ask(&mut exchange, 2, "300").0, 200);
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 0, 100))), Told::Taken);
+    drop((chain, exchange));
+    // A copy from before all that: the same accounts, all their money.
+    let mut exchange = Exchange::start_with(configure);
+    exchange.open();
+    let chain = Chain::start(&exchange, Some(signer.clone()));
+    until(&mut exchange, |exchange| status(exchange, 3).is_some());
+    // The watch goes on from where the copy stood.
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 0, 100))), Told::Taken);
+    has(&mut exchange, 1, "700", "200");
+    has(&mut exchange, 2, "700", "300");
+    assert_eq!(exchange.shared.views.read().withdrawals().paused(), 0);
+    assert_eq!(ask(&mut exchange, 1, "50").1["nonce"], 2);
+    assert_eq!(signer.log_len(), 4);
+}
+
+#[test]
+fn a_release_that_does_not_fit_stops_withdrawals() {
+    let (mut exchange, _signer, chain) = start();
+    assert_eq!(ask(&mut exchange, 1, "100").0, 200);
+    let wrong = FinalRelease { token: USDT, ..release(1, 0, 100) };
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(wrong)), Told::Alarm);
+    has(&mut exchange, 1, "900", "100");
+    assert_eq!(read(&mut exchange, 1, LIST)[0]["status"], "signed", "never confirmed");
+    let (code, answer) = ask(&mut exchange, 2, "100");
+    assert_eq!((code, &answer["error"]), (500, &json!("signer unavailable")));
+    has(&mut exchange, 2, "1000", "0");
+}
+
+#[test]
+fn providers_that_disagree_pause() {
+    let (mut exchange, signer, chain) = start();
+    assert_eq!(chain.tell(&mut exchange, Fact::Paused(true)), Told::Taken);
+    assert_eq!(chain.tell(&mut exchange, Fact::Paused(true)), Told::Known);
+    assert_eq!(ask(&mut exchange, 1, "100").0, 500);
+    assert_eq!(signer.log_len(), 0);
+    assert_eq!(chain.tell(&mut exchange, Fact::Paused(false)), Told::Taken);
+    assert_eq!(ask(&mut exchange, 1, "100").0, 200);
+}
