@@ -52,7 +52,9 @@ pub static ROUTES: &[&[Route]] = &[
     account::history::ROUTES,
     account::order::ROUTES,
     account::overview::ROUTES,
+    account::referral::ROUTES,
     account::market::ROUTES,
+    account::withdrawal::ROUTES,
     account::operator::ROUTES,
     auth::ROUTES,
     api_keys::ROUTES,
@@ -187,6 +189,20 @@ pub enum Dialect {
     Fapi,
     /// `{"code","message"}`, the code a name (`account.md` 1).
     Account,
+}
+
+impl Dialect {
+    /// All, in the order of their numbers.
+    pub const ALL: [Dialect; 3] = [Dialect::Spot, Dialect::Fapi, Dialect::Account];
+
+    /// Its name in figures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dialect::Spot => "spot",
+            Dialect::Fapi => "fapi",
+            Dialect::Account => "account",
+        }
+    }
 }
 
 /// What an API key may be allowed.

@@ -57,7 +57,7 @@ pub async fn operate<B: Body>(call: &Call, action: Action<'_>, body: B) -> Resul
 }
 
 /// Text padded with zeros; what does not fit goes, whole characters at a time.
-fn cut<const N: usize>(text: &str) -> [u8; N] {
+pub fn cut<const N: usize>(text: &str) -> [u8; N] {
     let mut end = text.len().min(N);
     while !text.is_char_boundary(end) {
         end -= 1;

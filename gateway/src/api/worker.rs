@@ -1,6 +1,7 @@
 //! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
 use crate::archive::History;
+use crate::chain;
 use crate::chain::desk::Desk;
 use crate::chain::port::SeenReleases;
 use crate::clock::Clock;
@@ -51,6 +52,8 @@ pub struct Shared {
     pub quotes: Quotes,
     /// What is counted.
     pub metrics: Metrics,
+    /// Referral records of the last seconds.
+    pub referrals: chain::referral::Kept,
 }
 
 impl Shared {
@@ -82,6 +85,7 @@ impl Shared {
             ranks,
             quotes,
             metrics,
+            referrals: chain::referral::Kept::default(),
         }
     }
 }
@@ -102,6 +106,8 @@ pub struct Worker {
     pub markets: MarketReader,
     /// What this thread counts.
     pub figures: Arc<WorkerFigures>,
+    /// The contract of referral records, where the deployment has one.
+    pub referrals: Option<chain::referral::Reader>,
 }
 
 impl Worker {
@@ -115,6 +121,7 @@ impl Worker {
             ingress: Ingress::measured(port, shared.clock.clone(), figures.clone()),
             sockets: Sockets::new(shared.hub.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
+            referrals: chain::parts::referrals(&shared.config),
             figures,
             shared,
         }

@@ -12,8 +12,8 @@ const CODES: usize = 256;
 /// What one thread that sends commands counts.
 #[derive(Debug, Default)]
 pub struct WorkerFigures {
-    /// Answers by dialect (spot, fapi) and by the hundred of their status.
-    pub answers: [[Counter; 6]; 2],
+    /// Answers by dialect and by the hundred of their status.
+    pub answers: [[Counter; 6]; Dialect::ALL.len()],
     /// From a request's head to its answer: placements, cancels and changes of orders.
     pub orders: Histogram,
     /// The same of all other requests.

@@ -1,6 +1,7 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
 use super::{Kind, Page, WorkerFigures};
+use crate::api::Dialect;
 use crate::api::Shared;
 use crate::ingress::Unavailable;
 use ringside_core::command;
@@ -9,7 +10,6 @@ use ringside_core::figures::Counter;
 use ringside_core::reject::Reject;
 use std::sync::atomic::Ordering;
 
-const DIALECTS: [&str; 2] = ["spot", "fapi"];
 const STATUSES: [&str; 6] = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 pub(super) fn write(page: &mut Page, shared: &Shared) {
@@ -29,10 +29,10 @@ fn sum<'a>(counters: impl Iterator<Item = &'a Counter>) -> u64 {
 
 fn requests(page: &mut Page, shared: &Shared) {
     page.family("ringside_answers_total", Kind::Counter, "Answers to requests");
-    for (dialect, word) in DIALECTS.into_iter().enumerate() {
+    for dialect in Dialect::ALL {
         for (class, status) in STATUSES.into_iter().enumerate().skip(1) {
-            let count = sum(workers(shared).map(|figures| &figures.answers[dialect][class]));
-            page.sample(&[("dialect", word), ("status", status)], count);
+            let count = sum(workers(shared).map(|figures| &figures.answers[dialect as usize][class]));
+            page.sample(&[("dialect", dialect.name()), ("status", status)], count);
         }
     }
     page.family(

@@ -13,7 +13,9 @@ mod market;
 mod operator;
 mod order;
 mod overview;
+mod referral;
 mod transfer;
+mod withdrawal;
 
 use exchange::venue::Venue;
 use exchange::{ADMIN_KEY, Exchange};

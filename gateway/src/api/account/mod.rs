@@ -7,7 +7,9 @@ pub mod market;
 pub mod operator;
 pub mod order;
 pub mod overview;
+pub mod referral;
 pub mod shape;
+pub mod withdrawal;
 
 use super::docs::{Param, Shape};
 use super::{Answer, Auth, Call, Dialect, Error, Handler, Method, Query, Response, Route, StatusCode};

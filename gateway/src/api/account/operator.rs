@@ -3,7 +3,7 @@
 
 use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, from_archive, get, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
-use crate::api::operate::{Action, Subject, operate};
+use crate::api::operate::{Action, Subject, cut, operate};
 use crate::api::{Answer, Auth, Call, Dialect, Error, Handler, Method, Response, Route};
 use crate::auth::parse_address;
 use crate::config::Config;
@@ -18,8 +18,8 @@ use crate::view::ledger::LedgerProof;
 use crate::view::perpetual::log::Page;
 use crate::view::perpetual::rows::OperatorRecord;
 use ringside_core::command::{
-    Body, Command, CreditPerpetual, ProveLedger, SetManualPrice, SetPerpetualAccount, SetPerpetualState,
-    account_mask,
+    Body, Command, CreditPerpetual, PauseWithdrawals, ProveLedger, SetManualPrice, SetPerpetualAccount,
+    SetPerpetualState, account_mask, pause,
 };
 use ringside_core::ids::{Address, MarketId, Symbol};
 use serde_json::value::RawValue;
@@ -131,6 +131,24 @@ pub static ROUTES: &[Route] = &[
         )
     },
     Route {
+        body: Shape::Object(&[
+            Field::new("paused", Shape::Boolean, "Whether POST /withdraw/request answers WITHDRAWALS_PAUSED"),
+            Field::optional(
+                "clear_alarm",
+                Shape::Boolean,
+                "true also takes back the alarm that a release raised which must be impossible: withdrawals of both kinds go on",
+            ),
+            REASON,
+        ]),
+        named_refusals: &[&[refusal::INVALID_PARAMETER], OF_ENGINE],
+        ..row(
+            Method::Post,
+            "/admin/withdrawals/pause",
+            "Pause withdrawals of perpetual margin, or let them go on",
+            Handler::Later(|call| Box::pin(pause_withdrawals(call))),
+        )
+    },
+    Route {
         tag: "admin",
         named_refusals: &[OF_ENGINE],
         ..get(
@@ -213,6 +231,16 @@ struct AccountBody<'a> {
     reason: Option<Cow<'a, str>>,
 }
 
+#[derive(serde::Deserialize)]
+struct PauseBody<'a> {
+    #[serde(default)]
+    paused: Option<bool>,
+    #[serde(default)]
+    clear_alarm: Option<bool>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
 async fn credit(call: Call) -> Answer {
     let body: CreditBody<'_> = call.json()?;
     let address: Address =
@@ -220,10 +248,7 @@ async fn credit(call: Call) -> Answer {
     let amount = member(body.amount).and_then(number).and_then(Decimal::micros).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| invalid("amount"))?;
     let reason = body.reason.as_deref();
-    let mut note = [0; 64];
-    let sent = reason.unwrap_or("").as_bytes();
-    let len = sent.len().min(note.len());
-    note[..len].copy_from_slice(&sent[..len]);
+    let note = cut(reason.unwrap_or(""));
     let action = Action { subject: Subject::Account(address), detail: text::micros(amount), reason };
     carry_out(&call, action, CreditPerpetual { address, reserved: 0, amount, reason: note }).await
 }
@@ -253,6 +278,24 @@ async fn set_state(call: Call) -> Answer {
         reason: body.reason.as_deref(),
     };
     carry_out(&call, action, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
+}
+
+async fn pause_withdrawals(call: Call) -> Answer {
+    let body: PauseBody<'_> = call.json()?;
+    let is_paused = body.paused.ok_or_else(|| invalid("paused"))?;
+    let clears = body.clear_alarm.unwrap_or(false);
+    let reason = body.reason.as_deref();
+    let action = Action {
+        subject: Subject::Venue,
+        detail: format!("paused={is_paused}{}", if clears { " alarm=false" } else { "" }),
+        reason,
+    };
+    let command = PauseWithdrawals {
+        mask: pause::OPERATOR | if clears { pause::ALARM } else { 0 },
+        paused: if is_paused { pause::OPERATOR } else { 0 },
+        reason: cut(reason.unwrap_or("")),
+    };
+    carry_out(&call, action, command).await
 }
 
 async fn set_account(call: Call) -> Answer {

@@ -7,7 +7,7 @@ pub mod market_data;
 pub mod order;
 pub mod place;
 pub mod replay;
-mod shape;
+pub(in crate::api) mod shape;
 pub mod trade;
 pub mod transfer;
 pub mod withdrawal;

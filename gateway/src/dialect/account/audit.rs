@@ -18,6 +18,7 @@ fn action(code: u16) -> String {
         Some(Kind::SetManualPrice) => "index_price",
         Some(Kind::SetPerpetualState) => "symbol_state",
         Some(Kind::SetPerpetualAccount) => "account",
+        Some(Kind::PauseWithdrawals) => "pause_withdrawals",
         _ => return format!("command {code}"),
     };
     name.to_owned()

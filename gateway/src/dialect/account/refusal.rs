@@ -54,6 +54,18 @@ pub const INSUFFICIENT_LIQUIDITY: Refusal =
     refusal(400, "INSUFFICIENT_LIQUIDITY", "the book cannot fill this quantity now");
 /// 400: the message is that of a placement.
 pub const FILTER_FAILURE: Refusal = refusal(400, "FILTER_FAILURE", "");
+/// 400: of a withdrawal.
+pub const INSUFFICIENT_BALANCE: Refusal =
+    refusal(400, "INSUFFICIENT_BALANCE", "amount: more than can be withdrawn now");
+/// 400: of a withdrawal.
+pub const UNSUPPORTED_TOKEN: Refusal =
+    refusal(400, "UNSUPPORTED_TOKEN", "token: USDT alone can be withdrawn");
+/// 400: of a withdrawal.
+pub const AMOUNT_TOO_SMALL: Refusal = refusal(400, "AMOUNT_TOO_SMALL", "amount: at least 10");
+/// 400: of the referral routes.
+pub const INVALID_ADDRESS: Refusal = refusal(400, "INVALID_ADDRESS", "an address is 0x and 40 hex digits");
+/// 500: the referral contract was not read.
+pub const CHAIN_ERROR: Refusal = refusal(500, "CHAIN_ERROR", "the chain cannot be read now");
 /// 404.
 pub const SYMBOL_NOT_FOUND: Refusal = refusal(404, "SYMBOL_NOT_FOUND", "there is no such market");
 /// 404.
@@ -71,6 +83,11 @@ pub const UNKNOWN: Refusal = refusal(500, "INTERNAL", "the outcome is unknown; q
 /// 503.
 pub const EXTERNAL_UNAVAILABLE: Refusal =
     refusal(503, "EXTERNAL_UNAVAILABLE", "no source, or no quote within the last minute");
+/// 503: an operator's switch, an empty insurance fund, a chain that cannot be trusted, or no vault at all.
+pub const WITHDRAWALS_PAUSED: Refusal = refusal(503, "WITHDRAWALS_PAUSED", "withdrawals are paused");
+/// 503: there is no signature, and the amount is back.
+pub const SIGNER_UNAVAILABLE: Refusal =
+    refusal(503, "SERVICE_UNAVAILABLE", "there is no signature; the amount is available again");
 /// 503: recovery runs, or there is no engine.
 pub const UNAVAILABLE: Refusal = refusal(503, "SERVICE_UNAVAILABLE", "the exchange is not running");
 /// 503: nothing was handed over.

@@ -1,0 +1,123 @@
+//! Withdrawals of perpetual margin to the chain (`account.md` 7). The switch that pauses them is an operator's.
+
+use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
+use crate::api::docs::{Field, Param, Shape, UUID_SENT};
+use crate::api::spot::shape;
+use crate::api::withdrawal::{self, Fault};
+use crate::api::{Answer, Auth, Call, Dialect, Handler, Method, Route};
+use crate::dialect::account::params::limit;
+use crate::dialect::account::refusal::{self, Refused, invalid};
+use crate::dialect::spot::withdrawal::{WithdrawBody, status};
+use crate::http::fault::Denied;
+use crate::view::Views;
+use ringside_core::command::Ledger;
+use ringside_core::reject::Reject;
+
+const TOKEN: &str = withdrawal::asset_of(Ledger::Perpetual);
+const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);
+const LOGIN: Auth = Auth::JwtOnly(Denied::Withdraw);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        dialect: Dialect::Account,
+        auth: LOGIN,
+        tag: "account",
+        summary: "Take USDT out of the perpetual margin and get the signature that the vault pays for",
+        body: Shape::Object(&[
+            Field::new("token", Shape::OneOf(&[TOKEN]), ""),
+            Field::new("amount", Shape::DecimalInput, "At least 10, at most 6 decimals"),
+        ]),
+        response: shape::AUTHORIZATION,
+        named_refusals: &[
+            &[
+                refusal::WITHDRAWALS_PAUSED,
+                refusal::UNSUPPORTED_TOKEN,
+                refusal::INVALID_PARAMETER,
+                refusal::AMOUNT_TOO_SMALL,
+                refusal::INSUFFICIENT_BALANCE,
+                refusal::SIGNER_UNAVAILABLE,
+            ],
+            OF_ENGINE,
+        ],
+        ..Route::new(Method::Post, "/withdraw/request", Handler::Later(|call| Box::pin(request(call))))
+    },
+    Route {
+        named_refusals: &[&[refusal::INVALID_PARAMETER], OF_VIEWS],
+        ..get(
+            "/withdraw/requests",
+            LOGIN,
+            "Own withdrawals of perpetual margin, newest first",
+            &[
+                Param::optional("status", STATUSES, "One status only"),
+                Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
+            ],
+            Shape::List(&shape::WITHDRAWAL),
+            Handler::Now(list),
+        )
+    },
+    Route {
+        named_refusals: &[&[refusal::NOT_FOUND], OF_VIEWS],
+        ..get(
+            "/withdraw/requests/{id}",
+            LOGIN,
+            "One of the own withdrawals of perpetual margin",
+            &[Param::path("id", UUID_SENT, "Its id")],
+            shape::WITHDRAWAL,
+            Handler::Now(one),
+        )
+    },
+];
+
+async fn request(call: Call) -> Answer {
+    // Judged before the body (`account.md` 7).
+    if is_paused(&*views(&call)?) {
+        return Err(refusal::WITHDRAWALS_PAUSED.into());
+    }
+    if withdrawal::command(&call, Ledger::Perpetual, 0, (0, 0)).is_none() {
+        return Err(refusal::WITHDRAWALS_PAUSED.saying("this deployment has no vault").into());
+    }
+    let body: WithdrawBody<'_> = call.json()?;
+    if body.token() != TOKEN {
+        return Err(refusal::UNSUPPORTED_TOKEN.into());
+    }
+    let amount = body.amount().ok_or_else(|| invalid("amount"))?;
+    let command =
+        withdrawal::command(&call, Ledger::Perpetual, amount, (0, 0)).ok_or(refusal::UNAVAILABLE)?;
+    withdrawal::request(&call, command).await.map_err(|fault| match fault {
+        Fault::Refused(reject) | Fault::Replayed(Err(reject)) => of_withdrawal(reject).into(),
+        Fault::NotSigned(_) => refusal::SIGNER_UNAVAILABLE.into(),
+        Fault::Replayed(Ok(_)) => refusal::INTERNAL.into(),
+        Fault::Unavailable(fault) => unavailable(fault),
+    })
+}
+
+fn is_paused(views: &Views) -> bool {
+    views.withdrawals().paused() != 0 || views.perpetuals().pools().deficit != 0
+}
+
+fn of_withdrawal(reject: Reject) -> Refused {
+    match reject {
+        Reject::WithdrawalsPaused => refusal::WITHDRAWALS_PAUSED.into(),
+        Reject::MarketNotFound => refusal::UNSUPPORTED_TOKEN.into(),
+        Reject::InvalidAmount => invalid("amount"),
+        Reject::AmountBelowMinimum => refusal::AMOUNT_TOO_SMALL.into(),
+        Reject::CrossInsufficient => refusal::INSUFFICIENT_BALANCE.into(),
+        Reject::NonceHeld => refusal::SIGNER_UNAVAILABLE.into(),
+        _ => refusal::INTERNAL.into(),
+    }
+}
+
+fn list(call: &Call) -> Answer {
+    let query = call.query();
+    let status = match query.get("status") {
+        None => None,
+        Some(word) => Some(status(&word).ok_or_else(|| invalid("status"))?),
+    };
+    let limit = limit(query.get("limit").as_deref(), 50, 200)?;
+    withdrawal::list(call, &*views(call)?, Ledger::Perpetual, status, limit)
+}
+
+fn one(call: &Call) -> Answer {
+    Ok(withdrawal::one(call, &*views(call)?, Ledger::Perpetual).ok_or(refusal::NOT_FOUND)?)
+}
