@@ -64,8 +64,9 @@ if [ "$mode" = all ]; then
 fi
 
 if [ "$mode" = all ]; then
-    step "the contracts on a real node"
+    step "contracts and withdrawals on a real node"
     scripts/contracts.sh
+    PROFILE=tested scripts/chain.sh
 fi
 
 if [ "$mode" = all ]; then
