@@ -147,7 +147,7 @@ kinds! {
     /// Adds to an account's available balance.
     Credit = 17,
     /// Who is about to act as an operator, from where and why: stands before the command that does it.
-    OperatorNote = 18,
+    OperatorNote = 19,
     /// Opens a market.
     ListMarket = 32,
     /// Changes entry rules or fees of a market.

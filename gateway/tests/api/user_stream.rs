@@ -4,7 +4,7 @@
 use crate::exchange::socket::Socket;
 use crate::exchange::venue::Venue;
 use crate::exchange::{self, START_S};
-use crate::random::{Random, seed};
+use crate::random::{Random, seed_or};
 use crate::user_reader::{Reader, decimal};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -549,7 +549,7 @@ fn text_frames_renew_the_key_of_their_connection() {
 
 #[test]
 fn traders_know_their_accounts_by_their_streams_alone() {
-    let mut random = Random::new(seed("user_stream::traders_know"));
+    let mut random = Random::new(seed_or("user_stream::traders_know", 1));
     let accounts = [(1, 100_000), (2, 20_000), (3, 600), (4, 150)];
     let mut venue = Venue::with(&accounts, 1_000_000_000, |config| {
         config.websocket_frames_per_second = u32::MAX;

@@ -11,9 +11,14 @@ pub(crate) use generator::Random;
 
 /// The seed that `RINGSIDE_SEED` names, or one that differs from run to run. Prints the line that runs `test` again.
 pub(crate) fn seed(test: &str) -> u64 {
+    seed_or(test, u64::from(std::process::id()) * 7_919 + 1)
+}
+
+/// The same with a seed of its own where none is named: for a test that also says what must come up in it.
+pub(crate) fn seed_or(test: &str, own: u64) -> u64 {
     let given =
         std::env::var("RINGSIDE_SEED").ok().map(|text| text.parse().expect("RINGSIDE_SEED is a number"));
-    let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7_919 + 1);
+    let seed = given.unwrap_or(own);
     println!("seed {seed}: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test api {test}");
     seed
 }

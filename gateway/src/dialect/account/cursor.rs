@@ -1,5 +1,5 @@
 //! Cursors of the paged routes (`account.md` 4): opaque to clients, base64url of version, hash of the filters, time, and the rows
-//! of that time that were passed. They do not expire.
+//! of that time that were passed, with their number, so that a piece of a cursor is none. They do not expire.
 //!
 //! Rows of one millisecond are told apart by market and id, not by id alone: trades are numbered by market, so one that comes later
 //! in the same millisecond may have a smaller number than one that was passed.
@@ -10,8 +10,8 @@ use ringside_core::ids::MarketId;
 use sha2::{Digest, Sha256};
 
 const VERSION: u8 = 1;
-/// Version, hash, time.
-const HEAD_LEN: usize = 17;
+/// Version, hash, time, number of rows.
+const HEAD_LEN: usize = 19;
 /// Market and id.
 const ROW_LEN: usize = 12;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -33,6 +33,8 @@ pub fn write(place: &Place, filter: &[u8; 8]) -> String {
     bytes.push(VERSION);
     bytes.extend_from_slice(filter);
     bytes.extend_from_slice(&place.time_ms.to_be_bytes());
+    // One row a market: there are fewer markets than that.
+    bytes.extend_from_slice(&u16::try_from(place.passed.len()).unwrap_or(u16::MAX).to_be_bytes());
     for (market, id) in &place.passed {
         bytes.extend_from_slice(&market.to_be_bytes());
         bytes.extend_from_slice(&id.to_be_bytes());
@@ -51,11 +53,12 @@ pub fn read(text: &str, filter: &[u8; 8]) -> Result<Option<Place>, Refused> {
 
 fn place(bytes: &[u8], filter: &[u8; 8]) -> Option<Place> {
     let (head, rows) = bytes.split_at_checked(HEAD_LEN)?;
-    let is_sound = head[0] == VERSION && head[1..9] == filter[..] && rows.len().is_multiple_of(ROW_LEN);
+    let count = usize::from(u16::from_be_bytes([head[17], head[18]]));
+    let is_sound = head[0] == VERSION && head[1..9] == filter[..] && rows.len() == count * ROW_LEN;
     if !is_sound || rows.is_empty() {
         return None;
     }
-    let time_ms = i64::from_be_bytes(head[9..].try_into().ok()?);
+    let time_ms = i64::from_be_bytes(head[9..17].try_into().ok()?);
     let mut passed: Vec<(MarketId, u64)> = Vec::with_capacity(rows.len() / ROW_LEN);
     for row in rows.chunks_exact(ROW_LEN) {
         let (market, id) = row.split_at(4);
