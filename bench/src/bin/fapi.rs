@@ -12,7 +12,7 @@ use ringside_bench::load::api::{self, DepthAnswer, ask, request_at};
 use ringside_bench::load::bare::{self, BareServer, FixedAnswer};
 use ringside_bench::load::connection::Connection;
 use ringside_bench::load::drive::{Lane, open};
-use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::load::signed::Signing;
 use ringside_bench::load::subject::{self, Subject};
 use ringside_bench::load::wallet::Wallet;
@@ -45,15 +45,8 @@ struct Arguments {
     /// Orders whose way to the account's stream is measured, without other load.
     #[arg(long, default_value_t = 3_000)]
     orders: usize,
-    /// The server program, if not `ringside` beside this one.
-    #[arg(long)]
-    server: Option<PathBuf>,
-    /// A further setting of the server, key=value; may be given again.
-    #[arg(long = "set")]
-    settings: Vec<String>,
-    /// Folder for the server's data, if not the temporary one.
-    #[arg(long)]
-    folder: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArguments,
     /// Write the report into this folder as well.
     #[arg(long)]
     results: Option<PathBuf>,
@@ -132,17 +125,9 @@ async fn compare(arguments: &Arguments) -> Result<()> {
 }
 
 async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {
-    let mut settings = vec![
-        ("acknowledge".to_string(), acknowledge.to_string()),
-        ("workers".to_string(), arguments.workers.to_string()),
-    ];
-    for setting in &arguments.settings {
-        let (key, value) =
-            setting.split_once('=').with_context(|| format!("`{setting}` is not key=value"))?;
-        settings.push((key.to_string(), value.to_string()));
-    }
-    let program = arguments.server.clone();
-    Server::start(&ServerOptions { program, folder: arguments.folder.clone(), settings }).await
+    let workers = arguments.workers.to_string();
+    let options = arguments.server.options(&[("acknowledge", acknowledge), ("workers", &workers)])?;
+    Server::start(&options).await
 }
 
 /// One server, its traders, and what they placed.

@@ -11,7 +11,7 @@ use ringside_bench::load::api::{
 use ringside_bench::load::bare::{self, BareServer, FixedAnswer};
 use ringside_bench::load::connection::Connection;
 use ringside_bench::load::drive::Lane;
-use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::load::subject::{self, Subject};
 use ringside_bench::load::wallet::Wallet;
 use ringside_bench::report::{self, ForeignLoad, bar};
@@ -41,15 +41,8 @@ struct Arguments {
     /// Pin servers to the first core and the client to the second, with taskset.
     #[arg(long)]
     pin: bool,
-    /// The server program, if not `ringside` beside this one.
-    #[arg(long)]
-    server: Option<PathBuf>,
-    /// A further setting of the server, key=value; may be given again.
-    #[arg(long = "set")]
-    settings: Vec<String>,
-    /// Folder for the server's data, if not the temporary one.
-    #[arg(long)]
-    folder: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArguments,
     /// Write the report into this folder as well.
     #[arg(long)]
     results: Option<PathBuf>,
@@ -190,18 +183,9 @@ async fn compare(arguments: &Arguments) -> Result<()> {
 }
 
 async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {
-    let mut settings = vec![
-        ("acknowledge".to_string(), acknowledge.to_string()),
-        ("workers".to_string(), arguments.workers.to_string()),
-    ];
-    for setting in &arguments.settings {
-        let (key, value) =
-            setting.split_once('=').with_context(|| format!("`{setting}` is not key=value"))?;
-        settings.push((key.to_string(), value.to_string()));
-    }
-    let program = arguments.server.clone();
-    let server =
-        Server::start(&ServerOptions { program, folder: arguments.folder.clone(), settings }).await?;
+    let workers = arguments.workers.to_string();
+    let options = arguments.server.options(&[("acknowledge", acknowledge), ("workers", &workers)])?;
+    let server = Server::start(&options).await?;
     if arguments.pin {
         subject::pin(server.process_id())?;
     }

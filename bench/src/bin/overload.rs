@@ -10,14 +10,14 @@
 //! made short, so that the exchange has to refuse as well. Afterwards every acknowledged order and cancel is looked up.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
 use hdrhistogram::Histogram;
 use ringside_bench::load::api::{
     self, BASE_TOKEN, BalanceAnswer, MarketText, OrderAnswer, QUOTE_TOKEN, ask, request,
 };
 use ringside_bench::load::connection::Connection;
-use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::load::wallet::Wallet;
 use ringside_bench::op::Random;
 use ringside_bench::report::{self, Unit, bar};
@@ -49,15 +49,8 @@ struct Arguments {
     /// Slots of each input ring.
     #[arg(long, default_value_t = 256)]
     slots: usize,
-    /// The server program, if not `ringside` beside this one.
-    #[arg(long)]
-    server: Option<PathBuf>,
-    /// A further setting of the server, key=value; may be given again.
-    #[arg(long = "set")]
-    settings: Vec<String>,
-    /// Folder for the server's data, if not the temporary one.
-    #[arg(long)]
-    folder: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArguments,
     /// Write the report into this folder as well.
     #[arg(long)]
     results: Option<PathBuf>,
@@ -115,13 +108,7 @@ fn main() -> Result<()> {
 }
 
 async fn overload(arguments: &Arguments) -> Result<()> {
-    let mut settings = vec![("input_ring_slots".to_owned(), arguments.slots.to_string())];
-    for setting in &arguments.settings {
-        let Some((key, value)) = setting.split_once('=') else { bail!("`{setting}` is not key=value") };
-        settings.push((key.to_owned(), value.to_owned()));
-    }
-    let options =
-        ServerOptions { program: arguments.server.clone(), folder: arguments.folder.clone(), settings };
+    let options = arguments.server.options(&[("input_ring_slots", &arguments.slots.to_string())])?;
     let server = Server::start(&options).await?;
     let keys = Rc::new(prepare(&server).await?);
     let mut lanes = Vec::new();

@@ -2,12 +2,12 @@
 //! fill, order, balance and book with the recorded ones. Ends with an error, and prints no figure, if anything differs.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 use ringside_bench::data::script::Script;
 use ringside_bench::data::{aapl, bitstamp, flow, sse};
 use ringside_bench::load::pace::Rate;
-use ringside_bench::load::server::{Server, ServerOptions};
+use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::replay::audit::Audited;
 use ringside_bench::replay::cast::Cast;
 use ringside_bench::replay::run::{Options, Outcome, Run};
@@ -76,15 +76,8 @@ struct Arguments {
     /// Seed of the wallets.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The server program, if not `ringside` beside this one.
-    #[arg(long)]
-    server: Option<PathBuf>,
-    /// A further setting of the server, key=value; may be given again.
-    #[arg(long = "set")]
-    settings: Vec<String>,
-    /// Folder for the server's data, if not the temporary one.
-    #[arg(long)]
-    folder: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArguments,
     /// Folder for the latency report.
     #[arg(long, default_value = "target/replay")]
     report: PathBuf,
@@ -107,14 +100,7 @@ async fn replay(arguments: &Arguments) -> Result<()> {
         script.truncate(limit);
     }
     let cast = Cast::new(&script, arguments.accounts);
-    let mut settings = vec![("acknowledge".to_string(), arguments.acknowledge.clone())];
-    for setting in &arguments.settings {
-        let (key, value) =
-            setting.split_once('=').with_context(|| format!("`{setting}` is not key=value"))?;
-        settings.push((key.to_string(), value.to_string()));
-    }
-    let options =
-        ServerOptions { program: arguments.server.clone(), folder: arguments.folder.clone(), settings };
+    let options = arguments.server.options(&[("acknowledge", &arguments.acknowledge)])?;
     let mut server = Server::start(&options).await?;
     let stage = Stage::set(&server, &script, &cast, arguments.seed).await?;
     println!(

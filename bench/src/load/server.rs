@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::{api, wallet};
 use crate::op::Random;
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use serde::Deserialize;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,34 @@ pub struct ServerOptions {
     pub folder: Option<PathBuf>,
     /// Settings by key, as in the configuration file; these win over what [`Server::start`] sets.
     pub settings: Vec<(String, String)>,
+}
+
+/// What every program that starts a server lets its caller say of it.
+#[derive(Args, Clone, Debug)]
+pub struct ServerArguments {
+    /// The server program, if not `ringside` beside this one.
+    #[arg(long)]
+    server: Option<PathBuf>,
+    /// A further setting of the server, key=value; may be given again.
+    #[arg(long = "set")]
+    settings: Vec<String>,
+    /// Folder for the server's data, if not the temporary one.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+}
+
+impl ServerArguments {
+    /// A server with these settings, over which those of the caller win. Fails on one that is not key=value.
+    pub fn options(&self, settings: &[(&str, &str)]) -> Result<ServerOptions> {
+        let mut all: Vec<_> =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        for setting in &self.settings {
+            let (key, value) =
+                setting.split_once('=').with_context(|| format!("`{setting}` is not key=value"))?;
+            all.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(ServerOptions { program: self.server.clone(), folder: self.folder.clone(), settings: all })
+    }
 }
 
 /// A running exchange; dropped, it is killed and its data removed.
