@@ -13,8 +13,6 @@ use ringside_core::ids::{AccountId, WithdrawalId, padded};
 use ringside_core::money::Amount;
 use ringside_core::reject::Reject;
 
-const DAY_MS: i64 = 24 * 3600 * 1000;
-
 /// Why a request gave no signature.
 pub enum Fault {
     /// The engine refused it.
@@ -86,13 +84,6 @@ pub async fn signed(call: &Call, withdrawal: WithdrawalId) -> Result<Response, F
     authorization
         .map(|authorization| Response::of(&authorization))
         .ok_or(Fault::NotSigned(NotSigned::Unavailable))
-}
-
-/// Whether the engine took a request with this key in the last 24 hours.
-pub fn is_known(call: &Call, key: u64) -> bool {
-    let views = call.worker.shared.views.read();
-    let outcome = views.idempotency().outcome(call.account(), key);
-    outcome.is_some_and(|outcome| call.now_ms - outcome.time_ns / 1_000_000 < DAY_MS)
 }
 
 /// Whether a withdrawal got no signature, and its amount went back.

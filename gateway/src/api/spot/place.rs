@@ -1,13 +1,10 @@
 //! POST /spot/orders: the hot path. One look at the table of markets, one command, one reply; no lock of the views.
 
-use super::replay::{self, IDEMPOTENCY_KEY, Keyed, Known, is_known, replayed};
+use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
 use super::shape;
-use crate::api::{
-    Answer, Auth, Call, Error, Handler, Method, OrderCount, Permission, Response, Route, StatusCode,
-};
-use crate::dialect::spot::decode::{PlaceBody, is_idempotency_key, place_order};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, OrderCount, Permission, Response, Route};
+use crate::dialect::spot::decode::{PlaceBody, place_order};
 use crate::dialect::spot::{encode, id, refusal};
-use crate::http::response::JSON;
 use crate::ingress::Priority;
 use crate::view::market::MarketRecord;
 use hyper::header::HeaderValue;
@@ -120,16 +117,9 @@ fn answer(
 }
 
 async fn place_keyed(call: &Call, body: &PlaceBody<'_>, key: &HeaderValue) -> Answer {
-    let key =
-        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
-    let keyed = Keyed::new(call.account(), SCOPE, key, &call.body);
-    let claim = match call.worker.shared.replays.claim(keyed) {
-        Known::Fresh(claim) => claim,
-        Known::Conflict => return Err(refusal::IDEMPOTENCY_CONFLICT.into()),
-        Known::Refused(status, body) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
-            return Ok(replayed(Response::new(status, JSON, body)));
-        }
+    let (keyed, claim) = match begin(call, SCOPE, key)? {
+        Begin::Fresh(keyed, claim) => (keyed, claim),
+        Begin::Answered(answer) => return Ok(answer),
     };
     let is_retry = is_known(call, keyed);
     match prepare(call, body, is_retry) {
@@ -138,14 +128,7 @@ async fn place_keyed(call: &Call, body: &PlaceBody<'_>, key: &HeaderValue) -> An
             order.idempotency_body = keyed.body;
             carry_out(call, order, &market).await
         }
-        // The engine never takes a body that fails here, so the one it took with this key was another.
-        Err(_) if is_retry => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
-        Err(error) => {
-            if error.status.is_client_error() {
-                claim.refused(error.status.as_u16(), error.body());
-            }
-            Err(error)
-        }
+        Err(error) => Err(not_handed_over(call, keyed, claim, error)),
     }
 }
 

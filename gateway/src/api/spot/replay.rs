@@ -4,7 +4,10 @@
 //! before the engine saw it changed nothing; it is kept here, in memory, so that a retry reads the same answer.
 
 use crate::api::docs::{Param, Shape};
-use crate::api::{Call, Response};
+use crate::api::{Call, Error, Response, StatusCode};
+use crate::dialect::spot::decode::is_idempotency_key;
+use crate::dialect::spot::refusal;
+use crate::http::response::JSON;
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
@@ -28,6 +31,41 @@ pub const HEADER: Param = Param::header(
     Shape::Pattern("^[A-Za-z0-9_-]{1,64}$"),
     "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
 );
+
+/// How a request with a key goes on.
+pub enum Begin<'a> {
+    /// Nothing is known of the key in this process; it runs until the claim is dropped.
+    Fresh(Keyed, Claim<'a>),
+    /// It was refused before, without the engine.
+    Answered(Response),
+}
+
+/// Takes the key of a request to `route`, or says why not: it is malformed, or another request has it.
+pub fn begin<'a>(call: &'a Call, route: &str, key: &HeaderValue) -> Result<Begin<'a>, Error> {
+    let key =
+        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
+    let keyed = Keyed::new(call.account(), route, key, &call.body);
+    match call.worker.shared.replays.claim(keyed) {
+        Known::Fresh(claim) => Ok(Begin::Fresh(keyed, claim)),
+        Known::Conflict => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
+        Known::Refused(status, body) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+            Ok(Begin::Answered(replayed(Response::new(status, JSON, body))))
+        }
+    }
+}
+
+/// What a request is answered that never reached the engine. The engine never takes a body that fails here, so one that it
+/// took with this key was another; else a retry gets the same answer.
+pub fn not_handed_over(call: &Call, keyed: Keyed, claim: Claim<'_>, error: Error) -> Error {
+    if is_known(call, keyed) {
+        return refusal::IDEMPOTENCY_CONFLICT.into();
+    }
+    if error.status.is_client_error() {
+        claim.refused(error.status.as_u16(), error.body());
+    }
+    error
+}
 
 /// The answer of the first try, marked as such.
 pub fn replayed(response: Response) -> Response {

@@ -1,16 +1,15 @@
 //! Transfers between the spot and the perpetual ledger (`spot.md` 9). Both ledgers change in one command.
 
-use super::replay::{self, IDEMPOTENCY_KEY, Keyed, Known, is_known, replayed};
+use super::replay::{self, Begin, IDEMPOTENCY_KEY, Keyed, begin, not_handed_over, replayed};
 use super::{check_views, shape};
 use crate::api::docs::{Field, Param, Shape};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route, StatusCode};
-use crate::dialect::spot::decode::{self, is_idempotency_key};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal;
 use crate::dialect::spot::transfer::{
     DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, WITHDRAWALS_PAUSED, is_to_perpetual,
     of_reject, transfer,
 };
-use crate::http::response::JSON;
 use crate::ingress::Priority;
 use crate::view::perpetual::log::Page;
 use crate::view::perpetual::rows::TransferRecord;
@@ -77,25 +76,13 @@ async fn request(call: Call) -> Answer {
     let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
         return carry_out(&call, amount_of(&body)?, None).await;
     };
-    let key =
-        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
-    let keyed = Keyed::new(call.account(), SCOPE, key, &call.body);
-    let claim = match call.worker.shared.replays.claim(keyed) {
-        Known::Fresh(claim) => claim,
-        Known::Conflict => return Err(refusal::IDEMPOTENCY_CONFLICT.into()),
-        Known::Refused(status, body) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
-            return Ok(replayed(Response::new(status, JSON, body)));
-        }
+    let (keyed, claim) = match begin(&call, SCOPE, key)? {
+        Begin::Fresh(keyed, claim) => (keyed, claim),
+        Begin::Answered(answer) => return Ok(answer),
     };
     match amount_of(&body) {
         Ok(amount) => carry_out(&call, amount, Some(keyed)).await,
-        // The engine never takes a body that fails here, so the one it took with this key was another.
-        Err(_) if is_known(&call, keyed) => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
-        Err(error) => {
-            claim.refused(error.status.as_u16(), error.body());
-            Err(error)
-        }
+        Err(error) => Err(not_handed_over(&call, keyed, claim, error)),
     }
 }
 

@@ -1,23 +1,18 @@
 //! Withdrawals of DF to the chain (`spot.md` 10).
 
-use super::replay::{Keyed, Known};
+use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::{shape, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::withdrawal::{self, Fault};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route, StatusCode};
+use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::chain::desk::NotSigned;
-use crate::dialect::spot::decode::{self, is_idempotency_key};
+use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
 use crate::http::fault::Denied;
-use crate::http::response::JSON;
-use hyper::header::{HeaderName, HeaderValue};
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
 
-/// Names the request; a retry with the same name is answered, not carried out.
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/withdraw/request";
 const TOKEN: &str = withdrawal::asset_of(Ledger::Spot);
@@ -29,11 +24,7 @@ pub static ROUTES: &[Route] = &[
         auth: Auth::JwtOnly(Denied::Withdraw),
         tag: "withdrawals",
         summary: "Reserve DF and get the signature that the vault pays for",
-        params: &[Param::header(
-            "Idempotency-Key",
-            Shape::Pattern("^[A-Za-z0-9_-]{1,64}$"),
-            "1 to 64 of [A-Za-z0-9_-]; a retry within 24 hours gets the stored answer and Idempotency-Replayed: true",
-        )],
+        params: &[replay::HEADER],
         body: Shape::Object(&[
             Field::new("token", Shape::OneOf(&[TOKEN]), ""),
             Field::new("amount", Shape::DecimalInput, "At least 1, at most 18 decimals"),
@@ -92,16 +83,9 @@ async fn request(call: Call) -> Answer {
     let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
         return answer(carry_out(&call, &body, (0, 0)).await?);
     };
-    let key =
-        key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
-    let keyed = Keyed::new(call.account(), SCOPE, key, &call.body);
-    let claim = match call.worker.shared.replays.claim(keyed) {
-        Known::Fresh(claim) => claim,
-        Known::Conflict => return Err(refusal::IDEMPOTENCY_CONFLICT.into()),
-        Known::Refused(status, body) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
-            return Ok(replayed(Response::new(status, JSON, body)));
-        }
+    let (keyed, claim) = match begin(&call, SCOPE, key)? {
+        Begin::Fresh(keyed, claim) => (keyed, claim),
+        Begin::Answered(answer) => return Ok(answer),
     };
     let mut keys = (keyed.key, keyed.body);
     loop {
@@ -118,16 +102,7 @@ async fn request(call: Call) -> Answer {
                 return Ok(replayed(Response::from(Error::from(refusal::of_withdrawal(reject)))));
             }
             Ok(outcome) => return answer(outcome),
-            // The engine never takes a body that fails here, so the one it took with this key was another.
-            Err(_) if withdrawal::is_known(&call, keyed.key) => {
-                return Err(refusal::IDEMPOTENCY_CONFLICT.into());
-            }
-            Err(error) => {
-                if error.status.is_client_error() {
-                    claim.refused(error.status.as_u16(), error.body());
-                }
-                return Err(error);
-            }
+            Err(error) => return Err(not_handed_over(&call, keyed, claim, error)),
         }
     }
 }
@@ -166,10 +141,6 @@ fn told_back(refusal: Refusal) -> Error {
 fn unsupported(token: &str) -> Error {
     let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
     Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text)
-}
-
-fn replayed(response: Response) -> Response {
-    response.with_header(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))
 }
 
 fn list(call: &Call) -> Answer {
