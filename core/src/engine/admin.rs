@@ -11,7 +11,7 @@ use crate::command::{
 use crate::event::{self, Sink};
 use crate::ids::{Address, AssetId, AssetName, MarketId};
 use crate::market::{Market, Rules};
-use crate::money::{Amount, FEE_RATE_ONE, FeeRate, MAX_ENTRY, RawAmount};
+use crate::money::{Amount, FEE_RATE_ONE, FeeRate, MAX_ENTRY};
 use crate::reject::Reject;
 
 impl Engine {
@@ -41,18 +41,8 @@ impl Engine {
             _ => return outcome.refused(Reject::InvalidAmount),
         };
         let (account, is_new) = self.accounts.find_or_make(credit.address);
-        let balance = self.balances.get_mut(account, asset);
-        balance.receive(amount);
-        emitter.emit(event::Balances {
-            account,
-            base: asset,
-            quote: asset,
-            changed: 1,
-            base_available: balance.available.into(),
-            base_frozen: balance.frozen.into(),
-            quote_available: RawAmount::ZERO,
-            quote_frozen: RawAmount::ZERO,
-        });
+        self.balances.get_mut(account, asset).receive(amount);
+        self.tell_balance(account, asset, emitter);
         if is_new {
             let address: Address = credit.address;
             emitter.emit(event::AccountCreated { address, account });

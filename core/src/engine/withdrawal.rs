@@ -13,7 +13,7 @@ use crate::command::{
 };
 use crate::event::{self, AlarmReason, Sink};
 use crate::ids::{AccountId, Address, AssetId, AssetName, FEE_ACCOUNT, WithdrawalId, padded};
-use crate::money::{Amount, Money, RawAmount};
+use crate::money::{Amount, Money};
 use crate::reject::Reject;
 use crate::withdrawal::{VAULTS_MAX, Vault, Withdrawal, minimum, steps_of_unit};
 
@@ -215,20 +215,6 @@ impl Engine {
             self.balances.get_mut(taken.account, taken.asset).freeze(taken.amount);
             self.tell_balance(taken.account, taken.asset, emitter);
         }
-    }
-
-    fn tell_balance<S: Sink>(&self, account: AccountId, asset: AssetId, emitter: &mut Emitter<'_, S>) {
-        let balance = self.balances.get(account, asset);
-        emitter.emit(event::Balances {
-            account,
-            base: asset,
-            quote: asset,
-            changed: 1,
-            base_available: balance.available.into(),
-            base_frozen: balance.frozen.into(),
-            quote_available: RawAmount::ZERO,
-            quote_frozen: RawAmount::ZERO,
-        });
     }
 
     /// See [`RecordSignature`].

@@ -20,7 +20,8 @@ use crate::book::table::Table;
 use crate::book::{Book, Orders};
 use crate::command::{MarginMode, Side};
 use crate::engine::perpetual::rank::Rankings;
-use crate::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
+use crate::event::{Posting, PostingReason};
+use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::market::Seats;
 use crate::memory::Pages;
 use crate::money::{Money, Price};
@@ -273,6 +274,34 @@ impl State {
         let record = self.accounts.get_mut(account);
         self.facts.touch_wallet(account, record);
         &mut record.wallet
+    }
+
+    /// Moves money between a cross wallet and the outside of this ledger: above 0 to the wallet.
+    pub(crate) fn deposit(&mut self, account: AccountId, amount: Money, reason: PostingReason) {
+        *self.wallet_mut(account) += amount;
+        self.pools.deposits += amount;
+        self.post(account, ALL_MARKETS, amount, reason, MarginMode::Cross);
+        self.suspect(account);
+    }
+
+    /// Tells a movement of money that belongs to no trade.
+    pub(crate) fn post(
+        &mut self,
+        account: AccountId,
+        market: MarketId,
+        amount: Money,
+        reason: PostingReason,
+        wallet: MarginMode,
+    ) {
+        self.facts.emit(Posting {
+            account,
+            market,
+            amount,
+            reason: reason as u8,
+            wallet: wallet as u8,
+            reserved: [0; 6],
+            trade: 0,
+        });
     }
 
     #[inline]

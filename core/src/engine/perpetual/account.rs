@@ -8,7 +8,7 @@ use crate::command::{
 use crate::event::{AccountTerms, Execution, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::perpetual::account::Holding;
-use crate::perpetual::{Perpetual, State};
+use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
 use crate::risk::perpetual::{isolated, units};
 use std::ops::Range;
@@ -225,7 +225,7 @@ impl State {
         *self.wallet_mut(account) -= amount;
         let (moved, wallet) =
             if amount > 0 { (amount, MarginMode::Isolated) } else { (-amount, MarginMode::Cross) };
-        self.post(account, index, moved, PostingReason::IsolatedMargin, wallet);
+        self.post(account, id_of(index), moved, PostingReason::IsolatedMargin, wallet);
         self.suspect(account);
         Ok(())
     }

@@ -5,9 +5,7 @@ use super::judge::Terms;
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side};
-use crate::event::{
-    Execution, Liquidation, LiquidationStep, PoolDeficit, PositionMoved, Posting, PostingReason,
-};
+use crate::event::{Execution, Liquidation, LiquidationStep, PoolDeficit, PositionMoved, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
 use crate::money::{Money, Quantity};
 use crate::perpetual::order::{Details, Stage};
@@ -385,15 +383,7 @@ impl State {
         let amount = -self.wallet(account);
         *self.wallet_mut(account) = 0;
         *self.wallet_mut(FEE_ACCOUNT) -= amount;
-        self.facts.emit(Posting {
-            account,
-            market: ALL_MARKETS,
-            amount,
-            reason: PostingReason::InsuranceClear as u8,
-            wallet: MarginMode::Cross as u8,
-            reserved: [0; 6],
-            trade: 0,
-        });
+        self.post(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross);
         self.facts.emit(Liquidation {
             account,
             market: ALL_MARKETS,

@@ -24,12 +24,12 @@ use super::emit::Emitter;
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::command::{
-    Command, CreditPerpetual, Kind, ListPerpetual, MarginMode, PlacePerpetual, Side, TransferOnce,
-    TransferPerpetual, order_flag,
+    Command, CreditPerpetual, Kind, ListPerpetual, PlacePerpetual, Side, TransferOnce, TransferPerpetual,
+    order_flag,
 };
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, FEE_ACCOUNT, MarketId, OrderId};
-use crate::money::{Amount, Money, RawAmount};
+use crate::money::{Amount, Money};
 use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
@@ -276,18 +276,7 @@ impl Engine {
             state.facts.emit(event::AccountCreated { address: credit.address, account });
             state.accounts_count = self.accounts.count();
         }
-        *state.wallet_mut(account) += amount;
-        state.pools.deposits += amount;
-        state.facts.emit(event::Posting {
-            account,
-            market: crate::ids::ALL_MARKETS,
-            amount,
-            reason: PostingReason::Adjustment as u8,
-            wallet: MarginMode::Cross as u8,
-            reserved: [0; 6],
-            trade: 0,
-        });
-        state.suspect(account);
+        state.deposit(account, amount, PostingReason::Adjustment);
         Ok(Acted { account, ..Acted::default() })
     }
 
@@ -325,35 +314,14 @@ impl Engine {
         }
         // What spot balances add up to.
         self.assets[asset as usize].credited -= moved;
-        *state.wallet_mut(account) += amount;
-        state.pools.deposits += amount;
-        state.facts.emit(event::Posting {
-            account,
-            market: crate::ids::ALL_MARKETS,
-            amount,
-            reason: PostingReason::Transfer as u8,
-            wallet: MarginMode::Cross as u8,
-            reserved: [0; 6],
-            trade: 0,
-        });
-        state.suspect(account);
+        state.deposit(account, amount, PostingReason::Transfer);
         Ok(Acted { account, ..Acted::default() })
     }
 
     /// Tells the spot balance of the margin asset.
     fn tell_spot<S: Sink>(&self, account: u32, emitter: &mut Emitter<'_, S>) {
         let asset = self.perpetual.as_ref().and_then(|perpetual| perpetual.state.margin_asset).unwrap_or(0);
-        let balance = self.balances.get(account, asset);
-        emitter.emit(event::Balances {
-            account,
-            base: asset,
-            quote: asset,
-            changed: 1,
-            base_available: balance.available.into(),
-            base_frozen: balance.frozen.into(),
-            quote_available: RawAmount::ZERO,
-            quote_frozen: RawAmount::ZERO,
-        });
+        self.tell_balance(account, asset, emitter);
     }
 }
 

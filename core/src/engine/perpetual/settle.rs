@@ -212,15 +212,13 @@ impl State {
         *self.wallet_mut(account) = leg.wallet;
         if leg.covered != 0 {
             *self.wallet_mut(FEE_ACCOUNT) -= leg.covered;
-            self.facts.emit(Posting {
+            self.post(
                 account,
-                market: id_of(index),
-                amount: leg.covered,
-                reason: PostingReason::InsuranceClear as u8,
-                wallet: MarginMode::Isolated as u8,
-                reserved: [0; 6],
-                trade: 0,
-            });
+                id_of(index),
+                leg.covered,
+                PostingReason::InsuranceClear,
+                MarginMode::Isolated,
+            );
         }
         self.enlist(account, index, before);
         self.suspect(account);

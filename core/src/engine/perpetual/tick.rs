@@ -4,8 +4,7 @@ use super::orders::place_of;
 use super::settle::reason;
 use crate::command::{MarginMode, PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
 use crate::event::{
-    Execution, FundingSettled, PerpetualPrice, PerpetualStateChanged, Posting, PostingReason, VipChange,
-    VipChanged,
+    Execution, FundingSettled, PerpetualPrice, PerpetualStateChanged, PostingReason, VipChange, VipChanged,
 };
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price};
@@ -289,35 +288,15 @@ impl State {
                     MarginMode::Cross => *self.wallet_mut(account) += amount,
                     MarginMode::Isolated => self.touch(account, index).isolated += amount,
                 }
-                self.post(account, index, amount, PostingReason::FundingFee, mode);
+                self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
                 self.suspect(account);
             }
         }
         if residue != 0 {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
-            self.post(FEE_ACCOUNT, index, residue, PostingReason::FundingResidue, MarginMode::Cross);
+            self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::FundingResidue, MarginMode::Cross);
         }
         (self.concerned, self.amounts) = (accounts, amounts);
-    }
-
-    /// Tells a movement of money of a market.
-    pub(crate) fn post(
-        &mut self,
-        account: AccountId,
-        index: usize,
-        amount: Money,
-        reason: PostingReason,
-        wallet: MarginMode,
-    ) {
-        self.facts.emit(Posting {
-            account,
-            market: id_of(index),
-            amount,
-            reason: reason as u8,
-            wallet: wallet as u8,
-            reserved: [0; 6],
-            trade: 0,
-        });
     }
 
     /// Closes every position of a market at its settlement price.
@@ -340,13 +319,13 @@ impl State {
             (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
             holding.realised += amount;
             *self.wallet_mut(account) += amount + before.isolated;
-            self.post(account, index, amount, PostingReason::Settlement, mode);
+            self.post(account, id_of(index), amount, PostingReason::Settlement, mode);
             self.enlist(account, index, before.quantity);
             self.suspect(account);
         }
         if residue != 0 {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
-            self.post(FEE_ACCOUNT, index, residue, PostingReason::Settlement, MarginMode::Cross);
+            self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);
         }
         let symbol = &mut self.symbols[index];
         symbol.set = PerpetualState::Closed;

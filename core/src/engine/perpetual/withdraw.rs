@@ -3,9 +3,8 @@
 use super::super::Engine;
 use super::super::emit::Emitter;
 use super::TRANSFER_MAX;
-use crate::command::MarginMode;
-use crate::event::{self, PostingReason, Sink};
-use crate::ids::{ALL_MARKETS, AccountId, AssetId};
+use crate::event::{PostingReason, Sink};
+use crate::ids::{AccountId, AssetId};
 use crate::money::Money;
 
 impl Engine {
@@ -45,18 +44,7 @@ impl Engine {
         let mut perpetual = self.take_perpetual();
         let state = &mut perpetual.state;
         for &(account, amount) in moves {
-            *state.wallet_mut(account) += amount;
-            state.pools.deposits += amount;
-            state.facts.emit(event::Posting {
-                account,
-                market: ALL_MARKETS,
-                amount,
-                reason: PostingReason::Transfer as u8,
-                wallet: MarginMode::Cross as u8,
-                reserved: [0; 6],
-                trade: 0,
-            });
-            state.suspect(account);
+            state.deposit(account, amount, PostingReason::Transfer);
         }
         self.give_perpetual(perpetual, true, emitter);
     }
