@@ -222,6 +222,8 @@ kinds! {
     PauseWithdrawals = 95,
     /// Takes over a release that only the signer remembers.
     AdoptWithdrawal = 96,
+    /// Decides, by two operators, what becomes of a withdrawal for whose nonce the vault paid something else.
+    SettleWithdrawal = 97,
 }
 
 macro_rules! body {

@@ -244,7 +244,8 @@ impl Engine {
             | Kind::RecordRelease
             | Kind::AdvanceChain
             | Kind::PauseWithdrawals
-            | Kind::AdoptWithdrawal => self.withdrawal_command(kind, command, emitter),
+            | Kind::AdoptWithdrawal
+            | Kind::SettleWithdrawal => self.withdrawal_command(kind, command, emitter),
             _ => self.perpetual_command(kind, command, emitter),
         }
     }

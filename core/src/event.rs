@@ -228,6 +228,8 @@ kinds! {
     ReleaseAlarm = 145,
     /// Which pauses of withdrawals are in force.
     WithdrawalsPaused = 146,
+    /// What operators decide about a disputed withdrawal.
+    WithdrawalJudged = 147,
 }
 
 macro_rules! payload {

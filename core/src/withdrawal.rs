@@ -67,6 +67,13 @@ impl Withdrawal {
     }
 }
 
+/// What an operator wants to become of a disputed withdrawal, until another agrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Proposal {
+    pub(crate) operator: [u8; 16],
+    pub(crate) is_paid: bool,
+}
+
 /// An account in a vault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seat {
@@ -105,6 +112,8 @@ pub(crate) struct Withdrawals {
     open: BTreeMap<WithdrawalId, Withdrawal>,
     /// What can expire: vault, deadline, withdrawal.
     deadlines: BTreeSet<(u16, u64, WithdrawalId)>,
+    /// Of disputed ones.
+    proposals: BTreeMap<WithdrawalId, Proposal>,
     /// What withdrawals of the perpetual ledger have taken, in amount steps.
     perpetual_in_flight: Amount,
 }
@@ -118,6 +127,7 @@ impl Withdrawals {
             seats: BTreeMap::new(),
             open: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            proposals: BTreeMap::new(),
             perpetual_in_flight: 0,
         }
     }
@@ -175,11 +185,22 @@ impl Withdrawals {
         }
     }
 
+    /// What is proposed of a disputed one.
+    pub(crate) fn proposal(&self, id: WithdrawalId) -> Option<Proposal> {
+        self.proposals.get(&id).copied()
+    }
+
+    /// Proposes what becomes of one that is disputed, in place of what was proposed before.
+    pub(crate) fn propose(&mut self, id: WithdrawalId, proposal: Proposal) {
+        self.proposals.insert(id, proposal);
+    }
+
     /// Takes one out, and its nonce from the seat of `address`.
     pub(crate) fn remove(&mut self, address: &Address, id: WithdrawalId) -> Option<Withdrawal> {
         let withdrawal = self.open.remove(&id)?;
         self.count(&withdrawal, -1);
         self.deadlines.remove(&(withdrawal.vault, withdrawal.deadline_s, id));
+        self.proposals.remove(&id);
         if let Some(seat) = self.seats.get_mut(&(withdrawal.vault, *address)) {
             seat.held.retain(|&(_, holder)| holder != id);
         }

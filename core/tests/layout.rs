@@ -57,7 +57,7 @@ fn commands() {
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
     withdrawal_commands();
-    assert_eq!(Kind::ALL.len(), 45, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 46, "a new kind belongs into this test");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn events() {
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
     withdrawal_events();
-    assert_eq!(Kind::ALL.len(), 48, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 49, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -132,6 +132,7 @@ fn withdrawal_commands() {
     layout!(RecordRelease, RecordRelease::KIND, 93, 144, chain_id 0, vault 8, account 28, token 48, reserved 68, value 72, nonce 88, tx_hash 96, block 128, block_time_s 136);
     layout!(AdvanceChain, AdvanceChain::KIND, 94, 80, chain_id 0, vault 8, reserved 28, block 32, hash 40, time_s 72);
     layout!(PauseWithdrawals, PauseWithdrawals::KIND, 95, 72, mask 0, paused 4, reason 8);
+    layout!(SettleWithdrawal, SettleWithdrawal::KIND, 97, 32, withdrawal 0, operator 8, is_paid 24);
     layout!(AdoptWithdrawal, AdoptWithdrawal::KIND, 96, 152, address 0, ledger 20, reserved 21, amount 24, chain_id 40, vault 48, token 68, asset 88, reserved_2 98, nonce 104, deadline_s 112, requested_at_s 120, vault_name 128);
 }
 
@@ -143,6 +144,7 @@ fn withdrawal_events() {
     layout!(VaultOpened, VaultOpened::KIND, 143, 64, vault 0, reserved 2, chain_id 8, address 16, reserved_2 36, name 40);
     layout!(ChainAdvanced, ChainAdvanced::KIND, 144, 56, vault 0, reserved 2, block 8, hash 16, time_s 48);
     layout!(ReleaseAlarm, ReleaseAlarm::KIND, 145, 96, vault 0, reason 2, reserved 3, account 8, reserved_2 28, nonce 32, value 40, tx_hash 56, block 88);
+    layout!(WithdrawalJudged, WithdrawalJudged::KIND, 147, 48, withdrawal 0, proposed_by 8, agreed_by 24, is_paid 40, is_settled 41, reserved 42);
     layout!(WithdrawalsPaused, WithdrawalsPaused::KIND, 146, 72, paused 0, reserved 4, reason 8);
 }
 

@@ -12,8 +12,8 @@ mod world;
 use ringside_core::command::WithdrawalStatus as Status;
 use ringside_core::command::*;
 use ringside_core::event::{
-    AlarmReason, Balances, Posting, ReleaseAlarm, VaultOpened, Withdrawal, WithdrawalReleased,
-    WithdrawalSigned,
+    AlarmReason, Balances, Posting, ReleaseAlarm, VaultOpened, Withdrawal, WithdrawalJudged,
+    WithdrawalReleased, WithdrawalSigned,
 };
 use ringside_core::ids::padded;
 use ringside_core::money::AMOUNT_UNIT;
@@ -174,6 +174,48 @@ fn a_release_that_does_not_fit_confirms_nothing_and_pauses() {
     venue.take(release(1, Ledger::Spot, 100, 0));
     assert_eq!(venue.told::<ReleaseAlarm>()[0].reason, AlarmReason::Returned as u8);
     venue.engine.check_invariants().unwrap();
+}
+
+/// What the vault paid in a withdrawal's place stays frozen until two operators agree on what it was.
+#[test]
+fn two_operators_settle_what_is_disputed() {
+    let by = |name: &str| -> [u8; 16] { padded(name).unwrap() };
+    let settle = |operator, is_paid| SettleWithdrawal { withdrawal: 1, operator: by(operator), is_paid };
+    for (ledger, is_paid) in BOTH.into_iter().flat_map(|ledger| [(ledger, 0), (ledger, 1)]) {
+        let mut venue = Venue::new();
+        venue.take(request(1, ledger, 100));
+        venue.sign(1);
+        venue.refuse(settle("ann", is_paid), Reject::WithdrawalStateDiffers);
+        venue.take(release(1, ledger, 99, 0));
+        venue.refuse(SettleWithdrawal { operator: [0; 16], ..settle("ann", 0) }, Reject::Malformed);
+        venue.refuse(settle("ann", 2), Reject::Malformed);
+        venue.refuse(SettleWithdrawal { withdrawal: 2, ..settle("ann", 0) }, Reject::WithdrawalNotFound);
+        // One person proposes as often as they like; whoever wants something else proposes that.
+        for (operator, wants) in [("ann", is_paid), ("ann", is_paid), ("bob", 1 - is_paid), ("ann", is_paid)]
+        {
+            venue.take(settle(operator, wants));
+            let told = venue.told::<WithdrawalJudged>()[0];
+            assert_eq!((told.proposed_by, told.agreed_by), (by(operator), [0; 16]));
+            assert_eq!((u64::from(told.is_paid), told.is_settled), (wants, 0));
+            assert_eq!(venue.holds(1, ledger).1, 100 * AMOUNT_UNIT);
+            venue.engine.check_invariants().unwrap();
+        }
+        let (hash, saved) = (venue.engine.state_hash(), venue.saved());
+        venue.restore(&saved);
+        assert_eq!(venue.engine.state_hash(), hash, "a proposal is part of the state");
+        venue.take(settle("bob", is_paid));
+        let told = venue.told::<WithdrawalJudged>()[0];
+        assert_eq!((told.proposed_by, told.agreed_by, told.is_settled), (by("ann"), by("bob"), 1));
+        let status = if is_paid == 1 { Status::Confirmed } else { Status::Expired };
+        assert_eq!(venue.told::<Withdrawal>()[0].status, status as u8);
+        let left = if is_paid == 1 { 900 } else { 1_000 };
+        assert_eq!(venue.holds(1, ledger), (left * AMOUNT_UNIT, 0));
+        venue.refuse(settle("ann", is_paid), Reject::WithdrawalNotFound);
+        venue.engine.check_invariants().unwrap();
+        venue.take(PauseWithdrawals { mask: pause::ALARM, paused: 0, reason: [0; 64] });
+        venue.take(request(1, ledger, 20));
+        assert_eq!(venue.told::<Withdrawal>()[0].nonce, 1, "the vault has used the nonce");
+    }
 }
 
 /// Two faults at once: the earlier check answers.
@@ -337,6 +379,7 @@ fn hostile_values_do_no_harm() {
             Command::new(advance(5, START_S + 90_000)),
             Command::new(ReturnWithdrawal { withdrawal: 2, holds_nonce: 0 }),
             Command::new(PauseWithdrawals { mask: 7, paused: 2, reason: [0; 64] }),
+            Command::new(SettleWithdrawal { withdrawal: 2, operator: [b'a'; 16], is_paid: 1 }),
         ];
         for _ in 0..60 {
             let place = next() as usize % bodies.len();

@@ -82,7 +82,7 @@ impl Withdrawals {
         let due = std::mem::take(&mut self.due);
         let told = std::mem::take(&mut self.told);
         let is_withdrawal =
-            (Kind::RequestWithdrawal as u16..=Kind::AdoptWithdrawal as u16).contains(&done.command);
+            (Kind::RequestWithdrawal as u16..=Kind::SettleWithdrawal as u16).contains(&done.command);
         if !is_withdrawal {
             return if told == 0 { Ok(()) } else { Err("a withdrawal that no command asked for".into()) };
         }

@@ -162,6 +162,19 @@ body! {
         /// Name of the vault.
         pub vault_name: VaultName,
     }
+
+    /// See [`Kind::SettleWithdrawal`]. The first that names an outcome proposes it; the same by another operator carries it
+    /// out. Another outcome takes the proposal's place, and so does the same by the same operator, which changes nothing.
+    /// Rejects, in order: Malformed (no operator, `is_paid` above 1), WithdrawalNotFound, WithdrawalStateDiffers (it is not
+    /// disputed).
+    pub struct SettleWithdrawal {
+        /// Which withdrawal.
+        pub withdrawal: WithdrawalId,
+        /// Who decides, padded with zeros.
+        pub operator: [u8; 16],
+        /// 1: what the vault paid counts as this withdrawal, the amount is gone; 0: the amount goes back.
+        pub is_paid: u64,
+    }
 }
 
 /// Longest lifetime of a signature, seconds.

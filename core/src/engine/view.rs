@@ -52,6 +52,8 @@ pub struct PendingWithdrawal {
     pub requested_at_s: u64,
     /// UNIX seconds.
     pub deadline_s: u64,
+    /// The vault paid something else for its nonce; operators decide.
+    pub is_disputed: bool,
 }
 
 impl Engine {
@@ -194,6 +196,7 @@ impl Engine {
             nonce: found.nonce,
             requested_at_s: found.requested_at_s,
             deadline_s: found.deadline_s,
+            is_disputed: found.is_disputed,
         })
     }
 

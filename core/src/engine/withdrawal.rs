@@ -9,13 +9,14 @@ use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::command::{
     AdoptWithdrawal, AdvanceChain, Command, EXPIRIES_MAX, Kind, LIFETIME_MAX_S, Ledger, PauseWithdrawals,
-    RecordRelease, RecordSignature, RequestWithdrawal, ReturnWithdrawal, VaultName, WithdrawalStatus, pause,
+    RecordRelease, RecordSignature, RequestWithdrawal, ReturnWithdrawal, SettleWithdrawal, VaultName,
+    WithdrawalStatus, pause,
 };
 use crate::event::{self, AlarmReason, Sink};
 use crate::ids::{AccountId, Address, AssetId, AssetName, FEE_ACCOUNT, WithdrawalId, padded};
 use crate::money::{Amount, Money};
 use crate::reject::Reject;
-use crate::withdrawal::{VAULTS_MAX, Vault, Withdrawal, minimum, steps_of_unit};
+use crate::withdrawal::{Proposal, VAULTS_MAX, Vault, Withdrawal, minimum, steps_of_unit};
 
 /// Most that withdrawals of the perpetual ledger may have taken together, in amount steps: what comes back always fits.
 const IN_FLIGHT_MAX: Amount = 1_000_000_000_000 * crate::money::AMOUNT_UNIT;
@@ -43,6 +44,7 @@ impl Engine {
             Kind::AdvanceChain => self.advance_chain(command.body(), emitter),
             Kind::PauseWithdrawals => self.pause_withdrawals(command.body(), emitter),
             Kind::AdoptWithdrawal => self.adopt_withdrawal(command.body(), emitter),
+            Kind::SettleWithdrawal => self.settle_withdrawal(command.body(), emitter),
             _ => Err(Reject::Malformed),
         };
         answer.unwrap_or_else(|reject| Outcome::default().refused(reject))
@@ -323,14 +325,7 @@ impl Engine {
         release: &RecordRelease,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        self.withdrawals.remove(&release.account, found.id);
-        if found.ledger == Ledger::Spot {
-            self.balances.get_mut(found.account, found.asset).pay_frozen(found.amount);
-            // What balances add up to.
-            self.assets[found.asset as usize].credited -= found.amount;
-            self.tell_balance(found.account, found.asset, emitter);
-        }
-        emitter.emit(tell(&Withdrawal { status: WithdrawalStatus::Confirmed, ..*found }, false));
+        self.pay(found, emitter);
         emitter.emit(event::WithdrawalReleased {
             withdrawal: found.id,
             tx_hash: release.tx_hash,
@@ -338,6 +333,55 @@ impl Engine {
             block_time_s: release.block_time_s,
         });
         Outcome { order: found.id, account: found.account, ..Outcome::default() }
+    }
+
+    /// The amount is gone for good.
+    fn pay<S: Sink>(&mut self, found: &Withdrawal, emitter: &mut Emitter<'_, S>) {
+        self.withdrawals.remove(self.accounts.address(found.account), found.id);
+        if found.ledger == Ledger::Spot {
+            self.balances.get_mut(found.account, found.asset).pay_frozen(found.amount);
+            // What balances add up to.
+            self.assets[found.asset as usize].credited -= found.amount;
+            self.tell_balance(found.account, found.asset, emitter);
+        }
+        emitter.emit(tell(&Withdrawal { status: WithdrawalStatus::Confirmed, ..*found }, false));
+    }
+
+    /// See [`SettleWithdrawal`].
+    fn settle_withdrawal<S: Sink>(
+        &mut self,
+        told: &SettleWithdrawal,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Result<Outcome, Reject> {
+        if told.operator == [0; 16] || told.is_paid > 1 {
+            return Err(Reject::Malformed);
+        }
+        let found = *self.withdrawals.get(told.withdrawal).ok_or(Reject::WithdrawalNotFound)?;
+        if !found.is_disputed {
+            return Err(Reject::WithdrawalStateDiffers);
+        }
+        let own = Proposal { operator: told.operator, is_paid: told.is_paid == 1 };
+        let known = self.withdrawals.proposal(found.id);
+        let agreed = known.filter(|known| known.is_paid == own.is_paid && known.operator != own.operator);
+        let judged = event::WithdrawalJudged {
+            withdrawal: found.id,
+            proposed_by: agreed.map_or(own.operator, |proposal| proposal.operator),
+            agreed_by: agreed.map_or([0; 16], |_| own.operator),
+            is_paid: own.is_paid.into(),
+            is_settled: agreed.is_some().into(),
+            reserved: [0; 6],
+        };
+        match agreed {
+            None => self.withdrawals.propose(found.id, own),
+            Some(_) if own.is_paid => self.pay(&found, emitter),
+            Some(_) => {
+                let back = self.forget_expired(&[found]);
+                self.move_amounts(&back, None, emitter);
+                tell_expired(&[found], emitter);
+            }
+        }
+        emitter.emit(judged);
+        Ok(Outcome { order: found.id, account: found.account, ..Outcome::default() })
     }
 
     /// See [`AdvanceChain`].

@@ -1,6 +1,6 @@
 //! Events of withdrawals. Their order within a command: what the perpetual side tells, then [`super::Balances`] of each
 //! account of which a spot balance changed, in the order of the withdrawals; [`VaultOpened`], then for each withdrawal
-//! [`Withdrawal`] and, as they apply, [`WithdrawalSigned`] or [`WithdrawalReleased`]; [`ChainAdvanced`]; [`ReleaseAlarm`];
+//! [`Withdrawal`] and, as they apply, [`WithdrawalSigned`], [`WithdrawalReleased`] or [`WithdrawalJudged`]; [`ChainAdvanced`]; [`ReleaseAlarm`];
 //! [`WithdrawalsPaused`].
 
 use super::*;
@@ -118,6 +118,22 @@ payload! {
         pub reserved: u32,
         /// Who and why, padded with zeros.
         pub reason: [u8; 64],
+    }
+
+    /// See [`Kind::WithdrawalJudged`].
+    pub struct WithdrawalJudged {
+        /// Which.
+        pub withdrawal: WithdrawalId,
+        /// Who proposed it, padded with zeros.
+        pub proposed_by: [u8; 16],
+        /// Who agreed, padded with zeros; zeros for a proposal.
+        pub agreed_by: [u8; 16],
+        /// 1: it counts as paid; 0: its amount goes back.
+        pub is_paid: u8,
+        /// 1: it is carried out; 0: it is proposed.
+        pub is_settled: u8,
+        /// Zero.
+        pub reserved: [u8; 6],
     }
 }
 

@@ -6,12 +6,14 @@
 //! seats        count u64, by vault and address, each: vault u16, address [20], released u64
 //! withdrawals  count u64, by number, each: number u64, account u32, asset u16, vault u16, ledger u8, status u8,
 //!              disputed u8, amount i128, token [20], nonce u64, requested u64, deadline u64
+//! proposals    version 2 only, which is written only where there are any: count u64, by number, each: number u64,
+//!              operator [16], paid u8
 //! ```
 //!
 //! The magic tells it from the section of the perpetual side, which begins with a small number. Which nonces are held and
 //! what is due follows from the withdrawals.
 
-use super::{Seat, VAULTS_MAX, Vault, Withdrawal, Withdrawals, steps_of_unit};
+use super::{Proposal, Seat, VAULTS_MAX, Vault, Withdrawal, Withdrawals, steps_of_unit};
 use crate::command::{Ledger, WithdrawalStatus, pause};
 use crate::ids::{AccountId, Address, WithdrawalId};
 use crate::snapshot::{Reader, SnapshotError, ensure, invalid};
@@ -20,6 +22,8 @@ use std::collections::BTreeSet;
 
 const MAGIC: [u8; 4] = *b"WDRW";
 const VERSION: u32 = 1;
+/// With proposals.
+const VERSION_WITH_PROPOSALS: u32 = 2;
 
 type Read<T> = Result<T, SnapshotError>;
 
@@ -28,7 +32,8 @@ impl Withdrawals {
     pub(crate) fn write<B: Bytes>(&self, out: &mut B) {
         let count = |out: &mut B, count: usize| out.put(&(count as u64).to_le_bytes());
         out.put(&MAGIC);
-        out.put(&VERSION.to_le_bytes());
+        let version = if self.proposals.is_empty() { VERSION } else { VERSION_WITH_PROPOSALS };
+        out.put(&version.to_le_bytes());
         out.put(&self.next.to_le_bytes());
         out.put(&self.paused.to_le_bytes());
         count(out, self.vaults.len());
@@ -61,6 +66,14 @@ impl Withdrawals {
             out.put(&withdrawal.requested_at_s.to_le_bytes());
             out.put(&withdrawal.deadline_s.to_le_bytes());
         }
+        if version == VERSION_WITH_PROPOSALS {
+            count(out, self.proposals.len());
+            for (id, proposal) in &self.proposals {
+                out.put(&id.to_le_bytes());
+                out.put(&proposal.operator);
+                out.put(&[proposal.is_paid.into()]);
+            }
+        }
     }
 
     /// Whether the section comes next.
@@ -75,7 +88,9 @@ impl Withdrawals {
         holds: impl Fn(AccountId) -> Option<Address>,
     ) -> Read<Withdrawals> {
         ensure(reader.array()? == MAGIC, "no section of withdrawals")?;
-        ensure(reader.u32()? == VERSION, "unknown version of the section of withdrawals")?;
+        let version = reader.u32()?;
+        let is_known = matches!(version, VERSION | VERSION_WITH_PROPOSALS);
+        ensure(is_known, "unknown version of the section of withdrawals")?;
         let mut all = Withdrawals::new();
         all.next = reader.u64()?;
         all.paused = reader.u32()?;
@@ -122,7 +137,25 @@ impl Withdrawals {
                 all.dispute(withdrawal.id);
             }
         }
+        if version == VERSION_WITH_PROPOSALS {
+            all.read_proposals(reader)?;
+        }
         Ok(all)
+    }
+
+    fn read_proposals(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        for _ in 0..reader.count(25)? {
+            let (id, operator) = (reader.u64()?, reader.array()?);
+            let is_paid = match reader.u8()? {
+                0 => false,
+                1 => true,
+                _ => return Err(invalid("neither paid nor not")),
+            };
+            let is_new = self.proposal(id).is_none() && self.get(id).is_some_and(|found| found.is_disputed);
+            ensure(is_new && operator != [0; 16], "an impossible proposal")?;
+            self.propose(id, Proposal { operator, is_paid });
+        }
+        ensure(!self.proposals.is_empty(), "a list of proposals without any")
     }
 
     /// Every withdrawal holds its nonce and is due at its deadline; what is derived fits. Names the first fault.
@@ -150,6 +183,10 @@ impl Withdrawals {
                 seat.held.iter().map(move |&(nonce, id)| (vault, address, nonce, id))
             })
             .collect();
+        let is_disputed = |id: &WithdrawalId| self.open.get(id).is_some_and(|found| found.is_disputed);
+        if !self.proposals.keys().all(is_disputed) {
+            return Err("a proposal about what is not disputed".into());
+        }
         let disputed = self.open.values().filter(|withdrawal| withdrawal.is_disputed).count();
         if told != held || self.deadlines.len() + disputed != self.open.len() {
             return Err("nonces or deadlines of withdrawals that are not open".into());
