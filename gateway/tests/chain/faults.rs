@@ -153,6 +153,7 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
             let mut requests = |rig: &mut Rig| {
                 for _ in 0..3 {
                     let submission = rig.request(&mut signer).unwrap();
+                    rig.remember(&mut signer);
                     rig.world.borrow_mut().pool.push(submission);
                     rig.world.borrow_mut().mine(3, false);
                 }
@@ -166,13 +167,13 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
             }
             let culprit = rig.below(rig.moods.len() as u64) as usize;
             rig.moods[culprit].set(Mood::Faulty(kind));
-            let before = rig.ledger.borrow().cursor;
+            let before = rig.venue.borrow().cursor();
             requests(&mut rig);
             for _ in 0..6 {
                 rig.world.borrow_mut().mine(100, false);
                 rig.turn();
             }
-            let (after, is_paused) = (rig.ledger.borrow().cursor, rig.ledger.borrow().is_paused);
+            let (after, is_paused) = (rig.venue.borrow().cursor(), rig.venue.borrow().is_paused());
             if rig.moods.len() == 3 {
                 let reached =
                     |cursor: Option<ringside_gateway::chain::FinalBlock>| cursor.map(|cursor| cursor.block);
@@ -191,13 +192,15 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
 fn a_node_that_lags_holds_back_two_and_not_three() {
     for nodes in [2, 3] {
         let mut rig = Rig::new(7, 3, None, nodes);
+        // A vault is known from its first request on.
+        rig.venue.borrow_mut().request([0xa1; 20], 1_000_000_000_000_000_000).unwrap();
         for _ in 0..30 {
             rig.world.borrow_mut().mine(1, true);
         }
         rig.moods[1].set(Mood::Lags(10));
         rig.follow();
-        let reached = rig.ledger.borrow().cursor.unwrap().block;
+        let reached = rig.venue.borrow().cursor().unwrap().block;
         assert_eq!(reached, if nodes == 2 { 17 } else { 27 });
-        assert!(!rig.ledger.borrow().is_paused);
+        assert!(!rig.venue.borrow().is_paused());
     }
 }

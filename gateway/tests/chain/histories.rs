@@ -1,10 +1,11 @@
 //! Simulated histories: users withdraw, blocks come and are replaced, the venue dies and is restored from old copies. In the
 //! end nothing was paid twice, nothing is lost, and what the accounts have and were paid is what they had.
 
-use crate::ledger::{LIFETIME_S, Ledger, ModelPort, Status};
+use crate::ledger::{EnginePort, LIFETIME_S, Venue};
 use crate::random::{Random, seeds};
-use crate::signer::Folder;
+use crate::signer::{Folder, sign};
 use crate::world::{CHAIN_ID, Mood, Node, Submission, TOKEN, VAULT, World};
+use ringside_core::command::WithdrawalStatus;
 use ringside_core::ids::Address;
 use ringside_gateway::chain::Signer;
 use ringside_gateway::chain::provider::Provider;
@@ -17,7 +18,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 const START_S: u64 = 1_700_000_000;
-const EACH: u128 = 1_000_000;
+const UNITS: u128 = 1_000_000_000_000_000_000;
+/// What every account has in the beginning.
+const EACH: u128 = 1_000_000 * UNITS;
 const ACCOUNTS: [Address; 3] = [[0xa1; 20], [0xa2; 20], [0xa3; 20]];
 
 pub(crate) fn policy() -> Policy {
@@ -28,10 +31,12 @@ pub(crate) fn policy() -> Policy {
 /// Everything of one history.
 pub(crate) struct Rig {
     pub(crate) world: Rc<RefCell<World>>,
-    pub(crate) ledger: Rc<RefCell<Ledger>>,
+    pub(crate) venue: Rc<RefCell<Venue>>,
     pub(crate) moods: Vec<Rc<Cell<Mood>>>,
     pub(crate) config: WatcherConfig,
     watcher: Option<Watcher>,
+    /// A signature was given that the venue has not recorded.
+    forgot: bool,
     needed: usize,
     /// Of 100 facts, how many the venue does not take.
     busy: Rc<Cell<u64>>,
@@ -55,10 +60,11 @@ impl Rig {
         };
         Rig {
             world,
-            ledger: Rc::new(RefCell::new(Ledger::new(&ACCOUNTS, EACH, START_S))),
+            venue: Rc::new(RefCell::new(Venue::new(&ACCOUNTS, EACH, START_S))),
             moods: (0..nodes).map(|_| Rc::new(Cell::new(Mood::Honest))).collect(),
             config,
             watcher: None,
+            forgot: false,
             needed: 2,
             busy: Rc::default(),
             restless: Rc::default(),
@@ -92,8 +98,8 @@ impl Rig {
             providers.push(Provider::new(Box::new(node)));
         }
         let (busy, random) = (self.busy.clone(), self.random.clone());
-        let port = ModelPort {
-            ledger: self.ledger.clone(),
+        let port = EnginePort {
+            venue: self.venue.clone(),
             world: self.world.clone(),
             is_busy: Rc::new(move || busy.get() > 0 && random.borrow_mut().below(100) < busy.get()),
             confirmations: self.config.confirmations,
@@ -101,7 +107,7 @@ impl Rig {
         Watcher::new(self.config.clone(), Quorum::new(CHAIN_ID, providers, self.needed), Box::new(port))
     }
 
-    /// Ends the venue's process; the next turn is a new one's.
+    /// Ends the venue's process; the next turn is a new one's, after it has looked at its signer's log.
     pub(crate) fn crash(&mut self) {
         self.watcher = None;
     }
@@ -129,10 +135,38 @@ impl Rig {
 
     pub(crate) fn request(&mut self, signer: &mut dyn Signer) -> Option<Submission> {
         let account = ACCOUNTS[self.below(3) as usize];
-        let value = u128::from(1 + self.below(1_000));
-        let release = self.ledger.borrow_mut().request(account, value)?;
-        signer.sign_release(&release).expect("what the ledger asks for is signed");
+        let value = u128::from(1 + self.below(1_000)) * UNITS;
+        let release = self.venue.borrow_mut().request(account, value)?;
+        sign(signer, &release).expect("what the venue asks for is signed");
+        // Sometimes it is killed before it has recorded that; the signer's log tells it later.
+        if self.below(16) == 0 {
+            self.forgot = true;
+        } else {
+            self.venue.borrow_mut().record(release.withdrawal);
+        }
         Some(Submission { account, value, nonce: release.key.nonce, deadline_s: release.deadline_s })
+    }
+
+    /// What the venue does with its signer's log after a start.
+    pub(crate) fn reconcile(&mut self, signer: &mut dyn Signer) {
+        let mut all = Vec::new();
+        loop {
+            let issued = signer.issued(all.len() as u64).unwrap();
+            if issued.is_empty() {
+                break;
+            }
+            all.extend(issued);
+        }
+        self.venue.borrow_mut().adopt(&all);
+        self.forgot = false;
+    }
+
+    /// A venue that was killed before it recorded a signature starts again and hears of it by the signer's log.
+    pub(crate) fn remember(&mut self, signer: &mut dyn Signer) {
+        if self.forgot {
+            self.crash();
+            self.reconcile(signer);
+        }
     }
 
     pub(crate) fn reorganize(&mut self) {
@@ -157,16 +191,16 @@ impl Rig {
 
     /// What must hold of every history.
     fn judge(&self) {
-        let (world, ledger) = (self.world.borrow(), self.ledger.borrow());
-        assert_eq!((ledger.open_count(), ledger.alarms, ledger.is_paused), (0, 0, false));
+        let (world, venue) = (self.world.borrow(), self.venue.borrow());
+        assert_eq!((venue.open_count(), venue.alarms(), venue.is_paused()), (0, 0, false));
+        venue.check();
         for account in &ACCOUNTS {
             let paid = world.paid(account);
-            assert_eq!(ledger.available[account] + paid, EACH, "what it has and was paid is what it had");
-            let of_status = |status| {
-                let of_account = ledger.withdrawals.iter().filter(|one| one.submission.account == *account);
-                of_account.filter(|one| one.status == status).map(|one| one.submission.value).sum::<u128>()
-            };
-            assert_eq!(of_status(Status::Confirmed), paid);
+            let (available, frozen) = venue.balance(account);
+            assert_eq!((available + paid, frozen), (EACH, 0), "what it has and was paid is what it had");
+            let own = venue.withdrawals().filter(|one| one.submission.account == *account);
+            let confirmed = own.filter(|one| one.status == WithdrawalStatus::Confirmed);
+            assert_eq!(confirmed.map(|one| one.submission.value).sum::<u128>(), paid);
         }
     }
 }
@@ -174,7 +208,10 @@ impl Rig {
 /// One step of a history that any may take.
 fn step(rig: &mut Rig, signed: &mut Vec<Submission>, signer: &mut dyn Signer) {
     match rig.below(16) {
-        0..3 => signed.extend(rig.request(signer)),
+        0..3 => {
+            signed.extend(rig.request(signer));
+            rig.remember(signer);
+        }
         3..5 if !signed.is_empty() => {
             let chosen = rig.below(signed.len() as u64) as usize;
             // Nobody has to submit at once, nor ever, nor once.
@@ -193,7 +230,10 @@ fn step(rig: &mut Rig, signed: &mut Vec<Submission>, signer: &mut dyn Signer) {
             rig.world.borrow_mut().mine(seconds.max(1), false);
         }
         10 => rig.reorganize(),
-        11 => rig.crash(),
+        11 => {
+            rig.crash();
+            rig.reconcile(signer);
+        }
         12 => {
             for _ in 0..rig.below(25) {
                 rig.world.borrow_mut().mine(2, false);
@@ -228,7 +268,7 @@ fn a_reorganization_is_undone_before_it_counts() {
         }
         rig.end();
         confirmed +=
-            rig.ledger.borrow().withdrawals.iter().filter(|one| one.status == Status::Confirmed).count();
+            rig.venue.borrow().withdrawals().filter(|one| one.status == WithdrawalStatus::Confirmed).count();
         folder.remove(&format!("{seed}"));
     }
     // A history in which nothing happens shows nothing.
@@ -245,26 +285,21 @@ fn an_old_copy_neither_pays_twice_nor_loses() {
         let clock = Clock::manual(START_S as i64 * 1_000);
         let mut signer = folder.signer(&name, policy(), clock.clone());
         let mut signed = Vec::new();
-        let mut copies = vec![rig.ledger.borrow().clone()];
+        let mut copies = vec![rig.venue.borrow().copy()];
         for _ in 0..30 + rig.below(30) {
             match rig.below(24) {
-                0 => copies.push(rig.ledger.borrow().clone()),
+                0 => {
+                    let copy = rig.venue.borrow().copy();
+                    copies.push(copy);
+                }
                 1 => {
-                    let copy = copies[rig.below(copies.len() as u64) as usize].clone();
-                    *rig.ledger.borrow_mut() = copy;
+                    let chosen = rig.below(copies.len() as u64) as usize;
+                    rig.venue.borrow_mut().restore(&copies[chosen]);
                     rig.crash();
                     // The signer may have died as well; its log is what it was.
                     drop(signer);
                     signer = folder.signer(&name, policy(), clock.clone());
-                    let mut from = 0;
-                    loop {
-                        let issued = signer.issued(from).unwrap();
-                        if issued.is_empty() {
-                            break;
-                        }
-                        from += issued.len() as u64;
-                        rig.ledger.borrow_mut().adopt(&issued);
-                    }
+                    rig.reconcile(&mut signer);
                 }
                 _ => step(&mut rig, &mut signed, &mut signer),
             }

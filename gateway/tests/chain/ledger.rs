@@ -1,8 +1,20 @@
-//! A small model of the venue's half: balances, withdrawals, nonces, as `spot.md` 10 has them; and the port through which the
-//! watcher tells it. Panics at what must be impossible.
+//! The venue's half of the simulations: the real engine, driven by the commands that the chain's side submits, one at a time
+//! and without a journal; and the port through which the watcher tells it. Panics at what must be impossible.
+//!
+//! What it keeps besides is what its own events have told, as the views do. A copy of both is what a backup is.
 
 use crate::world::{CHAIN_ID, Submission, TOKEN, VAULT, World};
-use ringside_core::ids::Address;
+use ringside_core::audit::Auditor;
+use ringside_core::command::{
+    AdoptWithdrawal, AdvanceChain, Body, Command, Credit, Ledger, ListMarket, MarketKind, PauseWithdrawals,
+    RecordRelease, RecordSignature, RequestWithdrawal, WithdrawalStatus, pause,
+};
+use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm};
+use ringside_core::ids::{Address, WithdrawalId, padded};
+use ringside_core::memory::Pages;
+use ringside_core::money::{AMOUNT_UNIT, UNIT};
+use ringside_core::reject::Reject;
+use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::chain::{
     FinalBlock, FinalRelease, Issued, Local, Release, ReleaseKey, Told, WatchPort,
 };
@@ -12,97 +24,248 @@ use std::rc::Rc;
 
 /// Seconds from a request to its deadline.
 pub(crate) const LIFETIME_S: u64 = 600;
+const SMALL: EngineConfig = EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: Pages::Small };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    Signed,
-    Confirmed,
-    Expired,
-}
-
+/// A withdrawal as it was told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Withdrawal {
     pub(crate) submission: Submission,
-    pub(crate) status: Status,
+    pub(crate) status: WithdrawalStatus,
 }
 
-/// What survives a crash, and what a backup is a copy of.
+/// What events have told.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger {
-    pub(crate) available: BTreeMap<Address, u128>,
-    pub(crate) withdrawals: Vec<Withdrawal>,
-    /// Releases that are final, by account.
-    released: BTreeMap<Address, u64>,
-    pub(crate) cursor: Option<FinalBlock>,
-    pub(crate) time_s: u64,
-    pub(crate) is_paused: bool,
-    pub(crate) alarms: u32,
+struct Seen {
+    withdrawals: BTreeMap<WithdrawalId, Withdrawal>,
+    cursor: Option<FinalBlock>,
+    time_s: u64,
+    alarms: u32,
 }
 
-impl Ledger {
-    pub(crate) fn new(accounts: &[Address], each: u128, time_s: u64) -> Ledger {
-        let available = accounts.iter().map(|account| (*account, each)).collect();
-        Ledger { available, time_s, ..Ledger::default() }
-    }
+/// What a backup is.
+pub(crate) struct Copy {
+    engine: Vec<u8>,
+    seen: Seen,
+}
 
-    fn open(&mut self, account: &Address, nonce: u64) -> Option<&mut Withdrawal> {
-        self.withdrawals.iter_mut().find(|withdrawal| {
-            withdrawal.status == Status::Signed
-                && withdrawal.submission.account == *account
-                && withdrawal.submission.nonce == nonce
-        })
-    }
+/// See the module.
+pub(crate) struct Venue {
+    engine: Engine,
+    auditor: Auditor,
+    events: Vec<Event>,
+    seen: Seen,
+}
 
-    pub(crate) fn open_count(&self) -> usize {
-        self.withdrawals.iter().filter(|withdrawal| withdrawal.status == Status::Signed).count()
-    }
-
-    /// Takes an amount and the smallest free nonce; what the signer is to sign.
-    pub(crate) fn request(&mut self, account: Address, value: u128) -> Option<Release> {
-        let available = self.available.get_mut(&account)?;
-        *available = available.checked_sub(value)?;
-        let mut nonce = self.released.get(&account).copied().unwrap_or(0);
-        while self.open(&account, nonce).is_some() {
-            nonce += 1;
+impl Venue {
+    /// Accounts with `each` of the token.
+    pub(crate) fn new(accounts: &[Address], each: u128, time_s: u64) -> Venue {
+        let engine = Engine::new(&SMALL);
+        let auditor = Auditor::new(&engine);
+        let seen = Seen { time_s, ..Seen::default() };
+        let mut venue = Venue { engine, auditor, events: Vec::new(), seen };
+        let df = padded("DF").unwrap();
+        venue.take(ListMarket {
+            symbol: padded("DFUSDT").unwrap(),
+            base: df,
+            quote: padded("USDT").unwrap(),
+            tick: UNIT / 10_000,
+            lot: UNIT / 10,
+            min_notional: AMOUNT_UNIT.into(),
+            maker_fee: 0,
+            taker_fee: 0,
+            max_open_orders: 200,
+            kind: MarketKind::Spot as u8,
+            reserved: [0; 3],
+        });
+        for &address in accounts {
+            let amount = (each as i128).into();
+            venue.take(Credit { address, asset: df, reserved: 0, amount, reason: [0; 64] });
         }
-        let deadline_s = self.time_s + LIFETIME_S;
-        let submission = Submission { account, value, nonce, deadline_s };
-        self.withdrawals.push(Withdrawal { submission, status: Status::Signed });
-        Some(Release {
+        venue
+    }
+
+    /// Carries a command out and folds what it tells.
+    fn give<B: Body>(&mut self, body: B) -> Done {
+        let (sequence, time_ns) = (self.engine.sequence() + 1, self.seen.time_s as i64 * 1_000_000_000);
+        self.events.clear();
+        self.engine.apply(&Command { sequence, time_ns, ..Command::new(body) }, &mut self.events);
+        for event in &self.events {
+            self.auditor.event(event);
+            self.seen.fold(event, &self.engine);
+        }
+        if let Some((sequence, fault)) = self.auditor.fault() {
+            panic!("audit at {sequence}: {fault}");
+        }
+        *self.events.last().unwrap().get::<Done>().unwrap()
+    }
+
+    fn take<B: Body>(&mut self, body: B) -> Done {
+        let done = self.give(body);
+        assert_eq!(done.rejected(), None);
+        done
+    }
+
+    /// Takes an amount and the smallest free nonce; what the signer is to sign. `None` where the engine refuses.
+    pub(crate) fn request(&mut self, address: Address, value: u128) -> Option<Release> {
+        let account = self.engine.account(&address)?;
+        let done = self.give(RequestWithdrawal {
+            account,
+            ledger: Ledger::Spot as u8,
+            reserved: [0; 3],
+            amount: (value as i128).into(),
+            chain_id: CHAIN_ID,
+            vault: VAULT,
+            token: TOKEN,
+            asset: padded("DF").unwrap(),
+            reserved_2: [0; 6],
+            lifetime_s: LIFETIME_S as u32,
+            reserved_3: 0,
+            vault_name: padded("SpotVault").unwrap(),
+            idempotency_key: 0,
+            idempotency_body: 0,
+        });
+        match done.rejected() {
+            None => Some(self.release(done.order)),
+            Some(Reject::InsufficientBalance | Reject::WithdrawalsPaused) => None,
+            Some(reject) => panic!("{reject:?}"),
+        }
+    }
+
+    /// What the signer is asked for, as the desk makes it of what was told.
+    fn release(&self, id: WithdrawalId) -> Release {
+        let told = self.events.iter().filter_map(Event::get::<event::Withdrawal>);
+        let told = told.last().expect("it was told");
+        let Submission { account, value, nonce, deadline_s } = self.seen.withdrawals[&id].submission;
+        Release {
             key: ReleaseKey { chain_id: CHAIN_ID, vault: VAULT, account, nonce },
             vault_name: "SpotVault".to_owned(),
             token: TOKEN,
             value,
             deadline_s,
-            requested_at_s: self.time_s,
-            withdrawal: self.withdrawals.len() as u64,
-        })
+            requested_at_s: told.requested_at_s,
+            withdrawal: id,
+        }
     }
 
-    /// After an older copy was restored: takes in what the signer has signed since.
+    /// Records a signature.
+    pub(crate) fn record(&mut self, withdrawal: WithdrawalId) {
+        self.take(RecordSignature { withdrawal, digest: [1; 32], signature: [7; 65], reserved: [0; 7] });
+    }
+
+    /// A backup.
+    pub(crate) fn copy(&self) -> Copy {
+        let mut engine = Vec::new();
+        self.engine.save(&mut engine);
+        Copy { engine, seen: self.seen.clone() }
+    }
+
+    /// Goes on from a backup.
+    pub(crate) fn restore(&mut self, copy: &Copy) {
+        self.engine = Engine::load(&SMALL, &copy.engine).unwrap();
+        self.auditor = Auditor::new(&self.engine);
+        self.seen = copy.seen.clone();
+    }
+
+    /// After a copy was restored: takes in what the signer has signed since; of each key the newest, as the desk does.
     pub(crate) fn adopt(&mut self, issued: &[Issued]) {
-        for Issued { release, .. } in issued {
-            let submission = Submission {
-                account: release.key.account,
-                value: release.value,
-                nonce: release.key.nonce,
-                deadline_s: release.deadline_s,
-            };
-            if self.withdrawals.iter().any(|known| known.submission == submission) {
-                continue;
+        let newest: BTreeMap<ReleaseKey, &Release> =
+            issued.iter().map(|issued| (issued.release.key, &issued.release)).collect();
+        for release in newest.into_values() {
+            // The venue's clock is later than anything that was ever asked of it.
+            self.seen.time_s = self.seen.time_s.max(release.requested_at_s);
+            let known = self.seen.withdrawals.iter().find(|(_, known)| {
+                let Submission { account, value, nonce, deadline_s } = known.submission;
+                (account, value, nonce, deadline_s)
+                    == (release.key.account, release.value, release.key.nonce, release.deadline_s)
+            });
+            match known.map(|(&id, known)| (id, known.status)) {
+                Some((id, WithdrawalStatus::Requested)) => self.record(id),
+                Some(_) => {}
+                None => self.adopt_one(release),
             }
-            let available = self.available.get_mut(&submission.account).unwrap();
-            *available =
-                available.checked_sub(submission.value).expect("the copy has what was not taken yet");
-            self.withdrawals.push(Withdrawal { submission, status: Status::Signed });
-            self.time_s = self.time_s.max(release.requested_at_s);
+        }
+    }
+
+    fn adopt_one(&mut self, release: &Release) {
+        let done = self.give(AdoptWithdrawal {
+            address: release.key.account,
+            ledger: Ledger::Spot as u8,
+            reserved: [0; 3],
+            amount: (release.value as i128).into(),
+            chain_id: CHAIN_ID,
+            vault: VAULT,
+            token: TOKEN,
+            asset: padded("DF").unwrap(),
+            reserved_2: [0; 6],
+            nonce: release.key.nonce,
+            deadline_s: release.deadline_s,
+            requested_at_s: release.requested_at_s,
+            vault_name: padded("SpotVault").unwrap(),
+        });
+        match done.rejected() {
+            None => self.record(done.order),
+            Some(Reject::AlreadyReleased | Reject::WithdrawalExpired) => {}
+            Some(reject) => panic!("{release:?}: {reject:?}"),
+        }
+    }
+
+    /// Available and frozen of the token.
+    pub(crate) fn balance(&self, address: &Address) -> (u128, u128) {
+        let asset = self.engine.asset(&padded("DF").unwrap()).unwrap();
+        let account = self.engine.account(address).unwrap();
+        let (available, frozen) = self.engine.balance(account, asset).unwrap();
+        (available.unsigned_abs(), frozen.unsigned_abs())
+    }
+
+    pub(crate) fn withdrawals(&self) -> impl Iterator<Item = &Withdrawal> {
+        self.seen.withdrawals.values()
+    }
+
+    pub(crate) fn open_count(&self) -> usize {
+        self.engine.withdrawals().count()
+    }
+
+    pub(crate) fn alarms(&self) -> u32 {
+        self.seen.alarms
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.engine.withdrawals_paused() != 0
+    }
+
+    pub(crate) fn cursor(&self) -> Option<FinalBlock> {
+        self.seen.cursor
+    }
+
+    /// What holds of every state: supply, and what the engine itself checks.
+    pub(crate) fn check(&self) {
+        self.engine.check_invariants().unwrap();
+    }
+}
+
+impl Seen {
+    fn fold(&mut self, event: &Event, engine: &Engine) {
+        if let Some(told) = event.get::<event::Withdrawal>() {
+            let submission = Submission {
+                account: engine.address(told.account).unwrap(),
+                value: told.amount.get().unsigned_abs(),
+                nonce: told.nonce,
+                deadline_s: told.deadline_s,
+            };
+            let status = WithdrawalStatus::from_code(told.status).unwrap();
+            self.withdrawals.insert(told.withdrawal, Withdrawal { submission, status });
+        } else if let Some(told) = event.get::<ChainAdvanced>() {
+            let (block, hash, time_s) = (told.block, told.hash, told.time_s);
+            self.cursor = Some(FinalBlock { chain_id: CHAIN_ID, vault: VAULT, block, hash, time_s });
+        } else if event.get::<ReleaseAlarm>().is_some() {
+            self.alarms += 1;
         }
     }
 }
 
-/// The port to a ledger, which may be busy. What it is told is compared with the world.
-pub(crate) struct ModelPort {
-    pub(crate) ledger: Rc<RefCell<Ledger>>,
+/// The port to a venue, which may be busy. What it is told is compared with the world.
+pub(crate) struct EnginePort {
+    pub(crate) venue: Rc<RefCell<Venue>>,
     pub(crate) world: Rc<RefCell<World>>,
     /// Whether the next fact is not taken.
     pub(crate) is_busy: Rc<dyn Fn() -> bool>,
@@ -110,16 +273,28 @@ pub(crate) struct ModelPort {
     pub(crate) confirmations: u64,
 }
 
-impl ModelPort {
+impl EnginePort {
     fn assert_final(&self, number: u64) {
         let head = self.world.borrow().head().number;
         assert!(number + self.confirmations <= head, "block {number} was told at {head}");
     }
+
+    fn told(&self, body: impl Body) -> Told {
+        let venue = &mut *self.venue.borrow_mut();
+        let before = venue.seen.alarms;
+        match venue.give(body).rejected() {
+            None if venue.seen.alarms > before => Told::Alarm,
+            None => Told::Taken,
+            // As the venue's own port has it.
+            Some(Reject::AlreadyReleased | Reject::ChainBehind | Reject::VaultNotFound) => Told::Known,
+            Some(reject) => panic!("what the chain tells in its order is taken: {reject:?}"),
+        }
+    }
 }
 
-impl WatchPort for ModelPort {
+impl WatchPort for EnginePort {
     fn cursor(&self, _: u64, _: &Address) -> Option<FinalBlock> {
-        self.ledger.borrow().cursor
+        self.venue.borrow().cursor()
     }
 
     fn release(&self, release: FinalRelease) -> Local<'_, Told> {
@@ -136,21 +311,19 @@ impl WatchPort for ModelPort {
         let truly = truly.expect("what is told has happened");
         assert_eq!((truly.value, TOKEN, block.time_s), (release.value, release.token, release.block_time_s));
         assert_eq!(crate::world::tx_hash(truly), release.tx_hash);
-        let mut ledger = self.ledger.borrow_mut();
-        let released = ledger.released.entry(release.key.account).or_default();
-        if release.key.nonce < *released {
-            return Box::pin(async { Told::Known });
-        }
-        assert_eq!(release.key.nonce, *released, "releases of an account come in order");
-        *released += 1;
-        match ledger.open(&release.key.account, release.key.nonce) {
-            Some(found) if found.submission.value == release.value => found.status = Status::Confirmed,
-            _ => {
-                ledger.alarms += 1;
-                return Box::pin(async { Told::Alarm });
-            }
-        }
-        Box::pin(async { Told::Taken })
+        let told = self.told(RecordRelease {
+            chain_id: CHAIN_ID,
+            vault: VAULT,
+            account: release.key.account,
+            token: release.token,
+            reserved: 0,
+            value: (release.value as i128).into(),
+            nonce: release.key.nonce,
+            tx_hash: release.tx_hash,
+            block: release.block,
+            block_time_s: release.block_time_s,
+        });
+        Box::pin(std::future::ready(told))
     }
 
     fn advance(&self, block: FinalBlock) -> Local<'_, Told> {
@@ -160,23 +333,22 @@ impl WatchPort for ModelPort {
         self.assert_final(block.block);
         let truly = &self.world.borrow().canonical[block.block as usize];
         assert_eq!((truly.hash, truly.time_s), (block.hash, block.time_s));
-        let ledger = &mut *self.ledger.borrow_mut();
-        assert!(ledger.cursor.is_none_or(|cursor| cursor.block < block.block));
-        ledger.cursor = Some(block);
-        ledger.time_s = ledger.time_s.max(block.time_s);
-        for withdrawal in &mut ledger.withdrawals {
-            let Submission { account, value, deadline_s, .. } = withdrawal.submission;
-            if withdrawal.status == Status::Signed && block.time_s > deadline_s {
-                withdrawal.status = Status::Expired;
-                *ledger.available.get_mut(&account).unwrap() += value;
-            }
-        }
-        Box::pin(async { Told::Taken })
+        let FinalBlock { chain_id, vault, block, hash, time_s } = block;
+        // The first block of all is none that an engine has to be told of.
+        assert!(block == 0 || self.venue.borrow().cursor().is_none_or(|cursor| cursor.block < block));
+        let told = self.told(AdvanceChain { chain_id, vault, reserved: 0, block, hash, time_s });
+        let seen = &mut self.venue.borrow_mut().seen;
+        seen.time_s = seen.time_s.max(time_s);
+        Box::pin(std::future::ready(told))
     }
 
     fn pause(&self, is_paused: bool) -> Local<'_, Told> {
-        self.ledger.borrow_mut().is_paused = is_paused;
-        Box::pin(async { Told::Taken })
+        let paused = if is_paused { pause::CHAIN } else { 0 };
+        Box::pin(std::future::ready(self.told(PauseWithdrawals {
+            mask: pause::CHAIN,
+            paused,
+            reason: [0; 64],
+        })))
     }
 
     fn seen(&self, _: ReleaseKey, _: [u8; 32], _: u64) {}
