@@ -4,6 +4,7 @@
 use ringside_core::command::Kind;
 use ringside_core::event::{Done, Event, PerpetualLedger, SpotLedger, StateHash};
 use ringside_core::ids::Sequence;
+use ringside_core::money::Amount;
 
 /// Both sides of every ledger after one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub struct LedgerProof {
     pub spot: Vec<SpotLedger>,
     /// Perpetual side, where there is one.
     pub perpetual: Option<PerpetualLedger>,
+    /// What has left it for the chain and was neither paid nor given back: added up withdrawal by withdrawal, and as it was
+    /// told change by change.
+    pub on_their_way: (Amount, Amount),
 }
 
 /// See the module.
@@ -37,8 +41,9 @@ impl LedgerView {
         self.running.spot.push(*ledger);
     }
 
-    pub(super) fn perpetual(&mut self, ledger: &PerpetualLedger) {
+    pub(super) fn perpetual(&mut self, ledger: &PerpetualLedger, on_their_way: (Amount, Amount)) {
         self.running.perpetual = Some(*ledger);
+        self.running.on_their_way = on_their_way;
     }
 
     pub(super) fn hash(&mut self, told: &StateHash) {

@@ -276,7 +276,9 @@ impl Views {
             Some(Kind::StateHash) => self.each(event, |views, _, hash| views.ledger.hash(hash)),
             Some(Kind::SpotLedger) => self.each(event, |views, _, ledger| views.ledger.spot(ledger)),
             Some(Kind::PerpetualLedger) => {
-                self.each(event, |views, _, ledger| views.ledger.perpetual(ledger));
+                self.each(event, |views, _, ledger| {
+                    views.ledger.perpetual(ledger, views.withdrawals.on_their_way());
+                });
             }
             Some(
                 Kind::Withdrawal
@@ -287,6 +289,9 @@ impl Views {
                 | Kind::ReleaseAlarm
                 | Kind::WithdrawalsPaused,
             ) => self.withdrawals.fold(event),
+            Some(Kind::WithdrawalJudged) => self.each(event, |views, event, judged| {
+                views.withdrawals.judge(&views.accounts, judged, event.time_ns);
+            }),
             Some(Kind::Done) => self.each(event, Views::done),
             // Facts of the perpetual side: no view of spot holds them.
             Some(_) => {}

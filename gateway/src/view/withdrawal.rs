@@ -1,12 +1,13 @@
 //! Withdrawals of every account, the vaults they go through, and what pauses them. They are few beside orders, so all of
 //! them stay in memory.
 
+use super::account::AccountView;
 use super::codec::{LoadError, Reader, Writer};
 use ringside_core::command::{Ledger, WithdrawalStatus};
-use ringside_core::event::{self, Event};
+use ringside_core::event::{self, AlarmReason, Event};
 use ringside_core::ids::{AccountId, Address, AssetId, Sequence, WithdrawalId};
 use ringside_core::money::Amount;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// One withdrawal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,11 @@ impl WithdrawalRecord {
             Ledger::Perpetual => 1_000_000_000_000,
         };
         (self.amount / steps).unsigned_abs()
+    }
+
+    /// What it holds of the perpetual ledger.
+    fn on_its_way(&self) -> Amount {
+        if self.ledger == Ledger::Perpetual && self.status.holds_amount() { self.amount } else { 0 }
     }
 
     /// Whether its owner sees it: signed, confirmed or expired, as the specification has it.
@@ -101,6 +107,10 @@ pub struct WithdrawalView {
     paused: u32,
     /// Releases that must be impossible, oldest first.
     alarms: Vec<event::ReleaseAlarm>,
+    /// What operators last said of disputed ones.
+    judged: BTreeMap<WithdrawalId, event::WithdrawalJudged>,
+    /// What the perpetual ledger has on its way, as it was told: what was asked for, less what was paid and what came back.
+    on_their_way: Amount,
 }
 
 impl WithdrawalView {
@@ -138,6 +148,51 @@ impl WithdrawalView {
     /// Releases that must be impossible, oldest first.
     pub fn alarms(&self) -> &[event::ReleaseAlarm] {
         &self.alarms
+    }
+
+    /// Those that are neither paid nor given back because the vault paid something else for their nonce, with what that was,
+    /// oldest first.
+    pub fn disputed(
+        &self,
+        accounts: &AccountView,
+    ) -> impl Iterator<Item = (&WithdrawalRecord, &event::ReleaseAlarm)> {
+        let mismatched = self.alarms.iter().filter(|alarm| alarm.reason == AlarmReason::Mismatch as u8);
+        let pairs = mismatched.filter_map(|alarm| Some((self.disputed_by(accounts, alarm)?, alarm)));
+        pairs.filter(|(record, _)| record.status == WithdrawalStatus::Signed)
+    }
+
+    /// What held the nonce of a mismatched release. The nonce is used up by that, so it was the last.
+    fn disputed_by(&self, accounts: &AccountView, alarm: &event::ReleaseAlarm) -> Option<&WithdrawalRecord> {
+        let mut own = self.of_account(accounts.of_address(&alarm.account)?);
+        own.find(|record| (record.vault, record.nonce) == (alarm.vault, alarm.nonce))
+    }
+
+    /// What operators last said of a withdrawal that is or was disputed.
+    pub fn judged(&self, withdrawal: WithdrawalId) -> Option<&event::WithdrawalJudged> {
+        self.judged.get(&withdrawal)
+    }
+
+    /// Folds what operators say of a disputed one. What counts as paid was paid by the release that raised the alarm.
+    pub(super) fn judge(&mut self, accounts: &AccountView, told: &event::WithdrawalJudged, time_ns: i64) {
+        self.judged.insert(told.withdrawal, *told);
+        if (told.is_settled, told.is_paid) != (1, 1) {
+            return;
+        }
+        let is_it = |alarm: &&event::ReleaseAlarm| {
+            self.disputed_by(accounts, alarm).is_some_and(|record| record.withdrawal == told.withdrawal)
+        };
+        let Some(&event::ReleaseAlarm { tx_hash, block, .. }) = self.alarms.iter().find(is_it) else {
+            return;
+        };
+        let confirmed_at_s = (time_ns / 1_000_000_000).max(0) as u64;
+        self.with(told.withdrawal, |record| {
+            record.release = Some(ReleaseRecord { tx_hash, block, confirmed_at_s });
+        });
+    }
+
+    /// What withdrawals of the perpetual ledger hold: added up one by one, and as it was told change by change.
+    pub fn on_their_way(&self) -> (Amount, Amount) {
+        (self.all.iter().map(WithdrawalRecord::on_its_way).sum(), self.on_their_way)
     }
 
     /// Folds an event of withdrawals.
@@ -189,7 +244,9 @@ impl WithdrawalView {
                 release: None,
             });
         } else {
+            let was = self.get(told.withdrawal).map_or(0, WithdrawalRecord::on_its_way);
             self.with(told.withdrawal, |record| record.status = status);
+            self.on_their_way += self.get(told.withdrawal).map_or(0, WithdrawalRecord::on_its_way) - was;
             if !matches!(status, WithdrawalStatus::Void | WithdrawalStatus::Signed) {
                 self.unsigned.remove(&told.withdrawal);
             }
@@ -204,6 +261,7 @@ impl WithdrawalView {
         if is_open && record.signature.is_none() {
             self.unsigned.insert(record.withdrawal);
         }
+        self.on_their_way += record.on_its_way();
         self.all.push(record);
     }
 
@@ -252,6 +310,11 @@ impl WithdrawalView {
                 writer.u64(release.confirmed_at_s);
             }
         }
+        // Only where operators have judged: else the bytes are those that they always were.
+        if !self.judged.is_empty() {
+            let judged: Vec<_> = self.judged.values().collect();
+            writer.records(judged.into_iter());
+        }
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<WithdrawalView, LoadError> {
@@ -295,6 +358,10 @@ impl WithdrawalView {
                 },
             };
             view.put(record);
+        }
+        if !reader.is_at_end() {
+            let judged = reader.records::<event::WithdrawalJudged>()?;
+            view.judged = judged.into_iter().map(|judged| (judged.withdrawal, judged)).collect();
         }
         Ok(view)
     }

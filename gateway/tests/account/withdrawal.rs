@@ -41,6 +41,16 @@ fn income(venue: &mut Venue) -> Vec<String> {
     rows.as_array().unwrap().iter().map(|row| row["income"].as_str().unwrap().to_owned()).collect()
 }
 
+/// What has left the perpetual ledger and is neither paid nor back; every ledger must add up.
+fn on_its_way(venue: &mut Venue) -> String {
+    let proof = venue.operate("GET", "/admin/ledger/proof", "");
+    let ledgers = proof["ledgers"].as_array().unwrap();
+    assert!(ledgers.iter().all(|row| row["equal"] == true), "{proof}");
+    let row = ledgers.iter().find(|row| row["ledger"] == "withdrawals").unwrap();
+    assert_eq!((&row["asset"], &row["left"]), (&json!("USDT"), &row["terms"]["in_withdrawals"]));
+    row["left"].as_str().unwrap().to_owned()
+}
+
 /// Reason and change of the pushes of an account's wallet.
 fn pushed(socket: &mut Socket) -> Vec<(String, String)> {
     let pushes = socket.drain().unwrap();
@@ -78,6 +88,7 @@ fn margin_leaves_at_the_request_and_comes_back_when_it_expires() {
     let asked = signer.0.lock().log[0].release.clone();
     assert_eq!((asked.key.account, asked.token, asked.value), (wallet(2), USDT, 250_500_000), "6 decimals");
     assert_eq!(wallet_balance(&mut venue), "999749.50000000");
+    assert_eq!(on_its_way(&mut venue), "250.5");
     assert_eq!(pushed(&mut socket), [("WITHDRAW".to_owned(), "-250.50000000".to_owned())]);
     assert_eq!(income(&mut venue)[before..], ["-250.50000000"]);
 
@@ -125,6 +136,7 @@ fn margin_leaves_at_the_request_and_comes_back_when_it_expires() {
     assert_eq!(chain.tell(&mut venue.exchange, Fact::Block(past)), Told::Taken);
     assert_eq!(wallet_balance(&mut venue), "999749.50000000", "what was paid stays paid");
     assert_eq!(venue.sees(2, &format!("{LIST}?status=expired"))[0]["id"], second["id"]);
+    assert_eq!(on_its_way(&mut venue), "0");
     assert_eq!(
         pushed(&mut socket),
         [

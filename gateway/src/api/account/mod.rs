@@ -1,6 +1,7 @@
 //! Routes outside `/fapi` that are about accounts, and those of operators (`account.md`): rows and handlers. What words mean is the
 //! dialect's; what can be read, the views'; what has happened, the history's.
 
+pub mod dispute;
 pub mod fees;
 pub mod history;
 pub mod market;

@@ -35,7 +35,7 @@ const OF_MARKETS: &[Refusal] =
     &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND, refusal::MARKET_CLOSED, refusal::NO_MARK_PRICE];
 const LEDGER: Shape = Shape::Object(&[
     Field::new("asset", Shape::Text, ""),
-    Field::new("ledger", Shape::OneOf(&["spot", "perpetual"]), ""),
+    Field::new("ledger", Shape::OneOf(&["spot", "perpetual", "withdrawals"]), ""),
     Field::new("left", Shape::Text, "What accounts and pools have, as a decimal"),
     Field::new("right", Shape::Text, "What came in less what went out"),
     Field::new("equal", Shape::Boolean, ""),
@@ -419,6 +419,10 @@ fn shown(proof: &LedgerProof, views: &Views) -> Value {
             "net_transfers": money(deposits),
         });
         rows.push(row(told.asset, "perpetual", left * MICRO, deposits * MICRO, terms));
+        let (held, told_of) = proof.on_their_way;
+        // Outside of both ledgers until the vault has paid it or it comes back.
+        let terms = json!({ "in_withdrawals": text::amount(held) });
+        rows.push(row(told.asset, "withdrawals", held, told_of, terms));
     }
     json!({
         "sequence": proof.sequence,

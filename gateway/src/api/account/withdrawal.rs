@@ -50,6 +50,7 @@ pub static ROUTES: &[Route] = &[
             "Own withdrawals of perpetual margin, newest first",
             &[
                 Param::optional("status", STATUSES, "One status only"),
+                Param::optional("before", UUID_SENT, "Older ones than this only: the last id of the page before"),
                 Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
             ],
             Shape::List(&shape::WITHDRAWAL),
@@ -114,8 +115,9 @@ fn list(call: &Call) -> Answer {
         None => None,
         Some(word) => Some(status(&word).ok_or_else(|| invalid("status"))?),
     };
+    let before = withdrawal::before(call).map_err(|()| invalid("before"))?;
     let limit = limit(query.get("limit").as_deref(), 50, 200)?;
-    withdrawal::list(call, &*views(call)?, Ledger::Perpetual, status, limit)
+    withdrawal::list(call, &*views(call)?, Ledger::Perpetual, status, before, limit)
 }
 
 fn one(call: &Call) -> Answer {
