@@ -67,6 +67,7 @@ if [ "$mode" = all ]; then
     step "contracts and withdrawals on a real node"
     scripts/contracts.sh
     PROFILE=tested scripts/chain.sh
+    PROFILE=tested scripts/chain_page.sh
 fi
 
 if [ "$mode" = all ]; then

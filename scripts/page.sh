@@ -1,39 +1,9 @@
 #!/usr/bin/env bash
-# The page in a headless Chromium. Playwright comes from npm into target/page; the browser from where Playwright gets it,
-# else one that is installed, else Debian's. Where none can be had it says so and passes.
+# The page in a headless Chromium, see scripts/browser.sh.
 #   scripts/page.sh [<ringside>]      the binary; default: built here
 set -euo pipefail
 cd "$(dirname "$0")/.."
-have() { command -v "$1" >/dev/null 2>&1; }
-skip() { echo "skipped: the page is not tested in a browser: $1"; exit 0; }
-
 . scripts/exchange.sh
 build_exchange "${1:-}"
-
-have node && have npm || skip "there is no node with npm"
-folder=$target/page
-mkdir -p "$folder"
-if [ ! -d "$folder/node_modules/playwright" ]; then
-    echo '{"private":true}' >"$folder/package.json"
-    npm --prefix "$folder" install --no-fund --no-audit playwright@1.65.1 >"$folder/npm.log" 2>&1 ||
-        skip "playwright cannot be installed, see $folder/npm.log"
-fi
-
-installed() {
-    for name in chromium-headless-shell chromium chromium-browser google-chrome; do
-        command -v "$name" && return
-    done
-    return 1
-}
-export PLAYWRIGHT_BROWSERS_PATH=$folder/browsers
-browser=
-if ! compgen -G "$PLAYWRIGHT_BROWSERS_PATH/chromium*/INSTALLATION_COMPLETE" >/dev/null && ! browser=$(installed); then
-    if ! (cd "$folder" && npx playwright install chromium-headless-shell) >"$folder/browser.log" 2>&1; then
-        if [ "$(id -u)" = 0 ] && have apt-get; then
-            (apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell) \
-                >>"$folder/browser.log" 2>&1 || true
-        fi
-        browser=$(installed) || skip "no Chromium can be installed, see $folder/browser.log"
-    fi
-fi
-node scripts/page.mjs "$ringside" "$folder/node_modules/playwright/index.mjs" "$browser"
+. scripts/browser.sh
+node scripts/page.mjs "$ringside" "$playwright" "$browser"

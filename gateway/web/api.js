@@ -6,7 +6,7 @@ const RETRY_MS = [1_000, 5_000, 15_000, 30_000];
 
 export class Refused extends Error {
   constructor(status, body) {
-    super(body.msg ?? (body.message ? `${body.error}: ${body.message}` : body.error ?? `answer ${status}`));
+    super(body.msg ?? (body.message ? `${body.error ?? body.code}: ${body.message}` : body.error ?? `answer ${status}`));
     this.status = status;
     this.code = body.code ?? body.error;
   }

@@ -6,6 +6,7 @@ import { Chart } from './chart.js';
 import { openLogin } from './login.js';
 import { Perpetual } from './perpetual.js';
 import { Spot } from './spot.js';
+import { askWithdrawals, startWithdrawals } from './withdraw.js';
 import { $, padded, price, priceDecimals, quantityDecimals, row, short, state, time } from './view.js';
 
 const INTERVALS = ['1m', '5m', '15m', '1h', '4h', '1d'];
@@ -154,6 +155,7 @@ async function poll() {
     if (polls % 2 === 0) asked.push(askTicker(), askExtra());
   }
   if (state.token && polls % 2 === 0 && !isFollowing()) asked.push(askAccount());
+  if (polls % 2 === 0) asked.push(askWithdrawals());
   polls += 1;
   await Promise.allSettled(asked);
   setTimeout(poll, document.hidden ? 5 * POLL_MS : POLL_MS);
@@ -223,6 +225,7 @@ async function start() {
     try {
       await askHealth();
       state.settings = await settings();
+      startWithdrawals();
       await loadMarkets();
       const market = state.markets.find((market) => market.id === localStorage.getItem('market')) ?? state.markets[0];
       if (market) await show(market);

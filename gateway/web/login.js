@@ -3,6 +3,7 @@ import { enter, logOut } from './account.js';
 import { request } from './api.js';
 import { addressOf, parseKey, signLogin, toHex } from './sign.js';
 import { $, say, state } from './view.js';
+import { sendByKey, sendByWallet } from './wallet.js';
 
 export function openLogin() {
   say($('login-answer'), '');
@@ -12,12 +13,13 @@ export function openLogin() {
   $('login-dialog').showModal();
 }
 
-async function logIn(address, sign) {
+// `send` gives the account's own transactions to the chain.
+async function logIn(address, sign, send) {
   try {
     const nonce = await request('GET', `/api/v1/auth/nonce?address=${address}`);
     const signature = await sign(nonce);
     const answer = await request('POST', '/api/v1/auth/login', { body: { address, nonce: nonce.nonce, signature } });
-    Object.assign(state, { token: answer.token, address: answer.address });
+    Object.assign(state, { token: answer.token, address: answer.address, send });
     $('key').value = '';
     $('login-dialog').close();
     await enter();
@@ -32,7 +34,8 @@ $('wallet').onclick = async () => {
   try {
     const [address] = await window.ethereum.request({ method: 'eth_requestAccounts' });
     await logIn(address, ({ typed_data }) =>
-      window.ethereum.request({ method: 'eth_signTypedData_v4', params: [address, JSON.stringify(typed_data)] }));
+      window.ethereum.request({ method: 'eth_signTypedData_v4', params: [address, JSON.stringify(typed_data)] }),
+    (call) => sendByWallet(address, call, state.settings.chain_id));
   } catch (error) {
     say($('login-answer'), error.message, 'bad');
   }
@@ -47,7 +50,10 @@ $('new-key').onclick = () => {
 $('with-key').onclick = () => {
   try {
     const key = parseKey($('key').value);
-    logIn(addressOf(key), ({ nonce, expires_at }) => signLogin(key, state.settings.chain_id, nonce, expires_at));
+    const { chain_id: chain, withdrawals } = state.settings;
+    const from = addressOf(key);
+    const send = withdrawals?.node && ((call) => sendByKey(key, from, call, chain, withdrawals.node));
+    logIn(from, ({ nonce, expires_at }) => signLogin(key, chain, nonce, expires_at), send);
   } catch (error) {
     say($('login-answer'), error.message, 'bad');
   }

@@ -1,9 +1,9 @@
 // EIP-712 signature of a login, made in the page with a pasted key: for test deployments only. The typed data is put
-// together here, whatever the server calls it: nothing but a login can be signed.
+// together here, whatever the server calls it. The one other thing that such a key signs is a transaction, in wallet.js.
 import { keccak_256, secp256k1 } from './noble.js';
 
 const text = new TextEncoder();
-const hash = (data) => keccak_256(typeof data === 'string' ? text.encode(data) : data);
+export const hash = (data) => keccak_256(typeof data === 'string' ? text.encode(data) : data);
 
 export function fromHex(digits) {
   const plain = digits.trim().replace(/^0x/i, '');
@@ -13,11 +13,11 @@ export function fromHex(digits) {
 
 export const toHex = (bytes) => '0x' + Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-const join = (...parts) => Uint8Array.from(parts.flatMap((part) => Array.from(part)));
+export const join = (...parts) => Uint8Array.from(parts.flatMap((part) => Array.from(part)));
 
 // Right-aligned in 32 bytes.
-const word = (bytes) => join(new Uint8Array(32 - bytes.length), bytes);
-const number = (value) => fromHex(BigInt(value).toString(16).padStart(64, '0'));
+export const word = (bytes) => join(new Uint8Array(32 - bytes.length), bytes);
+export const number = (value) => fromHex(BigInt(value).toString(16).padStart(64, '0'));
 
 // The key as 32 bytes, or an error that people can read.
 export function parseKey(digits) {
@@ -45,7 +45,11 @@ export function loginDigest(chainId, address, nonce, expiresAt) {
 
 // r, s, v as 0x hex; s in the lower half.
 export function signLogin(key, chainId, nonce, expiresAt) {
-  const digest = loginDigest(chainId, addressOf(key), nonce, expiresAt);
+  const { r, s, parity } = signDigest(key, loginDigest(chainId, addressOf(key), nonce, expiresAt));
+  return toHex(join(r, s, [27 + parity]));
+}
+
+export function signDigest(key, digest) {
   const signed = secp256k1.sign(digest, key, { prehash: false, lowS: true, format: 'recovered' });
-  return toHex(join(signed.slice(1), [27 + signed[0]]));
+  return { parity: signed[0], r: signed.slice(1, 33), s: signed.slice(33) };
 }

@@ -5,10 +5,10 @@ import { Book } from './book.js';
 export const $ = (id) => document.getElementById(id);
 
 export const state = {
-  settings: { test_deployment: false, chain_id: 0 },
+  settings: { test_deployment: false, chain_id: 0, withdrawals: null },
   markets: [], market: null, interval: '1m',
   book: new Book(), trades: [], ticker: null, extra: [],
-  token: null, address: null, shown: { orders: [], balances: [], positions: [] },
+  token: null, address: null, send: null, shown: { orders: [], balances: [], positions: [] },
   isStreaming: false,
 };
 

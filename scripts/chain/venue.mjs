@@ -2,137 +2,25 @@
 // users who submit their releases themselves through viem.   node venue.mjs <ringside> <node_modules>
 // In the end of each chapter what an account has, has frozen and was paid by the vault is what it was credited.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, request as ask } from "node:http";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
-import { freePort, key, startNode } from "./node.mjs";
+import { ALICE, CREDIT, OWNER, sleep, startRig } from "./rig.mjs";
 
 const [ringside, modules] = process.argv.slice(2);
-const [SIGNER, ALICE, OWNER] = [1, 2, 4];
-const E18 = 10n ** 18n;
-const CREDIT = 100_000n * E18;
-const ADMIN_KEY = "the-admin-key-of-this-test-exchange";
-const sleep = (ms) => new Promise((next) => setTimeout(next, ms));
-const folder = mkdtempSync(join(tmpdir(), "ringside-chain-"));
-process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+const rig = await startRig(ringside, modules);
+const { folder, node, address, df, vault, liar, startSigner, startVenue, kill, mine } = rig;
+const { viem } = node;
+const call = (path, ...more) => rig.ask(`/api/v1${path}`, ...more);
 
-const node = await startNode(modules, { timestamp: Math.floor(Date.now() / 1000) });
-const { viem, accounts } = node;
-const address = (number) => accounts.privateKeyToAccount(key(number)).address;
-const df = await node.deploy(OWNER, "TestToken", ["Df", "DF", 18, 10n * CREDIT]);
-const usdt = await node.deploy(OWNER, "TestTether", [1_000_000_000_000n]);
-const vault = await node.deploy(OWNER, "SpotVault", ["SpotVault", address(SIGNER)]);
-await node.write(OWNER, df, "transfer", [vault.address, 5n * CREDIT]);
-await node.write(OWNER, usdt, "transfer", [vault.address, 500_000_000_000n]);
-
-/** A second way to the node, which lies, lags, fails, drowns or says nothing when told to. */
-const liar = { mood: "honest", head: 0 };
-const liarPort = await freePort();
-const proxy = createServer((request, response) => {
-    const parts = [];
-    request.on("data", (part) => parts.push(part));
-    request.on("end", () => {
-        const question = JSON.parse(Buffer.concat(parts));
-        if (liar.mood === "silent") return;
-        if (liar.mood === "fails") return response.writeHead(429).end();
-        if (liar.mood === "drowns") {
-            response.writeHead(200, { "content-length": 64 << 20 });
-            return response.end(Buffer.alloc(64 << 20, 120));
-        }
-        if (liar.mood === "lags" && question.params?.[0] === "latest") question.params[0] = viem.toHex(liar.head);
-        const onward = ask({ port: node.port, method: "POST", headers: { "content-type": "application/json" } }, (answer) => {
-            let text = "";
-            answer.on("data", (part) => (text += part));
-            answer.on("end", () => {
-                const said = JSON.parse(text);
-                if (liar.mood === "hides" && question.method === "eth_getLogs") said.result = [];
-                if (liar.mood === "forges" && question.method === "eth_getBlockByNumber" && said.result) {
-                    said.result.hash = said.result.hash.replace(/^0x../, "0xfe");
-                }
-                response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(said));
-            });
-        });
-        onward.on("error", () => response.writeHead(502).end());
-        onward.end(JSON.stringify(question));
-    });
-}).listen(liarPort, "127.0.0.1");
-proxy.unref();
-
-/** The signer, a process of its own. */
-const socket = join(folder, "signer.socket");
-writeFileSync(join(folder, "key"), key(SIGNER));
-chmodSync(join(folder, "key"), 0o600);
-const caps = `account = "${CREDIT}"\nhour = "${5n * CREDIT}"\ntotal = "${5n * CREDIT}"\n`;
-writeFileSync(
-    join(folder, "signer.toml"),
-    `socket = "${socket}"\nlog = "${join(folder, "signer.log")}"\nkey_file = "${join(folder, "key")}"\n` +
-        `[[vault]]\nchain_id = 31337\naddress = "${vault.address}"\nname = "SpotVault"\n` +
-        `[[token]]\naddress = "${df.address}"\n${caps}[[token]]\naddress = "${usdt.address}"\n${caps}`,
-);
-const children = new Set();
-process.once("exit", () => children.forEach((child) => child.kill("SIGKILL")));
-function start(args, env, name) {
-    const child = spawn(ringside, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
-    children.add(child);
-    child.said = "";
-    child.log = "";
-    child.stdout.on("data", (text) => (child.said += text));
-    child.stderr.on("data", (text) => (child.log += text));
-    child.ended = new Promise((done) => child.once("exit", () => (children.delete(child), done())));
-    child.name = name;
-    return child;
-}
-async function said(child, pattern) {
-    for (let round = 0; round < 600; round += 1) {
-        const found = child.said.match(pattern);
-        if (found) return found;
-        if (child.exitCode !== null) break;
-        await sleep(50);
-    }
-    throw new Error(`${child.name} does not start:\n${child.said}${child.log}`);
-}
-let signer, venue, url, token;
-async function startSigner() {
-    signer = start(["signer", "--settings", join(folder, "signer.toml")], { RINGSIDE_LOG: "warn" }, "signer");
-    await said(signer, /signs for (0x\w+)/);
-}
-async function startVenue() {
-    const env = {
-        RINGSIDE_DATA_DIR: join(folder, "data"),
-        RINGSIDE_LISTEN: "127.0.0.1:0",
-        RINGSIDE_ANY_FILE_SYSTEM: "true",
-        RINGSIDE_LOG: "warn",
-        RINGSIDE_ADMIN_KEY: ADMIN_KEY,
-        RINGSIDE_CHAIN_NODES: `${node.url},http://127.0.0.1:${liarPort}`,
-        RINGSIDE_CHAIN_EVERY: "100ms",
-        RINGSIDE_CHAIN_PATIENCE: "1s",
-        RINGSIDE_VAULT_ADDRESS: vault.address,
-        RINGSIDE_DF_ADDRESS: df.address,
-        RINGSIDE_USDT_ADDRESS: usdt.address,
-        RINGSIDE_SIGNER_SOCKET: socket,
-        RINGSIDE_SIGNER_ADDRESS: address(SIGNER),
-    };
-    venue = start([], env, "exchange");
-    url = (await said(venue, /curl (http:\/\/[^/]*)\/openapi.json/))[1];
-    token = execFileSync(ringside, ["login", "--url", url, "--key", key(ALICE).slice(2)]).toString().trim();
-}
-const kill = async (child) => (child.kill("SIGKILL"), child.ended);
-
-async function call(path, body, headers = { authorization: `Bearer ${token}` }) {
-    const answer = await fetch(`${url}/api/v1${path}`, {
-        method: body ? "POST" : "GET",
-        headers: { "content-type": "application/json", ...headers },
-        body: body && JSON.stringify(body),
-    });
-    return { status: answer.status, body: await answer.json() };
-}
+/** Login tokens that were used, which nothing keeps. */
+const tokens = new Set();
 /** What was signed, by id: the lists of withdrawals do not show signatures. */
 const signed = new Map();
 /** Asks for a withdrawal; `name` is the key that a retry gets the same answer by. */
 async function askFor(amount, name = crypto.randomUUID()) {
-    const headers = { authorization: `Bearer ${token}`, "idempotency-key": name };
+    tokens.add(rig.token);
+    const headers = { authorization: `Bearer ${rig.token}`, "idempotency-key": name };
     const answer = await call("/spot/withdraw/request", { token: "DF", amount }, headers);
     if (answer.status === 200) signed.set(answer.body.id, answer.body);
     return answer;
@@ -150,7 +38,7 @@ async function becomes(id, status, seconds = 20) {
         if (now.status === status) return now;
         await sleep(50);
     }
-    throw new Error(`${id} is ${JSON.stringify(now)}, not ${status}\n${venue.log}`);
+    throw new Error(`${id} is ${JSON.stringify(now)}, not ${status}\n${rig.venue.log}`);
 }
 async function stays(id, status, ms = 1_500) {
     const end = Date.now() + ms;
@@ -166,7 +54,6 @@ const submit = async (given, options) => {
     if (!options?.noWait) assert.equal(receipt.status, "success");
     return receipt;
 };
-const mine = (blocks, seconds = 1) => node.rpc("anvil_mine", viem.toHex(blocks), viem.toHex(seconds));
 async function balance() {
     const all = (await call("/spot/balances")).body;
     const found = (all.balances ?? all).find((one) => one.token === "DF");
@@ -194,17 +81,15 @@ async function chapter(name, body) {
         await body();
         await conserved();
     } catch (error) {
-        console.error(`failed: ${name}\n${error.stack}\nexchange:\n${venue?.log}\nsigner:\n${signer?.log}`);
+        console.error(`failed: ${name}\n${error.stack}\nexchange:\n${rig.venue?.log}\nsigner:\n${rig.signer?.log}`);
         process.exit(1);
     }
     chapters += 1;
     console.log(`chain: ${name}`);
 }
 
-await startSigner();
-await startVenue();
 const credit = { user_address: address(ALICE), token: "DF", amount: viem.formatUnits(CREDIT, 18) };
-assert.equal((await call("/admin/spot/balances/credit", credit, { "x-api-key": ADMIN_KEY })).status, 200);
+assert.equal((await rig.operate("/api/v1/admin/spot/balances/credit", credit)).status, 200);
 
 await chapter("a release is submitted by its user and confirmed after 20 blocks, not after 19", async () => {
     const given = await requested("1.5");
@@ -304,7 +189,7 @@ await chapter("the signer is killed 20 times while requests come: every one of t
     for (let round = 0; round < 20; round += 1) {
         const asked = [1, 2, 3].map((part) => askFor(`${part}`));
         await sleep(Math.random() * 30);
-        await kill(signer);
+        await kill(rig.signer);
         await startSigner();
         answers.push(...(await Promise.all(asked)));
     }
@@ -320,7 +205,7 @@ await chapter("the exchange is killed 20 times while requests come: a retry gets
         const parts = [1, 2, 3].map((part) => [`${part}`, `kill-${round}-${part}`]);
         const asked = parts.map(([amount, name]) => askFor(amount, name).catch(() => ({ status: 0 })));
         await sleep(Math.random() * 40);
-        await kill(venue);
+        await kill(rig.venue);
         const answers = await Promise.all(asked);
         await startVenue();
         for (const [at, [amount, name]] of parts.entries()) {
@@ -353,15 +238,15 @@ await chapter("all that was signed through those kills is paid, once", async () 
 
 await chapter("restored from an old copy, the exchange learns from its signer what it has forgotten", async () => {
     const before = await requested("11");
-    venue.kill("SIGTERM");
-    await venue.ended;
+    rig.venue.kill("SIGTERM");
+    await rig.venue.ended;
     cpSync(join(folder, "data"), join(folder, "copy"), { recursive: true });
     await startVenue();
     const forgotten = await requested("12");
     await submit(before);
     await submit(forgotten);
     await mine(10);
-    await kill(venue);
+    await kill(rig.venue);
     rmSync(join(folder, "data"), { recursive: true });
     cpSync(join(folder, "copy"), join(folder, "data"), { recursive: true });
     await startVenue();
@@ -381,7 +266,44 @@ await chapter("restored from an old copy, the exchange learns from its signer wh
     await settled();
 });
 
-assert.ok(!readFileSync(join(folder, "signer.log")).includes(key(SIGNER).slice(2)), "the key is in no log");
-assert.ok(![venue, signer].some((child) => child.log.includes(key(SIGNER).slice(2))), "the key is in no log");
+/** Questions to the signer, past the exchange, whose connection must have ended. */
+async function atSocket(question) {
+    const stream = connect(rig.socket);
+    stream.write(`${JSON.stringify(question)}\n`);
+    let text = "";
+    for await (const part of stream) {
+        text += part;
+        if (text.endsWith("\n")) break;
+    }
+    stream.destroy();
+    return JSON.parse(text);
+}
+
+await chapter("whoever takes the exchange's place at the signer gets nothing new without an account's own token", async () => {
+    const given = await requested("14");
+    const others = rig.logIn(OWNER);
+    await kill(rig.venue);
+    const { issued } = await atSocket({ issued: 0 });
+    const { release, signed: known } = issued.at(-1);
+    assert.equal(known.signature, given.signature);
+    const wanted = { ...release, key: { ...release.key, nonce: release.key.nonce + 1 } };
+    const forged = `${rig.token.split(".").slice(0, 2).join(".")}.${"A".repeat(43)}`;
+    for (const token of [undefined, forged, others]) {
+        assert.ok((await atSocket({ sign: { release: wanted, token } })).unauthorized, token);
+    }
+    // What it has signed it signs again for a venue that was restarted and has no token any more.
+    assert.deepEqual((await atSocket({ sign: { release } })).signed, known);
+    assert.equal((await atSocket({ issued: 0 })).issued.length, issued.length);
+    await startVenue();
+    await submit(given);
+    await mine(20);
+    await becomes(given.id, "confirmed");
+    await settled();
+});
+
+for (const secret of [...rig.secrets, ...tokens]) {
+    assert.ok(!readFileSync(join(folder, "signer.log")).includes(secret), "no secret is in a log");
+    assert.ok(![rig.venue, rig.signer].some((child) => child.log.includes(secret)), "no secret is in a log");
+}
 console.log(`chain: ${chapters} chapters on a real node`);
 process.exit(0);

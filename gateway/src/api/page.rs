@@ -1,5 +1,7 @@
 //! The page at `/`: static files that are part of the binary. They name nothing outside the process that serves them, and
-//! use the public API like any other client.
+//! use the public API like any other client, and for withdrawals what `withdrawals` tells besides.
+
+pub mod withdrawals;
 
 use super::docs::{Param, Shape};
 use super::{Answer, Call, Dialect, Handler, Method, Response, Route, StatusCode};
@@ -12,7 +14,7 @@ use std::sync::OnceLock;
 
 /// Rows. They are no part of the API that is documented.
 pub static ROUTES: &[Route] = &[
-    Route { is_api: false, ..Route::new(Method::Get, "/", Handler::Now(|_| Ok(serve_index()))) },
+    Route { is_api: false, ..Route::new(Method::Get, "/", Handler::Now(|call| Ok(serve_index(call)))) },
     Route {
         is_api: false,
         params: &[Param::path("name", Shape::Text, "Name of the file")],
@@ -58,18 +60,24 @@ static FILES: &[File] = files! {
     "sign.js" from "sign.js" as SCRIPT;
     "spot.js" from "spot.js" as SCRIPT;
     "view.js" from "view.js" as SCRIPT;
+    "wallet.js" from "wallet.js" as SCRIPT;
+    "withdraw.js" from "withdraw.js" as SCRIPT;
     "noble.js" from "vendor/noble.js" as SCRIPT;
     "noble.LICENSE" from "vendor/noble.LICENSE" as TEXT;
     "lightweight-charts.js" from "vendor/lightweight-charts.js" as SCRIPT;
     "lightweight-charts.LICENSE" from "vendor/lightweight-charts.LICENSE" as TEXT;
 };
 
-/// What the page may load and reach: its own server. The chart sets styles of its own.
+/// What the page may load and reach: its own server. The chart sets styles of its own. A test deployment may name a node
+/// besides; the words before the semicolon after `wss:` are where it goes.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-fn serve_index() -> Response {
-    respond(&FILES[0], 0)
+fn serve_index(call: &Call) -> Response {
+    let node = call.worker.config.page_node.as_ref();
+    let policy = node.map(|node| POLICY.replacen("wss:;", &format!("wss: http://{};", node.authority), 1));
+    let policy = policy.and_then(|policy| HeaderValue::try_from(policy).ok());
+    respond(0, policy.unwrap_or(HeaderValue::from_static(POLICY)))
 }
 
 fn serve(call: &Call) -> Answer {
@@ -80,28 +88,30 @@ fn serve(call: &Call) -> Answer {
     let index = FILES.iter().position(|file| file.name == name);
     let index = index.ok_or_else(|| Fault::NotFound.error(Dialect::Spot))?;
     if call.header(IF_NONE_MATCH.as_str()).is_some_and(|known| known.as_bytes() == tag(index).as_bytes()) {
-        let empty = Response { body: Bytes::new(), ..respond(&FILES[index], index) };
+        let empty = Response { body: Bytes::new(), ..respond(index, HeaderValue::from_static(POLICY)) };
         return Ok(Response { status: StatusCode::NOT_MODIFIED, ..empty });
     }
-    Ok(respond(&FILES[index], index))
+    Ok(respond(index, HeaderValue::from_static(POLICY)))
 }
 
-/// What the page must know of the deployment before it can sign a login.
+/// What the page must know of the deployment before it can sign a login, or withdraw.
 fn settings(call: &Call) -> Response {
     let config = &call.worker.config;
     Response::of(&serde_json::json!({
         "test_deployment": config.test_deployment,
         "chain_id": config.chain_id,
+        "withdrawals": withdrawals::settings(call),
     }))
 }
 
-fn respond(file: &File, index: usize) -> Response {
+fn respond(index: usize, policy: HeaderValue) -> Response {
+    let file = &FILES[index];
     let content_type = HeaderValue::from_static(file.content_type);
     Response::new(StatusCode::OK, content_type, Bytes::from_static(file.body))
         // Asked for every time, sent only when another binary holds another file.
         .with_header(CACHE_CONTROL, HeaderValue::from_static("no-cache"))
         .with_header(ETAG, tag(index).clone())
-        .with_header(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+        .with_header(CONTENT_SECURITY_POLICY, policy)
         .with_header(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
         .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
 }

@@ -1,6 +1,7 @@
 //! The page and its files as the server gives them. What a browser makes of them is `scripts/page.sh`'s business.
 
 use crate::exchange::{self, Answer, Exchange};
+use ringside_gateway::config::feed::Url;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::time::Duration;
@@ -93,6 +94,24 @@ fn the_page_learns_what_a_login_needs() {
             config.chain_id = 56;
         });
         let answer = page(&mut exchange, "/web/settings.json", &[]);
-        assert_eq!(answer.body, format!(r#"{{"chain_id":56,"test_deployment":{is_test}}}"#));
+        assert_eq!(
+            answer.body,
+            format!(r#"{{"chain_id":56,"test_deployment":{is_test},"withdrawals":null}}"#)
+        );
     }
+}
+
+/// A node that a test deployment names may be reached from the page itself, and from nothing else.
+#[test]
+fn the_page_may_reach_the_node_of_a_test_deployment() {
+    let mut exchange = Exchange::start_with(|config| {
+        config.page_node = Url::parse("http://127.0.0.1:8545/", "http");
+    });
+    let allows = |answer: &Answer| {
+        let policy = answer.header("content-security-policy").expect("a policy").to_owned();
+        assert_eq!(policy.matches("connect-src").count(), 1, "{policy}");
+        policy.contains("connect-src 'self' ws: wss: http://127.0.0.1:8545;")
+    };
+    assert!(allows(&page(&mut exchange, "/", &[])));
+    assert!(!allows(&page(&mut exchange, "/web/app.js", &[])));
 }
