@@ -121,8 +121,12 @@ pub fn run_and_tell(
     };
     make_folder(&config)?;
     let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
-    let parts = chain::Parts { signer: chain::parts::signer(&config, &clock)?, watch: watcher };
     let (auth, found) = Auth::open(&config)?;
+    let parts = chain::Parts {
+        signer: chain::parts::signer(&config, &clock, &auth.tokens)?,
+        watch: watcher,
+        referrals: Some(chain::parts::discounts(&config)),
+    };
     let shutdown = CancellationToken::new();
     let edge = Edge::new(&config, auth, Router::new(ROUTES)?, shutdown.clone());
     let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));

@@ -11,6 +11,7 @@
 pub mod feed;
 mod value;
 
+use crate::chain::LIFETIME_MAX_S;
 use feed::{Feed, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -163,7 +164,7 @@ settings! {
     df_address: Option<Wallet> = None;
     /// Contract of the token USDT; unset: no withdrawals from perpetual wallets.
     usdt_address: Option<Wallet> = None;
-    /// Time from a withdrawal's request to the deadline of its signature, from 1 min to 30 days.
+    /// Time from a withdrawal's request to the deadline of its signature, from 1 min to 24 h: no signer signs for longer.
     withdrawal_lifetime: Duration = Duration::from_secs(86_400);
     /// How long a request for a withdrawal waits for the signer before its amount goes back; at most 8 s.
     signer_patience: Duration = Duration::from_secs(5);
@@ -297,8 +298,12 @@ settings! {
     signer_address: Option<Wallet> = None;
     /// Key of the signer where its settings name no file, 64 hex digits.
     signer_key: Option<Secret> = None;
+    /// Node through which the page at `/` sends transactions of a pasted test key, which it then may reach; test deployments only.
+    page_node: Option<Url> = None;
     /// Contract of referral records; unset: CHAIN_ERROR.
     referral_address: Option<Wallet> = None;
+    /// How often an account's fee terms are read from it.
+    referral_every: Duration = Duration::from_secs(3_600);
     /// The operator whose status the referral routes show.
     operator_address: Option<Wallet> = None;
 
@@ -412,6 +417,12 @@ impl Config {
         if (1..self.chain_nodes.len()).any(|at| self.chain_nodes[..at].contains(&self.chain_nodes[at])) {
             return conflict("`chain_nodes` must not name a node twice: it would be two voices".to_owned());
         }
+        if self.page_node.is_some() && !self.test_deployment {
+            return conflict(
+                "`page_node` is for test deployments: nobody should paste a key that guards anything"
+                    .to_owned(),
+            );
+        }
         if self.signer_settings.is_some() && self.signer_socket.is_some() {
             return conflict("`signer_settings` and `signer_socket` exclude each other".to_owned());
         }
@@ -421,8 +432,10 @@ impl Config {
         if !(1..=24).contains(&self.vault_name.len()) || self.vault_name.contains('\0') {
             return conflict("`vault_name` must have 1 to 24 characters".to_owned());
         }
-        if !(60..=30 * 86_400).contains(&self.withdrawal_lifetime.as_secs()) {
-            return conflict("`withdrawal_lifetime` must be from 1min to 30 days".to_owned());
+        if !(60..=LIFETIME_MAX_S).contains(&self.withdrawal_lifetime.as_secs()) {
+            return conflict(
+                "`withdrawal_lifetime` must be from 1min to 24h: no signer signs for longer".to_owned(),
+            );
         }
         if self.signer_patience > Duration::from_secs(8) {
             return conflict("`signer_patience` must be at most 8s".to_owned());
@@ -562,6 +575,16 @@ mod tests {
             "input_ring_slots = 1000",
             &[],
             "configuration: `input_ring_slots` must be a power of two, at least 64",
+        );
+        check(
+            "withdrawal_lifetime = \"25h\"",
+            &[],
+            "configuration: `withdrawal_lifetime` must be from 1min to 24h: no signer signs for longer",
+        );
+        check(
+            "page_node = \"http://127.0.0.1:8545\"\ntest_deployment = false",
+            &[],
+            "configuration: `page_node` is for test deployments: nobody should paste a key that guards anything",
         );
         check("jwt_secret = \"short\"", &[], "configuration: `jwt_secret` must have at least 32 characters");
     }

@@ -87,6 +87,11 @@ impl Call {
         self.head.headers.get(name)?.to_str().ok()
     }
 
+    /// The login token that was sent; it has been judged where the row asks for one.
+    pub fn token(&self) -> Option<&str> {
+        crate::auth::token(&self.head.headers).and_then(|token| std::str::from_utf8(token).ok())
+    }
+
     /// Whether it came by the key header of existing clients (`perpetual.md` 2).
     pub fn is_compatible(&self) -> bool {
         self.worker.shared.edge.auth.is_compatible(&self.head.headers)

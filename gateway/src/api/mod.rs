@@ -56,11 +56,13 @@ pub static ROUTES: &[&[Route]] = &[
     account::market::ROUTES,
     account::withdrawal::ROUTES,
     account::operator::ROUTES,
+    account::dispute::ROUTES,
     auth::ROUTES,
     api_keys::ROUTES,
     openapi::ROUTES,
     crate::ws::server::ROUTES,
     page::ROUTES,
+    page::withdrawals::ROUTES,
     operations::ROUTES,
 ];
 

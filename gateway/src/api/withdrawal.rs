@@ -2,6 +2,7 @@
 //! called belong to the dialects: `spot/withdrawal.rs`, and the routes of accounts.
 
 use super::{Answer, Call, Response};
+use crate::chain::Consent;
 use crate::chain::desk::NotSigned;
 use crate::dialect::spot::id::{ParsedUuid, parse};
 use crate::dialect::spot::withdrawal::{authorization, shown};
@@ -74,10 +75,12 @@ pub async fn request(call: &Call, request: RequestWithdrawal) -> Result<Response
     }
 }
 
-/// Waits for the signature of a withdrawal.
+/// Waits for the signature of a withdrawal, for which the signer wants to see the caller's login token itself. Only rows that
+/// no API key may call come here.
 pub async fn signed(call: &Call, withdrawal: WithdrawalId) -> Result<Response, Fault> {
     let shared = &call.worker.shared;
-    let record = shared.desk.outcome(&shared.views, withdrawal).await.map_err(Fault::NotSigned)?;
+    let consent = call.token().map(Consent::new).ok_or(Fault::NotSigned(NotSigned::Refused))?;
+    let record = shared.desk.outcome(&shared.views, withdrawal, consent).await.map_err(Fault::NotSigned)?;
     let views = shared.views.read();
     let vault = views.withdrawals().vault(record.vault);
     let authorization = vault.and_then(|vault| authorization(&record, vault));
@@ -105,17 +108,32 @@ fn first_try(call: &Call, account: AccountId, key: u64) -> Result<WithdrawalId, 
     found.map(|record| record.withdrawal).ok_or(Reject::Malformed)
 }
 
-/// The caller's withdrawals of a ledger, newest first.
+/// `before` of a query, which goes on where a list ended: the id of a withdrawal. `Err` for a text that is none.
+pub fn before(call: &Call) -> Result<Option<WithdrawalId>, ()> {
+    match call.query().get("before") {
+        None => Ok(None),
+        Some(text) => match parse(&text) {
+            Some(ParsedUuid::Order(withdrawal)) => Ok(Some(withdrawal)),
+            _ => Err(()),
+        },
+    }
+}
+
+/// The caller's withdrawals of a ledger, newest first; those older than `before`, where it is named.
 pub fn list(
     call: &Call,
     views: &Views,
     ledger: Ledger,
     status: Option<WithdrawalStatus>,
+    before: Option<WithdrawalId>,
     limit: usize,
 ) -> Answer {
     let own = views.withdrawals().of_account(call.account());
     let wanted = own.filter(|record| {
-        record.ledger == ledger && record.is_shown() && status.is_none_or(|status| record.status == status)
+        record.ledger == ledger
+            && record.is_shown()
+            && status.is_none_or(|status| record.status == status)
+            && before.is_none_or(|before| record.withdrawal < before)
     });
     let rows: Vec<_> = wanted.take(limit).filter_map(|record| show(views, record)).collect();
     Ok(Response::of(&rows))

@@ -17,6 +17,7 @@ use signature::{Signer, Verifier};
 pub const TOKEN_LIFE_S: i64 = 86_400;
 
 /// Mints and reads login tokens.
+#[derive(Clone)]
 pub struct Tokens {
     encoding: EncodingKey,
     decoding: DecodingKey,

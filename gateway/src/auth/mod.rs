@@ -277,15 +277,16 @@ enum Sent<'a> {
     Key(&'a [u8]),
 }
 
+/// The login token of a request, as it was sent.
+pub fn token(headers: &HeaderMap) -> Option<&[u8]> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
+}
+
 /// The credential of a request: the token counts where both are sent.
 fn sent(headers: &HeaderMap) -> Option<Sent<'_>> {
-    if let Some(value) = headers.get(AUTHORIZATION) {
-        let value = value.as_bytes();
-        if let Some((scheme, token)) = value.split_at_checked(7)
-            && scheme.eq_ignore_ascii_case(b"bearer ")
-        {
-            return Some(Sent::Token(token.trim_ascii()));
-        }
+    if let Some(token) = token(headers) {
+        return Some(Sent::Token(token));
     }
     let is_empty = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"bearer");
     match headers.get(API_KEY) {

@@ -1,12 +1,16 @@
 //! The desk where releases are signed: it takes what the views show as requested, which is what the journal holds, asks the
 //! signer, and records what came of it as a command. Requests wait here for their outcome.
 //!
+//! A new signature needs the account's own word, the token of its request: whoever waits for the outcome has brought it, and it
+//! is kept until then, in memory alone. After a restart there is none. What the signer has in its log it signs again all the
+//! same; what it has not goes back, unless its user retries in time and brings the token anew.
+//!
 //! Before anything is signed after a start, the signer's log is read: releases that the engine has no memory of, because it
 //! was restored from an older copy, are adopted. A request whose signer does not answer in time gets its amount back; its
 //! nonce only where the signer was certainly not reached, or says later that it knows nothing of it. Requests that were there
-//! at the start have nobody waiting, and are tried for as long as it takes.
+//! at the start have nobody waiting, and are tried until the signer answers.
 
-use super::{Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use crate::config::Config;
 use crate::ingress::{Ingress, Priority};
 use crate::view::withdrawal::WithdrawalRecord;
@@ -45,6 +49,8 @@ pub struct Desk {
     /// Counts outcomes; who waits looks at the views whenever it changes.
     changed: watch::Sender<u64>,
     faults: Mutex<HashMap<WithdrawalId, NotSigned>>,
+    /// The words of accounts whose requests wait.
+    consents: Mutex<HashMap<WithdrawalId, Consent>>,
     /// Whether the signer's log was compared with the engine's memory.
     reconciled: watch::Sender<bool>,
     /// Whether there is a signer at all.
@@ -57,6 +63,7 @@ impl Default for Desk {
             call: Notify::new(),
             changed: watch::Sender::new(0),
             faults: Mutex::default(),
+            consents: Mutex::default(),
             reconciled: watch::Sender::new(false),
             is_open: std::sync::atomic::AtomicBool::new(false),
         }
@@ -83,21 +90,28 @@ impl Desk {
         let _ = reconciled.wait_for(|done| *done).await;
     }
 
-    /// Calls the desk, and waits until the withdrawal is signed or given back.
+    /// Calls the desk with the account's word, and waits until the withdrawal is signed or given back.
     pub async fn outcome(
         &self,
         views: &SharedViews,
         withdrawal: WithdrawalId,
+        consent: Consent,
     ) -> Result<WithdrawalRecord, NotSigned> {
         let mut changed = self.changed.subscribe();
+        self.consents.lock().insert(withdrawal, consent);
         self.call.notify_one();
         loop {
             changed.mark_unchanged();
             let record = views.read().withdrawals().get(withdrawal).copied();
             match record {
-                Some(record) if record.signature.is_some() => return Ok(record),
-                Some(record) if record.status == WithdrawalStatus::Requested => {}
+                Some(record)
+                    if record.signature.is_none() && record.status == WithdrawalStatus::Requested => {}
+                Some(record) if record.signature.is_some() => {
+                    self.consents.lock().remove(&withdrawal);
+                    return Ok(record);
+                }
                 _ => {
+                    self.consents.lock().remove(&withdrawal);
                     let fault = self.faults.lock().remove(&withdrawal);
                     return Err(fault.unwrap_or(NotSigned::Unavailable));
                 }
@@ -106,6 +120,10 @@ impl Desk {
                 return Err(NotSigned::Unavailable);
             }
         }
+    }
+
+    fn consent(&self, withdrawal: WithdrawalId) -> Option<Consent> {
+        self.consents.lock().get(&withdrawal).cloned()
     }
 
     fn note(&self, withdrawal: WithdrawalId, fault: NotSigned) {
@@ -138,7 +156,7 @@ pub fn release_of(views: &Views, record: &WithdrawalRecord) -> Option<Release> {
 
 /// What the signer's thread is asked.
 enum Question {
-    Sign(Box<Release>, oneshot::Sender<Result<SignedRelease, SignerFault>>),
+    Sign(Box<Release>, Option<Consent>, oneshot::Sender<Result<SignedRelease, SignerFault>>),
     Find(ReleaseKey, oneshot::Sender<Result<Option<Issued>, SignerFault>>),
     Issued(u64, oneshot::Sender<Result<Vec<Issued>, SignerFault>>),
 }
@@ -157,7 +175,9 @@ impl Asked {
             while let Some(question) = questions.blocking_recv() {
                 // Who asked may be gone; what was signed is in the log.
                 match question {
-                    Question::Sign(release, answer) => drop(answer.send(signer.sign_release(&release))),
+                    Question::Sign(release, consent, answer) => {
+                        drop(answer.send(signer.sign_release(&release, consent.as_ref())));
+                    }
                     Question::Find(key, answer) => drop(answer.send(signer.find(&key))),
                     Question::Issued(from, answer) => drop(answer.send(signer.issued(from))),
                 }
@@ -345,8 +365,15 @@ impl Clerk {
             }
             let withdrawal = release.withdrawal;
             let is_resumed = self.resumed.contains(&withdrawal);
-            let answer = self.signer.ask(|answer| Question::Sign(Box::new(release), answer)).await;
-            match answer {
+            let consent = self.desk.consent(withdrawal);
+            let has_consent = consent.is_some();
+            if status == WithdrawalStatus::Requested && !has_consent && !is_resumed {
+                // Who asked is on the way with it, or gone.
+                self.wait_or_give_back(withdrawal, false, None).await;
+                continue;
+            }
+            let ask = |answer| Question::Sign(Box::new(release), consent, answer);
+            match self.signer.ask(ask).await {
                 Ok(signed) => {
                     self.record(withdrawal, &signed).await;
                 }
@@ -355,19 +382,41 @@ impl Clerk {
                     // What it may have signed before this it does not refuse now.
                     self.give_back(withdrawal, false, NotSigned::Refused).await;
                 }
+                Err(SignerFault::Unauthorized(reason)) if has_consent => {
+                    tracing::warn!(withdrawal, reason, "the signer does not believe the token of a request");
+                    self.give_back(withdrawal, false, NotSigned::Refused).await;
+                }
+                // It has signed nothing, and only a retry of its user can change that.
+                Err(SignerFault::Unauthorized(_)) => {
+                    self.resumed.remove(&withdrawal);
+                    self.tried.remove(&withdrawal);
+                    self.wait_or_give_back(withdrawal, false, None).await;
+                }
                 Err(fault) => {
                     let is_unknown = matches!(fault, SignerFault::Unknown(_));
-                    let tried = self.tried.entry(withdrawal).or_insert_with(|| {
-                        tracing::warn!(withdrawal, %fault, "a withdrawal waits for the signer");
-                        Tried { since: Instant::now(), may_be_signed: is_resumed }
-                    });
-                    tried.may_be_signed |= is_unknown;
-                    if !is_resumed && tried.since.elapsed() >= self.config.signer_patience {
-                        let may_be_signed = tried.may_be_signed;
-                        self.give_back(withdrawal, may_be_signed, NotSigned::Unavailable).await;
-                    }
+                    self.wait_or_give_back(withdrawal, is_unknown || is_resumed, Some(&fault)).await;
                 }
             }
+        }
+    }
+
+    /// Notes that there was no answer; what has waited too long goes back, unless nobody waits for it.
+    async fn wait_or_give_back(
+        &mut self,
+        withdrawal: WithdrawalId,
+        may_be_signed: bool,
+        fault: Option<&SignerFault>,
+    ) {
+        let tried = self.tried.entry(withdrawal).or_insert_with(|| {
+            if let Some(fault) = fault {
+                tracing::warn!(withdrawal, %fault, "a withdrawal waits for the signer");
+            }
+            Tried { since: Instant::now(), may_be_signed: false }
+        });
+        tried.may_be_signed |= may_be_signed;
+        let (since, may_be_signed) = (tried.since, tried.may_be_signed);
+        if !self.resumed.contains(&withdrawal) && since.elapsed() >= self.config.signer_patience {
+            self.give_back(withdrawal, may_be_signed, NotSigned::Unavailable).await;
         }
     }
 
@@ -375,15 +424,8 @@ impl Clerk {
     async fn give_up_late(&mut self) {
         for (status, release) in self.unsigned() {
             let withdrawal = release.withdrawal;
-            if status != WithdrawalStatus::Requested || self.resumed.contains(&withdrawal) {
-                continue;
-            }
-            let tried = self
-                .tried
-                .entry(withdrawal)
-                .or_insert_with(|| Tried { since: Instant::now(), may_be_signed: false });
-            if tried.since.elapsed() >= self.config.signer_patience {
-                self.give_back(withdrawal, false, NotSigned::Unavailable).await;
+            if status == WithdrawalStatus::Requested {
+                self.wait_or_give_back(withdrawal, false, None).await;
             }
         }
     }
@@ -435,6 +477,7 @@ impl Clerk {
     fn end(&mut self, withdrawal: WithdrawalId) {
         self.tried.remove(&withdrawal);
         self.resumed.remove(&withdrawal);
+        self.desk.consents.lock().remove(&withdrawal);
         self.desk.tell();
     }
 

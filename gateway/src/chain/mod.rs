@@ -9,6 +9,7 @@
 
 pub mod client;
 pub mod desk;
+pub mod discount;
 pub mod http;
 pub mod parts;
 pub mod port;
@@ -23,12 +24,18 @@ pub mod watcher;
 use crate::api::Shared;
 use crate::ingress::Ingress;
 use ringside_core::ids::Address;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
+
+/// Longest life of an authorization, in seconds (`spot.md` 10). Caps of a day count on it, so neither a signer nor a venue's
+/// settings know a longer one.
+pub const LIFETIME_MAX_S: u64 = 86_400;
 
 /// Names a release: there is at most one live digest for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,12 +88,39 @@ pub struct Issued {
     pub signed: SignedRelease,
 }
 
+/// A user's own word for a withdrawal: the login token of the request. It is shown to the signer and to nobody else, and
+/// lives in memory alone.
+#[derive(Clone)]
+pub struct Consent(Zeroizing<String>);
+
+impl Consent {
+    /// Of a token as it was sent.
+    pub fn new(token: &str) -> Consent {
+        Consent(Zeroizing::new(token.to_owned()))
+    }
+
+    /// The token.
+    pub fn token(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Consent {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Consent(hidden)")
+    }
+}
+
 /// Why there is no signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignerFault {
     /// The signer decided against it (cap, conflicting digest, foreign vault): nothing was signed, nor will be.
     #[error("the signer refuses: {0}")]
     Refused(String),
+    /// It was not signed before, and the account's word for it is missing, not its own, or no longer good: nothing was
+    /// signed, nor will be without it.
+    #[error("the signer misses the account's word: {0}")]
+    Unauthorized(String),
     /// The signer was not reached: nothing was signed.
     #[error("the signer cannot be reached: {0}")]
     Unreachable(String),
@@ -97,8 +131,13 @@ pub enum SignerFault {
 
 /// Signs releases. Calls block, and come from one thread, one after the other.
 pub trait Signer: Send {
-    /// The signature of a release: logged durably before it is made.
-    fn sign_release(&mut self, release: &Release) -> Result<SignedRelease, SignerFault>;
+    /// The signature of a release: logged durably before it is made. What the log holds is signed again for whoever asks, since
+    /// a venue that was restarted has no token any more; anything else needs the consent of its account.
+    fn sign_release(
+        &mut self,
+        release: &Release,
+        consent: Option<&Consent>,
+    ) -> Result<SignedRelease, SignerFault>;
 
     /// The newest entry of the log with this key. `None` is a promise: no earlier request for the key is on its way.
     fn find(&mut self, key: &ReleaseKey) -> Result<Option<Issued>, SignerFault>;
@@ -189,6 +228,8 @@ pub struct Parts {
     pub signer: Option<Box<dyn Signer>>,
     /// Who watches.
     pub watch: Option<Box<dyn Watch>>,
+    /// Who knows what referrals are worth.
+    pub referrals: Option<discount::MakeReader>,
 }
 
 /// Starts the thread of the chain. It ends with `shutdown`. The lane of [`Shared::chain_port`] must be attached.
@@ -204,6 +245,13 @@ pub fn start(shared: Arc<Shared>, parts: Parts, shutdown: CancellationToken) -> 
             match desk::Clerk::new(desk, views, shared.config.clone(), ingress.clone(), signer) {
                 Ok(clerk) => drop(tasks.spawn_local(clerk.run())),
                 Err(error) => tracing::error!(%error, "no thread for the signer: nothing is signed"),
+            }
+        }
+        if let Some(reader) = parts.referrals {
+            let (views, ingress) = (shared.views.clone(), ingress.clone());
+            let every = shared.config.referral_every;
+            if let Some(reader) = reader() {
+                tasks.spawn_local(discount::Discounts::new(reader, views, ingress, every).run());
             }
         }
         if let Some(watch) = parts.watch {

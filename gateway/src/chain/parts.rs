@@ -1,5 +1,6 @@
 //! Signer and watcher as the configuration has them.
 
+use super::discount::MakeReader;
 use super::http::HttpTransport;
 use super::provider::Provider;
 use super::quorum::Quorum;
@@ -9,10 +10,12 @@ use super::signer::settings::{SettingsError, SignerSettings};
 use super::signer::{LocalSigner, OpenError};
 use super::watcher::{WatcherConfig, WatcherStart};
 use super::{Signer, Watch};
+use crate::auth::jwt::Tokens;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::feed::Url;
 use ringside_core::ids::Address;
+use std::sync::Arc;
 
 /// Why the configured signer cannot be had. Never holds a key.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +28,17 @@ pub enum PartsError {
     Open(#[from] OpenError),
 }
 
-/// The signer: in this process, or at the other end of a socket, where it need not be there yet.
-pub fn signer(config: &Config, clock: &Clock) -> Result<Option<Box<dyn Signer>>, PartsError> {
+/// The signer: in this process, or at the other end of a socket, where it need not be there yet. One in this process verifies
+/// login tokens by `own`, unless its settings say otherwise.
+pub fn signer(config: &Config, clock: &Clock, own: &Tokens) -> Result<Option<Box<dyn Signer>>, PartsError> {
     if let (Some(socket), Some(address)) = (&config.signer_socket, config.signer_address) {
         return Ok(Some(Box::new(RemoteSigner::new(socket, address.0, config.chain_patience))));
     }
     let Some(path) = &config.signer_settings else { return Ok(None) };
     let settings = SignerSettings::load(path)?;
     let key = settings.key(config.signer_key.as_ref())?;
-    Ok(Some(Box::new(LocalSigner::open(&settings.log, &key, settings.policy(), clock.clone())?)))
+    let tokens = settings.tokens()?.unwrap_or_else(|| own.clone());
+    Ok(Some(Box::new(LocalSigner::open(&settings.log, &key, tokens, settings.policy(), clock.clone())?)))
 }
 
 /// The watcher of a vault, if there are nodes to ask.
@@ -68,6 +73,12 @@ pub fn watch(config: &Config, vault: Address) -> Option<Box<dyn Watch>> {
 pub fn referrals(config: &Config) -> Option<Reader> {
     let (contract, url) = (config.referral_address?, config.chain_nodes.first()?.clone());
     Some(Reader::new(provider(url, config.chain_patience), contract.0))
+}
+
+/// The same for the thread of the chain, which keeps every account's fee terms by it.
+pub fn discounts(config: &Arc<Config>) -> MakeReader {
+    let config = config.clone();
+    Box::new(move || referrals(&config))
 }
 
 fn provider(url: Url, patience: std::time::Duration) -> Provider {

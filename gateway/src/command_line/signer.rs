@@ -27,7 +27,8 @@ pub(super) fn run(settings: &Path, key: Option<&Secret>) -> Result<Infallible, S
     let settings = SignerSettings::load(settings)?;
     let key = settings.key(key)?;
     let socket = settings.socket.clone().ok_or(SignerError::NoSocket)?;
-    let mut signer = LocalSigner::open(&settings.log, &key, settings.policy(), Clock::SYSTEM)?;
+    let tokens = settings.tokens()?.ok_or(SettingsError::NoTokenSecret)?;
+    let mut signer = LocalSigner::open(&settings.log, &key, tokens, settings.policy(), Clock::SYSTEM)?;
     drop(key);
     let listener = process::bind(&socket)?;
     // Nobody may be listening to standard output; that is no reason to stop.

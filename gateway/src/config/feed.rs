@@ -88,6 +88,11 @@ pub struct Url {
 }
 
 impl Url {
+    /// Written out.
+    pub fn text(&self, scheme: &str) -> String {
+        format!("{scheme}://{}{}", self.authority, self.path)
+    }
+
     /// `scheme://host[:port][/path]`; the port is 80 unless named.
     pub fn parse(text: &str, scheme: &str) -> Option<Url> {
         let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
@@ -106,6 +111,15 @@ impl Url {
     }
 }
 
+impl Value for Url {
+    fn parse(text: &str) -> Result<Url, Wanted> {
+        Url::parse(text, "http").ok_or(Wanted("an address such as http://host:port/path"))
+    }
+    fn show(&self) -> String {
+        self.text("http")
+    }
+}
+
 impl Value for Vec<Url> {
     fn parse(text: &str) -> Result<Vec<Url>, Wanted> {
         let wanted = Wanted("addresses such as http://host:port/path, separated by commas");
@@ -113,7 +127,7 @@ impl Value for Vec<Url> {
         parts.map(|part| Url::parse(part, "http")).collect::<Option<_>>().ok_or(wanted)
     }
     fn show(&self) -> String {
-        let texts: Vec<_> = self.iter().map(|url| format!("http://{}{}", url.authority, url.path)).collect();
+        let texts: Vec<_> = self.iter().map(|url| url.text("http")).collect();
         texts.join(",")
     }
 }

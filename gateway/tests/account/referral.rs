@@ -3,12 +3,15 @@
 
 use super::venue_with;
 use crate::exchange::venue::Venue;
+use ringside_gateway::chain::{Parts, parts};
 use ringside_gateway::config::Wallet;
 use ringside_gateway::config::feed::Url;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 const REBATE: &str = "/referral/on-chain/user-rebate";
 const TERMS: &str = "/referral/on-chain/referral-info";
@@ -176,4 +179,56 @@ fn without_a_contract_there_is_nothing_to_read() {
         let (status, body) = venue.asks(0, "GET", &path, "");
         assert_eq!((status, &body["code"]), (500, &json!("CHAIN_ERROR")), "{path}");
     }
+}
+
+/// Discounts of accounts follow the contract: set when an account is met, refreshed, kept while nothing can be read.
+#[test]
+fn fees_follow_the_terms_of_the_contract() {
+    let node = Node::default();
+    let url = node.start();
+    let mut venue = venue_with(&[], |config| {
+        config.chain_nodes = vec![Url::parse(&url, "http").unwrap()];
+        config.referral_address = Some(Wallet([0x77; 20]));
+        config.referral_every = Duration::from_millis(20);
+    });
+    let referrer = "6813eb9362372eef6200f3b1dbc3f819671cba69";
+    let taker = |venue: &mut Venue| {
+        let info = venue.sees(2, "/account/fee-info");
+        let account = &info["account"];
+        (account["discounts"][0]["bps"].as_u64().unwrap(), account["taker_rate"].as_str().unwrap().to_owned())
+    };
+    node.answers(&["0", referrer, "7d0", "3e8", "3e8"]);
+    let shutdown = CancellationToken::new();
+    let referrals = Some(parts::discounts(&venue.exchange.shared.config));
+    let parts = Parts { referrals, ..Parts::default() };
+    let thread =
+        ringside_gateway::chain::start(venue.exchange.shared.clone(), parts, shutdown.clone()).unwrap();
+    let follow = |venue: &mut Venue, bps: u64| {
+        let begin = Instant::now();
+        while taker(venue).0 != bps {
+            venue.exchange.turn();
+            assert!(begin.elapsed() < Duration::from_secs(60), "{:?}, not {bps}", taker(venue));
+        }
+        taker(venue).1
+    };
+    // `V-13`: 0.05 % less a tenth, as `commissionRate` has it.
+    assert_eq!(follow(&mut venue, 1_000), "0.00045000");
+    let rate = venue.call(2, "GET", "/fapi/v1/commissionRate", "symbol=BTCUSDT");
+    assert_eq!(rate["takerCommissionRate"].as_str().unwrap().parse::<f64>().unwrap(), 0.000_45);
+    node.answers(&["0", referrer, "7d0", "1f4", "5dc"]);
+    assert_eq!(follow(&mut venue, 500), "0.00047500");
+    // What cannot be, and what cannot be read, changes nothing.
+    for bad in [&["0", referrer, "7d0", "3e8", "1"][..], &["0", referrer], &[]] {
+        let asked = node.asked();
+        node.answers(bad);
+        while node.asked() < asked + 3 {
+            venue.exchange.turn();
+        }
+        assert_eq!(taker(&mut venue), (500, "0.00047500".to_owned()));
+    }
+    // Without a referrer there is none.
+    node.answers(&["0", "0", "0", "0", "0"]);
+    assert_eq!(follow(&mut venue, 0), "0.00050000");
+    shutdown.cancel();
+    thread.join().unwrap();
 }

@@ -367,6 +367,8 @@ fn withdrawals(produced: &mut Produced) {
     produced.request(&mut exchange, REQUEST, &alice, &body("DF", "1"), (500, "signer unavailable"));
     let wrong = format!("{}?status=open", LIST.1);
     produced.request(&mut exchange, ("GET", &wrong), &alice, "", (400, "invalid status"));
+    let wrong = format!("{}?before=7", LIST.1);
+    produced.request(&mut exchange, ("GET", &wrong), &alice, "", (400, "invalid id"));
     let wrong = format!("{}?limit=x", LIST.1);
     produced.request(&mut exchange, ("GET", &wrong), &alice, "", (400, "invalid limit"));
     let foreign = format!("{}/7", LIST.1);

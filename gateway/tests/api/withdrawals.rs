@@ -3,7 +3,7 @@
 
 use crate::exchange::chain::{CHAIN, Chain, DF, Fact, Mood, SteeredSigner, USDT, VAULT, configure};
 use crate::exchange::socket::Socket;
-use crate::exchange::{Exchange, send, wallet};
+use crate::exchange::{ADMIN_KEY, Exchange, send, wallet, wallet_text};
 use ringside_core::command::WithdrawalStatus;
 use ringside_gateway::chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
 use serde_json::{Value, json};
@@ -136,6 +136,69 @@ fn a_withdrawal_is_signed_and_confirmed() {
     assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 2, 1))), Told::Later, "one is missing");
 }
 
+/// All of them can be read, page by page, whatever there are.
+#[test]
+fn a_list_goes_on_where_it_ended() {
+    let (mut exchange, _signer, _chain) = start();
+    let mut asked: Vec<Value> = (1..=7).map(|_| ask(&mut exchange, 1, "1").1["id"].clone()).collect();
+    ask(&mut exchange, 2, "1");
+    asked.reverse();
+    let (mut seen, mut before) = (Vec::new(), String::new());
+    loop {
+        let page = read(&mut exchange, 1, &format!("{LIST}?limit=3{before}"));
+        let ids: Vec<Value> = page.as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
+        let Some(last) = ids.last() else { break };
+        before = format!("&before={}", last.as_str().unwrap());
+        seen.extend(ids);
+    }
+    assert_eq!(seen, asked);
+    assert_eq!(read(&mut exchange, 1, &format!("{LIST}?before=7")), json!({ "error": "invalid id" }));
+}
+
+/// What the page needs to submit a release and to count its blocks; its owner's alone.
+#[test]
+fn the_page_learns_how_far_a_release_is() {
+    const OPEN: &str = "/web/withdrawals.json";
+    let (mut exchange, _signer, chain) = start();
+    let settings = exchange.request("GET", "/web/settings.json", &[], "");
+    let settings: Value = serde_json::from_str(&settings.body).unwrap();
+    let contract = |byte: &str| format!("0x{}", byte.repeat(20));
+    assert_eq!(
+        settings["withdrawals"],
+        json!({
+            "vault": contract("11"), "confirmations": 20, "node": null,
+            "tokens": [
+                { "token": "DF", "ledger": "spot", "address": contract("22"), "decimals": 18 },
+                { "token": "USDT", "ledger": "perpetual", "address": contract("33"), "decimals": 6 },
+            ],
+        })
+    );
+    assert_eq!(
+        read(&mut exchange, 1, OPEN),
+        json!({ "paused": { "spot": false, "perpetual": false }, "open": [] })
+    );
+    let (_, first) = ask(&mut exchange, 1, "10");
+    let (_, second) = ask(&mut exchange, 1, "20");
+    let mut shown = [first, second];
+    for one in &mut shown {
+        let more = [("token", json!("DF")), ("tx_hash", json!(null)), ("confirmations", json!(0))];
+        one.as_object_mut().unwrap().extend(more.map(|(name, value)| (name.to_owned(), value)));
+    }
+    assert_eq!(read(&mut exchange, 1, OPEN)["open"], json!(shown), "authorizations as they were given");
+    assert_eq!(read(&mut exchange, 2, OPEN)["open"], json!([]));
+    for (confirmations, is_there) in [(1, true), (19, true), (0, false)] {
+        assert_eq!(chain.tell(&mut exchange, Fact::Seen(release(1, 0, 10), confirmations)), Told::Taken);
+        shown[0]["tx_hash"] = if is_there { json!(format!("0x{}", "ab".repeat(32))) } else { json!(null) };
+        shown[0]["confirmations"] = json!(confirmations);
+        assert_eq!(read(&mut exchange, 1, OPEN)["open"], json!(shown));
+    }
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 0, 10))), Told::Taken);
+    assert_eq!(read(&mut exchange, 1, OPEN)["open"], json!([shown[1]]), "what is final is in the list");
+    assert_eq!(chain.tell(&mut exchange, Fact::Paused(true)), Told::Taken);
+    assert_eq!(read(&mut exchange, 1, OPEN)["paused"], json!({ "spot": true, "perpetual": true }));
+    assert_eq!(exchange.request("GET", OPEN, &[], "").status, 401);
+}
+
 #[test]
 fn it_expires_on_the_clock_of_the_chain_alone() {
     let (mut exchange, _signer, chain) = start();
@@ -224,12 +287,14 @@ fn send_only(exchange: &mut Exchange, key: &str) {
     until(exchange, |exchange| status(exchange, 1) == Some(WithdrawalStatus::Requested));
 }
 
+/// A venue that waits long for its signer.
+fn patient(config: &mut ringside_gateway::config::Config) {
+    configure(config);
+    config.signer_patience = Duration::from_secs(8);
+}
+
 #[test]
 fn a_restart_between_request_and_signature_resumes() {
-    let patient = |config: &mut ringside_gateway::config::Config| {
-        configure(config);
-        config.signer_patience = Duration::from_secs(8);
-    };
     for is_signed in [false, true] {
         let mut exchange = Exchange::start_with(patient);
         exchange.open();
@@ -248,15 +313,60 @@ fn a_restart_between_request_and_signature_resumes() {
         has(&mut exchange, 1, "900", "100");
         signer.mood(Mood::Signs);
         let _chain = Chain::start(&exchange, Some(signer.clone()));
-        until(&mut exchange, |exchange| status(exchange, 1) == Some(WithdrawalStatus::Signed));
-        assert_eq!(signer.log_len(), 1, "one digest");
+        if is_signed {
+            // The token is gone with the process; what the signer has in its log it signs again.
+            until(&mut exchange, |exchange| status(exchange, 1) == Some(WithdrawalStatus::Signed));
+            assert_eq!(signer.log_len(), 1, "one digest");
+        } else {
+            // It signs nothing new without one; the retry brings it again.
+            let asked = signer.0.lock().asked;
+            until(&mut exchange, |_| signer.0.lock().asked > asked);
+            assert_eq!((signer.log_len(), signer.0.lock().tokens.last()), (0, Some(&None)));
+        }
         // Who asked did not hear of it; a retry with the key does.
         let headers = [exchange.account(1)[0].clone(), "Idempotency-Key: once".to_owned()];
         let answer = exchange.request("POST", REQUEST, &headers, r#"{"token":"DF","amount":"100"}"#);
         assert_eq!((answer.status, answer.header("idempotency-replayed")), (200, Some("true")));
         assert!(answer.body.contains(&format!("0x{}", "01".repeat(65))), "{}", answer.body);
         has(&mut exchange, 1, "900", "100");
+        assert_eq!(signer.log_len(), 1, "one digest");
     }
+}
+
+/// The venue was killed before the signer heard of a request, and nobody comes back for it: its amount does.
+#[test]
+fn a_request_whose_token_is_lost_goes_back() {
+    let mut exchange = Exchange::start_with(patient);
+    exchange.open();
+    let signer = SteeredSigner::default();
+    signer.mood(Mood::IsSilent);
+    let chain = Chain::start(&exchange, Some(signer.clone()));
+    send_only(&mut exchange, "lost");
+    until(&mut exchange, |_| signer.0.lock().asked > 0);
+    drop(chain);
+    exchange.restart_with(configure);
+    signer.mood(Mood::Signs);
+    let _chain = Chain::start(&exchange, Some(signer.clone()));
+    until(&mut exchange, |exchange| status(exchange, 1) == Some(WithdrawalStatus::Returned));
+    has(&mut exchange, 1, "1000", "0");
+    assert_eq!(signer.log_len(), 0);
+    // The same key is carried out anew, as after any answer 500.
+    let headers = [exchange.account(1)[0].clone(), "Idempotency-Key: lost".to_owned()];
+    let answer = exchange.request("POST", REQUEST, &headers, r#"{"token":"DF","amount":"100"}"#);
+    assert_eq!((answer.status, answer.header("idempotency-replayed")), (200, None));
+}
+
+/// The signer sees the token of the very request, whichever way it is written.
+#[test]
+fn the_signer_is_shown_the_callers_token() {
+    let (mut exchange, signer, _chain) = start();
+    let header = exchange.account(2)[0].clone();
+    let token = header.rsplit(' ').next().unwrap().to_owned();
+    for header in [header, format!("authorization: bEARER   {token} ")] {
+        let answer = exchange.request("POST", REQUEST, &[header], r#"{"token":"DF","amount":"1"}"#);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    assert_eq!(signer.0.lock().tokens, [Some(token.clone()), Some(token)]);
 }
 
 #[test]
@@ -292,6 +402,75 @@ fn a_release_that_does_not_fit_stops_withdrawals() {
     let (code, answer) = ask(&mut exchange, 2, "100");
     assert_eq!((code, &answer["error"]), (500, &json!("signer unavailable")));
     has(&mut exchange, 2, "1000", "0");
+}
+
+/// What stays frozen behind an alarm is settled by two people, each of whom the audit log names; and it survives a restart.
+#[test]
+fn two_operators_settle_what_the_vault_paid_otherwise() {
+    const DISPUTED: &str = "/admin/withdrawals/disputed";
+    for (outcome, available, status) in [("paid", "900", "confirmed"), ("returned", "1000", "expired")] {
+        let (mut exchange, _signer, chain) = start();
+        let (_, asked) = ask(&mut exchange, 1, "100");
+        let id = asked["id"].as_str().unwrap().to_owned();
+        assert_eq!(operate(&mut exchange, "ann", "GET", DISPUTED, "").1, json!({ "items": [] }));
+        let path = format!("{DISPUTED}/{id}");
+        let body = format!(r#"{{"outcome":"{outcome}","reason":"seen on the chain"}}"#);
+        assert_eq!(operate(&mut exchange, "ann", "POST", &path, &body).0, 404, "nothing is disputed");
+        let wrong = FinalRelease { value: 99 * UNIT, ..release(1, 0, 100) };
+        assert_eq!(chain.tell(&mut exchange, Fact::Release(wrong)), Told::Alarm);
+        let mut shown = json!({
+            "id": id, "user_address": wallet_text(1), "token": "DF", "amount": "100", "nonce": 0, "requested_at": START_S,
+            "paid": { "value": (99 * UNIT).to_string(), "tx_hash": format!("0x{}", "ab".repeat(32)), "block_number": 77 },
+            "proposed": null,
+        });
+        assert_eq!(operate(&mut exchange, "ann", "GET", DISPUTED, "").1, json!({ "items": [shown] }));
+        for (name, path, body, code) in [
+            ("", path.as_str(), body.as_str(), 400),
+            ("ann", &path, r#"{"outcome":"paid"}"#, 400),
+            ("ann", &path, r#"{"outcome":"half","reason":"x"}"#, 400),
+            ("ann", &format!("{DISPUTED}/7"), &body, 404),
+        ] {
+            assert_eq!(operate(&mut exchange, name, "POST", path, body).0, code, "{path} {body}");
+        }
+        let proposed =
+            json!({ "settled": false, "outcome": outcome, "proposed_by": "ann", "agreed_by": null });
+        // Nobody agrees with themselves.
+        for _ in 0..2 {
+            assert_eq!(operate(&mut exchange, "ann", "POST", &path, &body), (200, proposed.clone()));
+        }
+        has(&mut exchange, 1, "900", "100");
+        drop(chain);
+        exchange.restart_with(configure);
+        shown["proposed"] = json!({ "outcome": outcome, "by": "ann" });
+        assert_eq!(operate(&mut exchange, "bob", "GET", DISPUTED, "").1, json!({ "items": [shown] }));
+        let settled =
+            json!({ "settled": true, "outcome": outcome, "proposed_by": "ann", "agreed_by": "bob" });
+        assert_eq!(operate(&mut exchange, "bob", "POST", &path, &body), (200, settled));
+        assert_eq!(operate(&mut exchange, "eve", "POST", &path, &body).0, 404, "it is settled");
+        has(&mut exchange, 1, available, "0");
+        let one = read(&mut exchange, 1, &format!("{LIST}/{id}"));
+        assert_eq!(one["status"], status);
+        assert_eq!(
+            one["tx_hash"],
+            if outcome == "paid" { shown["paid"]["tx_hash"].clone() } else { json!(null) }
+        );
+        let (_, log) = operate(&mut exchange, "", "GET", "/admin/audit", "");
+        let rows: Vec<_> = log["items"].as_array().unwrap().iter().collect();
+        assert_eq!(rows.len(), 3, "{log}");
+        assert_eq!((&rows[0]["operator"], &rows[1]["operator"]), (&json!("bob"), &json!("ann")));
+        assert_eq!(rows[0]["reason"], "seen on the chain");
+        exchange.restart_with(configure);
+        assert_eq!(read(&mut exchange, 1, &format!("{LIST}/{id}")), one);
+        let (_, proof) = operate(&mut exchange, "", "GET", "/admin/ledger/proof", "");
+        assert!(proof["ledgers"].as_array().unwrap().iter().all(|row| row["equal"] == true), "{proof}");
+    }
+}
+
+/// A request of a named operator.
+fn operate(exchange: &mut Exchange, name: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let headers = [format!("X-API-Key: {ADMIN_KEY}"), format!("X-Operator: {name}")];
+    let answer = exchange.request(method, path, &headers, body);
+    (answer.status, serde_json::from_str(&answer.body).unwrap())
 }
 
 #[test]

@@ -2,12 +2,15 @@
 
 use crate::histories::policy;
 use crate::world::{CHAIN_ID, TOKEN, VAULT};
+use ringside_core::ids::Address;
+use ringside_gateway::auth::jwt::Tokens;
 use ringside_gateway::chain::signer::limits::{Limits, Policy};
 use ringside_gateway::chain::signer::process::{bind, serve};
 use ringside_gateway::chain::signer::remote::RemoteSigner;
 use ringside_gateway::chain::signer::settings::{SignerSettings, key_of_file, key_of_text};
+use ringside_gateway::chain::signer::shape::{Asked, Question, ReleaseText};
 use ringside_gateway::chain::signer::{ISSUED_MAX, LocalSigner, OpenError};
-use ringside_gateway::chain::{Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use ringside_gateway::chain::{Consent, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use ringside_gateway::clock::Clock;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,25 @@ const DAY_S: u64 = 86_400;
 /// The key 1 of the vectors.
 pub(crate) fn key() -> Zeroizing<[u8; 32]> {
     key_of_text(&format!("{:064x}", 1)).unwrap()
+}
+
+const TOKEN_SECRET: &[u8] = b"the secret of the venue's login tokens";
+
+/// The venue's tokens, as the signer reads them.
+fn tokens() -> Tokens {
+    Tokens::new(TOKEN_SECRET)
+}
+
+/// What a wallet got when it logged in so many seconds after the beginning.
+fn login(account: &Address, after_s: i64) -> Consent {
+    let minted = tokens().mint(1, account, "one".to_owned(), NOW_S as i64 + after_s);
+    Consent::new(&minted.unwrap().0)
+}
+
+/// Asks for a signature as the account itself does, which has just logged in.
+pub(crate) fn sign(signer: &mut dyn Signer, release: &Release) -> Result<SignedRelease, SignerFault> {
+    // Later than any clock of these tests is turned to.
+    signer.sign_release(release, Some(&login(&release.key.account, 400_000_000)))
 }
 
 /// A folder of a test's own, in memory where there is such a place; gone with it.
@@ -40,7 +62,7 @@ impl Folder {
     }
 
     pub(crate) fn signer(&self, log: &str, policy: Policy, clock: Clock) -> LocalSigner {
-        LocalSigner::open(&self.path(log), &key(), policy, clock).unwrap()
+        LocalSigner::open(&self.path(log), &key(), tokens(), policy, clock).unwrap()
     }
 
     pub(crate) fn remove(&self, name: &str) {
@@ -81,31 +103,27 @@ fn refused(answer: Result<SignedRelease, SignerFault>) -> String {
 fn the_same_release_gives_the_same_bytes_and_another_for_its_nonce_none() {
     let folder = Folder::new("same");
     let mut signer = folder.signer("log", policy(), clock());
-    let first = signer.sign_release(&release(1, 0, 5)).unwrap();
+    let first = sign(&mut signer, &release(1, 0, 5)).unwrap();
     assert!(first.is_of(&release(1, 0, 5), &signer.address()));
-    assert_eq!(signer.sign_release(&release(1, 0, 5)), Ok(first));
+    assert_eq!(sign(&mut signer, &release(1, 0, 5)), Ok(first));
     let nonce = "another release holds this nonce and may still be paid";
-    assert_eq!(refused(signer.sign_release(&release(1, 0, 6))), nonce);
+    assert_eq!(refused(sign(&mut signer, &release(1, 0, 6))), nonce);
     let later = Release { deadline_s: NOW_S + DAY_S + 1, requested_at_s: NOW_S + 1, ..release(1, 0, 5) };
-    assert_eq!(refused(signer.sign_release(&later)), nonce);
+    assert_eq!(refused(sign(&mut signer, &later)), nonce);
     // At the deadline the first may still be in a block of that second; after it, it is dead.
     let at =
         |requested_at_s| Release { deadline_s: requested_at_s + DAY_S, requested_at_s, ..release(1, 0, 6) };
-    assert_eq!(refused(signer.sign_release(&at(NOW_S + DAY_S))), nonce);
-    let second = signer.sign_release(&at(NOW_S + DAY_S + 1)).unwrap();
+    assert_eq!(refused(sign(&mut signer, &at(NOW_S + DAY_S))), nonce);
+    let second = sign(&mut signer, &at(NOW_S + DAY_S + 1)).unwrap();
     assert_ne!(second, first);
-    assert_eq!(
-        refused(signer.sign_release(&release(1, 0, 5))),
-        nonce,
-        "the former is no longer signed again"
-    );
+    assert_eq!(refused(sign(&mut signer, &release(1, 0, 5))), nonce, "the former is no longer signed again");
     assert_eq!(signer.find(&release(1, 0, 0).key).unwrap().unwrap().signed, second);
     assert_eq!(signer.find(&release(1, 1, 0).key), Ok(None));
     let entries = signer.issued(0).unwrap();
     assert_eq!(entries.iter().map(|entry| entry.signed).collect::<Vec<_>>(), [first, second]);
     // Other nonces and accounts are free.
-    signer.sign_release(&release(1, 1, 6)).unwrap();
-    signer.sign_release(&release(2, 0, 6)).unwrap();
+    sign(&mut signer, &release(1, 1, 6)).unwrap();
+    sign(&mut signer, &release(2, 0, 6)).unwrap();
 }
 
 #[test]
@@ -124,9 +142,60 @@ fn what_is_not_listed_is_not_signed() {
         (Release { deadline_s: NOW_S, ..good.clone() }, deadline),
         (Release { deadline_s: 0, ..good.clone() }, deadline),
     ] {
-        assert_eq!(refused(signer.sign_release(&bad)), reason, "{bad:?}");
+        assert_eq!(refused(sign(&mut signer, &bad)), reason, "{bad:?}");
     }
     assert_eq!(signer.issued(0), Ok(Vec::new()));
+}
+
+/// A venue that was taken over, or somebody at the socket, asks for what no user asked for.
+#[test]
+fn nothing_new_is_signed_without_the_accounts_own_word() {
+    let folder = Folder::new("word");
+    let clock = clock();
+    let mut signer = folder.signer("log", policy(), clock.clone());
+    let wanted = release(1, 0, 5);
+    let good = login(&[1; 20], 0);
+    let forged = Tokens::new(b"another secret, another secret, another").mint(
+        1,
+        &[1; 20],
+        "x".to_owned(),
+        NOW_S as i64,
+    );
+    // `{"alg":"none"}`, and a tag cut off.
+    let claims = good.token().split('.').nth(1).unwrap();
+    let unsigned = Consent::new(&format!("eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.{claims}."));
+    let cut = Consent::new(good.token().rsplit_once('.').unwrap().0);
+    let unauthorized = |answer: Result<SignedRelease, SignerFault>| match answer {
+        Err(SignerFault::Unauthorized(reason)) => reason,
+        other => panic!("{other:?}"),
+    };
+    for (consent, reason) in [
+        (None, "no login token came with it"),
+        (Some(Consent::new(&forged.unwrap().0)), "the login token is not the venue's"),
+        (Some(unsigned), "the login token is not the venue's"),
+        (Some(cut), "the login token is not the venue's"),
+        (Some(Consent::new("")), "the login token is not the venue's"),
+        (Some(login(&[2; 20], 0)), "the login token is another account's"),
+        (Some(login(&[1; 20], -86_400)), "the login token has expired"),
+    ] {
+        assert_eq!(unauthorized(signer.sign_release(&wanted, consent.as_ref())), reason);
+        assert_eq!(signer.issued(0), Ok(Vec::new()), "{reason}");
+    }
+    let signed = signer.sign_release(&wanted, Some(&good)).unwrap();
+    // A venue that was killed has no token any more, and a day later none is good: the same bytes all the same, by a
+    // signer that was killed as well; nothing else.
+    drop(signer);
+    clock.turn(100_000_000);
+    let mut signer = folder.signer("log", policy(), clock);
+    for consent in [None, Some(&good), Some(&login(&[2; 20], 0))] {
+        assert_eq!(signer.sign_release(&wanted, consent), Ok(signed));
+    }
+    unauthorized(signer.sign_release(&release(1, 1, 5), Some(&good)));
+    unauthorized(signer.sign_release(&release(1, 0, 6), None));
+    // No token is on the disk, nor in what is shown.
+    let log = std::fs::read_to_string(folder.path("log")).unwrap_or_default();
+    assert!(!log.contains(good.token()) && !log.contains(claims));
+    assert_eq!(format!("{good:?}"), "Consent(hidden)");
 }
 
 #[test]
@@ -137,33 +206,33 @@ fn caps_hold_by_the_signers_own_clock_and_over_restarts() {
     let clock = clock();
     let mut signer = folder.signer("log", policy.clone(), clock.clone());
     let mut nonces = [0; 9];
-    let mut sign = |signer: &mut LocalSigner, account: u8, value| {
+    let mut sign_next = |signer: &mut LocalSigner, account: u8, value| {
         let nonce = &mut nonces[account as usize];
-        let answer = signer.sign_release(&release(account, *nonce, value));
+        let answer = sign(signer, &release(account, *nonce, value));
         *nonce += u64::from(answer.is_ok());
         answer
     };
-    sign(&mut signer, 1, 60).unwrap();
-    assert_eq!(refused(sign(&mut signer, 1, 41)), "it is over the account's cap of a day");
-    sign(&mut signer, 1, 40).unwrap();
+    sign_next(&mut signer, 1, 60).unwrap();
+    assert_eq!(refused(sign_next(&mut signer, 1, 41)), "it is over the account's cap of a day");
+    sign_next(&mut signer, 1, 40).unwrap();
     // The same again counts once.
-    signer.sign_release(&release(1, 0, 60)).unwrap();
-    assert_eq!(refused(sign(&mut signer, 2, 51)), "it is over the cap of an hour");
-    sign(&mut signer, 2, 50).unwrap();
+    sign(&mut signer, &release(1, 0, 60)).unwrap();
+    assert_eq!(refused(sign_next(&mut signer, 2, 51)), "it is over the cap of an hour");
+    sign_next(&mut signer, 2, 50).unwrap();
     drop(signer);
     let mut signer = folder.signer("log", policy, clock.clone());
-    assert_eq!(refused(sign(&mut signer, 3, 1)), "it is over the cap of an hour");
+    assert_eq!(refused(sign_next(&mut signer, 3, 1)), "it is over the cap of an hour");
     clock.turn(3_599_000);
-    assert_eq!(refused(sign(&mut signer, 3, 1)), "it is over the cap of an hour");
+    assert_eq!(refused(sign_next(&mut signer, 3, 1)), "it is over the cap of an hour");
     clock.turn(1_000);
-    sign(&mut signer, 3, 50).unwrap();
+    sign_next(&mut signer, 3, 50).unwrap();
     clock.turn(3_600_000);
-    assert_eq!(refused(sign(&mut signer, 4, 1)), "it is over the total cap");
+    assert_eq!(refused(sign_next(&mut signer, 4, 1)), "it is over the total cap");
     // A clock that steps back frees nothing.
     clock.turn(-10_000_000);
-    assert_eq!(refused(sign(&mut signer, 4, 1)), "it is over the cap of an hour");
+    assert_eq!(refused(sign_next(&mut signer, 4, 1)), "it is over the cap of an hour");
     clock.turn(10_000_000 + 79_200_000);
-    sign(&mut signer, 1, 100).unwrap();
+    sign_next(&mut signer, 1, 100).unwrap();
 }
 
 /// A crash at any moment of a write leaves a log cut at any byte, up to the whole entry of which nobody heard.
@@ -174,7 +243,7 @@ fn a_crash_at_any_step_leaves_one_digest_per_nonce() {
     let mut signer = folder.signer("log", policy(), clock());
     let lengths: Vec<usize> = (0..3)
         .map(|nonce| {
-            signer.sign_release(&release(1, nonce, 5)).unwrap();
+            sign(&mut signer, &release(1, nonce, 5)).unwrap();
             std::fs::metadata(&path).unwrap().len() as usize
         })
         .collect();
@@ -188,10 +257,10 @@ fn a_crash_at_any_step_leaves_one_digest_per_nonce() {
         assert_eq!(signer.issued(0).unwrap(), known[..kept], "{cut}");
         for nonce in 0..3 {
             if nonce < kept as u64 {
-                refused(signer.sign_release(&release(1, nonce, 6)));
+                refused(sign(&mut signer, &release(1, nonce, 6)));
             }
             // What was cut was never given to anybody; the journal's own release gives the same bytes as ever.
-            assert_eq!(signer.sign_release(&release(1, nonce, 5)), Ok(known[nonce as usize].signed), "{cut}");
+            assert_eq!(sign(&mut signer, &release(1, nonce, 5)), Ok(known[nonce as usize].signed), "{cut}");
         }
         drop(signer);
         assert_eq!(
@@ -209,10 +278,11 @@ fn a_log_that_is_not_whole_is_refused() {
     let mut signer = folder.signer("log", policy(), clock());
     let mut ends = vec![std::fs::read(&path).unwrap().len()];
     for nonce in 0..3 {
-        signer.sign_release(&release(1, nonce, 5)).unwrap();
+        sign(&mut signer, &release(1, nonce, 5)).unwrap();
         ends.push(std::fs::read(&path).unwrap().len());
     }
-    let open = |key: &Zeroizing<[u8; 32]>| LocalSigner::open(&path, key, policy(), clock()).map(drop);
+    let open =
+        |key: &Zeroizing<[u8; 32]>| LocalSigner::open(&path, key, tokens(), policy(), clock()).map(drop);
     assert!(matches!(open(&key()), Err(OpenError::InUse(_))), "one signer at a time");
     drop(signer);
     assert!(matches!(open(&key_of_text(&format!("{:064x}", 2)).unwrap()), Err(OpenError::OtherKey { .. })));
@@ -232,7 +302,7 @@ fn a_long_log_is_given_in_pieces() {
     let folder = Folder::new("long");
     let mut signer = folder.signer("log", policy(), clock());
     for nonce in 0..ISSUED_MAX as u64 + 5 {
-        signer.sign_release(&release(1, nonce, 1)).unwrap();
+        sign(&mut signer, &release(1, nonce, 1)).unwrap();
     }
     assert_eq!(signer.issued(0).unwrap().len(), ISSUED_MAX);
     assert_eq!(signer.issued(ISSUED_MAX as u64).unwrap().len(), 5);
@@ -253,21 +323,28 @@ fn a_signer_behind_a_socket_answers_as_it_would_here() {
     assert_eq!(RemoteSigner::address_at(&path, patience), Ok(address));
     let mut remote = RemoteSigner::new(&path, address, patience);
     let big = Release { value: u128::MAX, ..release(1, 0, 0) };
-    let signed = remote.sign_release(&big).unwrap();
+    let signed = sign(&mut remote, &big).unwrap();
     assert!(signed.is_of(&big, &address));
-    assert_eq!(remote.sign_release(&big), Ok(signed));
-    refused(remote.sign_release(&release(1, 0, 1)));
+    assert_eq!(sign(&mut remote, &big), Ok(signed));
+    refused(sign(&mut remote, &release(1, 0, 1)));
     assert_eq!(remote.find(&big.key).unwrap().unwrap().release, big);
     assert_eq!(remote.find(&release(9, 9, 9).key), Ok(None));
     assert_eq!(remote.issued(0).unwrap().len(), 1);
     assert_eq!(remote.issued(1), Ok(Vec::new()));
+    drop(remote);
+    // What is refused for want of the account's word is so through the socket too.
+    let mut remote = RemoteSigner::new(&path, address, patience);
+    let unasked = remote.sign_release(&release(3, 0, 1), None);
+    assert!(matches!(unasked, Err(SignerFault::Unauthorized(_))), "{unasked:?}");
+    let asked = Asked { release: ReleaseText(release(3, 0, 1)), token: Some(login(&[3; 20], 0)) };
+    assert!(!format!("{:?}", Question::Sign(asked)).contains(login(&[3; 20], 0).token()));
     drop(remote);
     let mut stranger = RemoteSigner::new(&path, [7; 20], patience);
     assert!(
         matches!(stranger.issued(0), Err(SignerFault::Unreachable(reason)) if reason.contains("it signs for"))
     );
     let mut nobody = RemoteSigner::new(&folder.path("nothing"), address, patience);
-    assert!(matches!(nobody.sign_release(&big), Err(SignerFault::Unreachable(_))));
+    assert!(matches!(sign(&mut nobody, &big), Err(SignerFault::Unreachable(_))));
 }
 
 /// What a client asked before it went away is done before its successor is heard.
@@ -281,9 +358,8 @@ fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
     let address = local.address();
     // Both wait before the signer looks at either.
     let mut gone = std::os::unix::net::UnixStream::connect(&path).unwrap();
-    let question = serde_json::to_string(&ringside_gateway::chain::signer::shape::Question::Sign(
-        ringside_gateway::chain::signer::shape::ReleaseText(release(1, 0, 5)),
-    ));
+    let asked = Asked { release: ReleaseText(release(1, 0, 5)), token: Some(login(&[1; 20], 0)) };
+    let question = serde_json::to_string(&Question::Sign(asked));
     gone.write_all(format!("{}\n", question.unwrap()).as_bytes()).unwrap();
     drop(gone);
     let next = std::thread::spawn(move || {
@@ -314,6 +390,21 @@ fn settings_and_keys() {
     assert!(error.contains("0644"), "{error}");
     std::fs::set_permissions(&key_file, PermissionsExt::from_mode(0o600)).unwrap();
     assert_eq!(*settings.key(None).unwrap(), *key());
+    assert!(settings.tokens().unwrap().is_none());
+    let secret_file = folder.path("tokens");
+    std::fs::write(&file, format!("token_secret_file = {secret_file:?}\n{text}")).unwrap();
+    let settings = SignerSettings::load(&file).unwrap();
+    for (secret, mode, fault) in [("x".repeat(40), 0o644, "0644"), ("short".to_owned(), 0o600, "at least 32")]
+    {
+        std::fs::write(&secret_file, secret).unwrap();
+        std::fs::set_permissions(&secret_file, PermissionsExt::from_mode(mode)).unwrap();
+        let error = settings.tokens().err().unwrap().to_string();
+        assert!(error.contains(fault) && !error.contains("short"), "{error}");
+    }
+    // As the venue writes it: one line.
+    std::fs::write(&secret_file, [TOKEN_SECRET, b"\n"].concat()).unwrap();
+    let read = settings.tokens().unwrap().unwrap().read(login(&[7; 20], 0).token().as_bytes(), NOW_S as i64);
+    assert_eq!(read.unwrap().address, [7; 20]);
     std::fs::write(&key_file, "secretsecretsecret").unwrap();
     let error = key_of_file(&key_file).unwrap_err().to_string();
     assert!(!error.contains("secretsecret"), "{error}");
@@ -322,7 +413,7 @@ fn settings_and_keys() {
         assert!(SignerSettings::load(&file).is_err());
     }
     assert!(matches!(
-        LocalSigner::open(&folder.path("log"), &Zeroizing::new([0; 32]), policy(), clock()),
+        LocalSigner::open(&folder.path("log"), &Zeroizing::new([0; 32]), tokens(), policy(), clock()),
         Err(OpenError::Key)
     ));
     let shown = format!("{:?}", folder.signer("log", policy(), clock()));

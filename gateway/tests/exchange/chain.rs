@@ -5,8 +5,8 @@ use super::Exchange;
 use parking_lot::Mutex;
 use ringside_core::ids::Address;
 use ringside_gateway::chain::{
-    FinalBlock, FinalRelease, Issued, Local, Parts, Release, ReleaseKey, SignedRelease, Signer, SignerFault,
-    Told, Watch, WatchPort, start,
+    Consent, FinalBlock, FinalRelease, Issued, Local, Parts, Release, ReleaseKey, SignedRelease, Signer,
+    SignerFault, Told, Watch, WatchPort, start,
 };
 use ringside_gateway::config::{Config, Wallet};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub(crate) struct SignerState {
     pub(crate) log: Vec<Issued>,
     /// Requests so far, answered or not.
     pub(crate) asked: usize,
+    /// Tokens that came with them.
+    pub(crate) tokens: Vec<Option<String>>,
 }
 
 /// See the module.
@@ -65,9 +67,14 @@ impl SteeredSigner {
 }
 
 impl Signer for SteeredSigner {
-    fn sign_release(&mut self, release: &Release) -> Result<SignedRelease, SignerFault> {
+    fn sign_release(
+        &mut self,
+        release: &Release,
+        consent: Option<&Consent>,
+    ) -> Result<SignedRelease, SignerFault> {
         let state = &mut *self.0.lock();
         state.asked += 1;
+        state.tokens.push(consent.map(|consent| consent.token().to_owned()));
         match state.mood {
             Mood::Refuses => return Err(SignerFault::Refused("its cap is reached".to_owned())),
             Mood::IsAway => return Err(SignerFault::Unreachable("nobody listens".to_owned())),
@@ -79,6 +86,9 @@ impl Signer for SteeredSigner {
             Some(last) if last.release == *release => last.signed,
             Some(last) if release.requested_at_s <= last.release.deadline_s => {
                 return Err(SignerFault::Refused("another digest of this nonce is live".to_owned()));
+            }
+            _ if consent.is_none() => {
+                return Err(SignerFault::Unauthorized("no login token came with it".to_owned()));
             }
             _ => {
                 let mark = state.log.len() as u8 + 1;
@@ -119,6 +129,8 @@ pub(crate) enum Fact {
     Release(FinalRelease),
     Block(FinalBlock),
     Paused(bool),
+    /// A release in a block that is not final, and how many blocks lie on it.
+    Seen(FinalRelease, u64),
 }
 
 /// Facts, and where each answer goes.
@@ -134,6 +146,10 @@ impl Watch for SteeredWatch {
                     Fact::Release(release) => port.release(release).await,
                     Fact::Block(block) => port.advance(block).await,
                     Fact::Paused(paused) => port.pause(paused).await,
+                    Fact::Seen(release, confirmations) => {
+                        port.seen(release.key, release.tx_hash, confirmations);
+                        Told::Taken
+                    }
                 };
                 // The test has given up.
                 let _ = answer.send(told);
@@ -156,6 +172,7 @@ impl Chain {
         let parts = Parts {
             signer: signer.map(|signer| Box::new(signer) as Box<dyn Signer>),
             watch: Some(Box::new(SteeredWatch(received))),
+            referrals: None,
         };
         let has_signer = parts.signer.is_some();
         let shutdown = CancellationToken::new();

@@ -85,7 +85,7 @@ fn check_views(call: &Call) -> Result<(), Error> {
 }
 
 /// The views, once they show the state.
-fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
+pub(super) fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     check_views(call)?;
     Ok(call.worker.shared.views.read())
 }

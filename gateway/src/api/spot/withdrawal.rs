@@ -57,10 +57,11 @@ pub static ROUTES: &[Route] = &[
         summary: "Own withdrawals, newest first",
         params: &[
             Param::optional("status", STATUSES, "One status only"),
+            Param::optional("before", UUID_SENT, "Older ones than this only: the last id of the page before"),
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
         response: Shape::List(&shape::WITHDRAWAL),
-        refusals: &[&[refusal::INVALID_STATUS, refusal::INVALID_LIMIT], super::OF_VIEWS],
+        refusals: &[&[refusal::INVALID_STATUS, refusal::INVALID_ID, refusal::INVALID_LIMIT], super::OF_VIEWS],
         ..Route::new(Method::Get, "/api/v1/spot/withdrawals", Handler::Now(list))
     },
     Route {
@@ -149,8 +150,9 @@ fn list(call: &Call) -> Answer {
         None => None,
         Some(word) => Some(status(&word).ok_or(refusal::INVALID_STATUS)?),
     };
+    let before = withdrawal::before(call).map_err(|()| refusal::INVALID_ID)?;
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
-    withdrawal::list(call, &*views(call)?, Ledger::Spot, status, limit)
+    withdrawal::list(call, &*views(call)?, Ledger::Spot, status, before, limit)
 }
 
 fn one(call: &Call) -> Answer {

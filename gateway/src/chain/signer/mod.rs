@@ -2,13 +2,19 @@
 //!
 //! ```text
 //!  asked -> known digest? -> the same bytes again
+//!        -> no good login token of the account? -> refused
 //!        -> other digest for this (chain, vault, account, nonce)? -> refused, unless the former one is dead
 //!        -> foreign vault or token, over a cap? -> refused
 //!        -> log, synced -> signature
 //! ```
 //! A digest of a nonce is dead when the venue has seen its deadline pass on the chain; the request for another one is then
 //! later than that deadline. Caps use this signer's own clock, never what it is asked. Whoever holds the log holds no key;
-//! the key is never logged, shown or sent. What is not here: the user's own consent, which the venue has judged.
+//! the key is never logged, shown or sent.
+//!
+//! The account's own word is the login token of its request, verified here again under the secret of the venue's tokens, with
+//! the one algorithm there is: a venue that was taken over but has lost no more than its memory gets signatures for nobody
+//! who does not ask for one just then. Tokens are HS256 (`spot.md` 2.1), so who takes that secret can make them; what bounds
+//! that are the caps, and the vault, which pays nobody but the account itself. Tokens are in no log.
 
 pub mod limits;
 pub mod process;
@@ -17,20 +23,21 @@ pub mod settings;
 pub mod shape;
 
 use super::client::Wallet;
-use super::{Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use super::{Consent, Issued, LIFETIME_MAX_S, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use crate::auth::jwt::Tokens;
 use crate::auth::key_log::{KeyLog, KeyLogError};
 use crate::clock::Clock;
+use crate::http::fault::Fault;
 use limits::{Exposure, Policy};
 use ringside_core::ids::Address;
 use shape::Entry;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
 /// Entries given at once.
 pub const ISSUED_MAX: usize = 1_000;
-/// Longest life of an authorization, in seconds (`spot.md` 10).
-const LIFETIME_MAX_S: u64 = 86_400;
 
 /// Why a signer cannot start. Never holds a key.
 #[derive(Debug, thiserror::Error)]
@@ -63,9 +70,10 @@ pub enum OpenError {
 }
 
 /// A signer in this process, on a log of its own.
-#[derive(Debug)]
 pub struct LocalSigner {
     wallet: Wallet,
+    /// Reads the login tokens of accounts; makes none.
+    tokens: Tokens,
     log: KeyLog<Entry>,
     entries: Vec<Entry>,
     /// Place of the newest entry of each key.
@@ -80,6 +88,7 @@ impl LocalSigner {
     pub fn open(
         log: &Path,
         key: &Zeroizing<[u8; 32]>,
+        tokens: Tokens,
         policy: Policy,
         clock: Clock,
     ) -> Result<LocalSigner, OpenError> {
@@ -96,6 +105,7 @@ impl LocalSigner {
         }
         let mut signer = LocalSigner {
             wallet,
+            tokens,
             log: file,
             entries: Vec::new(),
             newest: HashMap::new(),
@@ -137,6 +147,18 @@ impl LocalSigner {
         Ok(Issued { release: entry.release.0.clone(), signed: self.sign(&entry.release.0)? })
     }
 
+    /// Whether the account itself asks.
+    fn authorize(&self, release: &Release, consent: Option<&Consent>, now_s: i64) -> Result<(), SignerFault> {
+        let missing = |reason: &str| Err(SignerFault::Unauthorized(reason.to_owned()));
+        let Some(consent) = consent else { return missing("no login token came with it") };
+        match self.tokens.read(consent.token().as_bytes(), now_s) {
+            Ok(bearer) if bearer.address == release.key.account => Ok(()),
+            Ok(_) => missing("the login token is another account's"),
+            Err(Fault::TokenExpired) => missing("the login token has expired"),
+            Err(_) => missing("the login token is not the venue's"),
+        }
+    }
+
     /// Whether something new may be signed.
     fn judge(&mut self, release: &Release, now_s: i64) -> Result<(), SignerFault> {
         let refuse = |reason: String| {
@@ -161,13 +183,28 @@ impl LocalSigner {
     }
 }
 
+impl fmt::Debug for LocalSigner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (address, entries) = (self.wallet.address(), self.entries.len());
+        out.debug_struct("LocalSigner")
+            .field("address", &const_hex::encode_prefixed(address))
+            .field("entries", &entries)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Signer for LocalSigner {
-    fn sign_release(&mut self, release: &Release) -> Result<SignedRelease, SignerFault> {
+    fn sign_release(
+        &mut self,
+        release: &Release,
+        consent: Option<&Consent>,
+    ) -> Result<SignedRelease, SignerFault> {
         let known = self.newest.get(&release.key).map(|&place| &self.entries[place].release.0);
         if known.is_some_and(|known| known.digest() == release.digest()) {
             return self.sign(release);
         }
         let now_s = self.clock.now_s();
+        self.authorize(release, consent, now_s)?;
         self.judge(release, now_s)?;
         let entry = Entry::new(self.entries.len() as u64, now_s, self.wallet.address(), release.clone());
         // A write that fails may be on the disk or not; only the next start can tell.

@@ -2,7 +2,8 @@
 //!
 //! One connection is served at a time, to its end, and the next one only then: what a client sent before it went away is
 //! answered, or rather done, before its successor is heard. So a `find` that knows nothing is a promise that nothing is on
-//! its way. The socket is its owner's alone; whoever may open it may ask for signatures, within the signer's own caps.
+//! its way. The socket is its owner's alone; whoever may open it may ask for signatures, and gets new ones for accounts whose login
+//! tokens it has, within the signer's own caps. Lines that were read hold tokens: they are wiped.
 
 use super::shape::{Question, Reply};
 use crate::chain::{Signer, SignerFault};
@@ -11,6 +12,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use zeroize::Zeroizing;
 
 /// Longest question, in bytes.
 const QUESTION_LEN_MAX: u64 = 16 << 10;
@@ -43,7 +45,8 @@ fn converse(stream: UnixStream, signer: &mut dyn Signer) -> io::Result<()> {
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {
-        let mut line = Vec::new();
+        // At its full size from the start: one that grew would leave pieces behind.
+        let mut line = Zeroizing::new(Vec::with_capacity(QUESTION_LEN_MAX as usize));
         let len = lines.by_ref().take(QUESTION_LEN_MAX).read_until(b'\n', &mut line)?;
         if len == 0 {
             return Ok(());
@@ -61,7 +64,10 @@ fn converse(stream: UnixStream, signer: &mut dyn Signer) -> io::Result<()> {
 
 fn answer(question: Question, signer: &mut dyn Signer) -> Reply {
     let answer = match question {
-        Question::Sign(release) => signer.sign_release(&release.0).map(|signed| Reply::Signed(signed.into())),
+        Question::Sign(asked) => {
+            let signed = signer.sign_release(&asked.release.0, asked.token.as_ref());
+            signed.map(|signed| Reply::Signed(signed.into()))
+        }
         Question::Find(key) => {
             signer.find(&key.into()).map(|found| Reply::Issued(found.into_iter().map(Into::into).collect()))
         }
@@ -72,6 +78,7 @@ fn answer(question: Question, signer: &mut dyn Signer) -> Reply {
     };
     answer.unwrap_or_else(|fault| match fault {
         SignerFault::Refused(reason) => Reply::Refused(reason),
+        SignerFault::Unauthorized(reason) => Reply::Unauthorized(reason),
         SignerFault::Unreachable(reason) | SignerFault::Unknown(reason) => Reply::Unknown(reason),
     })
 }

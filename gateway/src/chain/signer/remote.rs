@@ -1,12 +1,13 @@
 //! A signer that is a process of its own, asked over its socket.
 
-use super::shape::{Question, ReleaseText, Reply};
-use crate::chain::{Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use super::shape::{Asked, Question, ReleaseText, Reply};
+use crate::chain::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use ringside_core::ids::Address;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// Longest answer, in bytes: a thousand entries of the log.
 const REPLY_LEN_MAX: u64 = 4 << 20;
@@ -71,8 +72,13 @@ impl RemoteSigner {
 }
 
 impl Signer for RemoteSigner {
-    fn sign_release(&mut self, release: &Release) -> Result<SignedRelease, SignerFault> {
-        match self.ask(&Question::Sign(ReleaseText(release.clone())))? {
+    fn sign_release(
+        &mut self,
+        release: &Release,
+        consent: Option<&Consent>,
+    ) -> Result<SignedRelease, SignerFault> {
+        let asked = Asked { release: ReleaseText(release.clone()), token: consent.cloned() };
+        match self.ask(&Question::Sign(asked))? {
             Reply::Signed(signed) => {
                 let signed = SignedRelease::from(signed);
                 // What another key signed would be refused by the vault; better to know it now.
@@ -106,6 +112,7 @@ fn unreachable(error: io::Error) -> SignerFault {
 fn unexpected(reply: Reply) -> SignerFault {
     match reply {
         Reply::Refused(reason) => SignerFault::Refused(reason),
+        Reply::Unauthorized(reason) => SignerFault::Unauthorized(reason),
         Reply::Unknown(reason) => SignerFault::Unknown(reason),
         _ => SignerFault::Unknown("it answered something else".to_owned()),
     }
@@ -131,7 +138,7 @@ fn is_open(connection: &BufReader<UnixStream>) -> bool {
 }
 
 fn exchange(connection: &mut BufReader<UnixStream>, question: &Question) -> io::Result<Reply> {
-    let mut line = serde_json::to_vec(question).map_err(io::Error::other)?;
+    let mut line = Zeroizing::new(serde_json::to_vec(question).map_err(io::Error::other)?);
     line.push(b'\n');
     connection.get_mut().write_all(&line)?;
     let mut reply = Vec::new();

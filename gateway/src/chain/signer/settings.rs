@@ -4,6 +4,8 @@
 //! socket = "signer/socket"        # where it listens, if it is a process of its own
 //! log = "signer/log"              # what it has signed; lose it and it must not sign again
 //! key_file = "signer/key"         # 64 hex digits, mode 0600; without it the setting `signer_key`
+//! token_secret_file = "signer/tokens"   # a copy of the exchange's `auth/jwt_secret`, mode 0600: what verifies login tokens;
+//!                                 # in the exchange's own process its own secret is used
 //!
 //! [[vault]]
 //! chain_id = 31337
@@ -18,6 +20,7 @@
 //! ```
 
 use super::limits::{Limits, Policy, VaultPolicy};
+use crate::auth::jwt::Tokens;
 use crate::auth::parse_address;
 use crate::config::Secret;
 use ringside_core::ids::Address;
@@ -46,7 +49,7 @@ pub enum SettingsError {
         reason: String,
     },
     /// The file of the key is not its owner's alone.
-    #[error("{path} has mode {mode:04o}, so others may have read the key")]
+    #[error("{path} has mode {mode:04o}, so others may have read the secret")]
     Exposed {
         /// Which.
         path: PathBuf,
@@ -56,6 +59,14 @@ pub enum SettingsError {
     /// No file and no variable.
     #[error("no key: neither `key_file` nor `signer_key` (RINGSIDE_SIGNER_KEY) is set")]
     NoKey,
+    /// A signer of its own that could not tell whose word it is given.
+    #[error(
+        "the signer's settings name no `token_secret_file`: it could not verify who asks for a signature"
+    )]
+    NoTokenSecret,
+    /// A secret that verifies nothing.
+    #[error("{0} must hold the exchange's `jwt_secret`, at least 32 characters")]
+    TokenSecret(PathBuf),
     /// It has another form.
     #[error("the signer's key must be 64 hex digits")]
     Key,
@@ -71,6 +82,8 @@ pub struct SignerSettings {
     pub log: PathBuf,
     /// Where its key is.
     pub key_file: Option<PathBuf>,
+    /// Where the secret is under which the exchange makes login tokens.
+    pub token_secret_file: Option<PathBuf>,
     #[serde(rename = "vault", default)]
     vaults: Vec<VaultTable>,
     #[serde(rename = "token", default)]
@@ -134,16 +147,32 @@ impl SignerSettings {
             (None, None) => Err(SettingsError::NoKey),
         }
     }
+
+    /// What verifies login tokens, if a file is named.
+    pub fn tokens(&self) -> Result<Option<Tokens>, SettingsError> {
+        let Some(path) = &self.token_secret_file else { return Ok(None) };
+        let text = text_of_file(path)?;
+        let secret = text.strip_suffix('\n').unwrap_or(&text);
+        if secret.len() < 32 {
+            return Err(SettingsError::TokenSecret(path.clone()));
+        }
+        Ok(Some(Tokens::new(secret.as_bytes())))
+    }
 }
 
 /// The key in a file that only its owner can read.
 pub fn key_of_file(path: &Path) -> Result<Zeroizing<[u8; 32]>, SettingsError> {
+    key_of_text(&text_of_file(path)?)
+}
+
+/// What stands in a file that only its owner can read.
+fn text_of_file(path: &Path) -> Result<Zeroizing<String>, SettingsError> {
     let io = |cause| SettingsError::Io { path: path.to_owned(), cause };
     let mode = std::fs::metadata(path).map_err(io)?.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(SettingsError::Exposed { path: path.to_owned(), mode });
     }
-    key_of_text(&Zeroizing::new(std::fs::read_to_string(path).map_err(io)?))
+    Ok(Zeroizing::new(std::fs::read_to_string(path).map_err(io)?))
 }
 
 /// 64 hex digits, with or without `0x`.

@@ -1,9 +1,10 @@
 //! Releases as text: in the signer's log, and between the signer and who asks it.
 
 use crate::auth::key_log::Logged;
-use crate::chain::{Issued, Release, ReleaseKey, SignedRelease};
+use crate::chain::{Consent, Issued, Release, ReleaseKey, SignedRelease};
 use ringside_core::ids::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use zeroize::Zeroizing;
 
 /// An entry of the log: something that was signed, or was about to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,13 +38,24 @@ impl Logged for Entry {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
     /// The signature of a release.
-    Sign(ReleaseText),
+    Sign(Asked),
     /// The newest entry of a key.
     Find(KeyText),
     /// Entries from a position on.
     Issued(u64),
     /// Whose signatures these are.
     Address,
+}
+
+/// A release to be signed, and the login token that came with its request, where there is one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// What.
+    pub release: ReleaseText,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Consent>,
 }
 
 /// Its answer, one line of JSON.
@@ -58,6 +70,8 @@ pub enum Reply {
     Address(#[serde(with = "const_hex::serde")] Address),
     /// Nothing was signed, nor will be.
     Refused(String),
+    /// Nothing was signed, nor will be without the account's word.
+    Unauthorized(String),
     /// It cannot be told whether something was signed.
     Unknown(String),
 }
@@ -139,6 +153,18 @@ impl<'de> Deserialize<'de> for ReleaseText {
             requested_at_s: members.requested_at_s,
             withdrawal: members.withdrawal,
         }))
+    }
+}
+
+impl Serialize for Consent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.token())
+    }
+}
+
+impl<'de> Deserialize<'de> for Consent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Consent, D::Error> {
+        String::deserialize(deserializer).map(|token| Consent::new(&Zeroizing::new(token)))
     }
 }
 

@@ -56,7 +56,8 @@ fn word(status: WithdrawalStatus) -> &'static str {
 #[derive(Debug, Serialize)]
 pub struct Authorization {
     id: String,
-    nonce: u64,
+    /// The vault's counter of the account at which it can be submitted.
+    pub nonce: u64,
     signature: String,
     deadline: u64,
     vault_address: String,
