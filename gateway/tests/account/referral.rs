@@ -212,11 +212,11 @@ fn fees_follow_the_terms_of_the_contract() {
         taker(venue).1
     };
     // `V-13`: 0.05 % less a tenth, as `commissionRate` has it.
-    assert_eq!(follow(&mut venue, 1_000), "0.00045000");
+    assert_eq!(follow(&mut venue, 1_000), "0.00045");
     let rate = venue.call(2, "GET", "/fapi/v1/commissionRate", "symbol=BTCUSDT");
     assert_eq!(rate["takerCommissionRate"].as_str().unwrap().parse::<f64>().unwrap(), 0.000_45);
     node.answers(&["0", referrer, "7d0", "1f4", "5dc"]);
-    assert_eq!(follow(&mut venue, 500), "0.00047500");
+    assert_eq!(follow(&mut venue, 500), "0.000475");
     // What cannot be, and what cannot be read, changes nothing.
     for bad in [&["0", referrer, "7d0", "3e8", "1"][..], &["0", referrer], &[]] {
         let asked = node.asked();
@@ -224,11 +224,11 @@ fn fees_follow_the_terms_of_the_contract() {
         while node.asked() < asked + 3 {
             venue.exchange.turn();
         }
-        assert_eq!(taker(&mut venue), (500, "0.00047500".to_owned()));
+        assert_eq!(taker(&mut venue), (500, "0.000475".to_owned()));
     }
     // Without a referrer there is none.
     node.answers(&["0", "0", "0", "0", "0"]);
-    assert_eq!(follow(&mut venue, 0), "0.00050000");
+    assert_eq!(follow(&mut venue, 0), "0.0005");
     shutdown.cancel();
     thread.join().unwrap();
 }

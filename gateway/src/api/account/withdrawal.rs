@@ -50,7 +50,11 @@ pub static ROUTES: &[Route] = &[
             "Own withdrawals of perpetual margin, newest first",
             &[
                 Param::optional("status", STATUSES, "One status only"),
-                Param::optional("before", UUID_SENT, "Older ones than this only: the last id of the page before"),
+                Param::optional(
+                    "before",
+                    UUID_SENT,
+                    "Older ones than this only: the last id of the page before",
+                ),
                 Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
             ],
             Shape::List(&shape::WITHDRAWAL),

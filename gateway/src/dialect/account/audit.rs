@@ -19,6 +19,7 @@ fn action(code: u16) -> String {
         Some(Kind::SetPerpetualState) => "symbol_state",
         Some(Kind::SetPerpetualAccount) => "account",
         Some(Kind::PauseWithdrawals) => "pause_withdrawals",
+        Some(Kind::SettleWithdrawal) => "settle_withdrawal",
         _ => return format!("command {code}"),
     };
     name.to_owned()
@@ -27,7 +28,10 @@ fn action(code: u16) -> String {
 /// Whether an action is about a wallet, not a market.
 fn is_of_wallet(code: u16) -> bool {
     let kind = Kind::from_code(code);
-    matches!(kind, Some(Kind::Credit | Kind::CreditPerpetual | Kind::SetPerpetualAccount))
+    matches!(
+        kind,
+        Some(Kind::Credit | Kind::CreditPerpetual | Kind::SetPerpetualAccount | Kind::SettleWithdrawal)
+    )
 }
 
 fn text(field: &[u8]) -> String {
