@@ -10,7 +10,7 @@ use ringside_core::event::{Event, Posting, PostingReason};
 use ringside_core::ids::FIRST_PERPETUAL;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
-use ringside_gateway::dialect::fapi::{encode, margin};
+use ringside_gateway::dialect::fapi::{encode, margin, order};
 use ringside_gateway::view::Views;
 use ringside_gateway::view::perpetual::Perpetuals;
 use rust_decimal::Decimal;
@@ -116,8 +116,8 @@ fn check(reader: &Reader, account: u32, views: &Perpetuals) {
     }
     let (mut orders, mut algos) = (BTreeSet::new(), BTreeSet::new());
     for order in views.orders().open_of(account) {
-        let symbol = views.markets().get(order.told.market).unwrap().symbol();
-        let row = encode::order(order, symbol, true);
+        let symbol = views.markets().get(order.told.market).unwrap().symbol;
+        let row = serde_json::to_value(order::shown(order, symbol, true)).unwrap();
         if order.is_of_service() {
             algos.insert(order.told.order);
             let known = reader.algos.get(&order.told.order).unwrap_or_else(|| panic!("nobody told of {row}"));

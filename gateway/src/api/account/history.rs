@@ -8,13 +8,14 @@ use crate::archive::keyset::{Walk, Walked};
 use crate::archive::readers::Unreadable;
 use crate::dialect::account::refusal::{self, Refusal};
 use crate::dialect::account::{cursor, params};
-use crate::dialect::fapi::{encode, words};
+use crate::dialect::fapi::{encode, order, words};
 use crate::view::perpetual::log::{Page, Place};
 use crate::view::perpetual::order::OrderRecord;
 use crate::view::perpetual::rows::FillRecord;
 use ringside_core::command::{PerpetualStatus, Side};
 use ringside_core::ids::{AccountId, MarketId};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::ops::RangeInclusive;
 
 /// Rows looked at for one page by cursor whose filters fit few of them; it is then shorter, and its cursor goes on.
@@ -196,8 +197,8 @@ fn walk<T: Walked>(asked: &Asked, place: Option<Place>, at_once: usize) -> Walk<
     Walk::new(asked.account, &asked.markets, asked.times.clone(), asked.is_descending, place, at_once)
 }
 
-fn answer<T>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> Value) -> Response {
-    let items: Vec<Value> = cut.rows.iter().map(show).collect();
+fn answer<T, S: Serialize>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> S) -> Response {
+    let items: Vec<S> = cut.rows.iter().map(show).collect();
     let mut page = json!({
         "items": items,
         "total": cut.total,
@@ -265,7 +266,7 @@ async fn orders(call: Call) -> Answer {
     let views = views(&call)?;
     Ok(answer(&asked, &cut, |order| {
         let market = views.perpetuals().markets().get(order.told.market);
-        encode::order(order, market.map_or("", |market| market.symbol()), false)
+        order::shown(order, market.map_or([0; 20], |market| market.symbol), false)
     }))
 }
 

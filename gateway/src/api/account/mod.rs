@@ -16,13 +16,12 @@ use super::docs::{Param, Shape};
 use super::{Answer, Auth, Call, Dialect, Error, Handler, Method, Query, Response, Route, StatusCode};
 use crate::archive::readers::Unreadable;
 use crate::dialect::account::refusal::{self, Refusal, Refused};
-use crate::dialect::fapi::encode;
+use crate::dialect::fapi;
 use crate::ingress::{Phase, Unavailable};
 use crate::view::Views;
 use crate::view::perpetual::market::PerpetualMarket;
 use crate::view::perpetual::order::OrderRecord;
 use parking_lot::RwLockReadGuard;
-use serde_json::Value;
 
 impl From<Refused> for Error {
     fn from(Refused { refusal, message }: Refused) -> Error {
@@ -84,9 +83,9 @@ fn order_list<'a>(call: &Call, orders: impl Iterator<Item = &'a OrderRecord>) ->
     let views = views(call)?;
     let show = |order: &OrderRecord| {
         let market = views.perpetuals().markets().get(order.told.market);
-        encode::order(order, market.map_or("", |market| market.symbol()), false)
+        fapi::order::shown(order, market.map_or([0; 20], |market| market.symbol), false)
     };
-    Ok(Response::of(&orders.map(show).collect::<Vec<Value>>()))
+    Ok(Response::of(&orders.map(show).collect::<Vec<_>>()))
 }
 
 /// No reply, as this dialect answers it.

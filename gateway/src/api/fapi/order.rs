@@ -5,7 +5,7 @@ use crate::api::{Answer, Call, Error, Handler, Method, OrderCount, Response, Rou
 use crate::auth::secret;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::place::{self, Names};
-use crate::dialect::fapi::{encode, refusal, reject};
+use crate::dialect::fapi::{order, refusal, reject};
 use crate::ingress::{Priority, Reply};
 use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
@@ -14,8 +14,10 @@ use ringside_core::command::{
 use ringside_core::event;
 use ringside_core::ids::{ALL_MARKETS, MarketId};
 use ringside_core::reject::Reject;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// Characters of a name that is made here.
 const GENERATED_LEN: usize = 22;
@@ -161,7 +163,7 @@ pub(super) fn generated_name() -> Result<ClientOrder, Error> {
     Ok(place::client_order(&name)?)
 }
 
-async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<Value, Error> {
+async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<order::Shown, Error> {
     let generated = generated_name()?;
     let mut command = {
         let views = views(call)?;
@@ -179,7 +181,7 @@ async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<Value
         Some(order) => **order,
         None => judged(&command, market.lot(), reply.time_ns),
     };
-    Ok(encode::order(&order, market.symbol(), call.is_compatible()))
+    Ok(order::shown(&order, market.symbol, call.is_compatible()))
 }
 
 /// An order that was judged and not placed.
@@ -212,7 +214,7 @@ async fn modify_order(call: Call) -> Answer {
     Ok(Response::of(&modify_one(&call, &params).await?))
 }
 
-async fn modify_one(call: &Call, params: &Params<'_>) -> Result<Value, Error> {
+async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Error> {
     let command = {
         let views = views(call)?;
         place::modify(params, views.perpetuals().markets(), call.account())?
@@ -232,7 +234,7 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<Value, Error> {
 }
 
 /// The order of a reply. Name and time of placement are the views'.
-fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<Value, Error> {
+fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<order::Shown, Error> {
     let views = views(call)?;
     let known = views.perpetuals().orders().get(call.account(), market, reply.done.order);
     let known = *known.ok_or(refusal::INTERNAL)?;
@@ -241,7 +243,7 @@ fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<Value, Error>
         None => known,
     };
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
-    Ok(encode::order(&order, market.symbol(), call.is_compatible()))
+    Ok(order::shown(&order, market.symbol, call.is_compatible()))
 }
 
 async fn cancel_order(call: Call) -> Answer {
@@ -256,7 +258,12 @@ async fn cancel_order(call: Call) -> Answer {
     Ok(Response::of(&cancel_one(&call, market, order, name.unwrap_or("")).await?))
 }
 
-async fn cancel_one(call: &Call, market: MarketId, order: Option<i64>, name: &str) -> Result<Value, Error> {
+async fn cancel_one(
+    call: &Call,
+    market: MarketId,
+    order: Option<i64>,
+    name: &str,
+) -> Result<order::Shown, Error> {
     let command = CancelPerpetual {
         account: call.account(),
         market,
@@ -281,8 +288,18 @@ fn elements<'p>(params: &'p Params<'_>) -> Result<Vec<&'p RawValue>, Error> {
 }
 
 /// What one element of a batch came to.
-fn element(outcome: Result<Value, Error>) -> Value {
-    outcome.unwrap_or_else(|error| json!({ "code": error.code, "msg": error.text }))
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Element {
+    Order(order::Shown),
+    Refused { code: i32, msg: Cow<'static, str> },
+}
+
+fn element(outcome: Result<order::Shown, Error>) -> Element {
+    match outcome {
+        Ok(order) => Element::Order(order),
+        Err(error) => Element::Refused { code: error.code, msg: error.text },
+    }
 }
 
 async fn place_batch(call: Call) -> Answer {

@@ -5,7 +5,7 @@ use super::shape;
 use super::{READ, by_symbol, from_archive, later, market, optional_market, params, row, views};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::{encode, place, refusal, text};
+use crate::dialect::fapi::{order, place, refusal, text};
 use crate::view::Views;
 use crate::view::perpetual::log::Page;
 use crate::view::perpetual::order::{Forced, ForcedRecord, OrderRecord};
@@ -108,9 +108,9 @@ async fn find(call: &Call, params: &Params<'_>) -> Result<OrderRecord, Error> {
     Ok(found.map_err(from_archive)?.ok_or(refusal::NO_SUCH_ORDER)?)
 }
 
-fn show(views: &Views, call: &Call, order: &OrderRecord) -> Value {
-    let symbol = views.perpetuals().markets().get(order.told.market).map_or("", |market| market.symbol());
-    encode::order(order, symbol, call.is_compatible())
+fn show(views: &Views, call: &Call, order: &OrderRecord) -> order::Shown {
+    let market = views.perpetuals().markets().get(order.told.market);
+    order::shown(order, market.map_or([0; 20], |market| market.symbol), call.is_compatible())
 }
 
 /// An answer of orders.
@@ -146,7 +146,7 @@ fn open(call: &Call) -> Answer {
     let params = params(call)?;
     let views = views(call)?;
     let market = optional_market(&views, &params)?.map(|market| market.market);
-    let rows: Vec<Value> = views
+    let rows: Vec<order::Shown> = views
         .perpetuals()
         .orders()
         .open_of(call.account())

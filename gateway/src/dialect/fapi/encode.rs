@@ -5,15 +5,10 @@ use super::{text, words};
 use crate::view::depth::Book;
 use crate::view::perpetual::day::{DAY_MS, Day};
 use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::order::OrderRecord;
 use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
 use crate::view::perpetual::series::Candle;
-use ringside_core::command::{
-    MarginMode, PerpetualOrderType, PerpetualParameter as Setting, PerpetualStatus, PerpetualTimeInForce,
-    PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
-};
+use ringside_core::command::{MarginMode, PerpetualParameter as Setting, Side};
 use ringside_core::money::{RATE_ONE, UNIT};
-use ringside_core::risk::perpetual::units::average_price;
 use serde_json::{Value, json};
 
 /// The seven types and five times in force are words of `perpetual.md` 1.
@@ -21,50 +16,6 @@ pub const DELIVERY_MS: i64 = 4_133_404_800_000;
 
 fn side(code: u8) -> &'static str {
     Side::from_code(code).map_or("", words::side)
-}
-
-/// The order object of `perpetual.md` 7.1. `is_compatible`: goodTillDate as a number.
-pub fn order(order: &OrderRecord, symbol: &str, is_compatible: bool) -> Value {
-    let told = &order.told;
-    let order_type = |code| PerpetualOrderType::from_code(code).map_or("", words::order_type);
-    let is_trailing = told.original_type == PerpetualOrderType::TrailingStopMarket as u8;
-    let flag = |bit| told.flags & bit != 0;
-    let stop = if is_trailing { 0 } else { told.stop_price };
-    let mut object = json!({
-        "orderId": told.order,
-        "symbol": symbol,
-        "status": PerpetualStatus::from_code(told.status).map_or("", words::status),
-        "clientOrderId": order.client_order(),
-        "price": text::units8(told.price),
-        "avgPrice": text::units8(average_price(told.value, told.filled)),
-        "origQty": text::units8(told.quantity),
-        "executedQty": text::units8(told.filled),
-        "cumQty": text::units8(told.filled),
-        "cumQuote": text::micros(told.value),
-        "timeInForce": PerpetualTimeInForce::from_code(told.time_in_force).map_or("", words::time_in_force),
-        "type": order_type(told.order_type),
-        "origType": order_type(told.original_type),
-        "reduceOnly": flag(order_flag::REDUCE_ONLY),
-        "closePosition": flag(order_flag::CLOSE_POSITION),
-        "side": side(told.side),
-        "positionSide": "BOTH",
-        "stopPrice": text::units8(stop),
-        "workingType": WorkingType::from_code(told.working_type).map_or("", words::working_type),
-        "priceProtect": flag(order_flag::PRICE_PROTECT),
-        "priceMatch": PriceMatch::from_code(told.price_match).map_or("", words::price_match),
-        "selfTradePreventionMode": SelfTradePrevention::from_code(told.self_trade).map_or("", words::self_trade),
-        "goodTillDate": if is_compatible { json!(told.good_till_ms) } else { json!(told.good_till_ms.to_string()) },
-        "time": order.created_ms,
-        "updateTime": order.updated_ms,
-    });
-    if is_trailing {
-        object["activatePrice"] = json!(text::units8(told.stop_price));
-        object["priceRate"] = json!(text::units8(i64::from(told.callback_rate) * 100));
-    }
-    if told.parent != 0 {
-        object["parentOrderId"] = json!(told.parent);
-    }
-    object
 }
 
 /// A row of userTrades.
