@@ -16,9 +16,11 @@ mod random;
 #[path = "../user_reader/mod.rs"]
 mod user_reader;
 
+mod captured;
 mod history;
 mod history_perpetual;
 mod market_data;
+mod perpetual_candles;
 mod perpetual_views;
 mod spot_views;
 mod user_events;
