@@ -56,6 +56,9 @@ pub const TRADE_ID: Shape = Shape::Pattern("^[0-9]{1,20}$");
 /// An API key, and its secret.
 pub const API_KEY: Shape = Shape::Pattern("^[A-Za-z0-9]{64}$");
 
+/// A decimal that may be below zero.
+pub const SIGNED: Shape = Shape::Pattern("^-?[0-9]{1,20}(\\.[0-9]{1,18})?$");
+
 /// A member of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
@@ -79,6 +82,31 @@ impl Field {
     pub const fn optional(name: &'static str, shape: Shape, doc: &'static str) -> Field {
         Field { name, shape, required: false, doc }
     }
+}
+
+/// A member that is a string and needs no word more.
+pub const fn text(name: &'static str) -> Field {
+    Field::new(name, Shape::Text, "")
+}
+
+/// One that is a decimal.
+pub const fn decimal(name: &'static str) -> Field {
+    Field::new(name, Shape::Decimal, "")
+}
+
+/// One that is a decimal and may be below zero.
+pub const fn signed(name: &'static str) -> Field {
+    Field::new(name, SIGNED, "")
+}
+
+/// One that is an integer.
+pub const fn integer(name: &'static str) -> Field {
+    Field::new(name, Shape::Integer, "")
+}
+
+/// One that is true or false.
+pub const fn boolean(name: &'static str) -> Field {
+    Field::new(name, Shape::Boolean, "")
 }
 
 /// Where a parameter stands.

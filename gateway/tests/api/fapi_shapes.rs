@@ -6,6 +6,7 @@ use crate::exchange::venue::Venue;
 use crate::exchange::{Exchange, START_S};
 use ringside_core::command::{AdvanceTime, Command, FeedPrice, SetMarginMode, SetSource};
 use ringside_core::ids::FIRST_PERPETUAL;
+use ringside_gateway::api::docs::{Field, Shape as Described};
 use ringside_gateway::api::{Dialect, routes};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,8 +74,11 @@ fn theirs() -> Option<Shapes> {
 const SYMBOL: &str = "symbol=BTCUSDT";
 const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
 
+/// Route and answer, in the order asked.
+type Answers = Vec<(String, Value)>;
+
 /// What a story of two accounts is answered. Account 1 has isolated margin in BTCUSDT.
-fn ours() -> Shapes {
+fn ours() -> Answers {
     let market = FIRST_PERPETUAL;
     let mut more = vec![
         Command::new(SetMarginMode { account: 1, market, mode: 1, reserved: 0 }),
@@ -90,10 +94,10 @@ fn ours() -> Shapes {
     let exchange = Exchange::start_perpetual_after(&[(1, 10_000), (2, 10_000)], &more, 0, |_| {});
     exchange.clock.turn(125 * 60_000);
     let mut venue = Venue::of(exchange, [1, 2]);
-    let mut shapes = Shapes::new();
+    let mut answers = Answers::new();
     let mut ask = |venue: &mut Venue, method: &str, path: &str, params: &str| -> Value {
         let body = venue.call(1, method, path, params);
-        add(shapes.entry(format!("{method} {path}")).or_default(), "", &body);
+        answers.push((format!("{method} {path}"), body.clone()));
         body
     };
     let batch = |text: &str| format!("batchOrders={}", text.replace('"', "%22"));
@@ -229,6 +233,14 @@ fn ours() -> Shapes {
     ] {
         ask(&mut venue, method, path, params);
     }
+    answers
+}
+
+fn shapes_of(answers: &Answers) -> Shapes {
+    let mut shapes = Shapes::new();
+    for (route, body) in answers {
+        add(shapes.entry(route.clone()).or_default(), "", body);
+    }
     shapes
 }
 
@@ -275,7 +287,8 @@ fn stands_for(line: &str, difference: &str) -> bool {
 
 #[test]
 fn keys_and_types_are_those_that_clients_know() {
-    let ours = ours();
+    let answers = ours();
+    let ours = shapes_of(&answers);
     let rows: BTreeSet<String> = routes()
         .filter(|route| route.dialect == Dialect::Fapi)
         .map(|route| format!("{} {}", route.method.name(), route.path))
@@ -300,4 +313,65 @@ fn keys_and_types_are_those_that_clients_know() {
     let gone: Vec<&&str> =
         listed.iter().filter(|line| !found.iter().any(|found| stands_for(line, found))).collect();
     assert!(gone.is_empty(), "no differences any more: {gone:?}");
+}
+
+/// Why a value is not what the document describes: the place, and what stands there.
+fn misfit(described: &Described, value: &Value, place: &str) -> Result<(), String> {
+    let is = |holds: bool| if holds { Ok(()) } else { Err(format!("{place}: {value} is no {described:?}")) };
+    let is_decimal =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
+    match (described, value) {
+        (Described::Text, value) => is(value.is_string()),
+        // The one pattern of these answers: a decimal with its sign.
+        (Described::Pattern(_), Value::String(text)) => {
+            is(is_decimal(text.strip_prefix('-').unwrap_or(text)))
+        }
+        (Described::Decimal, Value::String(text)) => is(is_decimal(text)),
+        (Described::OneOf(words), Value::String(text)) => is(words.contains(&text.as_str())),
+        (Described::Integer, value) => is(value.is_i64() || value.is_u64()),
+        (Described::Number, value) => is(value.is_number()),
+        (Described::Boolean, value) => is(value.is_boolean()),
+        (Described::Nullable(_), Value::Null) => Ok(()),
+        (Described::Nullable(described), value) => misfit(described, value, place),
+        (Described::List(described), Value::Array(rows)) => {
+            rows.iter().try_for_each(|row| misfit(described, row, &format!("{place}[]")))
+        }
+        (Described::Tuple(all), Value::Array(row)) => {
+            is(all.len() == row.len())?;
+            all.iter().zip(row).try_for_each(|(described, value)| misfit(described, value, place))
+        }
+        (Described::Either(all), value) => {
+            let misfits: Vec<String> =
+                all.iter().map_while(|described| misfit(described, value, place).err()).collect();
+            if misfits.len() < all.len() { Ok(()) } else { Err(misfits.join("; ")) }
+        }
+        (Described::Object(fields) | Described::Named(_, fields), Value::Object(members)) => {
+            let field = |name: &str| fields.iter().find(|field: &&Field| field.name == name);
+            for (name, value) in members {
+                let field = field(name).ok_or_else(|| format!("{place}.{name} is not described"))?;
+                misfit(&field.shape, value, &format!("{place}.{name}"))?;
+            }
+            let missing = fields.iter().find(|field| field.required && !members.contains_key(field.name));
+            missing.map_or(Ok(()), |field| Err(format!("{place}.{} is missing", field.name)))
+        }
+        (Described::Any, _) => Ok(()),
+        _ => is(false),
+    }
+}
+
+#[test]
+fn the_document_describes_every_answer() {
+    let described: BTreeMap<String, Described> = routes()
+        .filter(|route| route.dialect == Dialect::Fapi)
+        .map(|route| (format!("{} {}", route.method.name(), route.path), route.response))
+        .collect();
+    let wrong: Vec<String> =
+        ours().iter().filter_map(|(route, body)| misfit(&described[route], body, route).err()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let left_open: Vec<&String> = described
+        .iter()
+        .filter(|(_, shape)| matches!(shape, Described::Any))
+        .map(|(route, _)| route)
+        .collect();
+    assert!(left_open.is_empty(), "not described: {left_open:?}");
 }

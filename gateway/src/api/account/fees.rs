@@ -1,8 +1,7 @@
 //! The fee schedule, and where the caller stands in it (`account.md` 3).
 
-use super::shape::SIGNED;
 use super::{OF_VIEWS, get, views};
-use crate::api::docs::{Field, Shape};
+use crate::api::docs::{Field, SIGNED, Shape};
 use crate::api::{Answer, Auth, Call, Handler, Permission, Response, Route};
 use crate::dialect::account::fees;
 

@@ -1,30 +1,8 @@
 //! Shapes of what these routes answer, for the OpenAPI document: perpetual objects are those of `perpetual.md` 7 and 8.
 
-use crate::api::docs::{Field, SYMBOL, Shape};
+use crate::api::docs::{Field, SYMBOL, Shape, boolean, decimal, integer, signed, text};
 
-/// A decimal that may be below zero.
-pub const SIGNED: Shape = Shape::Pattern("^-?[0-9]{1,20}(\\.[0-9]{1,18})?$");
 const SIDE: Shape = Shape::OneOf(&["BUY", "SELL"]);
-
-const fn text(name: &'static str) -> Field {
-    Field::new(name, Shape::Text, "")
-}
-
-const fn decimal(name: &'static str) -> Field {
-    Field::new(name, Shape::Decimal, "")
-}
-
-const fn signed(name: &'static str) -> Field {
-    Field::new(name, SIGNED, "")
-}
-
-const fn integer(name: &'static str) -> Field {
-    Field::new(name, Shape::Integer, "")
-}
-
-const fn boolean(name: &'static str) -> Field {
-    Field::new(name, Shape::Boolean, "")
-}
 
 /// An order.
 pub const ORDER: Shape = Shape::Named(

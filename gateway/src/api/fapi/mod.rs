@@ -4,16 +4,18 @@
 pub mod account;
 pub mod adl;
 pub mod algo;
+mod answer;
 pub mod history;
 pub mod leverage;
 pub mod listen_key;
 pub mod market_data;
+mod object;
 pub mod order;
 pub mod query;
 pub mod series;
 pub mod shape;
 
-use super::docs::{Param, Shape};
+use super::docs::Param;
 use super::{
     Auth, Call, Dialect, Error, Handler, Later, Method, Permission, Query, Response, Route, StatusCode,
     Weight,
@@ -53,7 +55,7 @@ const fn row(
         tag: "perpetual",
         summary,
         params,
-        response: Shape::Any,
+        response: answer::of(method, path),
         ..Route::new(method, path, handler)
     }
 }

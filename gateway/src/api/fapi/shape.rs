@@ -11,9 +11,9 @@ const SYMBOL_OR_NONE: Shape = Shape::Pattern("^([A-Za-z0-9]{2,20})?$");
 const DECIMAL: Shape = Shape::Pattern("^[0-9]{1,20}(\\.[0-9]{1,18})?$");
 const BOOLEAN: Shape = Shape::OneOf(&["true", "false"]);
 const CLIENT: Shape = Shape::Pattern("^[.A-Z:/a-z0-9_-]{1,36}$");
-const SIDES: Shape = Shape::OneOf(&["BUY", "SELL"]);
-const WORKING: Shape = Shape::OneOf(&["CONTRACT_PRICE", "MARK_PRICE"]);
-const MATCHES: Shape = Shape::OneOf(&[
+pub(super) const SIDES: Shape = Shape::OneOf(&["BUY", "SELL"]);
+pub(super) const WORKING: Shape = Shape::OneOf(&["CONTRACT_PRICE", "MARK_PRICE"]);
+pub(super) const MATCHES: Shape = Shape::OneOf(&[
     "NONE",
     "OPPONENT",
     "OPPONENT_5",
@@ -24,6 +24,7 @@ const MATCHES: Shape = Shape::OneOf(&[
     "QUEUE_10",
     "QUEUE_20",
 ]);
+pub(super) const SELF_TRADES: Shape = Shape::OneOf(&["NONE", "EXPIRE_TAKER", "EXPIRE_MAKER", "EXPIRE_BOTH"]);
 const CONDITIONAL: Shape = Shape::OneOf(&["CONDITIONAL"]);
 const TYPES: Shape = Shape::OneOf(&[
     "LIMIT",
@@ -154,11 +155,7 @@ macro_rules! placement {
             Param::optional("workingType", WORKING, ""),
             Param::optional("priceProtect", BOOLEAN, ""),
             Param::optional("priceMatch", MATCHES, ""),
-            Param::optional(
-                "selfTradePreventionMode",
-                Shape::OneOf(&["NONE", "EXPIRE_TAKER", "EXPIRE_MAKER", "EXPIRE_BOTH"]),
-                "",
-            ),
+            Param::optional("selfTradePreventionMode", SELF_TRADES, ""),
             Param::optional("goodTillDate", INTEGER_OR_NONE, "UNIX milliseconds, with GTD"),
             Param::optional($client, CLIENT, "Name of the order"),
             Param::optional("newOrderRespType", Shape::OneOf(&["ACK", "RESULT"]), ""),
