@@ -258,9 +258,14 @@ fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite
     Ok(())
 }
 
+/// In the order of their lists, not of their arrival: each goes into trees of four orders, in which the rows of one list lie
+/// together. Half the time of an insert is finding the place, and most of that waiting for pages that no cache of the
+/// processor holds.
 fn insert_entries(transaction: &Transaction<'_>, rows: &[Entry]) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(schema::INSERT_ENTRY)?;
-    for row in rows {
+    let mut sorted: Vec<&Entry> = rows.iter().collect();
+    sorted.sort_unstable_by_key(|row| (row.list, row.owner, row.market, row.time_ms, row.id));
+    for row in sorted {
         insert.execute(params![
             row.list,
             row.owner,
