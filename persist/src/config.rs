@@ -68,6 +68,8 @@ pub struct PersistConfig {
     pub snapshot_interval: Duration,
     /// Snapshots kept; segments since the oldest of them stay.
     pub snapshots_kept: usize,
+    /// Bytes of the journal that the follower may be behind while commands come fast; 0: it follows at once.
+    pub follower_lag: u64,
     /// Take any file system. For tests: what the promise rests on is then not checked.
     pub any_file_system: bool,
     /// A sequence that somebody outside knows was acknowledged (a standby, a gateway). A journal that ends before
@@ -95,6 +97,7 @@ impl PersistConfig {
             snapshot_commands: 5_000_000,
             snapshot_interval: Duration::from_secs(300),
             snapshots_kept: 3,
+            follower_lag: 0,
             any_file_system: false,
             witness: None,
             journal_id: None,

@@ -9,6 +9,9 @@
 //! It is also where the books are audited in production: a judge of its own ([`Machine::watch`]) keeps them a second time
 //! from the events of every command, and before every snapshot all invariants are checked over the whole state.
 //!
+//! Where commands come fast it stands back, up to [`PersistConfig::follower_lag`]: on few cores what it does would be taken
+//! from those who wait for answers. It catches up when they come slower, and from that distance on it keeps pace.
+//!
 //! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
 //! there, and a snapshot is written only after everything through it was committed there.
 
@@ -37,6 +40,11 @@ use std::time::{Duration, Instant};
 const STEP: usize = 4096;
 /// How long to wait after a disk had no room for a snapshot.
 const RETRY: Duration = Duration::from_secs(10);
+
+/// How often it looks how fast commands come: longer than they wait for a sync in mode `written`.
+const LOOK: Duration = Duration::from_millis(250);
+/// Bytes of the journal in a second from which they come fast: some ten thousand commands.
+const FAST: u64 = 2 << 20;
 
 /// What others may know of the follower. Share it in an `Arc`.
 #[derive(Debug, Default)]
@@ -124,7 +132,28 @@ pub struct Follower<M: Machine, F: Fold> {
     retry_at: Option<Instant>,
     /// No room for what the fold keeps: nothing is read until then.
     paused_until: Option<Instant>,
+    pace: Pace,
     commands: Vec<Command>,
+}
+
+/// How fast commands come.
+struct Pace {
+    looked_at: Instant,
+    /// Bytes of the journal then.
+    bytes: u64,
+    is_fast: bool,
+}
+
+impl Pace {
+    /// `elapsed`: since the last look; `bytes`: of the journal now. Says what it last found, where it is too early for another look.
+    fn look(&mut self, elapsed: Duration, bytes: u64) -> bool {
+        if elapsed >= LOOK {
+            let grown = u128::from(bytes - self.bytes) * 1_000;
+            self.is_fast = grown >= u128::from(FAST) * elapsed.as_millis();
+            (self.looked_at, self.bytes) = (self.looked_at + elapsed, bytes);
+        }
+        self.is_fast
+    }
 }
 
 impl<M: Machine, F: Fold> Follower<M, F> {
@@ -192,6 +221,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             taken_at: Instant::now(),
             retry_at: None,
             paused_until: None,
+            pace: Pace { looked_at: Instant::now(), bytes: 0, is_fast: false },
             commands: Vec::with_capacity(STEP),
         })
     }
@@ -220,6 +250,20 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             return Err(PersistError::Missing { reason });
         }
         Ok(self.fold.commit(self.machine.sequence(), true)?)
+    }
+
+    /// Whether it leaves its work for later.
+    fn stands_back(&mut self) -> bool {
+        self.config.follower_lag > 0
+            && self.pace.look(self.pace.looked_at.elapsed(), self.journal.bytes())
+            && self.behind() < self.config.follower_lag
+    }
+
+    /// Bytes of the journal that are durable and not replayed.
+    fn behind(&self) -> u64 {
+        let Position { segment, offset } = self.journal.durable();
+        let (header, place) = (self.reader.header(), self.reader.place());
+        ((segment - header.number) * header.segment_len + offset).saturating_sub(place.offset)
     }
 
     fn step(&mut self) -> Result<usize, PersistError> {
@@ -383,7 +427,7 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
     }
 
     fn do_work(&mut self) -> usize {
-        if self.status.is_failed() {
+        if self.status.is_failed() || self.stands_back() {
             return 0;
         }
         self.step().unwrap_or_else(|error| {
@@ -402,5 +446,20 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
         {
             self.fail(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_fast_is_told_from_what_comes_slowly() {
+        let mut pace = Pace { looked_at: Instant::now(), bytes: 0, is_fast: false };
+        assert!(!pace.look(LOOK / 2, FAST), "too early to say");
+        assert!(pace.look(2 * LOOK, FAST / 2), "as many as make it fast");
+        assert!(pace.look(LOOK / 2, FAST / 2), "too early to say otherwise");
+        assert!(!pace.look(LOOK, FAST / 2 + FAST / 4 - 1), "one byte less");
+        assert_eq!(pace.bytes, FAST / 2 + FAST / 4 - 1);
     }
 }

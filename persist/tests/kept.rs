@@ -16,7 +16,7 @@ use ringside_persist::machine::Fold;
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What outlives the fold: the sequences of the events it was given, committed or not, and whether there is room.
 #[derive(Default)]
@@ -189,4 +189,31 @@ fn a_follower_starts_where_what_is_kept_ends() {
         Err(PersistError::Archive(ArchiveError::Behind { mark: 0, to })) => assert_eq!(to, oldest),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn while_commands_come_fast_it_stands_back_and_then_loses_none() {
+    let mut rig = Rig::new();
+    let (storage, status) = (Arc::new(rig.disk.clone()), rig.session.journaller.status());
+    let lazy = PersistConfig { follower_lag: 1 << 40, ..config() };
+    let mut follower: Follower<Ledger, Keeper> =
+        Follower::new(storage, &lazy, &(), Keeper::new(&rig.store), status, &[]).unwrap();
+    // Each batch is a block of 4 KiB at least: several times what counts as fast.
+    let begun = Instant::now();
+    let mut published = 0;
+    while begun.elapsed() < Duration::from_millis(400) {
+        rig.publish(8);
+        published += 8;
+    }
+    assert_eq!(follower.do_work(), 0);
+    assert_eq!(follower.status().sequence(), 0, "it stands back");
+    // Nothing comes any more.
+    std::thread::sleep(Duration::from_millis(300));
+    while follower.do_work() > 0 {}
+    assert!(follower.status().sequence() >= published, "it has caught up");
+    rig.publish(50);
+    follower.close();
+    let last = follower.status().sequence();
+    assert!(last >= published + 50);
+    assert!(rig.store.lock().unwrap().committed.iter().copied().eq(1..=last), "every command, once");
 }

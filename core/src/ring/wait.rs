@@ -25,6 +25,8 @@ pub enum Wait {
     /// Polls a little, yields a little, then sleeps until a doorbell rings.
     #[default]
     Park,
+    /// Sleeps at once: for what nobody waits for, which should take no time from what somebody does.
+    Sleep,
 }
 
 /// Longest sleep that trusts every doorbell; bounds what a peer that never rings can cost its own ring.
@@ -70,7 +72,11 @@ impl Idle {
     /// Whether polling and yielding have gone on for long enough.
     #[inline]
     pub fn is_time_to_sleep(&self) -> bool {
-        self.wait == Wait::Park && self.steps >= SPINS + YIELDS
+        match self.wait {
+            Wait::Spin | Wait::Yield => false,
+            Wait::Park => self.steps >= SPINS + YIELDS,
+            Wait::Sleep => true,
+        }
     }
 }
 

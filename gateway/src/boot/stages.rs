@@ -57,6 +57,7 @@ pub fn persist_config(config: &Config, clock: &Clock) -> PersistConfig {
         snapshot_commands: config.snapshot_commands,
         snapshot_interval: config.snapshot_interval,
         snapshots_kept: config.snapshots_kept,
+        follower_lag: config.follower_lag.bytes(),
         any_file_system: config.any_file_system,
         opened_at_ns: clock.now_ns(),
         ..PersistConfig::new(config.data_dir.join("journal"))
@@ -300,7 +301,8 @@ impl Stages {
                 None,
             ),
         };
-        let following = Runner { name: "follower".to_owned(), core: None, wait: Wait::Park, critical: false };
+        let following =
+            Runner { name: "follower".to_owned(), core: None, wait: Wait::Sleep, critical: false };
         let following = following.spawn(vec![Box::new(follower)]).map_err(BootError::Thread)?;
 
         let mut warnings = Vec::new();
