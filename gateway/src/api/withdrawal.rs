@@ -108,13 +108,16 @@ fn first_try(call: &Call, account: AccountId, key: u64) -> Result<WithdrawalId, 
     found.map(|record| record.withdrawal).ok_or(Reject::Malformed)
 }
 
-/// `before` of a query, which goes on where a list ended: the id of a withdrawal. `Err` for a text that is none.
-pub fn before(call: &Call) -> Result<Option<WithdrawalId>, ()> {
+/// A text that names no withdrawal.
+pub struct NoId;
+
+/// `before` of a query, which goes on where a list ended: the id of a withdrawal.
+pub fn before(call: &Call) -> Result<Option<WithdrawalId>, NoId> {
     match call.query().get("before") {
         None => Ok(None),
         Some(text) => match parse(&text) {
             Some(ParsedUuid::Order(withdrawal)) => Ok(Some(withdrawal)),
-            _ => Err(()),
+            _ => Err(NoId),
         },
     }
 }

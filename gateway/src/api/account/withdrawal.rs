@@ -3,7 +3,7 @@
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::spot::shape;
-use crate::api::withdrawal::{self, Fault};
+use crate::api::withdrawal::{self, Fault, NoId};
 use crate::api::{Answer, Auth, Call, Dialect, Handler, Method, Route};
 use crate::dialect::account::params::limit;
 use crate::dialect::account::refusal::{self, Refused, invalid};
@@ -119,7 +119,7 @@ fn list(call: &Call) -> Answer {
         None => None,
         Some(word) => Some(status(&word).ok_or_else(|| invalid("status"))?),
     };
-    let before = withdrawal::before(call).map_err(|()| invalid("before"))?;
+    let before = withdrawal::before(call).map_err(|NoId| invalid("before"))?;
     let limit = limit(query.get("limit").as_deref(), 50, 200)?;
     withdrawal::list(call, &*views(call)?, Ledger::Perpetual, status, before, limit)
 }

@@ -3,7 +3,7 @@
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::{shape, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::withdrawal::{self, Fault};
+use crate::api::withdrawal::{self, Fault, NoId};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::chain::desk::NotSigned;
 use crate::dialect::spot::decode;
@@ -150,7 +150,7 @@ fn list(call: &Call) -> Answer {
         None => None,
         Some(word) => Some(status(&word).ok_or(refusal::INVALID_STATUS)?),
     };
-    let before = withdrawal::before(call).map_err(|()| refusal::INVALID_ID)?;
+    let before = withdrawal::before(call).map_err(|NoId| refusal::INVALID_ID)?;
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
     withdrawal::list(call, &*views(call)?, Ledger::Spot, status, before, limit)
 }
