@@ -133,8 +133,8 @@ impl Venue {
 
     /// What the signer is asked for, as the desk makes it of what was told.
     fn release(&self, id: WithdrawalId) -> Release {
-        let told = self.events.iter().filter_map(Event::get::<event::Withdrawal>);
-        let told = told.last().expect("it was told");
+        let mut told = self.events.iter().filter_map(Event::get::<event::Withdrawal>);
+        let told = told.next_back().expect("it was told");
         let Submission { account, value, nonce, deadline_s } = self.seen.withdrawals[&id].submission;
         Release {
             key: ReleaseKey { chain_id: CHAIN_ID, vault: VAULT, account, nonce },
