@@ -414,10 +414,24 @@ pub struct OnPerpetual {
 /// The core's outbox, and the checksum of the perpetual trades among the events.
 struct PerpetualEvents {
     outbox: Outbox,
+    /// While the outbox is lent: how many events were in it.
+    lent_at: Option<usize>,
     sum: FillSum,
 }
 
 impl Sink for PerpetualEvents {
+    fn exchange(&mut self, other: &mut Outbox) -> bool {
+        let is_back = self.lent_at.take();
+        if is_back.is_none() {
+            self.lent_at = Some(self.outbox.events().len());
+        }
+        self.outbox.exchange(other);
+        if let Some(before) = is_back {
+            self.outbox.events()[before..].iter().for_each(|event| count_perpetual(&mut self.sum, event));
+        }
+        true
+    }
+
     #[inline(always)]
     fn event(&mut self, event: &Event) {
         self.outbox.event(event);
@@ -465,7 +479,7 @@ impl OnPerpetual {
             pages: Pages::Huge,
             ..EngineConfig::default()
         };
-        let events = PerpetualEvents { outbox: Outbox::new(4_096), sum: FillSum::default() };
+        let events = PerpetualEvents { outbox: Outbox::new(4_096), lent_at: None, sum: FillSum::default() };
         let setup = flow.setup();
         let mut variant = OnPerpetual {
             engine: Engine::new(&config),

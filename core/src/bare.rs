@@ -36,7 +36,9 @@ impl<F: FnMut(OrderId, OrderId, Price, Quantity)> Settlement for Bare<F> {
     fn expire(&mut self, _: &Order, _: u32) {}
 
     #[inline(always)]
-    fn leave(&mut self, _: &mut Orders, _: u32) {}
+    fn leave(&mut self, orders: &mut Orders, slot: u32) {
+        orders.end(orders.pool.get(slot).id, slot);
+    }
 
     #[inline(always)]
     fn mutated(&mut self, _: Mutation) {}

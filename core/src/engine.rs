@@ -169,6 +169,8 @@ impl Engine {
             self.cancel(command, &mut emitter);
         } else if is_new && command.kind == Kind::ReplaceOrder as u16 {
             self.replace(command, &mut emitter);
+        } else if is_new && let Some(outcome) = self.unkeyed_quickly(command, &mut emitter) {
+            emitter.emit(outcome.done(command));
         } else {
             self.apply_other(command, is_new, &mut emitter);
         }

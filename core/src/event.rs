@@ -500,6 +500,12 @@ pub trait Sink {
         events.iter().for_each(|event| self.event(event));
     }
 
+    /// Exchanges the outbox that the sink keeps its events in for `other`, where it keeps them in one, so that others may write
+    /// theirs where they stay. Whoever called it calls it again, with the same one, before anything else.
+    fn exchange(&mut self, _other: &mut Outbox) -> bool {
+        false
+    }
+
     /// Four at once, which `fill` writes: all events of a command that touches one order, one level and one account.
     #[inline(always)]
     fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
@@ -563,6 +569,12 @@ impl Outbox {
 }
 
 impl Sink for Outbox {
+    #[inline]
+    fn exchange(&mut self, other: &mut Outbox) -> bool {
+        std::mem::swap(self, other);
+        true
+    }
+
     #[inline]
     fn event(&mut self, event: &Event) {
         self.next::<1>()[0] = *event;

@@ -7,11 +7,12 @@ use crate::book::grid::Step;
 use crate::book::pool::NONE;
 use crate::command::{MarketKind, MarketStatus, Side};
 use crate::event;
-use crate::ids::{AccountId, AssetId, MarketId, Symbol, TradeId};
+use crate::ids::{AccountId, AssetId, MarketId, OrderId, Symbol, TradeId};
 use crate::memory::Pages;
 use crate::money::{Amount, FeeRate, Price};
 use crate::order::Order;
 use std::hint::select_unpredictable;
+use std::ops::{Deref, DerefMut};
 use zerocopy::FromZeros;
 
 /// What an administrator sets. Tick and lot judge what enters; they are never the unit of storage.
@@ -77,24 +78,19 @@ impl Market {
     }
 }
 
-/// Where an account stands in a market: its open orders.
-#[derive(Clone, Copy, Default, FromZeros)]
-#[repr(C, align(32))]
-pub(crate) struct Seat {
+/// Open orders of an account in a market: how many, and a list of them by age through their records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
+#[repr(C)]
+pub(crate) struct OpenOrders {
     /// Open orders, by [`Side`].
     pub(crate) open: [u32; 2],
-    /// Its oldest open order.
+    /// The oldest open order.
     pub(crate) oldest: u32,
-    /// Its youngest.
+    /// The youngest.
     pub(crate) youngest: u32,
-    /// Where the running command noted the account's balances, if that note is this account's and market's.
-    pub(crate) note: u32,
-    unused: [u32; 3],
 }
 
-const _: () = assert!(size_of::<Seat>() == 32);
-
-impl Seat {
+impl OpenOrders {
     /// Open orders of both sides.
     #[inline(always)]
     pub(crate) fn open_orders(&self) -> u32 {
@@ -119,6 +115,14 @@ impl Seat {
         orders.pool.get_mut(older).younger = slot;
     }
 
+    /// Makes an order the youngest; its record need not say so yet.
+    pub(crate) fn append(&mut self, orders: &mut Orders, slot: u32) {
+        let order = orders.pool.get_mut(slot);
+        order.older = self.youngest;
+        let side = order.traits.side();
+        self.link(orders, slot, side);
+    }
+
     /// Takes an order out of the list.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
@@ -131,6 +135,65 @@ impl Seat {
         self.oldest = select_unpredictable(older == NONE, younger, self.oldest);
         slab[older as usize].younger = younger;
         slab[younger as usize].older = older;
+    }
+
+    /// Checks the list of an account, and that `find` gives each order's slot; the count of orders on it.
+    pub(crate) fn check(
+        &self,
+        orders: &Orders,
+        find: impl Fn(OrderId) -> u32,
+        (market, account): (MarketId, AccountId),
+    ) -> Result<usize, String> {
+        let (mut open, mut older, mut slot, mut last) = ([0u32; 2], NONE, self.oldest, 0);
+        while slot != NONE {
+            let order = orders.pool.get(slot);
+            if order.account != account
+                || order.market != market
+                || order.older != older
+                || order.id <= last
+                || find(order.id) != slot
+            {
+                return Err(format!("order {} is not as the list of account {account} says", order.id));
+            }
+            open[match order.traits.side() {
+                Side::Buy => 0,
+                Side::Sell => 1,
+            }] += 1;
+            last = order.id;
+            (older, slot) = (slot, order.younger);
+        }
+        if open != self.open || older != self.youngest {
+            return Err(format!("counts of account {account} in market {market} are wrong"));
+        }
+        Ok(self.open_orders() as usize)
+    }
+}
+
+/// Where an account stands in a spot market: its open orders.
+#[derive(Clone, Copy, Default, FromZeros)]
+#[repr(C, align(32))]
+pub(crate) struct Seat {
+    orders: OpenOrders,
+    /// Where the running command noted the account's balances, if that note is this account's and market's.
+    pub(crate) note: u32,
+    unused: [u32; 3],
+}
+
+const _: () = assert!(size_of::<Seat>() == 32);
+
+impl Deref for Seat {
+    type Target = OpenOrders;
+
+    #[inline(always)]
+    fn deref(&self) -> &OpenOrders {
+        &self.orders
+    }
+}
+
+impl DerefMut for Seat {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut OpenOrders {
+        &mut self.orders
     }
 }
 
@@ -163,11 +226,8 @@ impl Seats {
 
     /// Enters an order as its account's youngest; its record need not say so yet.
     pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
-        let order = orders.pool.get(slot);
-        let (account, side) = (order.account, order.traits.side());
-        let seat = self.seats.get_mut(account);
-        orders.pool.get_mut(slot).older = seat.youngest;
-        seat.link(orders, slot, side);
+        let account = orders.pool.get(slot).account;
+        self.seats.get_mut(account).append(orders, slot);
     }
 
     /// Takes an order out of its account's list.
@@ -177,32 +237,16 @@ impl Seats {
         self.seats.get_mut(account).unlink(orders, slot);
     }
 
-    /// Checks every list; the count of orders on them.
-    pub(crate) fn check(&self, orders: &Orders, market: MarketId, accounts: u32) -> Result<usize, String> {
+    /// Checks every list, and that `find` gives each order's slot; the count of orders on them.
+    pub(crate) fn check(
+        &self,
+        orders: &Orders,
+        find: impl Fn(OrderId) -> u32,
+        (market, accounts): (MarketId, u32),
+    ) -> Result<usize, String> {
         let mut count = 0;
         for (account, seat) in self.seats.iter(accounts) {
-            let (mut open, mut older, mut slot, mut last) = ([0u32; 2], NONE, seat.oldest, 0);
-            while slot != NONE {
-                let order = orders.pool.get(slot);
-                if order.account != account
-                    || order.market != market
-                    || order.older != older
-                    || order.id <= last
-                    || orders.find(order.id) != slot
-                {
-                    return Err(format!("order {} is not as the list of account {account} says", order.id));
-                }
-                open[match order.traits.side() {
-                    Side::Buy => 0,
-                    Side::Sell => 1,
-                }] += 1;
-                last = order.id;
-                (older, slot) = (slot, order.younger);
-            }
-            if open != seat.open || older != seat.youngest {
-                return Err(format!("counts of account {account} in market {market} are wrong"));
-            }
-            count += seat.open_orders() as usize;
+            count += seat.check(orders, &find, (market, account))?;
         }
         Ok(count)
     }

@@ -67,7 +67,7 @@ pub(crate) trait Settlement {
     fn soon(&self, _maker: &Order) {}
     /// A resting order ends by a rule, with what `maker` shows still open.
     fn expire(&mut self, maker: &Order, slot: u32);
-    /// An order is about to be forgotten, filled or expired.
+    /// A resting order is forgotten, filled or expired: it leaves every table, and gives its slot back.
     fn leave(&mut self, orders: &mut Orders, slot: u32);
     /// A level has changed, and the loop is done with it for now.
     fn mutated(&mut self, mutation: Mutation);
@@ -107,9 +107,8 @@ pub(crate) fn sweep<S: Settlement>(
                     maker.remaining -= quantity;
                     total -= i128::from(quantity);
                     if is_maker_filled {
-                        let (id, next) = (maker.id, maker.next);
+                        let next = maker.next;
                         settlement.leave(orders, slot);
-                        orders.end(id, slot);
                         slot = next;
                     }
                     continue;
@@ -128,9 +127,8 @@ pub(crate) fn sweep<S: Settlement>(
                 settlement.expire(maker, slot);
                 update += 1;
                 total -= i128::from(maker.remaining);
-                let (id, next) = (maker.id, maker.next);
+                let next = maker.next;
                 settlement.leave(orders, slot);
-                orders.end(id, slot);
                 slot = next;
             }
         }

@@ -36,9 +36,14 @@ pub(crate) struct Orders {
 impl Orders {
     /// Memory for `capacity` resting orders.
     pub(crate) fn new(capacity: usize, pages: Pages) -> Orders {
+        Orders { index: Index::new(capacity, pages), ..Orders::without_index(capacity, pages) }
+    }
+
+    /// The same for a caller who finds orders in a way of its own: the index stays small, and empty.
+    pub(crate) fn without_index(capacity: usize, pages: Pages) -> Orders {
         Orders {
             pool: Pool::new(capacity, (capacity * 4).max(1 << 20), pages),
-            index: Index::new(capacity, pages),
+            index: Index::new(0, pages),
             levels: Levels::new(capacity, pages),
         }
     }
@@ -56,14 +61,18 @@ impl Orders {
         match hint {
             Hint::First => prefetch(cell),
             Hint::Second => prefetch(self.pool.get(*cell)),
-            Hint::Third => {
-                let order = self.pool.get(*cell);
-                for neighbour in [order.next, order.previous, order.younger, order.older] {
-                    prefetch(self.pool.get(neighbour));
-                }
-                prefetch(self.levels.get(order.level));
-            }
+            Hint::Third => self.prefetch_around(*cell),
         }
+    }
+
+    /// Hints that the order in a slot is about to leave or change: what is linked to it.
+    #[inline(always)]
+    pub(crate) fn prefetch_around(&self, slot: u32) {
+        let order = self.pool.get(slot);
+        for neighbour in [order.next, order.previous, order.younger, order.older] {
+            prefetch(self.pool.get(neighbour));
+        }
+        prefetch(self.levels.get(order.level));
     }
 
     /// The slot of a resting order, or `NONE`.
@@ -132,13 +141,20 @@ impl Book {
         self.side(side).best_price(&orders.levels)
     }
 
-    /// Gives a new order a slot, last in the queue of its price. `key` is that of its price on its side.
+    /// Gives a new order a slot, last in the queue of its price, and enters it in the index. `key` is that of its price on
+    /// its side.
     #[inline(always)]
     pub(crate) fn rest_new(&mut self, orders: &mut Orders, order: Order, key: u64) -> (u32, Mutation) {
-        let slot = orders.pool.take();
-        let mutation = self.queue(orders, slot, order, key);
+        let (slot, mutation) = self.queue_new(orders, order, key);
         orders.index.insert(&orders.pool, order.id, slot);
         (slot, mutation)
+    }
+
+    /// The same without the index.
+    #[inline(always)]
+    pub(crate) fn queue_new(&mut self, orders: &mut Orders, order: Order, key: u64) -> (u32, Mutation) {
+        let slot = orders.pool.take();
+        (slot, self.queue(orders, slot, order, key))
     }
 
     /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
@@ -250,8 +266,12 @@ impl Book {
         self.side(side).iter(&orders.levels).map(|level| (level.price, level.total))
     }
 
-    /// Checks every level, link and total; the counts of orders and leaves.
-    pub(crate) fn check(&self, orders: &Orders) -> Result<(usize, usize), String> {
+    /// Checks every level, link and total, and that `find` gives each order's slot; the counts of orders and leaves.
+    pub(crate) fn check(
+        &self,
+        orders: &Orders,
+        find: impl Fn(OrderId) -> u32,
+    ) -> Result<(usize, usize), String> {
         if let (Some(bid), Some(ask)) =
             (self.best(orders, WhichSide::Buy), self.best(orders, WhichSide::Sell))
             && bid >= ask
@@ -273,7 +293,7 @@ impl Book {
                         || order.traits.side() != which
                         || order.remaining <= 0
                         || order.remaining > order.quantity
-                        || orders.find(order.id) != slot
+                        || find(order.id) != slot
                     {
                         return Err(format!("order {} is not as its level says", order.id));
                     }

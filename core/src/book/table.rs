@@ -3,8 +3,6 @@
 //! Its order of iteration depends on its history, so nothing that leaves the engine may be read off it in that
 //! order.
 
-use crate::prefetch::prefetch;
-
 /// Marks a free cell; never a key.
 const FREE: u64 = u64::MAX;
 
@@ -47,12 +45,6 @@ impl<V: Copy + Default> Table<V> {
     pub(crate) fn find(&self, key: u64) -> Option<V> {
         let (found, value) = self.cells[self.probe(key)];
         (found == key).then_some(value)
-    }
-
-    /// Hints that `key` is asked for soon.
-    #[inline(always)]
-    pub(crate) fn hint(&self, key: u64) {
-        prefetch(&self.cells[self.home(key) & (self.cells.len() - 1)]);
     }
 
     /// The value of `key`, made with the default where it is new.

@@ -30,6 +30,22 @@ impl<'s, S: Sink> Emitter<'s, S> {
         self.index = self.index.wrapping_add(1);
     }
 
+    /// Has the first events of the command be made elsewhere, in the sink's own memory if it lends that. Whether it does:
+    /// [`Emitter::take_back`] must follow then, otherwise [`Emitter::forward`].
+    #[inline]
+    pub(crate) fn lend(&mut self, to: &mut event::Outbox) -> bool {
+        debug_assert!(self.index == 0);
+        self.sink.exchange(to)
+    }
+
+    /// The sink has its memory back, with `count` events of the command.
+    #[inline]
+    pub(crate) fn take_back(&mut self, from: &mut event::Outbox, count: usize) {
+        let is_back = self.sink.exchange(from);
+        debug_assert!(is_back && self.index == 0);
+        self.index = count as u32;
+    }
+
     /// Writes events that were made elsewhere, the first of the command.
     #[inline]
     pub(crate) fn forward(&mut self, events: &[event::Event]) {

@@ -340,7 +340,6 @@ impl Engine {
             matching.purse(order.account).reserve(order.side, amount);
         } else if let Some((slot, _)) = replaced {
             matching.leave(orders, slot);
-            orders.end(id, slot);
         }
         let mut event = order.event(id, status);
         event.is_new = u8::from(replaced.is_none());

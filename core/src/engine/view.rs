@@ -228,11 +228,12 @@ impl Engine {
     pub fn check_invariants(&self) -> Result<(), String> {
         let (mut resting, mut leaves) = (0, 0);
         for market in &self.markets {
+            let find = |id| self.orders.find(id);
             let (in_book, found) =
-                market.book.check(&self.orders).map_err(|fault| in_market(market.rules.id, fault))?;
+                market.book.check(&self.orders, find).map_err(|fault| in_market(market.rules.id, fault))?;
             let listed = market
                 .seats
-                .check(&self.orders, market.rules.id, self.accounts.count())
+                .check(&self.orders, find, (market.rules.id, self.accounts.count()))
                 .map_err(|fault| in_market(market.rules.id, fault))?;
             if in_book != listed {
                 return Err(in_market(market.rules.id, format!("{in_book} in the book, {listed} on lists")));

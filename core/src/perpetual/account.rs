@@ -3,9 +3,11 @@
 use crate::command::Side;
 use crate::event::PerpetualExposure;
 use crate::ids::{AccountId, MarketId};
+use crate::market::OpenOrders;
 use crate::money::{Money, Quantity};
 use crate::risk::perpetual::order_margin::Bucket;
 use crate::risk::perpetual::position::Position;
+use std::mem::offset_of;
 use zerocopy::FromZeros;
 
 /// An account over all markets. All zeros: one that did nothing yet.
@@ -83,6 +85,8 @@ pub(crate) struct Holding {
     pub(crate) note: u32,
     /// Place in the market's list of positions + 1.
     pub(crate) listed: u32,
+    /// Its open orders.
+    pub(crate) orders: OpenOrders,
     /// Quantity when its orders were last trimmed to it: between commands the quantity.
     pub(crate) trimmed: Quantity,
     /// IW.
@@ -94,11 +98,13 @@ pub(crate) struct Holding {
     pub(crate) called_ms: i64,
     /// Deadline of its countdown, 0 for none.
     pub(crate) countdown_ms: i64,
-    pub(crate) reserved: [u64; 2],
+    pub(crate) reserved: [u64; 3],
 }
 
 // What an order touches lies on two lines, what only a fill touches on the third.
-const _: () = assert!(size_of::<Holding>() == 192 && size_of::<Account>() == 128);
+const _: () = assert!(
+    offset_of!(Holding, isolated) == 128 && size_of::<Holding>() == 192 && size_of::<Account>() == 128
+);
 
 impl Holding {
     #[inline]
@@ -120,23 +126,32 @@ impl Holding {
     /// Its buckets as an event.
     #[inline]
     pub(crate) fn exposure_event(&self, account: AccountId, market: MarketId) -> PerpetualExposure {
-        let [buys, sells] = self.buckets;
-        PerpetualExposure {
-            account,
-            market,
-            buy_quantity: buys[0],
-            buy_reference: buys[1],
-            buy_open_loss: buys[2],
-            buy_fee_reserve: buys[3],
-            sell_quantity: sells[0],
-            sell_reference: sells[1],
-            sell_open_loss: sells[2],
-            sell_fee_reserve: sells[3],
-        }
+        exposure_event(account, market, [self.bucket(Side::Buy), self.bucket(Side::Sell)])
     }
 
     #[inline]
     pub(crate) fn has_orders(&self) -> bool {
         self.buckets[0][0] != 0 || self.buckets[1][0] != 0
+    }
+}
+
+/// Buckets of buys and sells as an event.
+#[inline(always)]
+pub(crate) fn exposure_event(
+    account: AccountId,
+    market: MarketId,
+    [buys, sells]: [Bucket; 2],
+) -> PerpetualExposure {
+    PerpetualExposure {
+        account,
+        market,
+        buy_quantity: buys.quantity,
+        buy_reference: buys.reference,
+        buy_open_loss: buys.open_loss,
+        buy_fee_reserve: buys.fee,
+        sell_quantity: sells.quantity,
+        sell_reference: sells.reference,
+        sell_open_loss: sells.open_loss,
+        sell_fee_reserve: sells.fee,
     }
 }

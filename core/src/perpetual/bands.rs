@@ -13,6 +13,7 @@
 use crate::ids::AccountId;
 use crate::memory::Pages;
 use crate::money::Price;
+use crate::prefetch::prefetch;
 
 /// Keys under one key of the level above: a cache line of them.
 const FAN: usize = 8;
@@ -158,6 +159,17 @@ impl Bands {
         };
         market.longs.set(account, longs);
         market.shorts.set(account, shorts);
+    }
+
+    /// Hints that an account's threshold changes soon.
+    #[inline(always)]
+    pub(crate) fn hint(&self, index: usize, account: AccountId) {
+        let market = &self.markets[index];
+        for tree in [&market.longs, &market.shorts] {
+            if let Some(key) = tree.levels[0].get(account as usize) {
+                prefetch(key);
+            }
+        }
     }
 
     /// The lowest account at or above `from` whose threshold a mark has passed.

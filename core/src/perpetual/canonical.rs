@@ -369,6 +369,7 @@ fn is_blank(holding: &Holding) -> bool {
     let rest = Holding {
         note: holding.note,
         listed: holding.listed,
+        orders: holding.orders,
         waiting: holding.waiting,
         bound: holding.bound,
         closers: holding.closers,

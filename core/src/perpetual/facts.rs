@@ -4,7 +4,7 @@
 use super::account::{Account, Holding};
 use super::{Pools, State, id_of, mode_of};
 use crate::book::Mutation;
-use crate::engine::emit::depth_event;
+use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Event, Outbox, Payload, PerpetualPools, PerpetualPosition, PerpetualWallet, Sink};
 use crate::ids::{AccountId, Sequence};
 use crate::money::Money;
@@ -13,7 +13,10 @@ use crate::money::Money;
 pub(crate) struct Facts {
     sequence: Sequence,
     time_ns: i64,
+    /// Those of the command from `first` on; what is before stands in memory that was lent.
     events: Outbox,
+    first: usize,
+    is_lent: bool,
     mutations: Vec<(usize, Mutation)>,
     holdings: Vec<Noted>,
     wallets: Vec<(AccountId, Money)>,
@@ -52,6 +55,8 @@ impl Facts {
             sequence: 0,
             time_ns: 0,
             events: Outbox::new(4096),
+            first: 0,
+            is_lent: false,
             mutations: Vec::with_capacity(4096),
             holdings: Vec::with_capacity(4096),
             wallets: Vec::with_capacity(4096),
@@ -59,25 +64,44 @@ impl Facts {
         }
     }
 
-    /// Starts a command.
-    pub(crate) fn start(&mut self, sequence: Sequence, time_ns: i64, pools: &Pools) {
+    /// Starts a command, whose events go to where `emitter` keeps them if it lends that.
+    pub(crate) fn start<S: Sink>(
+        &mut self,
+        (sequence, time_ns): (Sequence, i64),
+        pools: &Pools,
+        emitter: &mut Emitter<'_, S>,
+    ) {
         (self.sequence, self.time_ns, self.pools) = (sequence, time_ns, *pools);
-        self.events.clear();
+        self.is_lent = emitter.lend(&mut self.events);
+        if !self.is_lent {
+            self.events.clear();
+        }
+        self.first = self.events.events().len();
         self.mutations.clear();
         self.holdings.clear();
         self.wallets.clear();
     }
 
+    /// Ends a command: its events are where they belong.
+    pub(crate) fn end<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+        if self.is_lent {
+            let count = self.events().len();
+            emitter.take_back(&mut self.events, count);
+        } else {
+            emitter.forward(self.events());
+        }
+    }
+
     #[inline]
     pub(crate) fn emit<P: Payload>(&mut self, payload: P) {
-        let index = self.events.events().len() as u32;
+        let index = (self.events.events().len() - self.first) as u32;
         self.events.emit(self.sequence, self.time_ns, index, payload);
     }
 
     /// What was told so far.
     #[inline]
     pub(crate) fn events(&self) -> &[Event] {
-        self.events.events()
+        &self.events.events()[self.first..]
     }
 
     /// Notes a level's new total; mutations of one level in a row are one.

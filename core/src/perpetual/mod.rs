@@ -9,6 +9,7 @@ pub(crate) mod bands;
 pub(crate) mod canonical;
 pub(crate) mod facts;
 pub(crate) mod market;
+pub(crate) mod names;
 pub(crate) mod order;
 pub(crate) mod slots;
 pub(crate) mod trailing;
@@ -22,7 +23,6 @@ use crate::command::{MarginMode, Side};
 use crate::engine::perpetual::rank::Rankings;
 use crate::event::{Posting, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
-use crate::market::Seats;
 use crate::memory::Pages;
 use crate::money::{Money, Price};
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
@@ -32,6 +32,7 @@ use account::{Account, Holding};
 use bands::Bands;
 use facts::Facts;
 use market::Symbol;
+use names::Names;
 use order::Details;
 use slots::Slots;
 use triggers::Triggers;
@@ -54,17 +55,15 @@ pub(crate) struct State {
     /// The one margin asset, set by the first listing.
     pub(crate) margin_asset: Option<AssetId>,
     pub(crate) symbols: Vec<Symbol>,
-    /// Open orders of each account, by market.
-    pub(crate) seats: Vec<Seats>,
-    /// Position and order margin of each account, by market.
+    /// Position, order margin and open orders of each account, by market.
     pub(crate) holdings: Vec<Sparse<Holding, 256>>,
     pub(crate) accounts: Sparse<Account, 1024>,
     /// Terms of each order, by its slot.
     pub(crate) details: Vec<Details>,
     /// Slots by order id.
     pub(crate) slots: Slots,
-    /// How many open orders have a client's name, by hash of account and name.
-    pub(crate) names: Table<u32>,
+    /// Names of open orders.
+    pub(crate) names: Names,
     pub(crate) triggers: Vec<Triggers>,
     /// Good-till dates, and countdowns.
     pub(crate) dates: triggers::Dates,
@@ -156,17 +155,16 @@ impl Perpetual {
     pub(crate) fn new(orders: usize, accounts: usize, pages: Pages) -> Perpetual {
         Perpetual {
             books: Vec::new(),
-            orders: Orders::new(orders, pages),
+            orders: Orders::without_index(orders, pages),
             state: State {
                 memory: (accounts, pages),
                 margin_asset: None,
                 symbols: Vec::new(),
-                seats: Vec::new(),
                 holdings: Vec::new(),
                 accounts: Sparse::new(accounts, pages),
-                details: vec![Details::default(); orders + 1],
+                details: pages.reserved(orders + 1, (orders * 4).max(1 << 20) + 1),
                 slots: Slots::new(orders, pages),
-                names: Table::new(orders),
+                names: Names::new(orders, pages),
                 triggers: Vec::new(),
                 dates: triggers::Dates::default(),
                 bands: Bands::default(),
@@ -211,7 +209,6 @@ impl Perpetual {
         let (accounts, pages) = self.state.memory;
         self.books.push(Book::new(symbol.tick.value()));
         self.state.symbols.push(symbol);
-        self.state.seats.push(Seats::new(accounts, pages));
         self.state.holdings.push(Sparse::new(accounts, pages));
         self.state.triggers.push(Triggers::default());
         self.state.bands.list(accounts, pages);

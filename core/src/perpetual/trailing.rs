@@ -117,6 +117,12 @@ impl Trailings {
         }
     }
 
+    /// Whether no price concerns anybody.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entered == 0 && self.turned.is_empty()
+    }
+
     /// Takes one watched price, in sequence. Shows the orders that stand far enough from their extremes: those that did
     /// before and still wait, too, and some that ended.
     pub(crate) fn follow(&mut self, price: Price, mut shows: impl FnMut(OrderId)) {

@@ -60,6 +60,16 @@ pub(crate) struct Triggers {
     pub(crate) held_back: [Vec<OrderId>; 2],
 }
 
+impl Triggers {
+    /// Whether no price has anything to tell anybody.
+    #[inline]
+    pub(crate) fn are_empty(&self) -> bool {
+        self.stops.iter().flatten().all(|due| due.heap.is_empty())
+            && self.trailing.iter().all(|trailing| trailing.is_empty())
+            && self.held_back.iter().all(|held_back| held_back.is_empty())
+    }
+}
+
 impl Default for Triggers {
     fn default() -> Triggers {
         let lists = || [(); 2].map(|()| Vec::with_capacity(ROOM));

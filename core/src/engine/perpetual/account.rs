@@ -155,7 +155,7 @@ impl State {
         let changes = |state: &State, index: usize| state.mode(set.account, index) != mode;
         let holds = |state: &State, index: usize| state.holding(set.account, index).quantity != 0;
         let mut affected = markets.clone().filter(|&index| changes(self, index));
-        if affected.clone().any(|index| self.seats[index].get(set.account).open_orders() != 0) {
+        if affected.clone().any(|index| self.holding(set.account, index).orders.open_orders() != 0) {
             return Err(Reject::OpenOrdersExist);
         }
         if affected.any(|index| holds(self, index)) {

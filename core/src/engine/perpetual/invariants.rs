@@ -21,12 +21,13 @@ impl Perpetual {
         let (mut open, mut leaves) = (0, 0);
         for (index, book) in self.books.iter().enumerate() {
             let fault = |fault: String| format!("market {}: {fault}", id_of(index));
-            let (in_book, found) = book.check(&self.orders).map_err(fault)?;
+            let find = |id| self.state.slots.find(id).unwrap_or(NONE);
+            let (in_book, found) = book.check(&self.orders, find).map_err(fault)?;
             leaves += found;
-            open += self.state.seats[index].check(&self.orders, id_of(index), accounts).map_err(fault)?;
             let (mut resting, mut reducing) = (0, [0u32; 2]);
             for account in 0..accounts {
                 let holding = self.state.holding(account, index);
+                open += holding.orders.check(&self.orders, find, (id_of(index), account)).map_err(fault)?;
                 let mut buckets = [Bucket::default(); 2];
                 let (mut waiting, mut bound) = (0, 0);
                 for slot in self.open_orders(account, index) {
@@ -71,8 +72,8 @@ impl Perpetual {
                 return Err(fault(format!("{in_book} in the book, {resting} rest, {reducing:?} reduce")));
             }
         }
-        let (indexed, slots) = (self.orders.index.len(), self.orders.pool.count()?);
-        if indexed != open || slots != open || self.state.slots.len() != open {
+        let (indexed, slots) = (self.state.slots.len(), self.orders.pool.count()?);
+        if indexed != open || slots != open || self.orders.index.len() != 0 {
             return Err(format!("{open} open orders, {indexed} are indexed, {slots} hold slots"));
         }
         if self.orders.levels.used() != leaves || self.state.slots.find(u64::from(NONE)).is_some() {

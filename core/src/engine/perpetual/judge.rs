@@ -8,7 +8,7 @@ use crate::command::{
 use crate::ids::AccountId;
 use crate::matching::{Step, walk};
 use crate::money::{Money, Price, Quantity};
-use crate::perpetual::account::Holding;
+use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::reject::Reject;
@@ -49,17 +49,16 @@ impl Perpetual {
 
     /// Judges an order that is not in the buckets at its limit price; `leverage` is the one it would have.
     pub(crate) fn judge(&mut self, index: usize, order: &Details, leverage: u32) -> Result<Terms, Reject> {
-        let before = *self.state.holding(order.account, index);
-        self.judge_against(index, order, leverage, &before)
+        self.judge_against(index, order, leverage, None)
     }
 
-    /// The same, where the requirement that it must not raise is that of another holding.
+    /// The same, where the requirement that it must not raise is that of another holding, if one is given.
     pub(crate) fn judge_against(
         &mut self,
         index: usize,
         order: &Details,
         leverage: u32,
-        before: &Holding,
+        before: Option<&Holding>,
     ) -> Result<Terms, Reject> {
         let symbol = &self.state.symbols[index];
         let limit = match order.order_type {
@@ -67,11 +66,7 @@ impl Perpetual {
             _ => symbol.take_bound(order.side).ok_or(TOO_LARGE)?,
         };
         let open = order.quantity - order.filled;
-        let is_immediate = order.order_type != PerpetualOrderType::Limit
-            || matches!(
-                order.time_in_force,
-                PerpetualTimeInForce::ImmediateOrCancel | PerpetualTimeInForce::FillOrKill
-            );
+        let is_immediate = order.is_immediate();
         let mut terms = Terms { limit, ..Terms::default() };
         let is_fill_or_kill = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::FillOrKill;
@@ -124,11 +119,12 @@ impl Perpetual {
     ) -> Option<(Quantity, Money)> {
         let Perpetual { books, orders, state } = self;
         let book = &books[index];
-        let mut scratch = state.scratch.take().unwrap_or_else(|| Table::new(64));
         let maker_side = order.side.opposite();
+        // What makers would have gained by the fills before: of those that reduce.
         let is_reducing = state.symbols[index].reducing[maker_side as usize & 1] != 0;
+        let mut scratch = None;
         if is_reducing {
-            scratch.clear();
+            scratch.insert(state.scratch.take().unwrap_or_else(|| Table::new(64))).clear();
         }
         let group = state.accounts.get(order.account).group;
         let (mut left, mut value) = (open, Some(0i64));
@@ -146,7 +142,7 @@ impl Perpetual {
                 _ => {}
             }
             let mut most = maker.remaining;
-            if is_reducing {
+            if let Some(scratch) = &mut scratch {
                 let moved = scratch.entry(u64::from(maker.account));
                 let slot = state.slots.find(maker.id).unwrap_or(0);
                 if state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
@@ -161,7 +157,7 @@ impl Perpetual {
             value = value.and_then(|sum| sum.checked_add(units::value(maker.price, taken)?));
             if left == 0 || value.is_none() { Step::Stop } else { Step::On }
         });
-        state.scratch = Some(scratch);
+        state.scratch = scratch.or(state.scratch.take());
         Some((open - left, value?))
     }
 }
@@ -180,7 +176,7 @@ impl State {
         &self,
         index: usize,
         order: &Details,
-        (leverage, before): (u32, &Holding),
+        (leverage, before): (u32, Option<&Holding>),
         quantity: Quantity,
         reference: Money,
     ) -> Result<Terms, Reject> {
@@ -189,20 +185,28 @@ impl State {
         let [_, taker_rate, ..] = self.rates(account).ok_or(TOO_LARGE)?;
         let reservation =
             Reservation::new(side, quantity, reference, symbol.prices.mark, taker_rate).ok_or(TOO_LARGE)?;
-        let before = Holding { leverage, ..*before };
-        let mut after = Holding { leverage, ..*self.holding(account, index) };
-        let bucket = after.bucket(side).with(quantity, reservation).ok_or(TOO_LARGE)?;
-        after.set_bucket(side, bucket);
-        let exposure = self.exposure(index, &after).ok_or(TOO_LARGE)?;
-        let opens = bucket.opening(side, after.quantity).ok_or(TOO_LARGE)? > 0;
+        let holding = self.holding(account, index);
+        let bucket = holding.bucket(side).with(quantity, reservation).ok_or(TOO_LARGE)?;
+        let (buys, sells) = match side {
+            Side::Buy => (bucket, holding.bucket(Side::Sell)),
+            Side::Sell => (holding.bucket(Side::Buy), bucket),
+        };
+        let (notional, value) =
+            units::notional_and_value(holding.quantity, symbol.prices.mark).ok_or(TOO_LARGE)?;
+        let exposure = Exposure::of(holding.quantity, notional, buys, sells);
+        let opens = bucket.opening(side, holding.quantity).ok_or(TOO_LARGE)? > 0;
         let most = symbol.brackets.exposure_max(leverage);
         if opens && exposure.filled(side).ok_or(TOO_LARGE)? > most {
             return Err(Reject::ExceedsBracket);
         }
         let terms = Terms { limit: 0, reservation, reserved_quantity: quantity };
-        if self.has_plenty(account, index, &after, &exposure, leverage).unwrap_or(false) {
+        let record = self.accounts.get(account);
+        if self.has_plenty(index, (record, holding), value, &exposure, leverage).unwrap_or(false) {
             return Ok(terms);
         }
+        let before = Holding { leverage, ..*before.unwrap_or(holding) };
+        let mut after = Holding { leverage, ..*holding };
+        after.set_bucket(side, bucket);
         match self.covers(account, index, &before, &after) {
             Some(true) => Ok(terms),
             Some(false) => Err(Reject::InsufficientMargin),
@@ -210,23 +214,22 @@ impl State {
         }
     }
 
-    /// Whether an account of this market alone covers an exposure so easily that a bound says so: it needs one division. The
-    /// holding's buckets are not looked at. `false`: [`State::covers`] must tell.
-    #[inline]
+    /// Whether an account of this market alone, its position worth `value` at the mark, covers an exposure so easily that a
+    /// bound says so: it needs one division. The holding's buckets are not looked at. `false`: [`State::covers`] must tell.
+    #[inline(always)]
     pub(crate) fn has_plenty(
         &self,
-        account: AccountId,
         index: usize,
-        holding: &Holding,
+        (record, holding): (&Account, &Holding),
+        value: Money,
         exposure: &Exposure,
         leverage: u32,
     ) -> Option<bool> {
-        let record = self.accounts.get(account);
         let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
         if markets & !(1 << index) != 0 || mode_of(record, holding) == MarginMode::Isolated {
             return Some(false);
         }
-        let unrealised = holding.position().unrealised(self.mark(index))?;
+        let unrealised = value.checked_sub(holding.cost)?;
         Some(record.wallet.checked_add(unrealised)? >= exposure.cross_most(leverage)?)
     }
 

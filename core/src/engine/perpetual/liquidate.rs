@@ -123,7 +123,7 @@ impl Perpetual {
             client_order: autoclose_name(self.state.now_ms, id),
             ..Details::default()
         };
-        let slot = self.enter(details);
+        let slot = self.enter_fleeting(details);
         self.announce(slot, 0);
         self.run(slot, terms, role);
     }

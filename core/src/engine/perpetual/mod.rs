@@ -34,6 +34,7 @@ use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
+use quick::Quick;
 
 /// Amount steps of a micro.
 const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
@@ -85,12 +86,12 @@ impl Engine {
                 }
             }
         }
-        if let Some(acted) = self.quickly(kind, command, emitter) {
-            let Acted { order, account, market } = acted;
-            let update = market.map_or(0, |market| self.perpetual_update(market));
-            return Outcome { order, account, market, update, ..outcome };
+        if outcome.idempotency_key != 0
+            && let Some(quick) = self.quickly(command, emitter)
+        {
+            return Outcome { idempotency_key: outcome.idempotency_key, ..quick };
         }
-        let mut perpetual = self.take_perpetual();
+        let mut perpetual = self.take_perpetual(emitter);
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
             Kind::CreditPerpetual => self.credit_perpetual(&mut perpetual, command.body()),
@@ -118,23 +119,37 @@ impl Engine {
         }
     }
 
-    /// Carries out the plainest commands at once.
-    #[inline]
-    fn quickly<S: Sink>(
+    /// The same for a command without an idempotency key, where it is of the plainest. `None`: nothing was done.
+    #[inline(always)]
+    pub(super) fn unkeyed_quickly<S: Sink>(
         &mut self,
-        kind: Kind,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Acted> {
+    ) -> Option<Outcome> {
+        let is_keyed = command.kind == Kind::PlacePerpetual as u16
+            && command.body::<PlacePerpetual>().idempotency_key != 0;
+        if is_keyed { None } else { self.quickly(command, emitter) }
+    }
+
+    /// Carries out the plainest commands at once, once their idempotency keys were looked at.
+    #[inline(always)]
+    fn quickly<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<Outcome> {
+        const PLACE: u16 = Kind::PlacePerpetual as u16;
+        const CANCEL: u16 = Kind::CancelPerpetual as u16;
+        const MODIFY: u16 = Kind::ModifyPerpetual as u16;
+        if !matches!(command.kind, PLACE | CANCEL | MODIFY) {
+            return None;
+        }
         let perpetual = self.perpetual.as_mut()?;
         perpetual.state.now_ms = self.time.ns() / 1_000_000;
         perpetual.state.accounts_count = self.accounts.count();
-        match kind {
-            Kind::PlacePerpetual => perpetual.place_quick(command.body(), &mut self.next_order, emitter),
-            Kind::CancelPerpetual => perpetual.cancel_quick(command.body(), emitter),
-            Kind::ModifyPerpetual => perpetual.modify_quick(command.body(), emitter),
-            _ => None,
-        }
+        let quick = match command.kind {
+            PLACE => perpetual.place_quick(command.body(), &mut self.next_order, emitter)?,
+            CANCEL => perpetual.cancel_quick(command.body(), emitter)?,
+            _ => perpetual.modify_quick(command.body(), emitter)?,
+        };
+        let Quick { order, account, market, update } = quick;
+        Some(Outcome { order, account, market: Some(market), update, ..Outcome::default() })
     }
 
     /// Lets time pass on the perpetual side.
@@ -142,7 +157,7 @@ impl Engine {
         if self.perpetual.is_none() {
             return;
         }
-        let mut perpetual = self.take_perpetual();
+        let mut perpetual = self.take_perpetual(emitter);
         let (markets, orders) = (&self.markets, &self.orders);
         perpetual.tick(|market, notional| {
             let market = markets.get(usize::try_from(market).ok()?)?;
@@ -160,7 +175,7 @@ impl Engine {
         if !has_windows {
             return;
         }
-        let mut perpetual = self.take_perpetual();
+        let mut perpetual = self.take_perpetual(emitter);
         let state = &mut perpetual.state;
         for index in 0..state.symbols.len() {
             let (now_ms, [cancel_only, post_only]) = (state.now_ms, state.recovery_ms);
@@ -175,7 +190,7 @@ impl Engine {
     }
 
     /// Takes the perpetual side out, ready for this command; made where it is new.
-    fn take_perpetual(&mut self) -> Box<Perpetual> {
+    fn take_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) -> Box<Perpetual> {
         let mut perpetual = self.perpetual.take().unwrap_or_else(|| {
             let mut new =
                 Box::new(Perpetual::new(self.config.orders, self.config.accounts, self.config.pages));
@@ -188,7 +203,7 @@ impl Engine {
         state.accounts_count = self.accounts.count();
         state.allowance = watch::ALLOWANCE;
         let pools = state.pools;
-        state.facts.start(self.sequence, self.time.ns(), &pools);
+        state.facts.start((self.sequence, self.time.ns()), &pools, emitter);
         perpetual
     }
 
@@ -205,7 +220,7 @@ impl Engine {
         let state = &mut perpetual.state;
         state.finish_facts();
         self.next_order = state.next_order;
-        emitter.forward(state.facts.events());
+        state.facts.end(emitter);
         self.perpetual = Some(perpetual);
     }
 

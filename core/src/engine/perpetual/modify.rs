@@ -133,7 +133,7 @@ impl Perpetual {
         self.state.rebook(slot, remaining, 0);
         let released = *self.state.holding(new.account, index);
         // The requirement that the change must not raise is the one with the old order in.
-        let judged = self.judge_against(index, new, leverage, &noted);
+        let judged = self.judge_against(index, new, leverage, Some(&noted));
         let holding = self.state.touch(new.account, index);
         debug_assert_eq!(holding.buckets, released.buckets);
         holding.buckets = noted.buckets;

@@ -48,12 +48,11 @@ impl Perpetual {
             market: details.market,
             traits: Traits::new(details.side, TimeInForce::GoodTillCancel, SelfTradePrevention::None, 0),
         };
-        self.orders.index.insert(&self.orders.pool, details.id, slot);
-        self.state.seats[index].link(&mut self.orders, slot);
+        self.state.holdings[index].get_mut(details.account).orders.append(&mut self.orders, slot);
         *self.details_mut(slot) = details;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
-        *state.names.entry(name_hash(details.account, &details.client_order)) += 1;
+        state.names.add(name_hash(details.account, &details.client_order));
         if details.good_till_ms != 0 {
             state.dates.orders.add(details.good_till_ms, details.id);
         }
@@ -68,6 +67,15 @@ impl Perpetual {
         if details.stage == Stage::Waiting {
             state.watch(slot);
         }
+        slot
+    }
+
+    /// Gives a slot to an order that cannot outlive its command and has none attached. Nobody can ask for it before it ends,
+    /// so it enters no table.
+    #[inline(always)]
+    pub(crate) fn enter_fleeting(&mut self, details: Details) -> u32 {
+        let slot = self.orders.pool.take();
+        *self.details_mut(slot) = Details { is_fleeting: true, ..details };
         slot
     }
 
@@ -132,24 +140,23 @@ impl Perpetual {
     pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
         self.state.end_attached(&mut self.orders, slot);
         self.lift(slot);
-        let details = &self.state.details[slot as usize];
-        let id = details.id;
-        let event = details.event(status, execution, why, 0);
+        let event = self.state.details[slot as usize].event(status, execution, why, 0);
         self.state.facts.emit(event);
-        self.state.forget(&mut self.orders, slot);
-        self.orders.end(id, slot);
+        self.complete(slot);
     }
 
-    /// Ends an order that was filled: nothing tells it, and its attached orders stay.
+    /// Takes an order that ended, or was filled, which nothing tells, out of every table, and gives its slot back. Its
+    /// attached orders stay.
     pub(crate) fn complete(&mut self, slot: u32) {
-        let id = self.state.details[slot as usize].id;
-        self.state.forget(&mut self.orders, slot);
-        self.orders.end(id, slot);
+        if !self.state.details[slot as usize].is_fleeting {
+            self.state.forget(&mut self.orders, slot);
+        }
+        self.orders.pool.give(slot);
     }
 
     /// Open orders of an account in a market, oldest first.
     pub(crate) fn open_orders(&self, account: AccountId, index: usize) -> impl Iterator<Item = u32> + '_ {
-        let mut slot = self.state.seats[index].get(account).oldest;
+        let mut slot = self.state.holding(account, index).orders.oldest;
         std::iter::from_fn(move || {
             let found = slot;
             (found != NONE).then(|| {
@@ -282,12 +289,11 @@ impl State {
 
     /// Cancels an order that is not in the book.
     pub(crate) fn cancel_waiting(&mut self, orders: &mut Orders, slot: u32) {
-        let details = &self.details[slot as usize];
-        let id = details.id;
-        let event = details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0);
+        let status = PerpetualStatus::Canceled;
+        let event = self.details[slot as usize].event(status, Execution::Canceled, reason::NONE, 0);
         self.facts.emit(event);
         self.forget(orders, slot);
-        orders.end(id, slot);
+        orders.pool.give(slot);
     }
 
     /// Takes an order out of every table but its slot, which the caller gives back.
@@ -295,11 +301,12 @@ impl State {
         self.unwatch(slot, false);
         self.unbind(slot);
         let details = &self.details[slot as usize];
-        self.seats[place_of(details.market)].unlink(orders, slot);
+        let holding = self.holdings[place_of(details.market)].get_mut(details.account);
+        holding.orders.unlink(orders, slot);
         self.slots.remove(details.id);
         let name = name_hash(details.account, &details.client_order);
         let has_date = details.good_till_ms != 0;
-        self.forget_name(name);
+        self.names.remove(name);
         if has_date {
             let slots = &self.slots;
             self.dates.orders.ended(|_, id| slots.find(id).is_some());
@@ -308,7 +315,15 @@ impl State {
     }
 
     /// Lets the attached orders of an order grow to what it has filled.
+    #[inline(always)]
     pub(crate) fn grow_attached(&mut self, parent: u32) {
+        if self.details[parent as usize].children != [0; 2] {
+            self.grow_children(parent);
+        }
+    }
+
+    #[inline(never)]
+    fn grow_children(&mut self, parent: u32) {
         let details = &self.details[parent as usize];
         let filled = details.filled;
         for child in details.children.into_iter().filter(|&child| child != 0) {

@@ -28,6 +28,7 @@ struct Parsed {
 }
 
 /// `None`: malformed.
+#[inline(always)]
 fn parse(place: &PlacePerpetual) -> Option<Parsed> {
     let side = Side::from_code(place.side)?;
     let order_type = Type::from_code(place.order_type)?;
@@ -91,6 +92,7 @@ impl Perpetual {
             parse(place).ok_or(Reject::Malformed)?;
         self.state.check_account(details.account)?;
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
+        self.prefetch_meeting(index, details.side);
         self.state.check_state(index, &details)?;
         self.check_name(details.account, &details.client_order)?;
         let waits = !matches!(details.order_type, Type::Limit | Type::Market);
@@ -183,7 +185,12 @@ impl Perpetual {
         }
         details.id = self.take_id();
         details.stage = if waits { Stage::Waiting } else { Stage::Running };
-        let slot = self.enter(details);
+        let has_attached = place.take_profit != 0 || place.stop_loss != 0;
+        let slot = if !waits && details.is_immediate() && !has_attached {
+            self.enter_fleeting(details)
+        } else {
+            self.enter(details)
+        };
         self.announce(slot, 0);
         let prices = [(place.take_profit, Type::TakeProfitMarket), (place.stop_loss, Type::StopMarket)];
         for (number, (price, order_type)) in prices.into_iter().enumerate() {
@@ -233,7 +240,7 @@ impl Perpetual {
         if !is_name(name) {
             return Err(Reject::InvalidClientOrder);
         }
-        if self.state.names.find(name_hash(account, name)).is_some()
+        if self.state.names.vacancy(name_hash(account, name)).is_none()
             && (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
         {
             return Err(Reject::DuplicateClientOrder);
@@ -372,11 +379,10 @@ impl State {
 
     fn check_limits(&self, index: usize, order: &Details, waits: bool) -> Result<(), Reject> {
         let symbol = &self.symbols[index];
-        let open = self.seats[index].get(order.account).open_orders();
-        if i64::from(open) >= symbol.get(P::MaxOpenOrders) {
+        let holding = self.holding(order.account, index);
+        if i64::from(holding.orders.open_orders()) >= symbol.get(P::MaxOpenOrders) {
             return Err(Reject::TooManyOpenOrders);
         }
-        let holding = self.holding(order.account, index);
         if waits && i64::from(holding.waiting) >= symbol.get(P::MaxConditionalOrders) {
             return Err(Reject::TooManyConditional);
         }

@@ -5,7 +5,6 @@
 //! a refusal above all, goes there from the start. `perpetual_random` compares both ways, and the reference model judges
 //! both.
 
-use super::Acted;
 use super::modify::AMENDMENTS_MAX;
 use super::settle::reason;
 use crate::book::pool::NONE;
@@ -18,34 +17,64 @@ use crate::command::{
 use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Execution, PerpetualAmended, PerpetualPlaced, Sink};
 use crate::ids::{AccountId, MarketId, OrderId};
-use crate::market::Seats;
 use crate::money::{Price, Quantity};
 use crate::order::{Order, Traits};
-use crate::perpetual::account::Holding;
+use crate::perpetual::account::{Holding, exposure_event};
 use crate::perpetual::order::{Details, Stage, is_name, name_hash};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::prefetch::{Hint, prefetch};
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation};
 use crate::risk::perpetual::{band, units};
 
-impl Perpetual {
+/// What such a command says of itself at the end.
+#[derive(Clone, Copy)]
+pub(crate) struct Quick {
+    pub(crate) order: OrderId,
+    pub(crate) account: AccountId,
+    pub(crate) market: MarketId,
+    /// Update id of the market's book.
+    pub(crate) update: u64,
+}
+
+impl State {
     /// Whether no scan has anything to do that the command does not bring about itself.
     #[inline]
     fn is_quiet(&self) -> bool {
-        let state = &self.state;
-        let is_recalled = state.recalls.peek().is_some_and(|recall| recall.0.0 <= state.now_ms);
-        state.alert == 0 && !state.has_backlog && !is_recalled && !state.tests_all
+        let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
+        self.alert == 0 && !self.has_backlog && !is_recalled && !self.tests_all
+    }
+}
+
+impl Perpetual {
+    /// Has begun to load what the first order on the other side of a book needs for a fill.
+    #[inline]
+    pub(crate) fn prefetch_meeting(&self, index: usize, side: Side) {
+        let Perpetual { books, orders, state } = self;
+        let first = orders.levels.get(books[index].side(side.opposite()).best_level()).head;
+        let maker = orders.pool.get(first).account;
+        state.prefetch_details(first);
+        state.prefetch_account(index, maker);
+        state.prefetch_filled(index, maker);
     }
 
     /// Places an order that rests whole and changes nothing but its account's order margin. `None`: nothing was done. Checks
     /// come in any order: one that fails is reported by the long way.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn place_quick<S: Sink>(
         &mut self,
         place: &PlacePerpetual,
         next_order: &mut OrderId,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Acted> {
+    ) -> Option<Quick> {
+        let PlacePerpetual { account, market, price, quantity, .. } = *place;
+        let Perpetual { books, orders, state } = self;
+        state.check_account(account).ok()?;
+        let index = state.index_of(market)?;
+        // All of it may lie in the second cache or further: asked for now, it comes while the checks run, here or on the long
+        // way.
+        let name = name_hash(account, &place.client_order);
+        state.names.hint(name);
+        state.prefetch_account(index, account);
         let is_plain = place.order_type == Type::Limit as u8
             && (place.time_in_force == Tif::GoodTillCancel as u8
                 || place.time_in_force == Tif::PostOnly as u8)
@@ -53,35 +82,33 @@ impl Perpetual {
             && place.flags == 0
             && (place.leverage | place.callback_rate) == 0
             && (place.stop_price | place.take_profit | place.stop_loss | place.good_till_ms) == 0;
-        if !is_plain || !self.is_quiet() {
+        if !is_plain || !state.is_quiet() {
             return None;
         }
-        let Perpetual { books, orders, state } = self;
+        state.prefetch_details(orders.pool.next());
         let side = Side::from_code(place.side)?;
         let self_trade = SelfTradePrevention::from_code(place.self_trade)?;
         let working_type = WorkingType::from_code(place.working_type)?;
         WorkingType::from_code(place.attached_working_type)?;
-        let PlacePerpetual { account, market, price, quantity, .. } = *place;
-        state.check_account(account).ok()?;
-        let index = state.index_of(market)?;
         let (book, symbol) = (&mut books[index], &state.symbols[index]);
+        let holding = state.holding(account, index);
         let is_allowed = self_trade != SelfTradePrevention::RejectTaker
-            && i64::from(state.seats[index].get(account).open_orders()) < symbol.get(P::MaxOpenOrders)
+            && i64::from(holding.orders.open_orders()) < symbol.get(P::MaxOpenOrders)
             && state.accounts.get(account).disabled == 0
             && is_name(&place.client_order);
-        let name = name_hash(account, &place.client_order);
-        if !is_allowed || state.names.find(name).is_some() {
+        if !is_allowed {
             return None;
         }
-        let holding = state.holding(account, index);
-        let before = holding.bucket(side);
+        let vacancy = state.names.vacancy(name)?;
+        let buckets = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
+        let before = if side == Side::Buy { buckets[0] } else { buckets[1] };
         let opening = Opening { account, index, side, price, whole: quantity, open: quantity };
         let (bucket, reservation) = state.enters(book, orders, &opening, holding, before)?;
 
         // Nothing refuses it any more.
         let id = *next_order;
         *next_order += 1;
-        let seat = state.seats[index].get_mut(account);
+        let holding = state.holdings[index].get_mut(account);
         let record = Order {
             id,
             remaining: quantity,
@@ -92,62 +119,55 @@ impl Perpetual {
             level: 0,
             account,
             younger: NONE,
-            older: seat.youngest,
+            older: holding.orders.youngest,
             market,
             traits: Traits::new(side, TimeInForce::GoodTillCancel, SelfTradePrevention::None, 0),
         };
         let key = book.key(side, price);
-        let (slot, mutation) = book.rest_new(orders, record, key);
-        seat.link(orders, slot, side);
+        let (slot, mutation) = book.queue_new(orders, record, key);
+        holding.orders.link(orders, slot, side);
+        holding.set_bucket(side, bucket);
         state.slots.insert(id, slot);
-        *state.names.entry(name) += 1;
+        state.names.fill(vacancy, name);
         if state.details.len() <= slot as usize {
             state.details.resize(slot as usize + 4096, Details::default());
         }
-        let time_in_force =
-            if place.time_in_force == Tif::PostOnly as u8 { Tif::PostOnly } else { Tif::GoodTillCancel };
-        let details = &mut state.details[slot as usize];
-        *details = Details {
-            id,
-            account,
-            market,
-            price,
-            side,
-            time_in_force,
-            self_trade,
-            working_type,
-            stage: Stage::Resting,
-            quantity,
-            client_order: place.client_order,
-            reservation,
-            reserved_quantity: quantity,
-            ..Details::default()
-        };
+        let modes = (side, self_trade, working_type);
+        state.details[slot as usize] = resting(place, id, modes, reservation);
+        state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
+        // Of what is at hand, not of what was just stored: a load that spans two stores waits for both.
         let client_order = place.client_order;
         emitter.emit(PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
+        let details = resting(place, id, modes, reservation);
         emitter.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, quantity));
         emitter.emit(depth_event(market, mutation));
-        state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
-        let holding = state.holdings[index].get_mut(account);
-        holding.set_bucket(side, bucket);
-        emitter.emit(holding.exposure_event(account, market));
-        Some(Acted { order: id, account, market: Some(market) })
+        let [buys, sells] = buckets;
+        let now = if side == Side::Buy { [bucket, sells] } else { [buys, bucket] };
+        emitter.emit(exposure_event(account, market, now));
+        Some(Quick { order: id, account, market, update: mutation.update })
     }
 
     /// Cancels such an order. `None`: nothing was done.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn cancel_quick<S: Sink>(
         &mut self,
         cancel: &CancelPerpetual,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Acted> {
-        if !self.is_quiet() || cancel.order == 0 {
+    ) -> Option<Quick> {
+        if !self.state.is_quiet() || cancel.order == 0 {
             return None;
         }
         let Perpetual { books, orders, state } = self;
         state.check_account(cancel.account).ok()?;
         let index = state.index_of(cancel.market)?;
-        let slot = state.slot_of(cancel.order)?;
+        state.prefetch_account(index, cancel.account);
+        let slot = state.slots.find(cancel.order)?;
+        prefetch(orders.pool.get(slot));
+        state.prefetch_details(slot);
+        // Anything may be asked for.
+        if state.details[slot as usize].id != cancel.order {
+            return None;
+        }
         let details = &state.details[slot as usize];
         let is_plain = details.account == cancel.account
             && details.market == id_of(index)
@@ -164,24 +184,25 @@ impl Perpetual {
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
         let holding = state.holdings[index].get_mut(account);
-        let bucket = holding.bucket(side).without(remaining, part)?;
+        let [buys, sells] = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
+        let bucket = if side == Side::Buy { buys } else { sells }.without(remaining, part)?;
 
         // Nothing refuses it any more.
         holding.set_bucket(side, bucket);
-        let exposure = holding.exposure_event(account, cancel.market);
-        let told = details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0);
         let name = name_hash(account, &details.client_order);
         state.details[slot as usize].stage = Stage::Running;
-        state.forget_name(name);
+        state.names.remove(name);
         state.slots.remove(id);
-        Seats::unlink(&mut state.seats[index], orders, slot);
+        state.holdings[index].get_mut(account).orders.unlink(orders, slot);
         let mutation = books[index].take_out(orders, slot);
         debug_assert!(slot != NONE);
-        orders.end(id, slot);
-        emitter.emit(told);
-        emitter.emit(depth_event(cancel.market, mutation));
-        emitter.emit(exposure);
-        Some(Acted { order: id, account, market: Some(cancel.market) })
+        orders.pool.give(slot);
+        let (market, details) = (cancel.market, &state.details[slot as usize]);
+        emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
+        emitter.emit(depth_event(market, mutation));
+        let now = if side == Side::Buy { [bucket, sells] } else { [buys, bucket] };
+        emitter.emit(exposure_event(account, market, now));
+        Some(Quick { order: id, account, market, update: mutation.update })
     }
 }
 
@@ -192,8 +213,8 @@ impl Perpetual {
         &mut self,
         modify: &ModifyPerpetual,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Acted> {
-        if !self.is_quiet() || modify.order == 0 || modify.flags != 0 || modify.price_match != 0 {
+    ) -> Option<Quick> {
+        if !self.state.is_quiet() || modify.order == 0 || modify.flags != 0 || modify.price_match != 0 {
             return None;
         }
         let ModifyPerpetual { account, market, price, quantity, .. } = *modify;
@@ -261,7 +282,36 @@ impl Perpetual {
         if bucket != before {
             emitter.emit(holding.exposure_event(account, market));
         }
-        Some(Acted { order: id, account, market: Some(market) })
+        Some(Quick { order: id, account, market, update: entered.update })
+    }
+}
+
+/// The terms of a new order that rests whole.
+#[inline(always)]
+fn resting(
+    place: &PlacePerpetual,
+    id: OrderId,
+    (side, self_trade, working_type): (Side, SelfTradePrevention, WorkingType),
+    reservation: Reservation,
+) -> Details {
+    Details {
+        id,
+        account: place.account,
+        market: place.market,
+        price: place.price,
+        side,
+        time_in_force: match place.time_in_force == Tif::PostOnly as u8 {
+            true => Tif::PostOnly,
+            false => Tif::GoodTillCancel,
+        },
+        self_trade,
+        working_type,
+        stage: Stage::Resting,
+        quantity: place.quantity,
+        client_order: place.client_order,
+        reservation,
+        reserved_quantity: place.quantity,
+        ..Details::default()
     }
 }
 
@@ -280,7 +330,7 @@ impl State {
     /// The checks of price, quantity, bracket and margin (`place.rs`, `judge.rs`) of an order that rests whole, beside a
     /// bucket of its side that is `before`: the bucket with it, and what it reserves. `None`: one fails, it would trade, or
     /// it is not sure that it is covered.
-    #[inline]
+    #[inline(always)]
     fn enters(
         &self,
         book: &Book,
@@ -317,20 +367,30 @@ impl State {
         let reference = if (judged, open) == (price, whole) { notional } else { units::value(judged, open)? };
         let mark = symbol.prices.mark;
         let [_, taker_rate, ..] = self.rates(account)?;
-        let reservation = Reservation::new(side, open, reference, mark, taker_rate)?;
+        // Better than the mark, and no product in question that could leave its range.
+        let loses_nothing = match side {
+            Side::Buy => judged <= mark,
+            Side::Sell => judged >= mark,
+        } && open.leading_zeros() + mark.leading_zeros() >= 32;
+        let reservation = if loses_nothing {
+            Reservation::without_loss(reference, taker_rate)?
+        } else {
+            Reservation::new(side, open, reference, mark, taker_rate)?
+        };
         let bucket = before.with(open, reservation)?;
         let leverage = symbol.leverage(holding);
         let (buys, sells) = match side {
             Side::Buy => (bucket, holding.bucket(Side::Sell)),
             Side::Sell => (holding.bucket(Side::Buy), bucket),
         };
-        let exposure = Exposure::new(holding.quantity, mark, buys, sells)?;
+        let (position, value) = units::notional_and_value(holding.quantity, mark)?;
+        let exposure = Exposure::of(holding.quantity, position, buys, sells);
         let opens = bucket.opening(side, holding.quantity)? > 0;
         if opens && exposure.filled(side)? > symbol.brackets.exposure_max(leverage) {
             return None;
         }
         // Whoever may enter with nothing free, which takes a comparison with the requirement before, goes the long way.
-        if self.has_plenty(account, index, holding, &exposure, leverage).unwrap_or(false) {
+        if self.has_plenty(index, (record, holding), value, &exposure, leverage).unwrap_or(false) {
             return Some((bucket, reservation));
         }
         let mut after = *holding;
@@ -351,7 +411,7 @@ impl Perpetual {
         let Orders { pool, levels, .. } = orders;
         let book = &books[index];
         if hint == Hint::First {
-            self.prefetch_account(index, place.account);
+            state.prefetch_account(index, place.account);
             state.names.hint(name_hash(place.account, &place.client_order));
         }
         let steps = book.steps(place.price);
@@ -363,6 +423,7 @@ impl Perpetual {
                 Hint::Second => {
                     prefetch(pool.get(first));
                     state.prefetch_details(first);
+                    state.prefetch_filled(index, place.account);
                 }
                 Hint::Third => {
                     let maker = pool.get(first);
@@ -370,7 +431,8 @@ impl Perpetual {
                         prefetch(pool.get(neighbour));
                     }
                     state.prefetch_details(maker.next);
-                    self.prefetch_account(index, maker.account);
+                    state.prefetch_account(index, maker.account);
+                    state.prefetch_filled(index, maker.account);
                 }
             }
             return;
@@ -381,7 +443,7 @@ impl Perpetual {
             Hint::First => prefetch(levels.get(level)),
             Hint::Second => {
                 prefetch(pool.get(levels.get(level).tail));
-                prefetch(pool.get(state.seats[index].place(place.account).youngest));
+                prefetch(pool.get(state.holding(place.account, index).orders.youngest));
             }
             Hint::Third => {}
         }
@@ -391,50 +453,53 @@ impl Perpetual {
     #[inline]
     pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
         let Some(index) = self.state.index_of(market) else { return };
-        let state = &self.state;
-        self.orders.prefetch(order, hint);
+        let Perpetual { orders, state, .. } = self;
         match hint {
             Hint::First => {
                 state.slots.hint(order);
-                self.prefetch_account(index, account);
+                state.prefetch_account(index, account);
             }
-            Hint::Second => state.prefetch_details(state.slots.guess(order)),
+            Hint::Second => {
+                let slot = state.slots.guess(order);
+                prefetch(orders.pool.get(slot));
+                state.prefetch_details(slot);
+            }
             Hint::Third => {
-                if let Some(details) = state.details.get(state.slots.guess(order) as usize) {
+                let slot = state.slots.guess(order);
+                orders.prefetch_around(slot);
+                if let Some(details) = state.details.get(slot as usize) {
                     state.names.hint(name_hash(details.account, &details.client_order));
                 }
             }
         }
     }
-
-    #[inline(always)]
-    fn prefetch_account(&self, index: usize, account: AccountId) {
-        let holding = self.state.holding(account, index);
-        // Its first two lines.
-        prefetch(holding);
-        prefetch(&holding.waiting);
-        prefetch(self.state.accounts.get(account));
-        prefetch(self.state.seats[index].place(account));
-    }
 }
 
 impl State {
+    /// What of an account an order touches.
+    #[inline(always)]
+    fn prefetch_account(&self, index: usize, account: AccountId) {
+        let holding = self.holding(account, index);
+        // Its first two lines.
+        prefetch(holding);
+        prefetch(&holding.waiting);
+        prefetch(self.accounts.get(account));
+    }
+
+    /// What of an account a fill touches, and an order does not.
+    #[inline(always)]
+    fn prefetch_filled(&self, index: usize, account: AccountId) {
+        prefetch(&self.accounts.get(account).volume);
+        prefetch(&self.holding(account, index).realised);
+        self.bands.hint(index, account);
+    }
+
     #[inline(always)]
     fn prefetch_details(&self, slot: u32) {
         if let Some(details) = self.details.get(slot as usize) {
             prefetch(details);
             prefetch(&details.value);
             prefetch(&details.reservation);
-        }
-    }
-
-    /// An open order has a name no longer, given as the hash of account and name.
-    #[inline]
-    pub(crate) fn forget_name(&mut self, name: u64) {
-        let count = self.names.entry(name);
-        *count -= 1;
-        if *count == 0 {
-            self.names.remove(name);
         }
     }
 }

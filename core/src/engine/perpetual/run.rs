@@ -3,7 +3,7 @@
 use super::judge::Terms;
 use super::orders::place_of;
 use super::settle::{Arriving, PerpetualMatch, reason};
-use crate::command::{PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention, Side};
+use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, Side};
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::matching::{Ending, Taker, sweep};
@@ -29,7 +29,7 @@ struct Arrived {
     market: MarketId,
     side: Side,
     order_type: PerpetualOrderType,
-    time_in_force: PerpetualTimeInForce,
+    is_immediate: bool,
     self_trade: SelfTradePrevention,
     open: Quantity,
 }
@@ -48,7 +48,7 @@ impl Perpetual {
             market: details.market,
             side: details.side,
             order_type: details.order_type,
-            time_in_force: details.time_in_force,
+            is_immediate: details.is_immediate(),
             self_trade: details.self_trade,
             open: details.quantity - details.filled,
         };
@@ -92,12 +92,7 @@ impl Perpetual {
         if remaining == 0 {
             return self.complete(slot);
         }
-        let is_limit = details.order_type == PerpetualOrderType::Limit;
-        let is_immediate = !is_limit
-            || matches!(
-                details.time_in_force,
-                PerpetualTimeInForce::ImmediateOrCancel | PerpetualTimeInForce::FillOrKill
-            );
+        let is_immediate = details.is_immediate;
         let (status, why) = match (ending, stopped) {
             (Some(Ending::SelfTrade), _) if is_immediate => {
                 (PerpetualStatus::ExpiredInMatch, reason::IMMEDIATE_SELF_TRADE)

@@ -10,7 +10,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
 use crate::money::{Money, Quantity};
 use crate::order::Order;
-use crate::perpetual::account::Holding;
+use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::{State, id_of, mode_of};
 use crate::risk::perpetual::band::Band;
 use crate::risk::perpetual::bankruptcy::{Distress, liquidation_fee, room};
@@ -162,8 +162,8 @@ impl State {
             // Of an account of this market alone that has more than its position is worth, no margin needs to be asked for:
             // rates are below 1.
             let (position, mark) = (leg.filled.position, self.mark(index));
-            let equity = leg.wallet.checked_add(position.unrealised(mark)?)?;
-            if equity >= units::notional(position.quantity, mark)? {
+            let (notional, value) = units::notional_and_value(position.quantity, mark)?;
+            if leg.wallet.checked_add(value.checked_sub(position.cost)?)? >= notional {
                 return Some(true);
             }
         }
@@ -179,14 +179,21 @@ impl State {
     }
 
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
+    #[inline(always)]
     pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {
         let record = self.accounts.get(account);
-        let is_promoted = record.promo_bps != 0 && self.now_ms < record.promo_until_ms;
-        if record.referral_total_bps == 0 && record.fee_burn == 0 && !is_promoted {
+        if (record.referral_total_bps | record.promo_bps | u32::from(record.fee_burn)) == 0 {
             // Nothing is taken off, as of most.
             let tier = self.tiers.of(record.tier);
             return Some([tier.maker_rate, tier.taker_rate, tier.maker_rate, tier.taker_rate, 0]);
         }
+        self.discounted_rates(record)
+    }
+
+    /// The same where something may be taken off.
+    #[inline(never)]
+    fn discounted_rates(&self, record: &Account) -> Option<[i64; 5]> {
+        let is_promoted = record.promo_bps != 0 && self.now_ms < record.promo_until_ms;
         let referral = fee::Referral { total: record.referral_total_bps, share: record.referral_share_bps };
         let active = |bps: u32, is_active: bool| if is_active { bps } else { 0 };
         let tier = self.tiers.of(record.tier);
@@ -300,8 +307,9 @@ impl<'a> PerpetualMatch<'a> {
         self.state.facts.emit(event);
     }
 
-    /// A fill of `quantity`, if both sides may have it; otherwise who may not: `true` the maker.
-    fn prepare(&mut self, taker: &Taker, maker: &Order, quantity: Quantity) -> Result<Prepared, bool> {
+    /// Prepares a fill of `quantity`, if both sides may have it; otherwise who may not: `true` the maker.
+    #[inline]
+    fn prepare(&mut self, taker: &Taker, maker: &Order, quantity: Quantity) -> Result<(), bool> {
         let index = self.index;
         let state = &*self.state;
         let value = units::value(maker.price, quantity).ok_or(true)?;
@@ -332,10 +340,10 @@ impl<'a> PerpetualMatch<'a> {
             },
         ];
         let maker_leg = {
-            let holding = state.holding(maker.account, index);
-            let isolated = state.mode(maker.account, index) == MarginMode::Isolated;
+            let (record, holding) = (state.accounts.get(maker.account), state.holding(maker.account, index));
+            let isolated = mode_of(record, holding) == MarginMode::Isolated;
             let terms = (quantity, value, maker_fee);
-            state.leg(index, holding, state.wallet(maker.account), isolated, taker.side.opposite(), terms)
+            state.leg(index, holding, record.wallet, isolated, taker.side.opposite(), terms)
         }
         .ok_or(true)?;
         let is_self = maker.account == taker.account;
@@ -346,13 +354,14 @@ impl<'a> PerpetualMatch<'a> {
             return Err(true);
         }
         let between;
+        let (record, holding) = (state.accounts.get(taker.account), state.holding(taker.account, index));
+        let isolated = mode_of(record, holding) == MarginMode::Isolated;
         let (holding, wallet) = if is_self {
-            between = maker_leg.after(state.holding(taker.account, index));
+            between = maker_leg.after(holding);
             (&between, maker_leg.wallet)
         } else {
-            (state.holding(taker.account, index), state.wallet(taker.account))
+            (holding, record.wallet)
         };
-        let isolated = state.mode(taker.account, index) == MarginMode::Isolated;
         let terms = (quantity, value, taker_fee);
         let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
         if !is_self
@@ -362,7 +371,9 @@ impl<'a> PerpetualMatch<'a> {
         {
             return Err(false);
         }
-        Ok(Prepared { maker: maker_leg, taker: taker_leg, value, maker_fee, taker_fee, affiliates })
+        self.prepared =
+            Some(Prepared { maker: maker_leg, taker: taker_leg, value, maker_fee, taker_fee, affiliates });
+        Ok(())
     }
 
     /// The fee of a liquidation's fill: what the fund may take of what it brings above its bankruptcy value.
@@ -382,26 +393,29 @@ impl<'a> PerpetualMatch<'a> {
         let rate = symbol.get(PerpetualParameter::LiquidationFee);
         liquidation_fee(value, rate, room(taker.side, value, bankruptcy)?)
     }
+}
 
+impl State {
     /// Fees of a fill into their pools.
-    fn collect(&mut self, prepared: &Prepared, makers: [AccountId; 2]) {
+    #[inline]
+    fn collect(&mut self, index: usize, liquidates: bool, prepared: &Prepared, accounts: [AccountId; 2]) {
         let [maker_reward, taker_reward] = prepared.affiliates;
         let rewards = maker_reward + taker_reward;
-        let pools = &mut self.state.pools;
+        let pools = &mut self.pools;
         pools.affiliates += rewards;
-        if self.arriving.liquidates {
+        if liquidates {
             pools.fees += prepared.maker_fee - rewards;
-            *self.state.wallet_mut(FEE_ACCOUNT) += prepared.taker_fee;
+            *self.wallet_mut(FEE_ACCOUNT) += prepared.taker_fee;
         } else {
             pools.fees += prepared.maker_fee + prepared.taker_fee - rewards;
         }
-        assert!(self.state.pools.fees >= 0, "the fee pool is below zero");
-        for (account, amount) in makers.into_iter().zip(prepared.affiliates) {
+        assert!(self.pools.fees >= 0, "the fee pool is below zero");
+        for (account, amount) in accounts.into_iter().zip(prepared.affiliates) {
             if amount != 0 {
-                let trade = self.state.symbols[self.index].trades;
-                self.state.facts.emit(Posting {
+                let trade = self.symbols[index].trades;
+                self.facts.emit(Posting {
                     account,
-                    market: id_of(self.index),
+                    market: id_of(index),
                     amount,
                     reason: PostingReason::Affiliate as u8,
                     wallet: MarginMode::Cross as u8,
@@ -444,10 +458,7 @@ impl Settlement for PerpetualMatch<'_> {
             }
         }
         match self.prepare(taker, maker, taker.remaining.min(maker.remaining).min(most)) {
-            Ok(prepared) => {
-                self.prepared = Some(prepared);
-                Meeting::Fill(most)
-            }
+            Ok(()) => Meeting::Fill(most),
             Err(true) => {
                 self.leaving = Some((PerpetualStatus::Expired, reason::MARGIN));
                 Meeting::ExpireMaker
@@ -457,34 +468,33 @@ impl Settlement for PerpetualMatch<'_> {
     }
 
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill) {
-        let Some(prepared) = self.prepared.take() else { unreachable!("a meeting prepared it") };
-        let index = self.index;
-        self.state.put_leg(maker.account, index, &prepared.maker);
-        let mut taker_leg = prepared.taker;
+        let PerpetualMatch { state, index, arriving, prepared, leaving } = self;
+        let Some(prepared) = prepared else { unreachable!("a meeting prepared it") };
+        let (index, liquidates) = (*index, arriving.liquidates);
+        state.put_leg(maker.account, index, &prepared.maker);
         if taker.account == FEE_ACCOUNT {
             // It has just paid what the maker's isolated wallet lacked.
-            taker_leg.wallet -= prepared.maker.covered;
+            prepared.taker.wallet -= prepared.maker.covered;
         }
-        self.state.put_leg(taker.account, index, &taker_leg);
-        let taker_slot = self.arriving.slot;
+        state.put_leg(taker.account, index, &prepared.taker);
+        let taker_slot = arriving.slot;
         for place in [slot, taker_slot] {
-            let details = &mut self.state.details[place as usize];
+            let details = &mut state.details[place as usize];
             details.filled += fill.quantity;
             details.value += prepared.value;
         }
-        if self.state.details[slot as usize].reserved_quantity != 0 {
-            self.state.rebook(slot, maker.remaining, maker.remaining - fill.quantity);
+        if state.details[slot as usize].reserved_quantity != 0 {
+            state.rebook(slot, maker.remaining, maker.remaining - fill.quantity);
         }
-        let symbol = &mut self.state.symbols[index];
+        let symbol = &mut state.symbols[index];
         symbol.trades += 1;
         symbol.last_price = fill.price;
         symbol.contract_range.add(fill.price);
-        self.state.moved |= 1 << index;
-        let symbol = &self.state.symbols[index];
         let trade = symbol.trades;
-        let is_shortened = self.state.details[slot as usize].is_shortened;
-        let free = self.arriving.liquidates || self.arriving.is_fund;
-        self.state.facts.emit(PerpetualTrade {
+        state.moved |= 1 << index;
+        let is_shortened = state.details[slot as usize].is_shortened;
+        let free = liquidates || arriving.is_fund;
+        state.facts.emit(PerpetualTrade {
             trade,
             maker_order: maker.id,
             taker_order: taker.order,
@@ -505,12 +515,12 @@ impl Settlement for PerpetualMatch<'_> {
             affiliate: prepared.affiliates[0] + prepared.affiliates[1],
         });
         if !free {
-            self.state.add_volume(maker.account, prepared.value);
-            self.state.add_volume(taker.account, prepared.value);
+            state.add_volume(maker.account, prepared.value);
+            state.add_volume(taker.account, prepared.value);
         }
-        self.collect(&prepared, [maker.account, taker.account]);
-        if self.arriving.liquidates {
-            self.state.liquidation_step(
+        state.collect(index, liquidates, prepared, [maker.account, taker.account]);
+        if liquidates {
+            state.liquidation_step(
                 taker.account,
                 index,
                 LiquidationStep::Book,
@@ -519,12 +529,12 @@ impl Settlement for PerpetualMatch<'_> {
                 FEE_ACCOUNT,
             );
         }
-        self.state.grow_attached(slot);
-        self.state.grow_attached(taker_slot);
+        state.grow_attached(slot);
+        state.grow_attached(taker_slot);
         if fill.is_maker_filled && is_shortened {
-            self.leaving = Some((PerpetualStatus::Expired, reason::REDUCE_ONLY));
+            *leaving = Some((PerpetualStatus::Expired, reason::REDUCE_ONLY));
         }
-        self.state.follow_trailing(index, 0, fill.price);
+        state.follow_trailing(index, 0, fill.price);
     }
 
     fn expire(&mut self, maker: &Order, slot: u32) {
@@ -538,6 +548,7 @@ impl Settlement for PerpetualMatch<'_> {
             self.state.facts.emit(event);
         }
         self.state.forget(orders, slot);
+        orders.pool.give(slot);
     }
 
     fn mutated(&mut self, mutation: Mutation) {

@@ -188,7 +188,7 @@ impl Perpetual {
         let event = old.event(PerpetualStatus::New, Execution::Triggered, reason::NONE, 0);
         self.state.facts.emit(event);
         self.state.forget(&mut self.orders, slot);
-        self.orders.end(old.id, slot);
+        self.orders.pool.give(slot);
         let mut details = old;
         details.id = self.take_id();
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
@@ -243,6 +243,9 @@ impl State {
         }
         if symbol.mark_range == Range::EMPTY {
             self.moved &= !(1 << index);
+        }
+        if self.triggers[index].are_empty() {
+            return;
         }
         let mut found = std::mem::take(&mut self.doomed);
         found.clear();
@@ -333,7 +336,15 @@ impl State {
     }
 
     /// Shows a watched price to every trailing order of a working type.
+    #[inline(always)]
     pub(crate) fn follow_trailing(&mut self, index: usize, working: usize, price: Price) {
+        if !self.triggers[index].trailing[working].is_empty() {
+            self.show_trailing(index, working, price);
+        }
+    }
+
+    #[inline(never)]
+    fn show_trailing(&mut self, index: usize, working: usize, price: Price) {
         let State { triggers, slots, details, .. } = self;
         let trailing = &mut triggers[index].trailing[working];
         let mut turned = std::mem::take(&mut trailing.turned);

@@ -40,6 +40,10 @@ impl Perpetual {
     pub(crate) fn scan(&mut self) {
         self.state.recall();
         self.state.rankings.tidy();
+        if self.state.finds_all_well() && !self.test_fund() {
+            self.state.has_backlog = self.state.allowance == 0;
+            return;
+        }
         let mut pass = std::mem::take(&mut self.state.pass);
         let mut joined = std::mem::take(&mut self.state.joined);
         let mut later = std::mem::take(&mut self.state.later);
@@ -142,6 +146,25 @@ impl State {
         standing
     }
 
+    /// Whether nobody is to be tested but accounts that are well, whose tests then have no consequence, in whatever order. Each
+    /// has its threshold afterwards. Where one is not, all stay to be tested.
+    #[inline]
+    fn finds_all_well(&mut self) -> bool {
+        if self.alert != 0 || self.tests_all || !self.joined.is_empty() {
+            return false;
+        }
+        for place in 0..self.suspects.len() {
+            let account = self.suspects[place];
+            if account != FEE_ACCOUNT && self.is_well(account).is_none() {
+                return false;
+            }
+        }
+        while let Some(account) = self.suspects.pop() {
+            self.accounts.get_mut(account).is_suspect = 0;
+        }
+        true
+    }
+
     /// Gives its threshold to an account that has a cross position in one market and nothing anywhere else, and is far from
     /// a warning; `None`: it is not, and nothing was done.
     #[inline]
@@ -157,8 +180,8 @@ impl State {
             return None;
         }
         let (quantity, mark) = (holding.quantity, symbol.prices.mark);
-        let notional = units::notional(quantity, mark)?;
-        let equity = record.wallet.checked_add(holding.position().unrealised(mark)?)?;
+        let (notional, value) = units::notional_and_value(quantity, mark)?;
+        let equity = record.wallet.checked_add(value.checked_sub(holding.cost)?)?;
         let steepest = symbol.brackets.rows().last()?.maintenance_rate;
         if steepest < RATE_ONE / 2 && equity / 4 > notional {
             // A long one cannot lose more than its notional. A short one loses as much when the mark doubles, and its margin

@@ -41,7 +41,7 @@ impl Engine {
         if moves.is_empty() {
             return;
         }
-        let mut perpetual = self.take_perpetual();
+        let mut perpetual = self.take_perpetual(emitter);
         let state = &mut perpetual.state;
         for &(account, amount) in moves {
             state.deposit(account, amount, PostingReason::Transfer);

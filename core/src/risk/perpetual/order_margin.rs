@@ -52,9 +52,26 @@ impl Reservation {
         Some(Reservation { reference, open_loss: loss.max(0), fee: ceil_of(reference, taker_rate)?.max(0) })
     }
 
+    /// Of an order that loses nothing against the mark by trading at its reference price.
+    #[inline]
+    pub fn without_loss(reference: Money, taker_rate: Rate) -> Option<Reservation> {
+        Some(Reservation { reference, open_loss: 0, fee: ceil_of(reference, taker_rate)?.max(0) })
+    }
+
     /// Of what is left of an order that was accepted with `quantity`: each amount scaled from the original one, up.
     #[inline]
     pub fn scaled(self, remaining: Quantity, quantity: Quantity) -> Option<Reservation> {
+        if remaining == 0 {
+            return Some(Reservation::default());
+        }
+        if remaining == quantity && quantity > 0 {
+            return Some(self);
+        }
+        self.scaled_down(remaining, quantity)
+    }
+
+    #[inline(never)]
+    fn scaled_down(self, remaining: Quantity, quantity: Quantity) -> Option<Reservation> {
         Some(Reservation {
             reference: ceil_share(self.reference, remaining, quantity)?,
             open_loss: ceil_share(self.open_loss, remaining, quantity)?,
@@ -152,8 +169,13 @@ impl Exposure {
     /// At a mark.
     #[inline]
     pub fn new(held: Quantity, mark: Price, buys: Bucket, sells: Bucket) -> Option<Exposure> {
-        let notional = notional(held, mark)?;
-        Some(Exposure { held, notional: if held < 0 { -notional } else { notional }, buys, sells })
+        Some(Exposure::of(held, notional(held, mark)?, buys, sells))
+    }
+
+    /// Of a position of a notional.
+    #[inline]
+    pub fn of(held: Quantity, notional: Money, buys: Bucket, sells: Bucket) -> Exposure {
+        Exposure { held, notional: if held < 0 { -notional } else { notional }, buys, sells }
     }
 
     /// Exposure if all orders of a side fill: what the brackets bound.
@@ -234,6 +256,10 @@ impl Exposure {
 pub fn margin(notional: Money, leverage: u32) -> Option<Money> {
     if leverage == 0 {
         return None;
+    }
+    if notional >= 0 {
+        // Divided by one or more, it stays in range.
+        return Some((notional as u64).div_ceil(leverage.into()) as Money);
     }
     narrow(ceil_div(notional.into(), leverage.into()))
 }

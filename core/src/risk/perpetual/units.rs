@@ -167,6 +167,20 @@ pub const fn ceil_value(quantity: Quantity, price: Price) -> Option<Money> {
     narrow(ceil_micros(product(price, quantity)))
 }
 
+/// The notional of a signed quantity, and its value down: [`notional`] and [`floor_value`] at the price of one of them.
+#[inline]
+pub const fn notional_and_value(quantity: Quantity, mark: Price) -> Option<(Money, Money)> {
+    let products = product(mark, quantity);
+    let (down, is_exact) = split::<PRODUCT_ODD, PRODUCT_SHIFT>(products.unsigned_abs());
+    // At most 2^126 / 10^10.
+    let up = if is_exact { down } else { down.wrapping_add(1) };
+    if up > i64::MAX as u128 {
+        return None;
+    }
+    let value = if products < 0 { (up as i64).wrapping_neg() } else { down as i64 };
+    Some((up as i64, value))
+}
+
 /// The notional used in margin formulas: the absolute value of a position at the mark, up.
 #[inline]
 pub const fn notional(quantity: Quantity, mark: Price) -> Option<Money> {
@@ -213,6 +227,14 @@ pub const fn ceil_to_step(numerator: i128, denominator: i128, step: i64) -> Opti
     }
 }
 
+/// `value` x `part`, and what to divide it by for a share `part` / `whole` of `value`. `whole` > 0. Quantities are whole
+/// numbers of lots: without the twos that both have, most products fit a word, whose division is several times cheaper.
+#[inline]
+const fn share(value: Money, part: i64, whole: i64) -> (i128, i128) {
+    let twos = (part | whole).trailing_zeros();
+    ((value as i128).wrapping_mul((part >> twos) as i128), (whole >> twos) as i128)
+}
+
 /// A share `part` / `whole` of `value`, up; none of nothing. `whole` >= 0.
 #[inline]
 pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
@@ -222,7 +244,8 @@ pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
     if part == whole {
         return Some(value);
     }
-    narrow(ceil_div((value as i128).wrapping_mul(part as i128), whole as i128))
+    let (dividend, divisor) = share(value, part, whole);
+    narrow(ceil_div(dividend, divisor))
 }
 
 /// A share `part` / `whole` of `value`, down; none of nothing. `whole` >= 0.
@@ -234,7 +257,8 @@ pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
     if part == whole {
         return Some(value);
     }
-    narrow(floor_div((value as i128).wrapping_mul(part as i128), whole as i128))
+    let (dividend, divisor) = share(value, part, whole);
+    narrow(floor_div(dividend, divisor))
 }
 
 /// `value` x `rate`, up.
@@ -319,6 +343,41 @@ mod tests {
                     assert_eq!(floor_rate(dividend), floor_div(dividend, RATE_ONE.into()), "{dividend}");
                     assert_eq!(ceil_rate(dividend), ceil_div(dividend, RATE_ONE.into()), "{dividend}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_notional_and_a_value_are_both_at_once() {
+        let mut random = 1u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random as i64) >> (random >> 58)
+        };
+        for _ in 0..20_000 {
+            let (quantity, mark) = (next(), next().saturating_abs());
+            for mark in [mark, mark / 10_000_000_000 * 10_000_000_000, 0] {
+                let both = notional(quantity, mark).zip(floor_value(quantity, mark));
+                assert_eq!(notional_and_value(quantity, mark), both, "{quantity} at {mark}");
+            }
+        }
+    }
+
+    #[test]
+    fn shares_are_those_of_whole_products() {
+        let mut random = 1u64;
+        let mut next = |bits: u32| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> (64 - bits)) as i64
+        };
+        for lot in [1, 2, 100_000, 1_000_000, 1 << 40] {
+            for _ in 0..2_000 {
+                let value = (next(62) - (1 << 61)) >> (next(6) as u32 % 60);
+                let (part, whole) = (next(20) * lot, (1 + next(20)) * lot);
+                let (dividend, divisor) = (i128::from(value) * i128::from(part), i128::from(whole));
+                let shown = format!("{value} x {part} / {whole}");
+                assert_eq!(ceil_share(value, part, whole), narrow(ceil_div(dividend, divisor)), "{shown}");
+                assert_eq!(floor_share(value, part, whole), narrow(floor_div(dividend, divisor)), "{shown}");
             }
         }
     }
