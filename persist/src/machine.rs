@@ -174,6 +174,7 @@ pub trait Fold {
 
 /// Keeps nothing.
 impl Fold for () {
+    #[inline(always)]
     fn event(&mut self, _event: &Event) {}
     fn save(&self, _bytes: &mut Vec<u8>) {}
     fn load(&mut self, _bytes: &[u8]) -> Result<(), FoldError> {
@@ -182,10 +183,14 @@ impl Fold for () {
     fn reset(&mut self) {}
 }
 
-/// Lets events of the machine go to a fold and to a judge.
-pub(crate) struct WatchedSink<'a, W: Watch + ?Sized>(pub(crate) &'a mut dyn Fold, pub(crate) &'a mut W);
+/// Lets events of the machine go to a fold and to a judge. What neither of them looks at is not even made: both are known
+/// when this is compiled.
+pub(crate) struct WatchedSink<'a, F: Fold + ?Sized, W: Watch + ?Sized>(
+    pub(crate) &'a mut F,
+    pub(crate) &'a mut W,
+);
 
-impl<W: Watch + ?Sized> Sink for WatchedSink<'_, W> {
+impl<F: Fold + ?Sized, W: Watch + ?Sized> Sink for WatchedSink<'_, F, W> {
     #[inline]
     fn event(&mut self, event: &Event) {
         self.1.event(event);
@@ -194,9 +199,9 @@ impl<W: Watch + ?Sized> Sink for WatchedSink<'_, W> {
 }
 
 /// Lets events of the machine go to a fold.
-pub(crate) struct FoldSink<'a>(pub(crate) &'a mut dyn Fold);
+pub(crate) struct FoldSink<'a, F: Fold + ?Sized>(pub(crate) &'a mut F);
 
-impl Sink for FoldSink<'_> {
+impl<F: Fold + ?Sized> Sink for FoldSink<'_, F> {
     #[inline]
     fn event(&mut self, event: &Event) {
         self.0.event(event);

@@ -133,7 +133,7 @@ impl std::fmt::Display for Report {
 pub fn recover(
     config: &PersistConfig,
     engine: &EngineConfig,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Recovered<Engine>, PersistError> {
     recover_machine(config, engine, fold)
 }
@@ -145,7 +145,7 @@ pub fn recover(
 pub fn recover_machine<M: Machine>(
     config: &PersistConfig,
     machine: &M::Config,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Recovered<M>, PersistError> {
     config.check()?;
     let disk = Disk::open(&config.directory, config.method(), config.any_file_system)?;
@@ -159,7 +159,7 @@ pub fn recover_in<M: Machine>(
     lock: Lock,
     config: &PersistConfig,
     machine: &M::Config,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Recovered<M>, PersistError> {
     config.check()?;
     let started = Instant::now();
@@ -201,7 +201,7 @@ pub(crate) fn rebuild<M: Machine>(
     survey: &Survey,
     config: &PersistConfig,
     machine: &M::Config,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Rebuilt<M>, PersistError> {
     let mut skips = BTreeSet::new();
     loop {
@@ -260,7 +260,7 @@ fn start<M: Machine>(
     storage: &dyn Storage,
     survey: &Survey,
     machine: &M::Config,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
     report: &mut Report,
 ) -> Result<Start<M>, PersistError> {
     if survey.segments.is_empty() {
@@ -318,7 +318,7 @@ pub(crate) fn load<M: Machine>(
     name: &str,
     journal_id: [u8; 16],
     machine: &M::Config,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<(M, snapshot_store::Moment), PersistError> {
     let snapshot = snapshot_store::read(storage, name)?;
     let refused = |reason: String| PersistError::Snapshot { file: name.to_string(), reason };
@@ -372,7 +372,7 @@ fn replay<M: Machine>(
     origin: &Origin,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Replayed, PersistError> {
     let (full, chunks) = sync_channel::<Chunk>(CHUNKS);
     let (empty, spent) = sync_channel::<Chunk>(CHUNKS + 2);
@@ -442,7 +442,7 @@ fn apply_all<M: Machine>(
     empty: &SyncSender<Chunk>,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
-    fold: &mut dyn Fold,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<u64, PersistError> {
     let mut count = 0;
     for mut chunk in chunks {
@@ -459,11 +459,11 @@ fn apply_all<M: Machine>(
 ///
 /// Errors: [`PersistError::Poisoned`] when one makes the machine panic, which is then not to be used any more;
 /// [`PersistError::Diverged`]; [`PersistError::Invariant`] where `watch` finds what cannot be.
-pub(crate) fn apply<M: Machine, W: Watch + ?Sized>(
+pub(crate) fn apply<M: Machine, F: Fold + ?Sized, W: Watch + ?Sized>(
     commands: &[Command],
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
-    fold: &mut dyn Fold,
+    fold: &mut F,
     watch: &mut W,
 ) -> Result<(), PersistError> {
     let at = Cell::new(0);
