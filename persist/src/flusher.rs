@@ -8,6 +8,7 @@ use crate::error::PersistError;
 use crate::segment::SegmentHeader;
 use crate::status::{JournalStatus, Position};
 use crate::storage::{Access, Buffer, File, Storage};
+use crate::turns;
 use ringside_core::agent::abort_on_panic;
 use ringside_core::gate::Gate;
 use ringside_core::ring::Doorbell;
@@ -158,6 +159,7 @@ impl Flushing {
             let shared = self.shared.clone();
             let run = move || {
                 abort_on_panic("journal-flush");
+                turns::ask_for_short();
                 shared.run();
             };
             self.threads.push(std::thread::Builder::new().name("journal-flush".to_string()).spawn(run)?);

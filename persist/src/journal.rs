@@ -17,6 +17,7 @@ use crate::status::{JournalStatus, Position};
 use crate::storage::disk::Lock;
 use crate::storage::{Buffer, Storage};
 use crate::supply::{Stock, Supply};
+use crate::turns;
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::gate::{Gate, GateMode};
@@ -43,8 +44,8 @@ impl Journal {
     }
 }
 
-/// Commands whose slots are given back together.
-const STEP: usize = 256;
+/// Commands whose slots are given back together. A publisher that waits for room is woken each time.
+const STEP: usize = 1024;
 /// Batches under way at most: one being written, one ready to be, one whose digest is being worked out.
 const BATCHES: usize = 3;
 /// Longest time that commands wait to be encoded while a batch is being flushed.
@@ -72,6 +73,8 @@ pub struct Journaller {
     /// When the batch under way got its first command, in mode `written`.
     batch_since: Option<Instant>,
     bells: Vec<Doorbell>,
+    /// The thread that it runs on has not asked for short turns yet.
+    is_to_ask: bool,
     _lock: Lock,
 }
 
@@ -147,6 +150,7 @@ impl Journaller {
             idle_since: None,
             batch_since: None,
             bells,
+            is_to_ask: is_threaded,
             _lock: lock,
         })
     }
@@ -346,6 +350,9 @@ impl Agent for Journaller {
     }
 
     fn do_work(&mut self) -> usize {
+        if std::mem::take(&mut self.is_to_ask) {
+            turns::ask_for_short();
+        }
         if self.status.is_failed() {
             // The supply may have failed, too: nobody must wait for a ring that is not read any more.
             self.consumer.halt();

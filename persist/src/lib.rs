@@ -51,4 +51,5 @@ pub mod storage;
 mod supply;
 pub mod survey;
 pub mod tail;
+pub mod turns;
 pub mod verify;

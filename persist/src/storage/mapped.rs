@@ -1,6 +1,6 @@
 //! A segment written by storing into the mapped file, and the handler for the fault that a store can raise.
 //!
-//! The only unsafe code of this crate. Its invariants:
+//! The only code of this crate that touches memory by address. Its invariants:
 //! - a segment keeps its length for life (nothing here truncates one, the directory lock keeps other engines out),
 //!   so no page of the map ever lies beyond the end of the file;
 //! - every byte of it is allocated and was written before it is mapped, so a store needs no block;
