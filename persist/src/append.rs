@@ -238,6 +238,7 @@ fn seal(storage: &dyn Storage, tail: &mut Tail, place: &Place, epoch: u32) -> Re
     let mut used = 0;
     if pad_len > 0 {
         used += stamp.pad(&mut room, pad_len, place.last, place.offset - place.batch_start);
+        record::sum(&mut room, stamp.salt, 0, used);
         digest.update(&room[..used]);
     }
     let at = place.offset + used as u64;

@@ -4,6 +4,8 @@
 //! None of them is keyed: who may write the file may write a whole false journal. The digest of a seal makes that
 //! visible only to somebody who holds an earlier copy (a standby, a backup).
 
+pub(crate) mod many;
+
 /// Where the CRC of a segment's records starts: records of another journal or another segment do not pass, and the
 /// body of a command, whose bytes a client chooses, cannot pose as a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +99,7 @@ pub fn chain(seed: u64, record: &[u8]) -> u64 {
 
 /// [`chain`] of a record whose first block is at hand as words, the CRC's half of the first included, and whose other
 /// blocks are `body`. Who has just made the words need not read them back from where they were stored.
-#[inline]
+#[inline(always)]
 pub fn chain_of(seed: u64, header: [u64; 8], body: &[[u8; 64]]) -> u64 {
     let mut chain = Chain::after(seed);
     let mut header = header;

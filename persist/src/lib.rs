@@ -17,7 +17,8 @@
 //!
 //! - [`checksum`], [`record`], [`segment`]: the bytes of a frame and of a file.
 //! - [`storage`]: file operations, real ones and a double that breaks.
-//! - [`encoder`], [`journal`]: commands into batches; the agent that writes them. [`status`]: how it fares.
+//! - [`encoder`], [`journal`]: commands into batches; the agent that writes them. [`status`]: how it fares. [`turns`]: what its
+//!   threads ask of the scheduler.
 //! - [`survey`], [`replay`], [`tail`]: what lies in a directory; one segment read; where the journal ends, and why.
 //! - [`recovery`]: from a directory to a running engine. [`skip`]: passing over a command that stops it.
 //! - [`snapshot_store`], [`follower`], [`retention`]: snapshots, who writes them, what they make superfluous.
@@ -31,7 +32,6 @@ pub mod archive;
 pub mod backup;
 pub mod checksum;
 pub mod config;
-mod digests;
 pub mod encoder;
 pub mod error;
 mod flusher;
@@ -48,6 +48,7 @@ pub mod skip;
 pub mod snapshot_store;
 pub mod status;
 pub mod storage;
+mod sums;
 mod supply;
 pub mod survey;
 pub mod tail;

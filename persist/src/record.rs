@@ -33,7 +33,7 @@
 //! This file knows no files, batches or recovery rules.
 
 use crate::checksum::{self, Salt};
-use ringside_core::command::{self, Command};
+use ringside_core::command::{self, BODY_LEN, Command};
 use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -79,7 +79,7 @@ const _: () = assert!(size_of::<Header>() == HEADER_LEN);
 
 impl Header {
     /// Its bytes as little-endian words.
-    #[inline]
+    #[inline(always)]
     fn words(&self) -> [u64; 8] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
@@ -127,10 +127,10 @@ pub struct Stamp {
 
 impl Stamp {
     /// Appends the record of `command` at the start of `room`, moves the chain on and gives the bytes taken.
-    /// `distance` is in bytes. `room` holds at least [`COMMAND_LEN_MAX`].
+    /// `distance` is in bytes. `room` holds at least [`COMMAND_LEN_MAX`]. Its CRC is left for [`sum`] to fill in.
     #[inline]
     pub fn command(&mut self, room: &mut [u8], command: &Command, distance: u64) -> usize {
-        let mut header = Header {
+        let header = Header {
             len: 0,
             crc32c: 0,
             seq: command.sequence,
@@ -145,44 +145,43 @@ impl Stamp {
             source_seq: command.source_seq,
         };
         match body_len_of(command.kind) {
-            Some(len) if command.reserved == 0 && is_zero(&command.body[len..]) => {
-                header.len = len as u32;
-                let total = HEADER_LEN + padded(len);
+            Some(len) if command.reserved == 0 && ends_at(&command.body, len) => {
+                let header = Header { len: len as u32, ..header };
                 // The zeros that pad the body stand behind it in the command, too: nearly every record is copied in one
                 // piece of a length that the compiler knows.
                 match padded(len) {
-                    0 => {}
-                    64 => room[HEADER_LEN..total].copy_from_slice(&command.body[..64]),
-                    128 => room[HEADER_LEN..total].copy_from_slice(&command.body[..128]),
-                    _ => return self.put(room, &mut header, &command.body[..len]),
+                    64 => {
+                        room[HEADER_LEN..2 * HEADER_LEN].copy_from_slice(&command.body[..64]);
+                        self.finish(room, header, 2 * HEADER_LEN)
+                    }
+                    128 => {
+                        room[HEADER_LEN..3 * HEADER_LEN].copy_from_slice(&command.body[..128]);
+                        self.finish(room, header, 3 * HEADER_LEN)
+                    }
+                    _ => self.put(room, header, &command.body[..len]),
                 }
-                self.finish(room, &mut header, total)
             }
-            _ => {
-                header.kind = RAW;
-                self.put(room, &mut header, command.as_bytes())
-            }
+            _ => self.put(room, Header { kind: RAW, ..header }, command.as_bytes()),
         }
     }
 
-    /// Appends a pad of exactly `len` bytes (a multiple of 64, at most [`RECORD_LEN_MAX`]) after the command `last`.
+    /// Appends a pad of exactly `len` bytes (a multiple of 64, at most [`RECORD_LEN_MAX`]) after the command `last`, its CRC
+    /// left for [`sum`].
     pub fn pad(&mut self, room: &mut [u8], len: usize, last: Last, distance: u64) -> usize {
         assert!(
             len.is_multiple_of(HEADER_LEN) && (HEADER_LEN..=RECORD_LEN_MAX).contains(&len),
             "pad of {len}"
         );
-        let mut header = self.internal(PAD, last, distance);
-        header.len = (len - HEADER_LEN) as u32;
         room[HEADER_LEN..len].fill(0);
-        self.finish(room, &mut header, len)
+        let header = Header { len: (len - HEADER_LEN) as u32, ..self.internal(PAD, last, distance) };
+        self.finish(room, header, len)
     }
 
     /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes, which [`finish_seal`] must complete with the
     /// digest before they are written. The chain goes on without waiting for it: what a seal says about its batch is
     /// compared with the batch.
     pub fn seal(&mut self, room: &mut [u8], seal: &Seal, last: Last, distance: u64) -> usize {
-        let mut header = self.internal(SEAL, last, distance);
-        self.put(room, &mut header, seal.as_bytes())
+        self.put(room, self.internal(SEAL, last, distance), seal.as_bytes())
     }
 
     fn internal(&self, kind: u16, last: Last, distance: u64) -> Header {
@@ -202,33 +201,37 @@ impl Stamp {
         }
     }
 
-    #[inline]
-    fn put(&mut self, room: &mut [u8], header: &mut Header, body: &[u8]) -> usize {
-        header.len = body.len() as u32;
+    fn put(&mut self, room: &mut [u8], header: Header, body: &[u8]) -> usize {
         let total = HEADER_LEN + padded(body.len());
         room[HEADER_LEN..HEADER_LEN + body.len()].copy_from_slice(body);
         room[HEADER_LEN + body.len()..total].fill(0);
-        self.finish(room, header, total)
+        self.finish(room, Header { len: body.len() as u32, ..header }, total)
     }
 
-    #[inline]
-    fn finish(&mut self, room: &mut [u8], header: &mut Header, total: usize) -> usize {
+    /// Writes the header in front of a body that is there, and moves the chain on.
+    // Inlined and given the header by value, so that its fields become words in registers: as words read back from halves that
+    // were stored a moment ago they would have to wait until those have left the store buffer.
+    #[inline(always)]
+    fn finish(&mut self, room: &mut [u8], header: Header, total: usize) -> usize {
         let record = &mut room[..total];
         let (blocks, _) = record.as_chunks_mut::<HEADER_LEN>();
         let [first, body @ ..] = blocks else { unreachable!("a record has a header") };
-        // Each record waits for the chain of the one before, so the chain goes from one to the next in registers. Read
-        // back from the header in memory it would wait for the store, too, which takes longer than the sum itself.
-        // Neither the chain nor the CRC looks at the CRC's field.
+        // Each record waits for the chain of the one before, so the chain goes from one to the next in registers, too.
+        // It does not look at the CRC's field.
         let words = header.words();
         for (room, word) in first.as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *room = word.to_le_bytes();
         }
         let body = if header.kind == SEAL { &[] } else { &*body };
         self.chain = checksum::chain_of(self.chain, words, body);
-        let crc = self.salt.crc(record);
-        record[4..8].copy_from_slice(&crc.to_le_bytes());
         total
     }
+}
+
+/// Fills in the CRCs of whole records, one after the other from byte `from` of `records` on, until one ends at or behind byte
+/// `until`; gives where. Done for many records at a time it costs the least.
+pub fn sum(records: &mut [u8], salt: Salt, from: usize, until: usize) -> usize {
+    checksum::many::fill(records, salt, from, until)
 }
 
 /// Completes a seal that [`Stamp::seal`] wrote with the digest of its batch.
@@ -278,11 +281,33 @@ static BODY_LENS: [u8; 256] = {
     while place < command::Kind::ALL.len() {
         let kind = command::Kind::ALL[place];
         assert!((kind as usize) < lens.len() && kind.body_len() < UNKNOWN as usize);
+        assert!(kind.body_len() <= BODY_LEN && kind.body_len().is_multiple_of(8));
         lens[kind as usize] = kind.body_len() as u8;
         place += 1;
     }
     lens
 };
+
+/// Whether nothing but zeros stands in the body from its first `len` bytes on, a whole number of words. Looks at every word,
+/// those before through a mask: a loop of a length that the compiler knows costs less than one that is shorter.
+#[inline]
+fn ends_at(body: &[u8; BODY_LEN], len: usize) -> bool {
+    const WORDS: usize = BODY_LEN / 8;
+    static MASKS: [u64; 2 * WORDS] = {
+        let mut masks = [0; 2 * WORDS];
+        let mut place = WORDS;
+        while place < masks.len() {
+            masks[place] = u64::MAX;
+            place += 1;
+        }
+        masks
+    };
+    let (words, _) = body.as_chunks::<8>();
+    let Some((masks, _)) = MASKS[WORDS - len / 8..].split_first_chunk::<WORDS>() else {
+        unreachable!("a body is no longer than its room")
+    };
+    words.iter().zip(masks).fold(0, |any, (word, mask)| any | u64::from_le_bytes(*word) & mask) == 0
+}
 
 /// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
 #[inline]
@@ -346,17 +371,41 @@ pub fn len_at(bytes: &[u8]) -> Option<usize> {
     (len <= RECORD_LEN_MAX - HEADER_LEN).then(|| HEADER_LEN + padded(len))
 }
 
+/// The chain that the record at the start of `bytes` carries. Its header is there whole.
+#[inline]
+pub(crate) fn chain_at(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    u64::from_le_bytes(words[2])
+}
+
+/// The part of a whole record that its successor's chain covers.
+#[inline]
+pub(crate) fn chained_at(record: &[u8]) -> &[u8] {
+    chained(u16::from_le_bytes([record[46], record[47]]), record)
+}
+
 /// The record at the start of `bytes`, which reach to the end of the segment, or hold what [`len_at`] says, or [`RECORD_LEN_MAX`].
 /// `bytes` are aligned to 8.
 #[inline]
 pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
+    parse_unless(bytes, salt, |_| false)
+}
+
+/// As [`parse`], for bytes that were looked at before: where `is_summed` says of a record of so many bytes that its CRC was
+/// found right, it is not worked out again.
+#[inline]
+pub(crate) fn parse_unless(
+    bytes: &[u8],
+    salt: Salt,
+    is_summed: impl FnOnce(usize) -> bool,
+) -> Result<Record<'_>, Flaw> {
     let (header, _) = Header::ref_from_prefix(bytes).map_err(|_| Flaw::End)?;
     let len = header.len as usize;
     if len > RECORD_LEN_MAX - HEADER_LEN || HEADER_LEN + padded(len) > bytes.len() {
         return Err(Flaw::Length);
     }
     let record = &bytes[..HEADER_LEN + padded(len)];
-    if salt.crc(record) != header.crc32c {
+    if !is_summed(record.len()) && salt.crc(record) != header.crc32c {
         return Err(Flaw::Crc);
     }
     if header.flags & !DISTANCE_MASK != 0 || !is_zero(&record[HEADER_LEN + len..]) {
@@ -463,7 +512,6 @@ impl<'a> Record<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringside_core::command::BODY_LEN;
     use ringside_core::command::{AdvanceTime, CancelOrder, PlaceOrder, Side};
 
     fn stamp() -> Stamp {
@@ -491,6 +539,7 @@ mod tests {
             let mut room = Room([0xaa; 1024]);
             let mut stamp = stamp();
             assert_eq!(stamp.command(&mut room.0, &command, 640), len);
+            assert_eq!(sum(&mut room.0, stamp.salt, 0, 1), len);
             let record = parse(&room.0, stamp.salt).expect("valid");
             assert_eq!((record.class(), record.bytes.len(), record.distance()), (Class::Command, len, 640));
             assert!(record.command() == command, "{command:?}");
@@ -507,11 +556,12 @@ mod tests {
         let pad_len = stamp.pad(&mut room.0, 192, last, 0);
         let seal_len = stamp.seal(&mut room.0[pad_len..], &seal, last, 192);
         assert_eq!((pad_len, seal_len), (192, SEAL_LEN));
+        let salt = stamp.salt;
+        assert_eq!(sum(&mut room.0, salt, 0, 193), pad_len + seal_len);
         assert_eq!(parse(&room.0, stamp.salt).expect("pad").class(), Class::Pad);
         let record = parse(&room.0[192..], stamp.salt).expect("seal");
         assert_eq!((record.class(), record.seal(), record.header.seq), (Class::Seal, seal, 10));
         assert_eq!(record.chain_after(), stamp.chain);
-        let salt = stamp.salt;
         finish_seal(&mut room.0[192..], salt, [9; 16]);
         let record = parse(&room.0[192..], salt).expect("seal");
         assert_eq!((record.seal().digest, record.chain_after()), ([9; 16], stamp.chain));
@@ -522,6 +572,7 @@ mod tests {
         let mut room = Room([0; 1024]);
         let mut stamp = stamp();
         let len = stamp.command(&mut room.0, &command(1), 0);
+        sum(&mut room.0, stamp.salt, 0, len);
         for bit in 0..len * 8 {
             room.0[bit / 8] ^= 1 << (bit % 8);
             assert!(parse(&room.0, stamp.salt).is_err(), "bit {bit}");

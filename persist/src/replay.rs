@@ -5,12 +5,12 @@
 //! write was torn or the disk has rotted is decided in [`crate::tail`].
 
 use crate::checksum::{self, Salt};
-use crate::digests::Offers;
 use crate::error::PersistError;
 use crate::record::{self, Class, Flaw, Last, RECORD_LEN_MAX, Record};
 use crate::segment::{DATA_START, SegmentHeader};
 use crate::storage::ahead::Ahead;
 use crate::storage::{BLOCK_LEN, Buffer, File};
+use crate::sums::Sums;
 use ringside_core::ids::Sequence;
 use std::sync::Arc;
 
@@ -79,8 +79,10 @@ pub struct Reader {
     /// Of the batch under way, what is no longer needed from the window.
     digest: blake3::Hasher,
     digested: u64,
-    /// Where digests may be had for which nothing is hashed here.
-    offers: Option<Offers>,
+    /// Of what is read ahead, sums that need not be worked out record by record.
+    sums: Sums,
+    /// Digests are looked for there, and nothing is hashed here.
+    is_hashed: bool,
 }
 
 impl Reader {
@@ -109,17 +111,18 @@ impl Reader {
             ahead: None,
             digest: blake3::Hasher::new(),
             digested: DATA_START,
-            offers: None,
+            sums: Sums::new(header.salt(), DATA_START),
+            is_hashed: false,
         }
     }
 
     /// The same for the whole segment, taking its bytes from [`DATA_START`] on from `ahead`, which leaves [`ROOM`] before each
-    /// stretch, and digests from `offers` for as long as they come. The file is still there for what is wanted twice.
-    pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead, offers: Offers) -> Reader {
+    /// stretch. The file is still there for what is wanted twice.
+    pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {
         let mut reader = Reader::new(file, header, header.segment_len);
         // The first stretch brings the window.
         reader.window = Buffer::zeroed(0);
-        (reader.ahead, reader.offers) = (Some(ahead), Some(offers));
+        (reader.ahead, reader.is_hashed) = (Some(ahead), true);
         reader
     }
 
@@ -161,7 +164,8 @@ impl Reader {
         self.fill()?;
         let at = self.at(offset);
         let bytes = &self.window[at..self.window_at + self.window_len];
-        let record = match record::parse(bytes, self.salt) {
+        let is_summed = |len| self.sums.is_sound(offset, offset + len as u64);
+        let record = match record::parse_unless(bytes, self.salt, is_summed) {
             Ok(record) => record,
             Err(flaw) => {
                 let is_blank = record::is_zero(&bytes[..record::HEADER_LEN]);
@@ -195,13 +199,13 @@ impl Reader {
             Class::Seal => {
                 let seal = record.seal();
                 let batch_start = self.place.batch_start;
-                let offered = self.offers.as_mut().map(|offers| offers.take(batch_start, offset));
+                let known = self.is_hashed.then(|| self.sums.take(batch_start, offset));
                 let from = self.window_at + self.digested.saturating_sub(self.window_start) as usize;
-                let digest = match offered {
+                let digest = match known {
                     Some(Some(digest)) => digest,
                     // None will come any more; what is no longer in the window was not hashed either.
                     Some(None) => {
-                        self.offers = None;
+                        self.is_hashed = false;
                         let digest = digest_of(self.file.as_ref(), batch_start, offset);
                         self.digest = digest.map_err(PersistError::io("read", &self.name))?;
                         self.digested = offset;
@@ -233,7 +237,11 @@ impl Reader {
         }
         self.place.offset = end;
         self.place.epoch = header.epoch;
-        self.place.chain = record.chain_after();
+        // What was found to be equal need not be worked out again.
+        self.place.chain = match self.sums.is_linked(end) {
+            true => record::chain_at(&bytes[(end - offset) as usize..]),
+            false => record.chain_after(),
+        };
         Ok(Step::Record(record))
     }
 
@@ -266,11 +274,11 @@ impl Reader {
     fn refill(&mut self) -> Result<(), PersistError> {
         let offset = self.place.offset;
         let read = PersistError::io("read", &self.name);
-        if self.offers.is_none() && self.digested < offset {
+        if !self.is_hashed && self.digested < offset {
             let range = self.at(self.digested)..self.at(offset);
             self.digest.update(&self.window[range]);
         }
-        self.digested = if self.offers.is_none() { offset } else { self.place.batch_start };
+        self.digested = if self.is_hashed { self.place.batch_start } else { offset };
         if let Some(ahead) = &mut self.ahead {
             let mut stretch = ahead.take().map_err(read)?;
             debug_assert_eq!(stretch.start, self.window_start + self.window_len as u64);
@@ -278,6 +286,7 @@ impl Reader {
             let rest = self.window_at + (offset - self.window_start) as usize..end;
             let kept = rest.len();
             stretch.buffer[ROOM - kept..ROOM].copy_from_slice(&self.window[rest]);
+            self.sums.see(stretch.start, &stretch.buffer[ROOM..ROOM + stretch.len]);
             let spent = std::mem::replace(&mut self.window, stretch.buffer);
             if !spent.is_empty() {
                 ahead.give_back(spent);
@@ -313,7 +322,6 @@ fn digest_of(file: &dyn File, start: u64, end: u64) -> std::io::Result<blake3::H
 mod tests {
     use super::*;
     use crate::config::PersistConfig;
-    use crate::digests::digests;
     use crate::encoder::{Encoder, Tail};
     use crate::record::SCHEMA;
     use crate::segment::MAGIC;
@@ -382,10 +390,8 @@ mod tests {
         storage.create("file").unwrap().write_at(0, bytes).unwrap();
         let file = storage.open("file", Access::Read).unwrap();
         let mut reader = if is_ahead {
-            let (mut scout, offers) = digests(DATA_START);
-            let show = move |start: u64, bytes: &[u8]| scout.see(start, bytes);
-            let ahead = ahead::read_ahead(file.clone(), DATA_START, LEN, ROOM, show).unwrap();
-            Reader::ahead(file, header(), ahead, offers)
+            let ahead = ahead::read_ahead(file.clone(), DATA_START, LEN, ROOM).unwrap();
+            Reader::ahead(file, header(), ahead)
         } else {
             Reader::new(file, header(), LEN)
         };

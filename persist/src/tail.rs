@@ -7,7 +7,6 @@
 //! Otherwise it belongs to the last write, which nobody was told about: the journal ends there. Zeros are not
 //! trusted more than other bytes.
 
-use crate::digests::digests;
 use crate::error::PersistError;
 use crate::record::{self, Class, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
 use crate::replay::{Bad, Place, ROOM, Reader, Step};
@@ -83,10 +82,8 @@ pub fn walk(
         let mut reader = match ahead::is_worth_it(header.segment_len) {
             false => Reader::new(file, *header, header.segment_len),
             true => {
-                let (mut scout, offers) = digests(DATA_START);
-                let show = move |start: u64, bytes: &[u8]| scout.see(start, bytes);
-                let ahead = ahead::read_ahead(file.clone(), DATA_START, header.segment_len, ROOM, show);
-                Reader::ahead(file, *header, ahead.map_err(PersistError::io("read", &name))?, offers)
+                let ahead = ahead::read_ahead(file.clone(), DATA_START, header.segment_len, ROOM);
+                Reader::ahead(file, *header, ahead.map_err(PersistError::io("read", &name))?)
             }
         };
         let walked = walked.get_or_insert(Walked {
