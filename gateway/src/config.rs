@@ -12,7 +12,7 @@ pub mod feed;
 mod value;
 
 use crate::chain::LIFETIME_MAX_S;
-use feed::{Feed, Url};
+use feed::{Feed, NodeUrl, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -277,8 +277,8 @@ settings! {
     /// How long a ban counts towards the length of the next.
     ban_memory: Duration = Duration::from_secs(259_200);
 
-    /// Nodes of the chain, as http://host:port/path, of independent owners; empty: the chain is not watched.
-    chain_nodes: Vec<Url> = Vec::new();
+    /// Nodes of the chain, as https:// or http://host:port/path, of independent owners; empty: the chain is not watched.
+    chain_nodes: Vec<NodeUrl> = Vec::new();
     /// How many of them must say the same before it counts; one alone is for tests.
     chain_agreement: usize = 2;
     /// Blocks on top of one whose releases are final.

@@ -1,10 +1,10 @@
 //! Questions to a node over HTTP: one connection, made anew when it is gone, an answer bounded in time and in bytes.
 //!
-//! Without encryption, like the price feeds: a node on another machine is asked through a proxy that speaks TLS. What the
-//! bytes mean is the business of `provider.rs`.
+//! With encryption where the address says `https`. What the bytes mean is the business of `provider.rs`.
 
 use super::Local;
-use crate::config::feed::Url;
+use super::tls::Tls;
+use crate::config::feed::{NodeUrl, Url};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -12,6 +12,7 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::cell::RefCell;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -46,9 +47,10 @@ pub trait Transport {
 type Sender = SendRequest<Full<Bytes>>;
 
 /// A node at an address. For one thread, which must run local tasks.
-#[derive(Debug)]
 pub struct HttpTransport {
     url: Url,
+    /// Where it is asked in secret; `Err` says why it cannot be.
+    tls: Option<Result<Tls, String>>,
     patience: Duration,
     /// Not in use just now.
     idle: RefCell<Vec<Sender>>,
@@ -56,8 +58,15 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     /// A node that gets `patience` for each answer.
-    pub fn new(url: Url, patience: Duration) -> HttpTransport {
-        HttpTransport { url, patience, idle: RefCell::new(Vec::new()) }
+    pub fn new(node: NodeUrl, patience: Duration) -> HttpTransport {
+        let NodeUrl { url, is_encrypted } = node;
+        let tls = is_encrypted.then(|| Tls::of_host(url.host()));
+        HttpTransport { url, tls, patience, idle: RefCell::new(Vec::new()) }
+    }
+
+    /// One that is asked in secret by these means.
+    pub fn encrypted(url: Url, tls: Tls, patience: Duration) -> HttpTransport {
+        HttpTransport { url, tls: Some(Ok(tls)), patience, idle: RefCell::new(Vec::new()) }
     }
 
     async fn exchange(&self, question: Bytes) -> Result<Bytes, TransportFault> {
@@ -95,12 +104,20 @@ impl HttpTransport {
         }
         let stream = TcpStream::connect(&self.url.authority).await.map_err(|error| unreachable(&error))?;
         let _ = stream.set_nodelay(true);
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
-        // What ends it, the sender says too.
-        tokio::task::spawn_local(connection);
-        Ok(sender)
+        match &self.tls {
+            None => shake(stream).await,
+            Some(Ok(tls)) => shake(tls.connect(stream).await?).await,
+            Some(Err(reason)) => Err(unreachable(reason)),
+        }
     }
+}
+
+async fn shake<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S) -> Result<Sender, TransportFault> {
+    let shaken = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = shaken.map_err(|error| TransportFault::Unreachable(error.to_string()))?;
+    // What ends it, the sender says too.
+    tokio::task::spawn_local(connection);
+    Ok(sender)
 }
 
 impl Transport for HttpTransport {

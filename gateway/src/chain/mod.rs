@@ -18,6 +18,7 @@ pub mod quorum;
 pub mod referral;
 pub mod release;
 pub mod signer;
+pub mod tls;
 pub mod tracker;
 pub mod watcher;
 

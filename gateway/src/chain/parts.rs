@@ -13,7 +13,7 @@ use super::{Signer, Watch};
 use crate::auth::jwt::Tokens;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::config::feed::Url;
+use crate::config::feed::NodeUrl;
 use ringside_core::ids::Address;
 use std::sync::Arc;
 
@@ -81,6 +81,6 @@ pub fn discounts(config: &Arc<Config>) -> MakeReader {
     Box::new(move || referrals(&config))
 }
 
-fn provider(url: Url, patience: std::time::Duration) -> Provider {
-    Provider::new(Box::new(HttpTransport::new(url, patience)))
+fn provider(node: NodeUrl, patience: std::time::Duration) -> Provider {
+    Provider::new(Box::new(HttpTransport::new(node, patience)))
 }

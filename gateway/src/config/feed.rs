@@ -93,8 +93,18 @@ impl Url {
         format!("{scheme}://{}{}", self.authority, self.path)
     }
 
+    /// The host, without port and brackets.
+    pub fn host(&self) -> &str {
+        let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']')
+    }
+
     /// `scheme://host[:port][/path]`; the port is 80 unless named.
     pub fn parse(text: &str, scheme: &str) -> Option<Url> {
+        Url::parse_with(text, scheme, 80)
+    }
+
+    fn parse_with(text: &str, scheme: &str, port_unnamed: u16) -> Option<Url> {
         let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
@@ -103,7 +113,8 @@ impl Url {
         {
             return None;
         }
-        let authority = if port.is_none() { format!("{authority}:80") } else { authority.to_owned() };
+        let authority =
+            if port.is_none() { format!("{authority}:{port_unnamed}") } else { authority.to_owned() };
         Some(Url {
             authority,
             path: if path.starts_with('/') { path.to_owned() } else { format!("/{path}") },
@@ -120,15 +131,34 @@ impl Value for Url {
     }
 }
 
-impl Value for Vec<Url> {
-    fn parse(text: &str) -> Result<Vec<Url>, Wanted> {
-        let wanted = Wanted("addresses such as http://host:port/path, separated by commas");
+/// A node of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeUrl {
+    /// Where.
+    pub url: Url,
+    /// Whether it is asked in secret: `https`.
+    pub is_encrypted: bool,
+}
+
+impl NodeUrl {
+    /// `http://` or `https://`; the port is 80 or 443 unless named.
+    pub fn parse(text: &str) -> Option<NodeUrl> {
+        let plain = |url| NodeUrl { url, is_encrypted: false };
+        let encrypted = |url| NodeUrl { url, is_encrypted: true };
+        let found = Url::parse_with(text, "http", 80).map(plain);
+        found.or_else(|| Url::parse_with(text, "https", 443).map(encrypted))
+    }
+}
+
+impl Value for Vec<NodeUrl> {
+    fn parse(text: &str) -> Result<Vec<NodeUrl>, Wanted> {
+        let wanted = Wanted("addresses such as https://host:port/path, separated by commas");
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        parts.map(|part| Url::parse(part, "http")).collect::<Option<_>>().ok_or(wanted)
+        parts.map(NodeUrl::parse).collect::<Option<_>>().ok_or(wanted)
     }
     fn show(&self) -> String {
-        let texts: Vec<_> = self.iter().map(|url| url.text("http")).collect();
-        texts.join(",")
+        let text = |node: &NodeUrl| node.url.text(if node.is_encrypted { "https" } else { "http" });
+        self.iter().map(text).collect::<Vec<_>>().join(",")
     }
 }
 

@@ -5,7 +5,7 @@ use super::venue_with;
 use crate::exchange::venue::Venue;
 use ringside_gateway::chain::{Parts, parts};
 use ringside_gateway::config::Wallet;
-use ringside_gateway::config::feed::Url;
+use ringside_gateway::config::feed::NodeUrl;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -84,7 +84,7 @@ fn start() -> (Venue, Node) {
     let node = Node::default();
     let url = node.start();
     let venue = venue_with(&[], |config| {
-        config.chain_nodes = vec![Url::parse(&url, "http").unwrap()];
+        config.chain_nodes = vec![NodeUrl::parse(&url).unwrap()];
         config.referral_address = Some(Wallet([0x77; 20]));
         config.operator_address = Some(Wallet([0x88; 20]));
     });
@@ -187,7 +187,7 @@ fn fees_follow_the_terms_of_the_contract() {
     let node = Node::default();
     let url = node.start();
     let mut venue = venue_with(&[], |config| {
-        config.chain_nodes = vec![Url::parse(&url, "http").unwrap()];
+        config.chain_nodes = vec![NodeUrl::parse(&url).unwrap()];
         config.referral_address = Some(Wallet([0x77; 20]));
         config.referral_every = Duration::from_millis(20);
     });

@@ -2,10 +2,16 @@
 
 use bytes::Bytes;
 use ringside_gateway::chain::http::{ANSWER_LEN_MAX, HttpTransport, Transport, TransportFault};
-use ringside_gateway::config::feed::Url;
+use ringside_gateway::chain::tls::Tls;
+use ringside_gateway::config::feed::{NodeUrl, Url};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{RootCertStore, ServerConfig, ServerConnection, Stream};
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -28,7 +34,7 @@ fn ask(serve: fn(&mut TcpStream) -> std::io::Result<()>) -> [Result<Bytes, Trans
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let node = HttpTransport::new(Url::parse(&url, "http").unwrap(), PATIENCE);
+        let node = HttpTransport::new(NodeUrl::parse(&url).unwrap(), PATIENCE);
         let question = Bytes::from_static(b"{}");
         [node.ask(question.clone()).await, node.ask(question).await]
     })
@@ -82,4 +88,69 @@ fn answers_are_bounded_in_time_and_bytes() {
     );
     let gone = ask(|stream| stream.shutdown(std::net::Shutdown::Both));
     assert!(gone.iter().all(|answer| matches!(answer, Err(TransportFault::Unreachable(_)))), "{gone:?}");
+}
+
+/// Certificates of `tls/`: an authority of these tests, and what it gave to `localhost`. Nobody else trusts it.
+fn roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(include_bytes!("tls/authority.pem")).unwrap()).unwrap();
+    roots
+}
+
+/// A node that speaks TLS as `localhost`; gives its port.
+fn encrypted_node() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/localhost.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/localhost.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, config) = (stream.unwrap(), config.clone());
+            std::thread::spawn(move || {
+                let mut session = ServerConnection::new(config).unwrap();
+                let mut stream = Stream::new(&mut session, &mut stream);
+                let mut question = [0; 4_096];
+                while stream.read(&mut question).is_ok_and(|len| len > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_node_is_asked_in_secret_if_it_is_who_it_says() {
+    let port = encrypted_node();
+    let url = |host: &str| Url::parse(&format!("https://{host}:{port}/rpc"), "https").unwrap();
+    let ask = |node: HttpTransport| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            [node.ask(Bytes::from_static(b"{}")).await, node.ask(Bytes::from_static(b"{}")).await]
+        })
+    };
+    let patience = Duration::from_secs(20);
+    let by = |host: &str, roots| {
+        ask(HttpTransport::encrypted(url(host), Tls::with_roots(host, roots).unwrap(), patience))
+    };
+    let good = Ok(Bytes::from_static(b"{}"));
+    assert_eq!(by("localhost", roots()), [good.clone(), good], "on one connection");
+    let refused = |answers: [Result<Bytes, TransportFault>; 2]| {
+        assert!(
+            answers.iter().all(|answer| matches!(answer, Err(TransportFault::Unreachable(_)))),
+            "{answers:?}"
+        );
+    };
+    // Another name than its certificate has; an authority that nobody trusts; what the host itself trusts.
+    refused(by("127.0.0.1", roots()));
+    refused(by("localhost", RootCertStore::empty()));
+    let node = NodeUrl::parse(&format!("https://localhost:{port}/")).unwrap();
+    assert!(node.is_encrypted);
+    refused(ask(HttpTransport::new(node, patience)));
+    // Without encryption it understands nothing.
+    let plain = NodeUrl::parse(&format!("http://localhost:{port}/")).unwrap();
+    refused(ask(HttpTransport::new(plain, patience)));
 }
