@@ -62,10 +62,14 @@ pub fn random_text(len: usize) -> Result<Zeroizing<String>, RandomError> {
     // The largest multiple of 62 in a byte: what lies above would make the first letters likelier.
     const FAIR: u8 = 248;
     let mut text = Zeroizing::new(String::with_capacity(len));
-    let mut bytes = Zeroizing::new([0_u8; 64]);
+    // As many as the system gives without a pause.
+    let mut bytes = Zeroizing::new([0_u8; 256]);
     while text.len() < len {
-        fill(&mut *bytes)?;
-        let letters = bytes
+        // A few more than are missing, as some will not be fair.
+        let part = (len - text.len() + 8).min(bytes.len());
+        let drawn = &mut bytes[..part];
+        fill(drawn)?;
+        let letters = drawn
             .iter()
             .filter(|byte| **byte < FAIR)
             .map(|byte| char::from(ALPHABET[usize::from(byte % 62)]));

@@ -18,9 +18,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// Characters of a name that is made here.
 const GENERATED_LEN: usize = 22;
+/// Names whose letters are drawn together.
+const GENERATED_AHEAD: usize = 64;
 const PLACED_MAX: usize = 5;
 const CANCELED_MAX: usize = 10;
 
@@ -157,10 +160,23 @@ async fn place_order(call: Call, flags: u16) -> Answer {
     Ok(Response::of(&place_one(&call, &params, flags).await?))
 }
 
+thread_local! {
+    /// Letters for names to come, so that the system is asked for randomness once for many. They are nobody's secret.
+    static LETTERS: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
 /// A name for an order that comes without.
 pub(super) fn generated_name() -> Result<ClientOrder, Error> {
-    let name = secret::random_text(GENERATED_LEN).map_err(|_| refusal::INTERNAL)?;
-    Ok(place::client_order(&name)?)
+    LETTERS.with_borrow_mut(|letters| {
+        if letters.len() < GENERATED_LEN {
+            let drawn = secret::random_text(GENERATED_AHEAD * GENERATED_LEN);
+            *letters = drawn.map_err(|_| refusal::INTERNAL)?.to_string();
+        }
+        let rest = letters.len() - GENERATED_LEN;
+        let name = place::client_order(&letters[rest..])?;
+        letters.truncate(rest);
+        Ok(name)
+    })
 }
 
 async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<order::Shown, Error> {
