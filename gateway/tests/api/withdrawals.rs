@@ -312,6 +312,8 @@ fn a_restart_between_request_and_signature_resumes() {
         exchange.restart_with(patient);
         has(&mut exchange, 1, "900", "100");
         signer.mood(Mood::Signs);
+        // Before anybody can ask again.
+        let asked = signer.0.lock().asked;
         let _chain = Chain::start(&exchange, Some(signer.clone()));
         if is_signed {
             // The token is gone with the process; what the signer has in its log it signs again.
@@ -319,7 +321,6 @@ fn a_restart_between_request_and_signature_resumes() {
             assert_eq!(signer.log_len(), 1, "one digest");
         } else {
             // It signs nothing new without one; the retry brings it again.
-            let asked = signer.0.lock().asked;
             until(&mut exchange, |_| signer.0.lock().asked > asked);
             assert_eq!((signer.log_len(), signer.0.lock().tokens.last()), (0, Some(&None)));
         }
