@@ -350,7 +350,8 @@ body! {
 
     /// See [`Kind::OperatorNote`]. Changes nothing and is never refused: it is there for the journal, and told as
     /// [`crate::event::OperatorNoted`] and [`crate::event::OperatorReason`]. What it speaks of is the next command of its
-    /// source, if that is of the kind `action`.
+    /// source, if that is of the kind `action`. Texts that one note has no room for are carried on by further ones right behind
+    /// it, all else in them the same.
     pub struct OperatorNote {
         /// Name, padded with zeros.
         pub operator: [u8; 16],
@@ -360,8 +361,10 @@ body! {
         pub subject: [u8; 20],
         /// A [`Kind`]: the command that follows.
         pub action: u16,
-        /// Zero.
-        pub reserved: u16,
+        /// 0 for the first note of an action; one that carries its texts on has the next number.
+        pub part: u8,
+        /// 1: the name is proven by a key of its own; 0: it is said by somebody who has the key that all share.
+        pub proven: u8,
         /// Why, padded with zeros.
         pub reason: [u8; 64],
         /// What exactly, in short, padded with zeros.
@@ -472,6 +475,8 @@ pub mod update_mask {
     pub const MAKER_FEE: u32 = 8;
     /// `taker_fee` counts.
     pub const TAKER_FEE: u32 = 16;
+    /// All of them.
+    pub const ALL: u32 = TICK | LOT | MIN_NOTIONAL | MAKER_FEE | TAKER_FEE;
 }
 
 /// Declares an enumeration stored as one byte.

@@ -393,8 +393,10 @@ payload! {
         pub subject: [u8; 20],
         /// Tag of the command that follows.
         pub action: u16,
-        /// Zero.
-        pub reserved: u16,
+        /// As in the command.
+        pub part: u8,
+        /// As in the command.
+        pub proven: u8,
     }
 
     /// See [`Kind::OperatorReason`]. Follows [`OperatorNoted`].

@@ -44,7 +44,7 @@ fn commands() {
     layout!(ReplaceOrder, ReplaceOrder::KIND, 5, 32, account 0, reserved 4, order 8, price 16, quantity 24);
     layout!(CreateAccount, CreateAccount::KIND, 16, 24, address 0, reserved 20);
     layout!(Credit, Credit::KIND, 17, 112, address 0, asset 20, reserved 30, amount 32, reason 48);
-    layout!(OperatorNote, OperatorNote::KIND, 19, 152, operator 0, ip 16, subject 32, action 52, reserved 54, reason 56, detail 120);
+    layout!(OperatorNote, OperatorNote::KIND, 19, 152, operator 0, ip 16, subject 32, action 52, part 54, proven 55, reason 56, detail 120);
     layout!(ListMarket, ListMarket::KIND, 32, 88, symbol 0, base 20, quote 30, tick 40, lot 48, min_notional 56,
         maker_fee 72, taker_fee 76, max_open_orders 80, kind 84, reserved 85);
     layout!(UpdateMarket, UpdateMarket::KIND, 33, 48, market 0, mask 4, tick 8, lot 16, min_notional 24, maker_fee 40,
@@ -85,7 +85,7 @@ fn events() {
     layout!(AccountCreated, AccountCreated::KIND, 16, 24, address 0, account 20);
     layout!(AssetCreated, AssetCreated::KIND, 17, 16, name 0, asset 10, reserved 12);
     layout!(Credited, Credited::KIND, 18, 88, account 0, asset 4, reserved 6, amount 8, reason 24);
-    layout!(OperatorNoted, OperatorNoted::KIND, 130, 56, operator 0, ip 16, subject 32, action 52, reserved 54);
+    layout!(OperatorNoted, OperatorNoted::KIND, 130, 56, operator 0, ip 16, subject 32, action 52, part 54, proven 55);
     layout!(OperatorReason, OperatorReason::KIND, 131, 96, reason 0, detail 64);
     layout!(Market, Market::KIND, 32, 80, market 0, base 4, quote 6, tick 8, lot 16, min_notional 24, maker_fee 40,
         taker_fee 44, max_open_orders 48, symbol 52, kind 72, status 73, reserved 74);

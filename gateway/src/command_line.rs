@@ -9,6 +9,8 @@ pub mod login;
 mod replay;
 mod signer;
 
+use crate::auth;
+use crate::auth::operators::Operators;
 use crate::auth::rotate::{Rotated, rotate};
 use crate::boot;
 use crate::clock::Clock;
@@ -133,6 +135,15 @@ enum Action {
         #[arg(long, env = "RINGSIDE_NEW_KEY_ENCRYPTION_KEY", hide = true, hide_env_values = true)]
         new_key: Option<String>,
     },
+    /// Makes a key for an operator, shows it once, and lets the routes of the administrator know it by this name from the next
+    /// start on: the audit log then says who acted. What is kept in the data folder is only what the key hashes to.
+    Operator {
+        /// Who: at most 16 letters, digits, points, hyphens or underscores.
+        name: String,
+        /// Takes the key away instead.
+        #[arg(long)]
+        remove: bool,
+    },
     /// Prints the manual page: `ringside manual | man -l -`.
     Manual,
     /// Signs releases for an exchange that is another process: over a Unix socket, from a log and caps of its own.
@@ -214,6 +225,7 @@ pub fn main() -> ExitCode {
             tell(backup::restore(&config, &copies, &to, until))
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
+        Action::Operator { name, remove } => tell(operator(&config, &name, remove)),
         Action::Manual => {
             let mut page = Vec::new();
             match clap_mangen::Man::new(Arguments::command()).render(&mut page) {
@@ -265,6 +277,16 @@ fn rotate_key(config: &Config, new_key: Option<String>) -> anyhow::Result<String
     let _lock = Disk::open_existing(&config.data_dir.join("journal"))?.lock()?;
     let Rotated { resealed, were_new } = rotate(config, new_key.as_ref().map(|key| key.as_str()))?;
     Ok(format!("ringside: {resealed} sealed anew under the new key-encryption key, {were_new} before\n"))
+}
+
+fn operator(config: &Config, name: &str, remove: bool) -> anyhow::Result<String> {
+    let folder = auth::folder(config);
+    let mut operators = Operators::load(&folder)?;
+    if !remove {
+        return Ok(format!("{}\n", *operators.add(&folder, name)?));
+    }
+    anyhow::ensure!(operators.remove(&folder, name)?, "{name} has no key");
+    Ok(format!("ringside: {name} has no key any more, from the next start on\n"))
 }
 
 /// Memory holds secrets: it is neither written to a core dump nor shown to other processes of the same user.

@@ -2,10 +2,8 @@
 //! worker of the server, or the one that reads price feeds.
 //!
 //! A worker never waits for room: a full ring answers "busy" at once, and the last slots are kept for cancels and internal
-//! commands. While [`Ingress::run`] runs, what the requests of one turn of the worker hand over becomes visible together, with
-//! one wake for all of it: on few cores the matcher would else be woken for every command, and each time take the place of
-//! the worker that has the next one ready. A reply comes from egress through one queue per worker, with one wake for all
-//! that a batch brought; [`Ingress::run`] then hands each reply to its request. No other thread is involved.
+//! commands. A reply comes from egress through one queue per worker, with one wake for all that a batch brought;
+//! [`Ingress::run`] then hands each reply to its request. No other thread is involved.
 //!
 //! What a command means, and what its refusal is called, is not known here.
 
@@ -19,8 +17,7 @@ use ringside_core::ids::Sequence;
 use ringside_core::ring::Producer;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -33,8 +30,6 @@ use tokio::sync::Notify;
 pub const REPLY_TIMEOUT: Duration = Duration::from_millis(9_500);
 /// How often waiting requests are looked over for that.
 const SWEEP: Duration = Duration::from_millis(250);
-/// Commands that become visible together at most, so that on more cores the matcher begins while the worker goes on.
-const STAGED_MAX: u32 = 16;
 const SWEEPS_MAX: u32 = (REPLY_TIMEOUT.as_millis() / SWEEP.as_millis()) as u32;
 
 /// Why there is no reply.
@@ -263,10 +258,6 @@ struct State {
     /// A list for replies, empty.
     taken: Vec<Reply>,
     sweep: u32,
-    /// Commands handed over and not visible yet.
-    staged: u32,
-    /// The task that makes them visible, while it runs.
-    shower: Option<Waker>,
 }
 
 struct Entry {
@@ -316,25 +307,27 @@ impl Ingress {
         }
     }
 
-    /// Hands two commands over, one right behind the other, or neither. The future gives the reply to the second.
-    pub fn submit_both(&self, first: Command, second: Command, priority: Priority) -> Submission {
+    /// Hands commands over, each right behind the one before, or none. The future gives the reply to the last.
+    pub fn submit_after(&self, before: &[Command], last: Command, priority: Priority) -> Submission {
         let has_room = {
             let state = &mut *self.0.state.borrow_mut();
-            // Without a lane yet both are refused below.
+            // Without a lane yet all are refused below.
             state.lane.as_mut().is_none_or(|lane| {
                 let kept = if priority == Priority::Order { lane.reserved } else { 0 };
-                lane.producer.has_room(kept + 2)
+                lane.producer.has_room(kept + before.len() + 1)
             })
         };
         if !has_room {
             return Submission { stage: Stage::Refused(Unavailable::Busy) };
         }
-        match self.0.hand_over(first, priority) {
-            // Its reply is of no interest: it comes before the other one's.
-            Ok(source_seq) => drop(Submission { stage: Stage::Sent(self.0.clone(), source_seq) }),
-            Err(unavailable) => return Submission { stage: Stage::Refused(unavailable) },
+        for command in before {
+            match self.0.hand_over(*command, priority) {
+                // Its reply is of no interest: it comes before the last one's.
+                Ok(source_seq) => drop(Submission { stage: Stage::Sent(self.0.clone(), source_seq) }),
+                Err(unavailable) => return Submission { stage: Stage::Refused(unavailable) },
+            }
         }
-        self.submit(second, priority)
+        self.submit(last, priority)
     }
 
     /// Whether a command of [`Priority::Order`] would find room now; true also while commands are refused for another reason.
@@ -351,21 +344,12 @@ impl Ingress {
         self.0.port.phase.get()
     }
 
-    /// Makes visible what was handed over and brings replies to their requests, for as long as it is polled. To be spawned
-    /// once on the worker's thread.
+    /// Brings replies to their requests, for as long as it is polled. To be spawned once on the worker's thread.
     pub async fn run(self) {
         let mut sweep = tokio::time::interval(SWEEP);
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let _showing = Showing(&self.0);
-        // Woken by the first command of a turn, this task is polled behind all that were ready by then.
-        let mut show = pin!(poll_fn(|context| {
-            self.0.state.borrow_mut().show_all(Some(context.waker()));
-            Poll::<()>::Pending
-        }));
         loop {
             tokio::select! {
-                biased;
-                () = &mut show => {}
                 () = self.0.port.wake.notified() => self.take_replies(),
                 _ = sweep.tick() => {
                     self.take_replies();
@@ -433,14 +417,8 @@ impl Inner {
         let source_seq = state.answered + state.waiting.len() as u64 + 1;
         command.source = lane.source;
         command.source_seq = source_seq;
-        if lane.producer.stage(&command).is_err() {
+        if lane.producer.try_publish(&command).is_err() {
             return Err(lane.no_room());
-        }
-        state.staged += 1;
-        match &state.shower {
-            Some(shower) if state.staged == 1 => shower.wake_by_ref(),
-            Some(_) if state.staged < STAGED_MAX => {}
-            _ => state.show_all(None),
         }
         let sent_ns = self.measured.as_ref().map_or(0, |(clock, _)| clock.now_ns());
         state.waiting.push_back(Entry { since: state.sweep, sent_ns, progress: Progress::Waiting(None) });
@@ -507,33 +485,7 @@ impl Inner {
     }
 }
 
-/// For as long as it is there, commands are shown by the task that made it.
-struct Showing<'a>(&'a Inner);
-
-impl Drop for Showing<'_> {
-    fn drop(&mut self) {
-        let state = &mut *self.0.state.borrow_mut();
-        state.shower = None;
-        state.show_all(None);
-    }
-}
-
 impl State {
-    /// Makes visible what was handed over. `shower`: who is to be woken for the next.
-    fn show_all(&mut self, shower: Option<&Waker>) {
-        if self.staged > 0
-            && let Some(lane) = &mut self.lane
-        {
-            lane.producer.flush();
-            self.staged = 0;
-        }
-        if let Some(waker) = shower
-            && self.shower.as_ref().is_none_or(|shower| !shower.will_wake(waker))
-        {
-            self.shower = Some(waker.clone());
-        }
-    }
-
     fn entry(&mut self, source_seq: u64) -> Option<&mut Entry> {
         let index = source_seq.checked_sub(self.answered + 1)?;
         self.waiting.get_mut(usize::try_from(index).ok()?)
@@ -737,30 +689,6 @@ mod tests {
         rig.ingress.take_replies();
         assert_eq!(poll(&mut young), Some(Ok(102)));
         assert!(rig.ingress.0.state.borrow().waiting.is_empty());
-    }
-
-    #[test]
-    fn one_turn_of_a_worker_is_shown_at_once_and_long_ones_in_parts() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let mut rig = rig(64);
-        let shown = |rig: &mut Rig| rig.answer().len() as u32;
-        tokio::task::LocalSet::new().block_on(&runtime, async {
-            let running = tokio::task::spawn_local(rig.ingress.clone().run());
-            tokio::task::yield_now().await;
-            let mut sent: Vec<_> = (1..STAGED_MAX).map(|_| rig.submit(Priority::Order)).collect();
-            assert_eq!(shown(&mut rig), 0, "the turn goes on");
-            sent.push(rig.submit(Priority::Order));
-            assert_eq!(shown(&mut rig), STAGED_MAX, "as many as wait for nothing");
-            sent.extend((0..3).map(|_| rig.submit(Priority::Order)));
-            tokio::task::yield_now().await;
-            assert_eq!(shown(&mut rig), 3, "the turn is over");
-            sent.push(rig.submit(Priority::Order));
-            running.abort();
-            assert!(running.await.is_err_and(|error| error.is_cancelled()));
-            assert_eq!(shown(&mut rig), 1, "the end shows what is left");
-            sent.push(rig.submit(Priority::Order));
-            assert_eq!(shown(&mut rig), 1, "and from then on all is shown at once");
-        });
     }
 
     #[test]

@@ -59,8 +59,8 @@ impl Engine {
 
     /// Tells what an operator is about to do; nothing changes.
     pub(super) fn note<S: Sink>(&mut self, note: &OperatorNote, emitter: &mut Emitter<'_, S>) -> Outcome {
-        let OperatorNote { operator, ip, subject, action, reserved: _, reason, detail } = *note;
-        emitter.emit(event::OperatorNoted { operator, ip, subject, action, reserved: 0 });
+        let OperatorNote { operator, ip, subject, action, part, proven, reason, detail } = *note;
+        emitter.emit(event::OperatorNoted { operator, ip, subject, action, part, proven });
         emitter.emit(event::OperatorReason { reason, detail });
         Outcome::default()
     }
@@ -143,13 +143,8 @@ impl Engine {
         let Some(market) = self.markets.get_mut(update.market as usize) else {
             return outcome.refused(Reject::MarketNotFound);
         };
-        const ALL: u32 = update_mask::TICK
-            | update_mask::LOT
-            | update_mask::MIN_NOTIONAL
-            | update_mask::MAKER_FEE
-            | update_mask::TAKER_FEE;
         let counts = |bit: u32| update.mask & bit != 0;
-        let valid = update.mask & !ALL == 0
+        let valid = update.mask & !update_mask::ALL == 0
             && (!counts(update_mask::TICK) || is_step(update.tick))
             && (!counts(update_mask::LOT) || is_step(update.lot))
             && (!counts(update_mask::MIN_NOTIONAL) || is_minimum(update.min_notional.get()))

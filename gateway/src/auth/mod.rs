@@ -1,4 +1,4 @@
-//! Who asks: login tokens, API keys, listen keys, the administrator's key.
+//! Who asks: login tokens, API keys, listen keys, the administrator's key and those of operators.
 //!
 //! One [`Auth`] serves all workers. What it recognized on a connection is remembered there ([`Remembered`]), so a client
 //! that sends the same credential again is not hashed again. Routes and limits are not its business.
@@ -9,6 +9,7 @@ pub mod key_log;
 pub mod listen_key;
 pub mod login;
 pub mod nonce;
+pub mod operators;
 pub mod rotate;
 pub mod seal;
 pub mod secret;
@@ -23,6 +24,7 @@ use jwt::Tokens;
 use key::{ApiKey, KeyStore, Opened};
 use listen_key::ListenKeys;
 use nonce::Nonces;
+use operators::Operators;
 use parking_lot::Mutex;
 use ringside_core::ids::Address;
 use secret::SecretError;
@@ -55,6 +57,8 @@ pub struct Auth {
     pub nonces: Mutex<Nonces>,
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
     admin_key_hash: [u8; 32],
+    /// Who has a key of its own that opens the same routes.
+    operators: Operators,
     /// Whether the header of existing clients is looked at.
     compat_header: bool,
 }
@@ -105,7 +109,7 @@ pub struct Found {
 impl Auth {
     /// Opens keys and secrets in `data_dir`/auth; makes what is neither there nor configured.
     pub fn open(config: &Config) -> Result<(Auth, Found), AuthError> {
-        let folder = config.data_dir.join(FOLDER);
+        let folder = folder(config);
         let next = folder.join(rotate::NEXT);
         if next.exists() {
             return Err(AuthError::Rotating(next));
@@ -134,6 +138,7 @@ impl Auth {
             listen_keys,
             nonces: Mutex::new(Nonces::default()),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
+            operators: Operators::load(&folder)?,
             compat_header: config.compat_header,
         };
         Ok((auth, Found { keys: opened, is_admin_key_new }))
@@ -141,7 +146,7 @@ impl Auth {
 
     /// Where the administrator's key lies when it is not configured.
     pub fn admin_key_path(config: &Config) -> std::path::PathBuf {
-        config.data_dir.join(FOLDER).join("admin_key")
+        folder(config).join("admin_key")
     }
 
     /// Checks what a route needs against what a request sent. First 401, then 403 (`spot.md` 3). `remembered` belongs to the
@@ -159,9 +164,13 @@ impl Auth {
             Needs::Signed(_) | Needs::Stream => Err(Fault::Unauthorized),
             Needs::None => Ok(None),
             Needs::Admin => {
-                let sent = headers.get(API_KEY).ok_or(Fault::Unauthorized)?;
-                let hash: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
-                if hash.ct_eq(&self.admin_key_hash).into() { Ok(None) } else { Err(Fault::Unauthorized) }
+                let hash = sent_key_hash(headers).ok_or(Fault::Unauthorized)?;
+                let is_shared: bool = hash.ct_eq(&self.admin_key_hash).into();
+                if self.operators.find(&hash).is_some() || is_shared {
+                    Ok(None)
+                } else {
+                    Err(Fault::Unauthorized)
+                }
             }
             Needs::Optional(permission) => match sent(headers) {
                 None => Ok(None),
@@ -208,6 +217,11 @@ impl Auth {
         let signer = signer.and_then(Result::ok).ok_or(Fault::Internal)?;
         signed.check(signer, now_ms).map_err(Fault::Unsigned)?;
         Ok(identity)
+    }
+
+    /// The operator whose own key a request came with.
+    pub fn operator(&self, headers: &HeaderMap) -> Option<&str> {
+        self.operators.find(&sent_key_hash(headers)?)
     }
 
     /// Whether a request came by the header of existing clients.
@@ -268,6 +282,15 @@ impl Auth {
         };
         Ok(Recognized { sent: Zeroizing::new(text.to_vec()), ip, generation, identity, key })
     }
+}
+
+/// Where keys and secrets lie.
+pub fn folder(config: &Config) -> std::path::PathBuf {
+    config.data_dir.join(FOLDER)
+}
+
+fn sent_key_hash(headers: &HeaderMap) -> Option<[u8; 32]> {
+    Some(Sha256::digest(headers.get(API_KEY)?.as_bytes()).into())
 }
 
 /// A credential of a request.

@@ -90,27 +90,36 @@ pub fn load_or_create(
     wanted: &'static str,
 ) -> Result<(Zeroizing<String>, bool), SecretError> {
     let path = folder.join(name);
-    let io_error = |cause| SecretError::Io { path: path.clone(), cause };
-    match File::open(&path) {
-        Ok(file) => {
-            let mode = file.metadata().map_err(io_error)?.permissions().mode() & 0o7777;
-            if mode & OTHERS != 0 {
-                return Err(SecretError::Exposed { path, mode });
-            }
-            let text = Zeroizing::new(io::read_to_string(file).map_err(io_error)?);
-            let line = text.strip_suffix('\n').unwrap_or(&text);
-            if !is_good(line) {
-                return Err(SecretError::Form { path, wanted });
-            }
-            Ok((Zeroizing::new(line.to_owned()), false))
-        }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-            let secret = make()?;
-            write_new(folder, &path, &secret).map_err(io_error)?;
-            Ok((secret, true))
-        }
-        Err(cause) => Err(io_error(cause)),
+    let Some(text) = read(&path)? else {
+        let secret = make()?;
+        write(folder, &path, &secret)?;
+        return Ok((secret, true));
+    };
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    if !is_good(line) {
+        return Err(SecretError::Form { path, wanted });
     }
+    Ok((Zeroizing::new(line.to_owned()), false))
+}
+
+/// What a file holds that nobody else may read; `None` where there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretError> {
+    let io_error = |cause| SecretError::Io { path: path.to_owned(), cause };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(io_error(cause)),
+    };
+    let mode = file.metadata().map_err(io_error)?.permissions().mode() & 0o7777;
+    if mode & OTHERS != 0 {
+        return Err(SecretError::Exposed { path: path.to_owned(), mode });
+    }
+    Ok(Some(Zeroizing::new(io::read_to_string(file).map_err(io_error)?)))
+}
+
+/// Puts a text and a line's end into a file of `folder` that nobody else can read.
+pub(super) fn write(folder: &Path, path: &Path, text: &str) -> Result<(), SecretError> {
+    write_new(folder, path, text).map_err(|cause| SecretError::Io { path: path.to_owned(), cause })
 }
 
 /// Writes aside and renames, so that a crash leaves a whole file or none.

@@ -48,31 +48,30 @@ fn every_action_is_found_again_after_a_restart() {
     let now_ms = venue.exchange.clock.now_ms();
     let log = audit(&mut venue, "");
     let rows = log["items"].as_array().unwrap();
-    let row = |id: u64,
-               operator: &str,
-               action: &str,
-               subject: &str,
-               detail: &str,
-               reason: &str,
-               refusal: Option<&str>| {
-        let shown = &rows[rows.len() - id as usize];
-        json!({
-            "id": id, "time": now_ms, "operator": operator, "ip": "127.0.0.1", "action": action, "subject": subject,
-            "detail": detail, "reason": reason, "outcome": if refusal.is_some() { "refused" } else { "done" },
-            "refusal": refusal, "sequence": shown["sequence"],
-        })
-    };
+    // Its id, who, what on what, what exactly, why, and why not. Ids go on by as many notes as the texts of an action take.
+    let listed =
+        "base=DF quote=USDT tick_size=0.1 lot_size=0.1 min_notional=1 maker_fee_bps=0 taker_fee_bps=0";
+    let changed = "trading=false group=4 promo=250 until=1800000000000";
     let expected = [
-        row(8, "admin", "spot_credit", &wallet, "3 USDT", "a spot credit", None),
-        row(7, "admin", "market_status", "DFUSDT", "halted", "", None),
-        row(6, "admin", "list_market", "DFUSDT", "", "", None),
-        row(5, "bob", "account", &wallet, "group=-2", "", Some("Malformed")),
-        row(4, "bob", "account", &wallet, "trading=false group=4 promo=250", "under review", None),
-        row(3, "bob", "symbol_state", "SOLUSDT", "HALTED", "feed is down", None),
-        row(2, "ann", "index_price", "BTCUSDT", "60100.5", "", None),
-        row(1, "ann", "perpetual_credit", &wallet, "12.5", "a test credit", None),
+        (11, "admin", "spot_credit", wallet.as_str(), "3 USDT", "a spot credit", None),
+        (10, "admin", "market_status", "DFUSDT", "halted", "", None),
+        (7, "admin", "list_market", "DFUSDT", listed, "", None),
+        (6, "bob", "account", &wallet, "group=-2", "", Some("Malformed")),
+        (4, "bob", "account", &wallet, changed, "under review", None),
+        (3, "bob", "symbol_state", "SOLUSDT", "HALTED", "feed is down", None),
+        (2, "ann", "index_price", "BTCUSDT", "60100.5", "", None),
+        (1, "ann", "perpetual_credit", &wallet, "12.5", "a test credit", None),
     ];
-    assert_eq!(rows[..], expected);
+    assert_eq!(rows.len(), expected.len());
+    for (shown, (id, operator, action, subject, detail, reason, refusal)) in rows.iter().zip(expected) {
+        let expected = json!({
+            "id": id, "time": now_ms, "operator": operator, "key": "shared", "ip": "127.0.0.1", "action": action,
+            "subject": subject, "detail": detail, "reason": reason,
+            "outcome": if refusal.is_some() { "refused" } else { "done" }, "refusal": refusal,
+            "sequence": shown["sequence"],
+        });
+        assert_eq!(shown, &expected);
+    }
     let sequences: Vec<u64> = rows.iter().rev().map(|row| row["sequence"].as_u64().unwrap()).collect();
     assert!(sequences.is_sorted() && sequences[0] > 0, "{sequences:?}");
     // What was done is done.
@@ -87,9 +86,9 @@ fn every_action_is_found_again_after_a_restart() {
     let page = audit(&mut venue, "?limit=3");
     assert_eq!(
         (page["items"].as_array().unwrap()[..].to_vec(), &page["next_before"]),
-        (rows[..3].to_vec(), &json!(6))
+        (rows[..3].to_vec(), &json!(7))
     );
-    let page = audit(&mut venue, "?limit=5&before=6");
+    let page = audit(&mut venue, "?limit=5&before=7");
     assert_eq!(
         (page["items"].as_array().unwrap()[..].to_vec(), &page["next_before"]),
         (rows[3..].to_vec(), &Value::Null)
@@ -161,6 +160,14 @@ fn refusals_of_operators_routes() {
         ("PATCH", account.as_str(), r#"{"trade_group_id":-2}"#, 400, "INVALID_PARAMETER", "trade_group_id"),
         ("PATCH", unknown.as_str(), r#"{"trading_enabled":true}"#, 404, "NOT_FOUND", ""),
         ("PATCH", "/admin/accounts/0x12", r#"{"trading_enabled":true}"#, 400, "INVALID_PARAMETER", "address"),
+        (
+            "PATCH",
+            account.as_str(),
+            &format!(r#"{{"trading_enabled":true,"reason":"{}"}}"#, "x".repeat(257)),
+            400,
+            "INVALID_PARAMETER",
+            "reason",
+        ),
         ("GET", "/admin/audit?limit=x", "", 400, "INVALID_PARAMETER", "limit"),
         ("GET", "/admin/audit?before=0", "", 400, "INVALID_PARAMETER", "before"),
     ] {

@@ -5,6 +5,7 @@
 #[path = "../process/mod.rs"]
 mod process;
 
+mod audit;
 mod backup;
 mod host;
 mod metrics;

@@ -1,9 +1,10 @@
 //! Withdrawals for whose nonce the vault paid something else than was signed: what they are, and how two operators settle one.
 //! Both steps are commands behind notes in the audit log. What made the vault pay it is not for the exchange to find out.
 
+use super::operator::reason;
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::operate::{Action, OPERATOR, Subject, cut, operate};
+use crate::api::operate::{Action, Subject, cut, name, operate};
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Auth, Call, Dialect, Handler, Method, Response, Route};
 use crate::auth::address_text;
@@ -62,7 +63,11 @@ pub static ROUTES: &[Route] = &[
         summary: "Settle a disputed withdrawal: the first operator proposes, another who says the same carries it out",
         params: &[
             Param::path("id", UUID_SENT, "Of the withdrawal"),
-            Param::header("X-Operator", Shape::Text, "Who decides, for the audit log: 1 to 16 characters"),
+            Param::header(
+                "X-Operator",
+                Shape::Text,
+                "Who decides, where the key is not the operator's own: 1 to 16 characters",
+            ),
         ],
         body: Shape::Object(&[
             Field::new(
@@ -70,7 +75,7 @@ pub static ROUTES: &[Route] = &[
                 OUTCOMES,
                 "paid: what the vault paid counts, the amount is gone; returned: it goes back",
             ),
-            Field::new("reason", Shape::Text, "Why, for the audit log; beyond 64 bytes it is cut"),
+            Field::new("reason", Shape::Text, "Why, for the audit log: 1 to 256 bytes"),
         ]),
         response: Shape::Object(&[
             Field::new("settled", Shape::Boolean, "false: it is proposed"),
@@ -131,10 +136,11 @@ async fn settle(call: Call) -> Answer {
         _ => return Err(invalid("outcome").into()),
     };
     // Two people decide, so each has a name here; and each a reason.
-    let operator = call.header(OPERATOR).map(str::trim).filter(|name| !name.is_empty());
-    let operator = cut(operator.ok_or_else(|| invalid("X-Operator"))?);
-    let reason = body.reason.as_deref().filter(|reason| !reason.trim().is_empty());
-    let reason = reason.ok_or_else(|| invalid("reason"))?;
+    let operator = cut(name(&call).ok_or_else(|| invalid("X-Operator"))?);
+    let reason = reason(&body.reason)?;
+    if reason.trim().is_empty() {
+        return Err(invalid("reason").into());
+    }
     let ParsedUuid::Order(withdrawal) = parse(&call.path_param(0)).ok_or(refusal::NOT_FOUND)? else {
         return Err(refusal::NOT_FOUND.into());
     };
@@ -147,7 +153,7 @@ async fn settle(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Account(account),
         detail: format!("withdrawal {withdrawal} {}", if is_paid { "paid" } else { "returned" }),
-        reason: Some(reason),
+        reason,
     };
     let command = SettleWithdrawal { withdrawal, operator, is_paid: is_paid.into() };
     let reply = operate(&call, action, command).await.map_err(unavailable)?;

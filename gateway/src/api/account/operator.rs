@@ -3,7 +3,7 @@
 
 use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, from_archive, get, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
-use crate::api::operate::{Action, Subject, cut, operate};
+use crate::api::operate::{Action, REASON_LEN_MAX, Subject, cut, operate};
 use crate::api::{Answer, Auth, Call, Dialect, Error, Handler, Method, Response, Route};
 use crate::auth::parse_address;
 use crate::config::Config;
@@ -28,11 +28,13 @@ use std::borrow::Cow;
 
 const STATES: &[&str] = &["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"];
 const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
-const REASON: Field =
-    Field::optional("reason", Shape::Text, "Why, for the audit log; beyond 64 bytes it is cut");
-const BY: Param = Param::header("X-Operator", Shape::Text, "Who acts, for the audit log: 16 characters");
-const OF_MARKETS: &[Refusal] =
-    &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND, refusal::MARKET_CLOSED, refusal::NO_MARK_PRICE];
+const REASON: Field = Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
+const BY: Param = Param::header(
+    "X-Operator",
+    Shape::Text,
+    "Who acts, where the key is not the operator's own: at most 16 characters",
+);
+const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];
 const LEDGER: Shape = Shape::Object(&[
     Field::new("asset", Shape::Text, ""),
     Field::new("ledger", Shape::OneOf(&["spot", "perpetual", "withdrawals"]), ""),
@@ -46,7 +48,16 @@ const ACTION: Shape = Shape::Named(
     &[
         Field::new("id", Shape::Integer, "From 1"),
         Field::new("time", Shape::Integer, "UNIX milliseconds"),
-        Field::new("operator", Shape::Text, ""),
+        Field::new(
+            "operator",
+            Shape::Text,
+            "Name of the key's owner, or what X-Operator said; admin without both",
+        ),
+        Field::new(
+            "key",
+            Shape::OneOf(&["own", "shared"]),
+            "own: the name is proven by the operator's own key",
+        ),
         Field::new("ip", Shape::Text, ""),
         Field::new("action", Shape::Text, ""),
         Field::new("subject", Shape::Nullable(&Shape::Text), "A wallet or a market"),
@@ -105,7 +116,7 @@ pub static ROUTES: &[Route] = &[
     Route {
         params: &[Param::path("symbol", SYMBOL_SENT, "Name of the market, any case"), BY],
         body: Shape::Object(&[Field::new("state", Shape::OneOf(STATES), ""), REASON]),
-        named_refusals: &[OF_MARKETS, OF_ENGINE],
+        named_refusals: &[OF_MARKETS, &[refusal::MARKET_CLOSED, refusal::NO_MARK_PRICE], OF_ENGINE],
         ..row(
             Method::Patch,
             "/admin/perpetual/symbols/{symbol}",
@@ -247,8 +258,8 @@ async fn credit(call: Call) -> Answer {
         body.user_address.as_deref().and_then(parse_address).ok_or_else(|| invalid("user_address"))?;
     let amount = member(body.amount).and_then(number).and_then(Decimal::micros).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| invalid("amount"))?;
-    let reason = body.reason.as_deref();
-    let note = cut(reason.unwrap_or(""));
+    let reason = reason(&body.reason)?;
+    let note = cut(reason);
     let action = Action { subject: Subject::Account(address), detail: text::micros(amount), reason };
     carry_out(&call, action, CreditPerpetual { address, reserved: 0, amount, reason: note }).await
 }
@@ -264,7 +275,7 @@ async fn pin(call: Call) -> Answer {
         }
     };
     let detail = if price == 0 { "free".to_owned() } else { text::units8(price) };
-    let action = Action { subject: Subject::Market(symbol), detail, reason: body.reason.as_deref() };
+    let action = Action { subject: Subject::Market(symbol), detail, reason: reason(&body.reason)? };
     carry_out(&call, action, SetManualPrice { market, reserved: 0, price }).await
 }
 
@@ -275,7 +286,7 @@ async fn set_state(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Market(symbol),
         detail: words::state(state).to_owned(),
-        reason: body.reason.as_deref(),
+        reason: reason(&body.reason)?,
     };
     carry_out(&call, action, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
 }
@@ -284,7 +295,7 @@ async fn pause_withdrawals(call: Call) -> Answer {
     let body: PauseBody<'_> = call.json()?;
     let is_paused = body.paused.ok_or_else(|| invalid("paused"))?;
     let clears = body.clear_alarm.unwrap_or(false);
-    let reason = body.reason.as_deref();
+    let reason = reason(&body.reason)?;
     let action = Action {
         subject: Subject::Venue,
         detail: format!("paused={is_paused}{}", if clears { " alarm=false" } else { "" }),
@@ -293,7 +304,7 @@ async fn pause_withdrawals(call: Call) -> Answer {
     let command = PauseWithdrawals {
         mask: pause::OPERATOR | if clears { pause::ALARM } else { 0 },
         paused: if is_paused { pause::OPERATOR } else { 0 },
-        reason: cut(reason.unwrap_or("")),
+        reason: cut(reason),
     };
     carry_out(&call, action, command).await
 }
@@ -322,7 +333,7 @@ async fn set_account(call: Call) -> Answer {
     let mut detail: Vec<String> = Vec::new();
     detail.extend(body.trading_enabled.map(|is_on| format!("trading={is_on}")));
     detail.extend(body.trade_group_id.map(|group| format!("group={group}")));
-    detail.extend(promotion.map(|(bps, _)| format!("promo={bps}")));
+    detail.extend(promotion.map(|(bps, until_ms)| format!("promo={bps} until={until_ms}")));
     let command = SetPerpetualAccount {
         account,
         mask,
@@ -335,9 +346,20 @@ async fn set_account(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Account(address),
         detail: detail.join(" "),
-        reason: body.reason.as_deref(),
+        reason: reason(&body.reason)?,
     };
     carry_out(&call, action, command).await
+}
+
+/// Why something is done, where it is said.
+pub(super) fn reason<'a>(sent: &'a Option<Cow<'_, str>>) -> Result<&'a str, Error> {
+    let reason = sent.as_deref().unwrap_or("");
+    if reason.len() > REASON_LEN_MAX {
+        return Err(refusal::INVALID_PARAMETER
+            .saying(format!("reason: at most {REASON_LEN_MAX} bytes"))
+            .into());
+    }
+    Ok(reason)
 }
 
 /// The market of a name, with the name as it is shown.
@@ -373,10 +395,11 @@ async fn read_audit(call: Call) -> Answer {
     let Some(last) = before.unwrap_or(u64::MAX).checked_sub(1) else {
         return Err(invalid("before").into());
     };
-    let page = Page { ids: 0..=last, ..Page::new(0, Some(0), limit) };
+    let page = Page { ids: 0..=last, ..Page::new(0, Some(0), limit * audit::PARTS_MAX) };
     let rows: Vec<OperatorRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
-    let next = rows.first().map(|row| row.number).filter(|number| rows.len() == limit && *number > 1);
-    let items: Vec<Value> = rows.iter().rev().map(audit::row).collect();
+    let items = audit::actions(&rows, limit);
+    let oldest = items.last().and_then(|row| row["id"].as_u64());
+    let next = oldest.filter(|number| items.len() == limit && *number > 1);
     Ok(Response::of(&json!({ "items": items, "next_before": next })))
 }
 

@@ -6,7 +6,9 @@ use crate::api::operate::{Action, Subject, operate};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::config::Config;
 use crate::dialect::decimal::write_amount;
-use crate::dialect::spot::admin::{self, CreditBody, INVALID_TOKEN, ListBody, StatusBody, UpdateBody};
+use crate::dialect::spot::admin::{
+    self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
+};
 use crate::dialect::spot::{refusal, words};
 use crate::view::market::MarketRecord;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
@@ -26,7 +28,12 @@ pub static ROUTES: &[Route] = &[
         summary: "List a market",
         body: shape::LIST_MARKET,
         response: OK_ID,
-        refusals: &[admin::OF_NAMES, admin::OF_RULES, &[refusal::MARKET_EXISTS], super::OF_ENGINE],
+        refusals: &[
+            admin::OF_NAMES,
+            admin::OF_RULES,
+            &[INVALID_REASON, refusal::MARKET_EXISTS],
+            super::OF_ENGINE,
+        ],
         ..Route::new(
             Method::Post,
             "/api/v1/admin/spot/markets",
@@ -40,7 +47,7 @@ pub static ROUTES: &[Route] = &[
         params: &[ID],
         body: shape::UPDATE_MARKET,
         response: OK_ID,
-        refusals: &[admin::OF_RULES, &[refusal::MARKET_NOT_FOUND], super::OF_ENGINE],
+        refusals: &[admin::OF_RULES, &[INVALID_REASON, refusal::MARKET_NOT_FOUND], super::OF_ENGINE],
         ..Route::new(
             Method::Patch,
             "/api/v1/admin/spot/markets/{id}",
@@ -52,14 +59,14 @@ pub static ROUTES: &[Route] = &[
         tag: "admin",
         summary: "Halt, list again or delist a market; delisting cancels its orders and is final",
         params: &[ID],
-        body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, "")]),
+        body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, ""), shape::REASON]),
         response: Shape::Object(&[
             Field::new("ok", Shape::Boolean, "true"),
             Field::new("id", SYMBOL, "The market"),
             Field::new("status", shape::MARKET_STATUS, ""),
         ]),
         refusals: &[
-            &[refusal::INVALID_STATUS, refusal::MARKET_NOT_FOUND, refusal::MARKET_DELISTED],
+            &[refusal::INVALID_STATUS, INVALID_REASON, refusal::MARKET_NOT_FOUND, refusal::MARKET_DELISTED],
             super::OF_ENGINE,
         ],
         ..Route::new(
@@ -91,7 +98,13 @@ fn is_test_deployment(config: &Config) -> Result<(), Error> {
 async fn list_market(call: Call) -> Answer {
     let body: ListBody<'_> = call.json()?;
     let list = body.command()?;
-    submit(&call, Subject::Market(list.symbol), String::new(), list).await?;
+    let reason = body.reason()?;
+    let action = Action {
+        subject: Subject::Market(list.symbol),
+        detail: admin::detail_of_list(&list),
+        reason: &reason,
+    };
+    submit(&call, action, list).await?;
     Ok(ok_id(text(&list.symbol)))
 }
 
@@ -99,8 +112,11 @@ async fn update_market(call: Call) -> Answer {
     let body: UpdateBody<'_> = call.json()?;
     let market = market(&call)?;
     let update = body.command(market.market)?;
+    let reason = body.reason()?;
     if update.mask != 0 {
-        submit(&call, Subject::Market(market.symbol), String::new(), update).await?;
+        let detail = admin::detail_of_update(&update);
+        let action = Action { subject: Subject::Market(market.symbol), detail, reason: &reason };
+        submit(&call, action, update).await?;
     }
     Ok(ok_id(market.symbol()))
 }
@@ -109,9 +125,10 @@ async fn set_status(call: Call) -> Answer {
     let body: StatusBody<'_> = call.json()?;
     let market = market(&call)?;
     let status = body.status()?;
-    let detail = words::market_status(status).to_owned();
+    let (detail, reason) = (words::market_status(status).to_owned(), body.reason()?);
     let command = SetMarketStatus { market: market.market, status: status as u8, reserved: [0; 3] };
-    submit(&call, Subject::Market(market.symbol), detail, command).await?;
+    let action = Action { subject: Subject::Market(market.symbol), detail, reason: &reason };
+    submit(&call, action, command).await?;
     Ok(ok_status(market.symbol(), status))
 }
 
@@ -125,7 +142,7 @@ async fn credit(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Account(credit.address),
         detail: String::from_utf8_lossy(&detail).into_owned(),
-        reason: Some(text(&credit.reason)),
+        reason: text(&credit.reason),
     };
     let reply = operate(&call, action, credit).await?;
     match reply.done.rejected() {
@@ -137,8 +154,8 @@ async fn credit(call: Call) -> Answer {
 }
 
 /// Carries out a command; `Err` also when the engine refuses it.
-async fn submit<B: Body>(call: &Call, subject: Subject, detail: String, body: B) -> Result<(), Error> {
-    let reply = operate(call, Action { subject, detail, reason: None }, body).await?;
+async fn submit<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<(), Error> {
+    let reply = operate(call, action, body).await?;
     match reply.done.rejected() {
         None => Ok(()),
         Some(reject) => Err(refusal::of_reject(reject).into()),

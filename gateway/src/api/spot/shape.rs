@@ -200,6 +200,9 @@ pub(in crate::api) const WITHDRAWAL: Shape = Shape::Named(
     ],
 );
 
+pub(super) const REASON: Field =
+    Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
+
 pub(super) const LIST_MARKET: Shape = Shape::Object(&[
     Field::new("id", SYMBOL, "[A-Z0-9]{2,20}, unique"),
     Field::new("base_token", TOKEN, "[A-Z0-9]{1,10}"),
@@ -209,6 +212,7 @@ pub(super) const LIST_MARKET: Shape = Shape::Object(&[
     Field::new("min_notional", Shape::DecimalInput, "> 0"),
     Field::new("maker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
     Field::new("taker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+    REASON,
 ]);
 
 pub(super) const UPDATE_MARKET: Shape = Shape::Object(&[
@@ -217,6 +221,7 @@ pub(super) const UPDATE_MARKET: Shape = Shape::Object(&[
     Field::optional("min_notional", Shape::DecimalInput, "> 0"),
     Field::optional("maker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
     Field::optional("taker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+    REASON,
 ]);
 
 pub(super) const CREDIT: Shape = Shape::Object(&[

@@ -39,8 +39,22 @@ fn text(field: &[u8]) -> String {
     String::from_utf8_lossy(&field[..len]).into_owned()
 }
 
-/// One action.
-pub fn row(row: &OperatorRecord) -> Value {
+/// Most rows of one action: no more notes than that are made of one.
+pub const PARTS_MAX: usize = 8;
+
+/// Actions, newest first, at most `limit`; `rows` are the newest ones, oldest first. An action of which only the end is among
+/// them is left out.
+pub fn actions(rows: &[OperatorRecord], limit: usize) -> Vec<Value> {
+    let firsts = rows.iter().enumerate().filter(|(_, row)| row.noted.part == 0).map(|(at, _)| at);
+    let mut starts: Vec<usize> = firsts.collect();
+    starts.push(rows.len());
+    let parts = starts.windows(2).map(|ends| &rows[ends[0]..ends[1]]);
+    parts.rev().take(limit).map(row).collect()
+}
+
+/// One action of all its rows.
+fn row(parts: &[OperatorRecord]) -> Value {
+    let row = &parts[0];
     let noted = &row.noted;
     let subject = match noted.subject.iter().any(|byte| *byte != 0) {
         false => None,
@@ -53,17 +67,43 @@ pub fn row(row: &OperatorRecord) -> Value {
         (_, None) => "done",
         (_, Some(_)) => "refused",
     };
+    let joined = |of: fn(&OperatorRecord) -> String| parts.iter().map(of).collect::<String>();
     json!({
         "id": row.number,
         "time": row.time_ms,
         "operator": text(&noted.operator),
+        "key": if noted.proven == 1 { "own" } else { "shared" },
         "ip": Ipv6Addr::from(noted.ip).to_canonical().to_string(),
         "action": action(noted.action),
         "subject": subject,
-        "detail": text(&row.told.detail),
-        "reason": text(&row.told.reason),
+        "detail": joined(|part| text(&part.told.detail)),
+        "reason": joined(|part| text(&part.told.reason)),
         "outcome": outcome,
         "refusal": reject.map(|reject| format!("{reject:?}")),
         "sequence": (row.sequence != 0).then_some(row.sequence),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::FromZeros;
+
+    #[test]
+    fn the_parts_of_an_action_are_one_and_half_of_one_is_none() {
+        let part = |number, part, detail: &[u8]| {
+            let mut row = OperatorRecord { number, ..OperatorRecord::new_zeroed() };
+            row.noted.part = part;
+            row.told.detail[..detail.len()].copy_from_slice(detail);
+            row
+        };
+        let rows = [part(4, 1, b"lost"), part(5, 0, b"one"), part(6, 0, b"tw"), part(7, 1, b"o")];
+        let shown = |limit| -> Vec<(u64, String)> {
+            let of = |row: &Value| (row["id"].as_u64().unwrap(), row["detail"].as_str().unwrap().to_owned());
+            actions(&rows, limit).iter().map(of).collect()
+        };
+        assert_eq!(shown(9), [(6, "two".to_owned()), (5, "one".to_owned())]);
+        assert_eq!(shown(1), [(6, "two".to_owned())]);
+        assert!(actions(&[], 5).is_empty());
+    }
 }

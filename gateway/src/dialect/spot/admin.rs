@@ -4,13 +4,15 @@
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
 use super::words;
-use crate::dialect::decimal::{parse_amount, parse_bps, parse_entry};
+use crate::dialect::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 use ringside_core::command::{Credit, ListMarket, MarketKind, MarketStatus, UpdateMarket, update_mask};
-use ringside_core::ids::{Address, AssetName, MarketId, Symbol, padded};
+use ringside_core::ids::{self, Address, AssetName, MarketId, Symbol, padded};
 use ringside_core::money::{Amount, FeeRate};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// Longest reason of a change that is not a credit.
+const REASON_LEN_MAX: usize = 256;
 /// Most open orders of one account in a market (`spot.md` 12).
 const MAX_OPEN_ORDERS: u32 = 200;
 
@@ -35,9 +37,16 @@ pub struct ListBody<'a> {
     maker_fee_bps: Member<'a>,
     #[serde(borrow)]
     taker_fee_bps: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 impl ListBody<'_> {
+    /// Why, for the audit log.
+    pub fn reason(&self) -> Result<String, Refusal> {
+        reason(self.reason)
+    }
+
     /// The command.
     pub fn command(&self) -> Result<ListMarket, Refusal> {
         let symbol: Symbol = name(self.id, 2).ok_or(INVALID_ID)?;
@@ -72,9 +81,16 @@ pub struct UpdateBody<'a> {
     maker_fee_bps: Member<'a>,
     #[serde(borrow)]
     taker_fee_bps: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 impl UpdateBody<'_> {
+    /// Why, for the audit log.
+    pub fn reason(&self) -> Result<String, Refusal> {
+        reason(self.reason)
+    }
+
     /// The command; its mask is 0 when the body names nothing.
     pub fn command(&self, market: MarketId) -> Result<UpdateMarket, Refusal> {
         let mut mask = 0;
@@ -95,9 +111,16 @@ impl UpdateBody<'_> {
 pub struct StatusBody<'a> {
     #[serde(borrow)]
     status: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 impl StatusBody<'_> {
+    /// Why, for the audit log.
+    pub fn reason(&self) -> Result<String, Refusal> {
+        reason(self.reason)
+    }
+
     /// The status asked for.
     pub fn status(&self) -> Result<MarketStatus, Refusal> {
         let word = self.status.and_then(text);
@@ -166,7 +189,56 @@ const INVALID_TAKER_FEE: Refusal = Refusal { status: 400, error: "invalid taker_
 const INVALID_USER_ADDRESS: Refusal = Refusal { status: 400, error: "invalid user_address" };
 /// Also the answer when the engine knows no such asset.
 pub const INVALID_TOKEN: Refusal = Refusal { status: 400, error: "invalid token" };
-const INVALID_REASON: Refusal = Refusal { status: 400, error: "invalid reason" };
+/// Of every route here.
+pub const INVALID_REASON: Refusal = Refusal { status: 400, error: "invalid reason" };
+
+/// What a listing says, for the audit log.
+pub fn detail_of_list(list: &ListMarket) -> String {
+    let mut detail = format!("base={} quote={}", ids::text(&list.base), ids::text(&list.quote)).into_bytes();
+    rules(
+        &mut detail,
+        update_mask::ALL,
+        list.tick,
+        list.lot,
+        list.min_notional.get(),
+        [list.maker_fee, list.taker_fee],
+    );
+    String::from_utf8(detail).unwrap_or_default()
+}
+
+/// What an update says, for the audit log.
+pub fn detail_of_update(update: &UpdateMarket) -> String {
+    let mut detail = Vec::new();
+    let UpdateMarket { mask, tick, lot, min_notional, maker_fee, taker_fee, .. } = *update;
+    rules(&mut detail, mask, tick, lot, min_notional.get(), [maker_fee, taker_fee]);
+    String::from_utf8(detail).unwrap_or_default()
+}
+
+/// Entry rules and fees as members of requests spell them, those whose bits are set.
+fn rules(out: &mut Vec<u8>, mask: u32, tick: i64, lot: i64, least: Amount, fees: [FeeRate; 2]) {
+    let mut member = |bit: u32, name: &str, write: &dyn Fn(&mut Vec<u8>)| {
+        if mask & bit != 0 {
+            if !out.is_empty() {
+                out.push(b' ');
+            }
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
+            write(out);
+        }
+    };
+    member(update_mask::TICK, "tick_size", &|out| write_entry(out, tick));
+    member(update_mask::LOT, "lot_size", &|out| write_entry(out, lot));
+    member(update_mask::MIN_NOTIONAL, "min_notional", &|out| write_amount(out, least));
+    member(update_mask::MAKER_FEE, "maker_fee_bps", &|out| write_bps(out, fees[0]));
+    member(update_mask::TAKER_FEE, "taker_fee_bps", &|out| write_bps(out, fees[1]));
+}
+
+/// Why something is done: at most 256 bytes.
+fn reason(member: Member<'_>) -> Result<String, Refusal> {
+    let Some(raw) = member else { return Ok(String::new()) };
+    let sent = text(raw).filter(|reason| reason.len() <= REASON_LEN_MAX);
+    Ok(sent.ok_or(INVALID_REASON)?.into_owned())
+}
 
 /// A name of `least` to `N` characters of `[A-Z0-9]`, padded.
 fn name<const N: usize>(member: Member<'_>, least: usize) -> Option<[u8; N]> {

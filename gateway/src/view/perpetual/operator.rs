@@ -2,6 +2,7 @@
 //!
 //! A note names the kind of that command, which is the next of the same source. The row is complete when that one is done: its
 //! verdict is then known. Where it does not come, because the process ended between the two, the row says that nothing was done.
+//! An action whose texts are longer than a note has as many rows as notes, one right behind the other.
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::log::{Keep, Log};
@@ -26,7 +27,7 @@ struct Pending {
 #[derive(Clone, Debug)]
 pub struct Operators {
     log: Log<OperatorRecord>,
-    /// Notes, oldest first: at most one of each source.
+    /// Notes, oldest first: of each source those of one action at most.
     pending: Vec<Pending>,
     /// The note of the running command.
     running: Option<OperatorRecord>,
@@ -62,13 +63,24 @@ impl Operators {
             }
         }
         let source = u64::from(done.source);
-        if let Some(at) = self.pending.iter().position(|pending| pending.source == source) {
-            let Pending { source_seq, mut row, .. } = self.pending.remove(at);
-            if done.source_seq == source_seq + 1 && done.command == row.noted.action {
-                row.sequence = sequence;
-                row.reject = done.reject.into();
+        let last = self.pending.iter().rfind(|pending| pending.source == source).copied();
+        let is_next = last.is_some_and(|last| done.source_seq == last.source_seq + 1);
+        let carries_on = last.zip(self.running).is_some_and(|(last, row)| {
+            is_next && row.noted.part > 0 && u16::from(row.noted.part) == u16::from(last.row.noted.part) + 1
+        });
+        if let Some(last) = last
+            && !carries_on
+        {
+            let is_of_notes = is_next && done.command == last.row.noted.action;
+            for pending in self.pending.extract_if(.., |pending| pending.source == source).collect::<Vec<_>>()
+            {
+                let mut row = pending.row;
+                if is_of_notes {
+                    row.sequence = sequence;
+                    row.reject = done.reject.into();
+                }
+                self.push(sequence, row);
             }
-            self.push(sequence, row);
         }
         if let Some(row) = self.running.take() {
             self.pending.push(Pending { source_seq: done.source_seq, source, row });
