@@ -50,6 +50,7 @@ pub static ROUTES: &[&[Route]] = &[
     fapi::listen_key::ROUTES,
     account::fees::ROUTES,
     account::history::ROUTES,
+    account::margin_mode::ROUTES,
     account::order::ROUTES,
     account::overview::ROUTES,
     account::referral::ROUTES,

@@ -8,12 +8,16 @@ mod exchange;
 mod random;
 
 mod fees;
+mod figures;
 mod history;
+mod margin_mode;
 mod market;
 mod operator;
 mod order;
 mod overview;
 mod referral;
+mod refusals;
+mod states;
 mod transfer;
 mod withdrawal;
 

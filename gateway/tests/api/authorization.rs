@@ -97,6 +97,9 @@ static LINES: &[Line] = &[
     line(WITHDRAW, "GET", "/api/v1/spot/withdrawals/{id}", "/api/v1/spot/withdrawals/00000000-0000-8001-bb68-693ff2dce9d5", "", 404, Other::Refused(404, "not found")),
     line(WITHDRAW, "GET", "/web/withdrawals.json", "/web/withdrawals.json", "", 200, Other::Own(Some(r#"{"paused":{"spot":false,"perpetual":false},"open":[]}"#))),
     line(LOGIN_ONLY, "POST", "/withdraw/request", "/withdraw/request", r#"{"token":"USDT","amount":"10"}"#, 503, Other::Refused(503, "WITHDRAWALS_PAUSED")),
+    // The other account's own are shown and changed.
+    line(LOGIN_ONLY, "GET", "/api/v1/account/margin-mode", "/api/v1/account/margin-mode", "", 200, Other::Own(None)),
+    line(LOGIN_ONLY, "POST", "/api/v1/account/margin-mode", "/api/v1/account/margin-mode", r#"{"mode":"CROSSED"}"#, 200, Other::Own(None)),
     line(LOGIN_ONLY, "GET", "/withdraw/requests", "/withdraw/requests", "", 200, Other::Own(Some("[]"))),
     line(LOGIN_ONLY, "GET", "/withdraw/requests/{id}", "/withdraw/requests/00000000-0000-8001-bb68-693ff2dce9d5", "", 404, Other::Refused(404, "NOT_FOUND")),
     // After the lists, which are to be empty for bob.

@@ -6,9 +6,8 @@
 //! function of this file gets it.
 
 use crate::exchange::chain::{self, Chain, Mood, SteeredSigner};
+use crate::exchange::rows;
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
-use ringside_gateway::api::openapi::refusals;
-use ringside_gateway::api::{Route, routes};
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
 use ringside_gateway::ingress::Phase;
 use serde_json::{Value, json};
@@ -51,7 +50,7 @@ const KEYS: &str = "/api/v1/account/api-keys";
 
 /// Refusals seen: the route of the table, where there is one; status; string.
 #[derive(Default)]
-struct Produced(BTreeSet<(String, u16, String)>);
+struct Produced(rows::Seen);
 
 impl Produced {
     fn note(&mut self, method: &str, path: &str, status: u16, body: &str) {
@@ -64,8 +63,8 @@ impl Produced {
         let error =
             if error.starts_with("unsupported token: ") { "unsupported token: ".to_owned() } else { error };
         let path = path.split('?').next().unwrap();
-        let route = routes().find(|route| route.method.name() == method && is_path_of(route.path, path));
-        self.0.insert((route.map(name).unwrap_or_default(), status, error));
+        let route = rows::of_request(method, path);
+        self.0.insert((route.map(rows::name).unwrap_or_default(), status, error));
     }
 
     /// Requests and notes what comes; says whether it was this.
@@ -92,19 +91,6 @@ impl Produced {
             "{method} {path}"
         );
     }
-}
-
-fn name(route: &Route) -> String {
-    format!("{} {}", route.method.name(), route.path)
-}
-
-/// Whether a path is one of a row's; words of the row's own path come before its parameters.
-fn is_path_of(row: &str, path: &str) -> bool {
-    let is_whole = routes().any(|route| route.path == path);
-    let (mut row_parts, mut parts) = (row.split('/'), path.split('/'));
-    (!is_whole || row == path)
-        && row.matches('/').count() == path.matches('/').count()
-        && row_parts.by_ref().zip(parts.by_ref()).all(|(row, part)| row.starts_with('{') || row == part)
 }
 
 fn admin() -> Vec<String> {
@@ -321,6 +307,17 @@ fn rest(produced: &mut Produced) {
         let path = "/api/v1/admin/spot/markets/DFUSDT";
         produced.request(&mut exchange, ("PATCH", path), &admin(), &body, (400, &error));
     }
+    let long = "x".repeat(257);
+    let listed = json!({ "id": "XYUSDT", "base_token": "XY", "quote_token": "USDT", "tick_size": "1", "lot_size": "1",
+        "min_notional": "1", "maker_fee_bps": 0, "taker_fee_bps": 0 });
+    for (request, mut body) in [
+        (("POST", "/api/v1/admin/spot/markets"), listed),
+        (("PATCH", "/api/v1/admin/spot/markets/DFUSDT"), json!({ "lot_size": 1 })),
+        (("PATCH", "/api/v1/admin/spot/markets/DFUSDT/status"), json!({ "status": "halted" })),
+    ] {
+        body["reason"] = json!(long);
+        produced.request(&mut exchange, request, &admin(), &body.to_string(), (400, "invalid reason"));
+    }
 }
 
 fn withdrawals(produced: &mut Produced) {
@@ -383,33 +380,9 @@ fn every_refusal_is_produced_and_documented() {
         produce(&mut produced);
     }
 
-    let is_produced = |status: u16, error: &str| {
-        let error = error.split('<').next().unwrap();
-        produced.0.iter().any(|(_, produced, text)| *produced == status && text == error)
-    };
-    let mut missing = Vec::new();
-    for (status, errors) in SPECIFIED {
-        for error in *errors {
-            if !is_produced(*status, error) {
-                missing.push(format!("specified, never produced: {status} {error}"));
-            }
-        }
-    }
-    for route in routes() {
-        // A fault of the server's own may be rare; where one can be provoked is judged by the table above.
-        for refusal in route.refusals.iter().copied().flatten().filter(|refusal| refusal.status < 500) {
-            let row = (name(route), refusal.status, refusal.error.to_owned());
-            if !produced.0.contains(&row) {
-                missing.push(format!("documented, never produced: {row:?}"));
-            }
-        }
-    }
-    for row in produced.0.iter().filter(|row| !row.0.is_empty()) {
-        let route = routes().find(|route| name(route) == row.0).unwrap();
-        if !refusals(route).iter().any(|refused| refused.status == row.1 && refused.text == row.2) {
-            missing.push(format!("produced, not documented: {row:?}"));
-        }
-    }
+    let missing = rows::disagreements(&produced.0, SPECIFIED, |route| {
+        route.refusals.iter().copied().flatten().map(|refusal| (refusal.status, refusal.error)).collect()
+    });
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 

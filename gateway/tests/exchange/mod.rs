@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod chain;
+pub(crate) mod rows;
 pub(crate) mod socket;
 pub(crate) mod transcript;
 pub(crate) mod venue;

@@ -4,6 +4,7 @@
 pub mod dispute;
 pub mod fees;
 pub mod history;
+pub mod margin_mode;
 pub mod market;
 pub mod operator;
 pub mod order;

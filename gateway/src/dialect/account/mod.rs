@@ -5,6 +5,7 @@ pub mod audit;
 pub mod cursor;
 pub mod fees;
 pub mod market;
+pub mod mode;
 pub mod overview;
 pub mod params;
 pub mod preview;

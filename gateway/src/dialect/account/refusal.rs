@@ -72,6 +72,12 @@ pub const SYMBOL_NOT_FOUND: Refusal = refusal(404, "SYMBOL_NOT_FOUND", "there is
 pub const NOT_FOUND: Refusal = refusal(404, "NOT_FOUND", "there is no such thing");
 /// 404: a route that this deployment does not have.
 pub const DISABLED: Refusal = refusal(404, "DISABLED", "only test deployments have this route");
+/// 409: of a change of margin mode.
+pub const OPEN_ORDERS_EXIST: Refusal =
+    refusal(409, "OPEN_ORDERS_EXIST", "there are open orders where the margin mode would change");
+/// 409: of a change of margin mode.
+pub const POSITION_EXISTS: Refusal =
+    refusal(409, "POSITION_EXISTS", "there is a position where the margin mode would change");
 /// 409: of operators' commands.
 pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
 /// 409: of operators' commands.

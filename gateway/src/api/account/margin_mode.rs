@@ -1,0 +1,90 @@
+//! The margin mode of an account: crossed or isolated, in one market or in all (`account.md` 8). Signed clients are told of it at
+//! `/fapi`, and cannot change it there.
+
+use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
+use crate::api::docs::{Field, SYMBOL, SYMBOL_SENT, Shape};
+use crate::api::{Answer, Auth, Call, Dialect, Handler, Method, Response, Route};
+use crate::dialect::account::mode::{Body, of_mode, shown};
+use crate::dialect::account::refusal;
+use crate::http::fault::Denied;
+use crate::ingress::Priority;
+use ringside_core::command::{Command, SetMarginMode};
+use ringside_core::ids::ALL_MARKETS;
+
+const PATH: &str = "/api/v1/account/margin-mode";
+const LOGIN: Auth = Auth::JwtOnly(Denied::LoginOnly);
+const MODE: Shape = Shape::OneOf(&["CROSSED", "ISOLATED"]);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        named_refusals: &[OF_VIEWS],
+        ..get(
+            PATH,
+            LOGIN,
+            "Margin modes: of markets that are listed later, and of each market",
+            &[],
+            Shape::Object(&[
+                Field::new("margin_mode", MODE, "Of markets that are listed later"),
+                Field::new("symbols", Shape::Any, "The mode of each market, by its name"),
+            ]),
+            Handler::Now(read),
+        )
+    },
+    Route {
+        dialect: Dialect::Account,
+        auth: LOGIN,
+        tag: "account",
+        summary: "Set the margin mode of one market, or of all and of those listed later",
+        body: Shape::Object(&[
+            Field::optional("margin_mode", Shape::Text, "CROSSED, CROSS or ISOLATED, either case"),
+            Field::optional("mode", Shape::Text, "The same; margin_mode counts where both are sent"),
+            Field::optional("symbol", SYMBOL_SENT, "Any case; default: all markets"),
+        ]),
+        response: Shape::Object(&[
+            Field::new("margin_mode", MODE, ""),
+            Field::new("symbols", Shape::List(&SYMBOL), "Changed or confirmed"),
+        ]),
+        named_refusals: &[
+            &[
+                refusal::INVALID_PARAMETER,
+                refusal::SYMBOL_NOT_FOUND,
+                refusal::OPEN_ORDERS_EXIST,
+                refusal::POSITION_EXISTS,
+            ],
+            OF_ENGINE,
+        ],
+        ..Route::new(Method::Post, PATH, Handler::Later(|call| Box::pin(set(call))))
+    },
+];
+
+fn read(call: &Call) -> Answer {
+    let views = views(call)?;
+    Ok(Response::of(&shown(views.perpetuals(), call.account())))
+}
+
+async fn set(call: Call) -> Answer {
+    let asked = call.json::<Body<'_>>()?.read()?;
+    let market = match &asked.symbol {
+        None => ALL_MARKETS,
+        Some(symbol) => {
+            let views = views(&call)?;
+            views.perpetuals().markets().by_symbol(symbol).ok_or(refusal::SYMBOL_NOT_FOUND)?.market
+        }
+    };
+    let command = SetMarginMode { account: call.account(), market, mode: asked.mode as u32, reserved: 0 };
+    let reply = call.worker.ingress.submit(Command::new(command), Priority::Cancel).await;
+    match reply.map_err(unavailable)?.done.rejected() {
+        None => {}
+        Some(reject) => return Err(of_mode(reject).into()),
+    }
+    let views = views(&call)?;
+    let markets = views.perpetuals().markets();
+    let symbols: Vec<&str> = markets
+        .all()
+        .iter()
+        .filter(|known| market == ALL_MARKETS || known.market == market)
+        .map(|known| known.symbol())
+        .collect();
+    Ok(Response::of(&asked.answer(&symbols)))
+}

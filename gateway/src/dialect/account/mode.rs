@@ -1,0 +1,112 @@
+//! Margin modes as the routes of accounts spell them (`account.md` 8). Which may change is the engine's to say.
+
+use super::params::member;
+use super::refusal::{self, Refused, invalid};
+use crate::dialect::fapi::words;
+use crate::view::perpetual::Perpetuals;
+use ringside_core::command::MarginMode;
+use ringside_core::ids::AccountId;
+use ringside_core::reject::Reject;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// Body of POST /api/v1/account/margin-mode.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Body<'a> {
+    #[serde(borrow)]
+    margin_mode: Option<&'a RawValue>,
+    #[serde(borrow)]
+    mode: Option<&'a RawValue>,
+    #[serde(borrow)]
+    symbol: Option<&'a RawValue>,
+}
+
+/// A change of mode that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The new one.
+    pub mode: MarginMode,
+    /// Name of the market as sent; `None` for all.
+    pub symbol: Option<String>,
+}
+
+impl Body<'_> {
+    /// What is asked for; a refusal names the first member that is missing or malformed.
+    pub fn read(&self) -> Result<Asked, Refused> {
+        let (name, raw) = match member(self.margin_mode) {
+            None if member(self.mode).is_some() => ("mode", self.mode),
+            sent => ("margin_mode", sent),
+        };
+        let word: Option<String> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let mode = match word.map(|word| word.to_ascii_uppercase()).as_deref() {
+            Some("CROSSED" | "CROSS") => MarginMode::Cross,
+            Some("ISOLATED") => MarginMode::Isolated,
+            _ => return Err(invalid(name)),
+        };
+        let symbol = member(self.symbol).map(|raw| serde_json::from_str(raw.get()));
+        Ok(Asked { mode, symbol: symbol.transpose().map_err(|_| invalid("symbol"))? })
+    }
+}
+
+impl Asked {
+    /// The answer, once it is so in these markets.
+    pub fn answer(&self, symbols: &[&str]) -> Value {
+        json!({ "margin_mode": words::margin_type(self.mode), "symbols": symbols })
+    }
+}
+
+/// The modes of an account.
+pub fn shown(views: &Perpetuals, account: AccountId) -> Value {
+    let account = views.accounts().get(account);
+    let word = |code: u32| {
+        let mode = u8::try_from(code).ok().and_then(MarginMode::from_code).unwrap_or(MarginMode::Cross);
+        Value::from(words::margin_type(mode))
+    };
+    let symbols: Map<String, Value> = views
+        .markets()
+        .all()
+        .iter()
+        .map(|market| (market.symbol().to_owned(), word(account.holding(market.market).position.mode)))
+        .collect();
+    json!({ "margin_mode": word(account.terms.default_mode), "symbols": symbols })
+}
+
+/// What a change of mode is refused with.
+pub fn of_mode(reject: Reject) -> Refused {
+    match reject {
+        Reject::OpenOrdersExist => refusal::OPEN_ORDERS_EXIST.into(),
+        Reject::PositionExists => refusal::POSITION_EXISTS.into(),
+        Reject::MarketNotFound => refusal::SYMBOL_NOT_FOUND.into(),
+        _ => refusal::INTERNAL.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_name_either_case_and_margin_mode_counts() {
+        let read = |text: &str| {
+            let body: Body<'_> = serde_json::from_str(text).unwrap();
+            body.read()
+                .map(|asked| (asked.mode, asked.symbol))
+                .map_err(|refused| refused.message.into_owned())
+        };
+        assert_eq!(read(r#"{"mode":"cross"}"#), Ok((MarginMode::Cross, None)));
+        assert_eq!(read(r#"{"margin_mode":"Isolated","mode":5}"#), Ok((MarginMode::Isolated, None)));
+        assert_eq!(
+            read(r#"{"margin_mode":null,"mode":"CROSSED","symbol":"btcusdt"}"#),
+            Ok((MarginMode::Cross, Some("btcusdt".to_owned())))
+        );
+        for (wrong, name) in [
+            ("{}", "margin_mode"),
+            (r#"{"margin_mode":"HEDGE","mode":"CROSS"}"#, "margin_mode"),
+            (r#"{"mode":""}"#, "mode"),
+            (r#"{"mode":"CROSS","symbol":7}"#, "symbol"),
+        ] {
+            assert_eq!(read(wrong), Err(format!("{name}: missing or malformed")), "{wrong}");
+        }
+    }
+}

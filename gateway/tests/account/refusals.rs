@@ -1,0 +1,402 @@
+//! Every refusal of the dialect of accounts, produced through a socket with its status, code and exact text.
+//!
+//! Three lists must agree, as in `api/refusals.rs`: what the specification names (`account.md` 1 and 13, below as [`SPECIFIED`]) is
+//! produced; what a row documents as a client's fault is produced on that very route; what is produced is documented there.
+
+use super::venue_with;
+use crate::exchange::chain::{self, Chain, Mood, SteeredSigner};
+use crate::exchange::rows;
+use crate::exchange::venue::Venue;
+use crate::exchange::{ADMIN_KEY, Answer, Exchange, send, wallet, wallet_text};
+use ringside_core::command::{Command, ListPerpetual};
+use ringside_core::ids::padded;
+use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
+use ringside_gateway::ingress::Phase;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// The table of `account.md` 1, and the code of 13.
+#[rustfmt::skip]
+const SPECIFIED: &[(u16, &[&str])] = &[
+    (400, &[
+        "INVALID_PARAMETER", "INVALID_CURSOR", "SLIPPAGE_EXCEEDED", "INSUFFICIENT_LIQUIDITY", "FILTER_FAILURE",
+        "INVALID_ADDRESS", "INSUFFICIENT_BALANCE", "UNSUPPORTED_TOKEN", "AMOUNT_TOO_SMALL",
+    ]),
+    (401, &["UNAUTHORIZED", "TOKEN_EXPIRED"]),
+    (403, &["FORBIDDEN"]),
+    (404, &["SYMBOL_NOT_FOUND", "NOT_FOUND", "DISABLED"]),
+    (409, &["OPEN_ORDERS_EXIST", "POSITION_EXISTS"]),
+    (418, &["BANNED"]),
+    (429, &["RATE_LIMITED"]),
+    (500, &["CHAIN_ERROR", "INTERNAL"]),
+    (503, &["WITHDRAWALS_PAUSED", "EXTERNAL_UNAVAILABLE", "SERVICE_UNAVAILABLE"]),
+];
+
+const NO_MARKET: (u16, &str, &str) = (404, "SYMBOL_NOT_FOUND", "there is no such market");
+const PREVIEW: (&str, &str) = ("POST", "/orders/preview");
+const WITHDRAW: (&str, &str) = ("POST", "/withdraw/request");
+const MODE: (&str, &str) = ("POST", "/api/v1/account/margin-mode");
+const LIMIT: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC";
+
+/// What was produced: the route, status and code.
+#[derive(Default)]
+struct Produced(rows::Seen);
+
+impl Produced {
+    /// Requests as nobody (0), an account, or with headers; says whether it was refused so.
+    #[track_caller]
+    fn request(
+        &mut self,
+        exchange: &mut Exchange,
+        request: (&str, &str),
+        headers: &[String],
+        body: &str,
+        expected: (u16, &str, &str),
+    ) {
+        let answer = exchange.request(request.0, request.1, headers, body);
+        self.see(request, &answer, expected);
+    }
+
+    #[track_caller]
+    fn see(
+        &mut self,
+        (method, path): (&str, &str),
+        answer: &Answer,
+        (status, code, message): (u16, &str, &str),
+    ) {
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        let expected = json!({ "code": code, "message": message });
+        assert_eq!((answer.status, &body), (status, &expected), "{method} {path}");
+        let has_delay = answer.header("retry-after").is_some_and(|seconds| seconds.parse::<u32>().is_ok());
+        assert_eq!(has_delay, matches!(status, 418 | 429), "{method} {path}: Retry-After");
+        let path = path.split('?').next().unwrap();
+        let route = rows::of_request(method, path);
+        self.0.insert((route.map(rows::name).unwrap_or_default(), status, code.to_owned()));
+    }
+}
+
+fn admin() -> Vec<String> {
+    vec![format!("X-API-Key: {ADMIN_KEY}")]
+}
+
+fn invalid(name: &str) -> (u16, &'static str, String) {
+    (400, "INVALID_PARAMETER", format!("{name}: missing or malformed"))
+}
+
+/// The first five rows of `account.md` 1, and what every route has of the edge.
+fn edge(produced: &mut Produced) {
+    let mut venue = venue_with(&[], |_| {});
+    let now_s = venue.exchange.clock.now_s();
+    let tokens = &venue.exchange.shared.edge.auth.tokens;
+    let old = tokens.mint(2, &wallet(2), "jti".to_owned(), now_s - TOKEN_LIFE_S).unwrap().0;
+    let orders = ("GET", "/orders");
+    let expired = (401, "TOKEN_EXPIRED", "the token's time is over");
+    produced.request(&mut venue.exchange, orders, &[format!("Authorization: Bearer {old}")], "", expired);
+    let needed = (401, "UNAUTHORIZED", "a good credential is needed");
+    produced.request(&mut venue.exchange, orders, &[], "", needed);
+    let key = |venue: &Venue, may| vec![format!("X-API-Key: {}", venue.trader(2, may).key)];
+    let (reads, trades) = (key(&venue, (true, false)), key(&venue, (false, true)));
+    produced.request(
+        &mut venue.exchange,
+        orders,
+        &trades,
+        "",
+        (403, "FORBIDDEN", "the API key may not read"),
+    );
+    let login = (403, "FORBIDDEN", "this route takes a login token, not an API key");
+    for request in [WITHDRAW, MODE] {
+        produced.request(&mut venue.exchange, request, &reads, "{}", login);
+    }
+    let unknown = (404, "NOT_FOUND", "no such route");
+    produced.request(&mut venue.exchange, ("GET", "/account/nothing"), &[], "", unknown);
+    // Announced alone: nobody waits for the rest of what is refused.
+    let account = venue.exchange.account(2);
+    let mut client = venue.exchange.connect();
+    let head = format!(
+        "{} {} HTTP/1.1\r\nHost: ringside\r\nExpect: 100-continue\r\nContent-Length: 2000000\r\n{}\r\n\r\n",
+        MODE.0, MODE.1, account[0]
+    );
+    client.write_all(head.as_bytes()).unwrap();
+    let answer = venue.exchange.receive(&mut client, true);
+    let too_long = (413, "INVALID_PARAMETER", "body too large");
+    produced.see(MODE, &answer, too_long);
+
+    let mut venue = venue_with(&[], |config| config.weight_per_minute = 5);
+    let markets = ("GET", "/api/v1/markets");
+    let busy = (429, "RATE_LIMITED", "too many requests");
+    let mut refused = (0..1_000).map(|_| venue.exchange.request(markets.0, markets.1, &[], ""));
+    let first = refused.by_ref().find(|answer| answer.status != 200).unwrap();
+    let last = refused.by_ref().find(|answer| answer.status != 429).unwrap();
+    drop(refused);
+    produced.see(markets, &first, busy);
+    produced.see(markets, &last, (418, "BANNED", "this address is banned"));
+}
+
+/// An engine that does not answer, or is not there.
+fn engine(produced: &mut Produced) {
+    let mut venue = venue_with(&[], |config| config.request_timeout = Duration::from_secs(1));
+    let account = venue.exchange.account(2);
+    let mut client = venue.exchange.connect();
+    let change = r#"{"mode":"ISOLATED"}"#;
+    send(&mut client, MODE.0, MODE.1, &account, change);
+    venue.exchange.wait_for_queue(1);
+    let late = venue.exchange.receive(&mut client, false);
+    let text = "no answer in time; the outcome is unknown, query before you retry";
+    produced.see(MODE, &late, (500, "INTERNAL", text));
+    let mut client = venue.exchange.connect();
+    send(&mut client, MODE.0, MODE.1, &account, change);
+    venue.exchange.wait_for_queue(2);
+    venue.exchange.shared.phase.set(Phase::Halted);
+    let unknown = venue.exchange.receive(&mut client, false);
+    produced.see(MODE, &unknown, (500, "INTERNAL", "the outcome is unknown; query before you retry"));
+    let mut venue = venue_with(&[], |_| {});
+    venue.exchange.shared.phase.set(Phase::Restarting);
+    let account = venue.exchange.account(2);
+    let stopped = (503, "SERVICE_UNAVAILABLE", "the exchange is not running");
+    for (method, path, body) in
+        [("GET", "/unified/account", ""), ("GET", MODE.1, ""), (MODE.0, MODE.1, change)]
+    {
+        produced.request(&mut venue.exchange, (method, path), &account, body, stopped);
+    }
+}
+
+/// Pages, positions, previews, markets.
+fn reads(produced: &mut Produced) {
+    let mut venue = venue_with(&[], |_| {});
+    let account = venue.exchange.account(2);
+    for path in ["/account/trades", "/account/orders", "/orders", "/orders/open", "/positions/active"] {
+        let path = format!("{path}?symbol=NONE");
+        produced.request(&mut venue.exchange, ("GET", &path), &account, "", NO_MARKET);
+    }
+    for path in ["/api/v1/markets/NONE", "/api/v1/markets/NONE/brackets", "/external/markets/NONE/ticker"] {
+        produced.request(&mut venue.exchange, ("GET", path), &[], "", NO_MARKET);
+    }
+    let quiet = (503, "EXTERNAL_UNAVAILABLE", "no source, or no quote within the last minute");
+    produced.request(&mut venue.exchange, ("GET", "/external/markets/BTCUSDT/ticker"), &[], "", quiet);
+    for path in ["/account/trades", "/account/orders"] {
+        for (parameter, value) in [
+            ("side", "LONG"),
+            ("start_time", "soon"),
+            ("end_time", "-1"),
+            ("limit", "many"),
+            ("order", "up"),
+            ("offset", "x"),
+        ] {
+            let (status, code, text) = invalid(parameter);
+            let path = format!("{path}?{parameter}={value}");
+            produced.request(&mut venue.exchange, ("GET", &path), &account, "", (status, code, &text));
+        }
+        let foreign = (400, "INVALID_CURSOR", "cursor: not issued by this route for these filters");
+        let path = format!("{path}?cursor=abc");
+        produced.request(&mut venue.exchange, ("GET", &path), &account, "", foreign);
+    }
+    let (status, code, text) = invalid("status");
+    produced.request(
+        &mut venue.exchange,
+        ("GET", "/account/orders?status=OPEN"),
+        &account,
+        "",
+        (status, code, &text),
+    );
+
+    for price in ["60010", "60100"] {
+        venue.place(1, &format!("{LIMIT}&quantity=0.1&price={price}"));
+    }
+    let market = |symbol: &str, quantity: &str| {
+        json!({ "symbol": symbol, "side": "BUY", "type": "MARKET", "quantity": quantity, "max_slippage": 0 })
+            .to_string()
+    };
+    for (body, expected) in [
+        ("[]".to_owned(), (400, "INVALID_PARAMETER", "body: no JSON object")),
+        ("{}".to_owned(), (400, "INVALID_PARAMETER", "symbol: missing or malformed")),
+        (market("NONE", "1"), NO_MARKET),
+        (
+            market("BTCUSDT", "0.0001"),
+            (400, "FILTER_FAILURE", "Filter failure: LOT_SIZE. Quantity 0 is outside 0.001 to 120."),
+        ),
+        (market("BTCUSDT", "0.3"), (400, "INSUFFICIENT_LIQUIDITY", "the book cannot fill this quantity now")),
+        (
+            market("BTCUSDT", "0.2"),
+            (400, "SLIPPAGE_EXCEEDED", "the average price is further from the best than max_slippage"),
+        ),
+    ] {
+        produced.request(&mut venue.exchange, PREVIEW, &account, &body, expected);
+    }
+}
+
+fn margin_modes(produced: &mut Produced) {
+    let mut venue = venue_with(&[], |_| {});
+    let account = venue.exchange.account(2);
+    let (status, code, text) = invalid("margin_mode");
+    produced.request(&mut venue.exchange, MODE, &account, "{}", (status, code, &text));
+    let body = r#"{"mode":"CROSS","symbol":"NONE"}"#;
+    produced.request(&mut venue.exchange, MODE, &account, body, NO_MARKET);
+    let body = r#"{"mode":"ISOLATED"}"#;
+    venue.trade("BUY", "0.1", "60000");
+    let held = (409, "POSITION_EXISTS", "there is a position where the margin mode would change");
+    produced.request(&mut venue.exchange, MODE, &account, body, held);
+    venue.place(2, &format!("{LIMIT}&quantity=0.1&price=61000"));
+    let open = (409, "OPEN_ORDERS_EXIST", "there are open orders where the margin mode would change");
+    produced.request(&mut venue.exchange, MODE, &account, body, open);
+}
+
+fn withdrawals(produced: &mut Produced) {
+    let mut venue = venue_with(&[], chain::configure);
+    let signer = SteeredSigner::default();
+    let _chain = Chain::start(&venue.exchange, Some(signer.clone()));
+    let account = venue.exchange.account(3);
+    let body = |token: &str, amount: &str| format!(r#"{{"token":"{token}","amount":"{amount}"}}"#);
+    let (status, code, text) = invalid("amount");
+    for (body, expected) in [
+        ("[]".to_owned(), (400, "INVALID_PARAMETER", "body: no JSON object")),
+        (body("DF", "10"), (400, "UNSUPPORTED_TOKEN", "token: USDT alone can be withdrawn")),
+        (body("USDT", "10.0000001"), (status, code, text.as_str())),
+        (body("USDT", "9.999999"), (400, "AMOUNT_TOO_SMALL", "amount: at least 10")),
+        (
+            body("USDT", "1000.000001"),
+            (400, "INSUFFICIENT_BALANCE", "amount: more than can be withdrawn now"),
+        ),
+    ] {
+        produced.request(&mut venue.exchange, WITHDRAW, &account, &body, expected);
+    }
+    signer.mood(Mood::IsAway);
+    let away = (503, "SERVICE_UNAVAILABLE", "there is no signature; the amount is available again");
+    produced.request(&mut venue.exchange, WITHDRAW, &account, &body("USDT", "10"), away);
+    venue.operate("POST", "/admin/withdrawals/pause", r#"{"paused":true}"#);
+    let paused = (503, "WITHDRAWALS_PAUSED", "withdrawals are paused");
+    produced.request(&mut venue.exchange, WITHDRAW, &account, "judged before the body", paused);
+    for (query, name) in [("status=open", "status"), ("limit=x", "limit")] {
+        let (status, code, text) = invalid(name);
+        let path = format!("/withdraw/requests?{query}");
+        produced.request(&mut venue.exchange, ("GET", &path), &account, "", (status, code, &text));
+    }
+    let unknown = (404, "NOT_FOUND", "there is no such thing");
+    produced.request(&mut venue.exchange, ("GET", "/withdraw/requests/7"), &account, "", unknown);
+}
+
+fn referrals(produced: &mut Produced) {
+    let mut exchange = Exchange::start();
+    let unread = (500, "CHAIN_ERROR", "the chain cannot be read now");
+    produced.request(&mut exchange, ("GET", "/referral/on-chain/operator-status"), &[], "", unread);
+    for route in ["user-rebate", "referral-info", "claimed"] {
+        let of = |address: &str| format!("/referral/on-chain/{route}/{address}");
+        let wrong = (400, "INVALID_ADDRESS", "an address is 0x and 40 hex digits");
+        produced.request(&mut exchange, ("GET", &of("0x12")), &[], "", wrong);
+        produced.request(&mut exchange, ("GET", &of(&wallet_text(1))), &[], "", unread);
+    }
+}
+
+fn operators(produced: &mut Produced) {
+    let mut venue = venue_with(&[], |config| config.test_deployment = false);
+    let (credit, index) = (("POST", "/admin/perpetual/credit"), ("POST", "/admin/perpetual/index-price"));
+    for request in [credit, index] {
+        let disabled = (404, "DISABLED", "only test deployments have this route");
+        produced.request(&mut venue.exchange, request, &[], "", disabled);
+    }
+    // A market that no price was ever given for.
+    let quiet = Command::new(ListPerpetual {
+        symbol: padded("XYZUSDT").unwrap(),
+        base: padded("XYZ").unwrap(),
+        quote: padded("USDT").unwrap(),
+        tick: 10_000_000,
+        lot: 100_000,
+    });
+    let mut venue = venue_with(&[quiet], |_| {});
+    let exchange = &mut venue.exchange;
+    let (account, unknown) = (wallet_text(1), format!("/admin/accounts/{}", wallet_text(99)));
+    let terms = format!("/admin/accounts/{account}");
+    let malformed = |name: &str| (400, "INVALID_PARAMETER", format!("{name}: missing or malformed"));
+    let credited = |amount: &str| format!(r#"{{"user_address":"{account}","amount":{amount}}}"#);
+    let long = json!({ "paused": true, "reason": "x".repeat(257) }).to_string();
+    for (request, body, (status, code, text)) in [
+        (credit, r#"{"user_address":"0x1","amount":"1"}"#.to_owned(), malformed("user_address")),
+        (credit, credited("0"), malformed("amount")),
+        (index, r#"{"symbol":"BTCUSDT","price":"x"}"#.to_owned(), malformed("price")),
+        (("PATCH", "/admin/perpetual/symbols/BTCUSDT"), r#"{"state":"OPEN"}"#.to_owned(), malformed("state")),
+        (("PATCH", "/admin/accounts/0x12"), r#"{"trading_enabled":true}"#.to_owned(), malformed("address")),
+        (("PATCH", &terms), r#"{"promo_bps":5}"#.to_owned(), malformed("promo_expires_at")),
+        (("PATCH", &terms), r#"{"trade_group_id":-2}"#.to_owned(), malformed("trade_group_id")),
+        (
+            ("PATCH", &terms),
+            "{}".to_owned(),
+            (400, "INVALID_PARAMETER", "body: nothing to change".to_owned()),
+        ),
+        (("POST", "/admin/withdrawals/pause"), "{}".to_owned(), malformed("paused")),
+        (
+            ("POST", "/admin/withdrawals/pause"),
+            long,
+            (400, "INVALID_PARAMETER", "reason: at most 256 bytes".to_owned()),
+        ),
+        (("POST", "/admin/withdrawals/disputed/7"), "{}".to_owned(), malformed("outcome")),
+        (("GET", "/admin/audit?limit=x"), String::new(), malformed("limit")),
+        (("GET", "/admin/audit?before=0"), String::new(), malformed("before")),
+    ] {
+        produced.request(exchange, request, &admin(), &body, (status, code, &text));
+    }
+    produced.request(exchange, index, &admin(), r#"{"symbol":"NONE"}"#, NO_MARKET);
+    let state = |state: &str| format!(r#"{{"state":"{state}"}}"#);
+    produced.request(
+        exchange,
+        ("PATCH", "/admin/perpetual/symbols/NONE"),
+        &admin(),
+        &state("HALTED"),
+        NO_MARKET,
+    );
+    let no_price = (409, "NO_MARK_PRICE", "the market never had a mark price");
+    let market = ("PATCH", "/admin/perpetual/symbols/XYZUSDT");
+    produced.request(exchange, market, &admin(), &state("TRADING"), no_price);
+    let nobody = (404, "NOT_FOUND", "there is no such thing");
+    let named = [admin(), vec!["X-Operator: ann".to_owned()]].concat();
+    let settle = r#"{"outcome":"paid","reason":"a test"}"#;
+    produced.request(exchange, ("POST", "/admin/withdrawals/disputed/7"), &named, settle, nobody);
+    produced.request(exchange, ("PATCH", &unknown), &admin(), r#"{"trading_enabled":true}"#, nobody);
+    let market = ("PATCH", "/admin/perpetual/symbols/SOLUSDT");
+    for word in ["REDUCE_ONLY", "CLOSED"] {
+        assert_eq!(exchange.request(market.0, market.1, &admin(), &state(word)).status, 200);
+    }
+    let closed = (409, "MARKET_CLOSED", "the market is closed for good");
+    produced.request(exchange, market, &admin(), &state("TRADING"), closed);
+    // Where there is no perpetual market there is no margin to credit.
+    produced.request(&mut Exchange::start(), credit, &admin(), &credited("1"), NO_MARKET);
+}
+
+#[test]
+fn every_refusal_is_produced_and_documented() {
+    let mut produced = Produced::default();
+    for produce in [edge, engine, reads, margin_modes, withdrawals, referrals, operators] {
+        produce(&mut produced);
+    }
+    let missing = rows::disagreements(&produced.0, SPECIFIED, |route| {
+        let named = route.named_refusals.iter().copied().flatten();
+        named.map(|refusal| (refusal.status, refusal.code)).collect()
+    });
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// The table above is the specification's, where that can be read.
+#[test]
+fn the_list_is_that_of_the_specification() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec/account.md");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return eprintln!("skipped: the specification is not beside this folder");
+    };
+    let listed: BTreeSet<(u16, &str)> =
+        SPECIFIED.iter().flat_map(|(status, codes)| codes.iter().map(|code| (*status, *code))).collect();
+    let table = text.split("| HTTP | code |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let mut found = BTreeSet::from([(404, "DISABLED")]);
+    for row in table.lines().skip(2) {
+        let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+        let statuses = columns[1].split('/').map(|status| status.trim().parse::<u16>().unwrap());
+        let codes: Vec<&str> = columns[2].split([',', '/']).map(str::trim).collect();
+        match columns[1].contains('/') {
+            // Each status has the code at its place.
+            true => found.extend(statuses.zip(codes)),
+            false => found.extend(statuses.flat_map(|status| codes.iter().map(move |code| (status, *code)))),
+        }
+    }
+    assert_eq!(found, listed);
+    assert!(text.contains("404 DISABLED"), "the code of 13");
+}
