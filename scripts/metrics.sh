@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A real Prometheus scrapes a running exchange with traders in it: its alert rules are checked by promtool and loaded, and every
-# expression of the Grafana dashboard must return data. Prometheus is Debian's package; installed where it is absent.
+# A real Prometheus scrapes two running exchanges, one with traders in it and one that watches a chain as well: the alert rules are
+# checked by promtool and loaded, and every expression of the Grafana dashboard must return data. Prometheus is Debian's package,
+# the chain's node and Grafana's types are npm's; installed where they are absent.
 #
 #   scripts/metrics.sh
 # RINGSIDE names a binary; without it one is built here.
@@ -16,44 +17,76 @@ fi
 promtool check rules scripts/operations/alerts.yml
 promtool test rules scripts/operations/alerts.test.yml
 build_exchange "${RINGSIDE:-}"
+install_node grafana typescript@5.9.3 @grafana/schema@13.2.3
+node scripts/operations/dashboard.mjs "$modules" scripts/operations/grafana.json
+. scripts/chain/install.sh
 
 folder=$(mktemp -d)
-exchange= prometheus=
+children=
 end() {
-    for child in $prometheus $exchange; do
+    for child in $children; do
         kill "$child" 2>/dev/null && wait "$child" 2>/dev/null || true
     done
     rm -rf "$folder"
 }
 trap end EXIT
 
-# The demo: a market maker and takers on spot and perpetual markets.
-env RINGSIDE_LISTEN=127.0.0.1:0 RINGSIDE_METRICS_LISTEN=127.0.0.1:0 RINGSIDE_LOG=warn RINGSIDE_SNAPSHOT_INTERVAL=5s \
-    "$ringside" demo --folder "$folder/data" >"$folder/said" 2>"$folder/log" &
-exchange=$!
-figures= page=
+# start_demo NAME SETTING=VALUE...: a market maker and takers on spot and perpetual markets. Sets figures and page.
+start_demo() {
+    local name=$1
+    shift
+    page=
+    env RINGSIDE_LISTEN=127.0.0.1:0 RINGSIDE_METRICS_LISTEN=127.0.0.1:0 RINGSIDE_LOG=warn RINGSIDE_SNAPSHOT_INTERVAL=5s "$@" \
+        "$ringside" demo --folder "$folder/$name" >"$folder/$name.said" 2>"$folder/$name.log" &
+    children="$! $children"
+    figures=
+    for _ in $(seq 300); do
+        figures=$(sed -n 's|.*curl http://\([^/]*\)/metrics|\1|p' "$folder/$name.said")
+        page=$(sed -n 's|.*page  *http://\([^/]*\)/|\1|p' "$folder/$name.said")
+        [ -z "$figures" ] || [ -z "$page" ] || break
+        sleep 0.1
+    done
+    [ -n "$figures" ] && [ -n "$page" ] || { cat "$folder/$name.said" "$folder/$name.log"; exit 1; }
+    [ "$(curl -fsS "http://$figures/readyz")" = ready ]
+    curl -fsS "http://$figures/metrics" | promtool check metrics
+}
+
+mkdir "$folder/chain"
+node scripts/chain/ground.mjs "$modules" "$folder/chain" >"$folder/ground" 2>&1 &
+children=$!
 for _ in $(seq 300); do
-    figures=$(sed -n 's|.*curl http://\([^/]*\)/metrics|\1|p' "$folder/said")
-    page=$(sed -n 's|.*page  *http://\([^/]*\)/|\1|p' "$folder/said")
-    [ -z "$figures" ] || [ -z "$page" ] || break
+    ! grep -q '^ready$' "$folder/ground" || break
     sleep 0.1
 done
-[ -n "$figures" ] && [ -n "$page" ] || { cat "$folder/said" "$folder/log"; exit 1; }
-[ "$(curl -fsS "http://$figures/readyz")" = ready ]
-curl -fsS "http://$figures/metrics" | promtool check metrics
+grep -q '^ready$' "$folder/ground" || { cat "$folder/ground"; exit 1; }
+mapfile -t chain < <(grep '^RINGSIDE_' "$folder/ground")
+admin_key=the-admin-key-of-this-test-exchange
+start_demo watching "${chain[@]}" RINGSIDE_ADMIN_KEY=$admin_key
+watching=$figures
+# The vault is known from the first withdrawal on.
+url=http://$page
+send -H "X-API-Key: $admin_key" "$url/api/v1/admin/spot/balances/credit" \
+    -d "{\"user_address\":\"$wallet_2\",\"token\":\"DF\",\"amount\":\"10\"}"
+send -H "Authorization: Bearer $(log_in 2)" "$url/api/v1/spot/withdraw/request" -d '{"token":"DF","amount":"5"}'
+start_demo trading
+# What is not configured is not on the page.
+if curl -fsS "http://$figures/metrics" | grep -E '^(# HELP )?ringside_(withdrawal|signer|chain|vault)'; then
+    echo "figures of a chain where there is none"
+    exit 1
+fi
 
 cat >"$folder/prometheus.yml" <<YAML
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [$PWD/scripts/operations/alerts.yml]
 scrape_configs:
   - job_name: ringside
-    static_configs: [{targets: ["$figures"]}]
+    static_configs: [{targets: ["$figures", "$watching"]}]
 YAML
 promtool check config "$folder/prometheus.yml" >/dev/null
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 prometheus --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/series" --log.level=error \
     --web.listen-address="127.0.0.1:$port" >"$folder/prometheus" 2>&1 &
-prometheus=$!
+children="$! $children"
 for _ in $(seq 100); do
     curl -fsS "http://127.0.0.1:$port/-/ready" >/dev/null 2>&1 && break
     sleep 0.1

@@ -10,6 +10,7 @@
 //! nonce only where the signer was certainly not reached, or says later that it knows nothing of it. Requests that were there
 //! at the start have nobody waiting, and are tried until the signer answers.
 
+use super::figures::SignerFigures;
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use crate::config::Config;
 use crate::ingress::{Ingress, Priority};
@@ -21,6 +22,7 @@ use ringside_core::command::{
 };
 use ringside_core::ids::{WithdrawalId, padded, text};
 use ringside_core::reject::Reject;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +32,8 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 const LOOK: Duration = Duration::from_millis(250);
 /// Between two questions about a nonce that may have been signed.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// Between two questions to a signer that nothing is asked of: whether it can be reached is known before it is needed.
+const ASK_IDLE: Duration = Duration::from_secs(10);
 /// Outcomes remembered for requests that are about to read them.
 const FAULTS_MAX: usize = 4_096;
 
@@ -55,6 +59,8 @@ pub struct Desk {
     reconciled: watch::Sender<bool>,
     /// Whether there is a signer at all.
     is_open: std::sync::atomic::AtomicBool,
+    /// How it answers.
+    figures: SignerFigures,
 }
 
 impl Default for Desk {
@@ -66,6 +72,7 @@ impl Default for Desk {
             consents: Mutex::default(),
             reconciled: watch::Sender::new(false),
             is_open: std::sync::atomic::AtomicBool::new(false),
+            figures: SignerFigures::default(),
         }
     }
 }
@@ -80,6 +87,11 @@ impl Desk {
     /// Says that there is a signer.
     pub fn open(&self) {
         self.is_open.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// How the signer answers.
+    pub fn figures(&self) -> &SignerFigures {
+        &self.figures
     }
 
     /// Waits until the signer's log was compared with the engine's memory. Whoever tells releases must: one that the engine
@@ -166,10 +178,12 @@ enum Question {
 struct Asked {
     questions: mpsc::Sender<Question>,
     patience: Duration,
+    desk: Arc<Desk>,
+    last: Cell<Instant>,
 }
 
 impl Asked {
-    fn new(mut signer: Box<dyn Signer>, patience: Duration) -> std::io::Result<Asked> {
+    fn new(mut signer: Box<dyn Signer>, patience: Duration, desk: Arc<Desk>) -> std::io::Result<Asked> {
         let (sender, mut questions) = mpsc::channel(1);
         std::thread::Builder::new().name("signer".to_owned()).spawn(move || {
             while let Some(question) = questions.blocking_recv() {
@@ -183,7 +197,7 @@ impl Asked {
                 }
             }
         })?;
-        Ok(Asked { questions: sender, patience })
+        Ok(Asked { questions: sender, patience, desk, last: Cell::new(Instant::now()) })
     }
 
     async fn ask<T>(
@@ -197,7 +211,18 @@ impl Asked {
             answer.await.map_err(|_| lost("its thread has ended"))?
         };
         let answer = tokio::time::timeout(self.patience, asked).await;
-        answer.unwrap_or_else(|_| Err(lost("it takes too long")))
+        let answer = answer.unwrap_or_else(|_| Err(lost("it takes too long")));
+        self.desk.figures.asked(&answer);
+        self.last.set(Instant::now());
+        answer
+    }
+
+    /// Asks for nothing where nothing was asked for long, so that it is known whether an answer comes.
+    async fn ask_idle(&self) {
+        if self.last.get().elapsed() >= ASK_IDLE {
+            // Behind the end of any log.
+            drop(self.ask(|answer| Question::Issued(u64::MAX, answer)).await);
+        }
     }
 }
 
@@ -232,9 +257,9 @@ impl Clerk {
         let resumed = views.read().withdrawals().unsigned().map(|record| record.withdrawal).collect();
         desk.open();
         Ok(Clerk {
+            signer: Asked::new(signer, config.signer_patience, desk.clone())?,
             desk,
             views,
-            signer: Asked::new(signer, config.signer_patience)?,
             config,
             ingress,
             tried: BTreeMap::new(),
@@ -254,6 +279,7 @@ impl Clerk {
             if is_reconciled {
                 self.sign_all().await;
                 self.free_nonces().await;
+                self.signer.ask_idle().await;
             } else {
                 self.give_up_late().await;
             }

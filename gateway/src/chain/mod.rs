@@ -10,6 +10,7 @@
 pub mod client;
 pub mod desk;
 pub mod discount;
+pub mod figures;
 pub mod http;
 pub mod parts;
 pub mod port;
@@ -218,6 +219,11 @@ pub trait WatchPort {
 
 /// Watches the vault for ever, on the thread of the chain.
 pub trait Watch: Send {
+    /// What it counts, where it counts anything.
+    fn figures(&self) -> Option<Arc<figures::NodesFigures>> {
+        None
+    }
+
     /// Goes on from the port's cursor. Ends only with its thread.
     fn run(self: Box<Self>, port: Box<dyn WatchPort>) -> Local<'static, ()>;
 }
@@ -236,6 +242,9 @@ pub struct Parts {
 /// Starts the thread of the chain. It ends with `shutdown`. The lane of [`Shared::chain_port`] must be attached.
 pub fn start(shared: Arc<Shared>, parts: Parts, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
+        shared.metrics.add_nodes(figures);
+    }
     std::thread::Builder::new().name("chain".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
         let ingress = Ingress::new(shared.chain_port.clone());

@@ -1,6 +1,7 @@
 //! Signer and watcher as the configuration has them.
 
 use super::discount::MakeReader;
+use super::figures::NodesFigures;
 use super::http::HttpTransport;
 use super::provider::Provider;
 use super::quorum::Quorum;
@@ -62,11 +63,14 @@ pub fn watch(config: &Config, vault: Address) -> Option<Box<dyn Watch>> {
     };
     let (urls, needed, patience) =
         (config.chain_nodes.clone(), config.chain_agreement, config.chain_patience);
+    let names = urls.iter().map(|node| node.url.authority.clone());
+    let figures = Arc::new(NodesFigures::new(names, needed));
+    let counted = figures.clone();
     let quorum = move || {
         let providers = urls.into_iter().map(|url| provider(url, patience)).collect();
-        Quorum::new(watched.chain_id, providers, needed)
+        Quorum::new(watched.chain_id, providers, needed).counted(counted)
     };
-    Some(Box::new(WatcherStart { config: watched.clone(), quorum: Box::new(quorum) }))
+    Some(Box::new(WatcherStart { config: watched.clone(), figures, quorum: Box::new(quorum) }))
 }
 
 /// The referral contract, as a worker thread asks for it.

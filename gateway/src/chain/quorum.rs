@@ -4,11 +4,13 @@
 //! disagreement: nothing is concluded from it, least of all by majority of one. How long to put up with that is decided by
 //! `watcher.rs`.
 
+use super::figures::NodesFigures;
 use super::provider::{At, Header, Provider, ProviderFault, VaultRelease};
 use futures_util::future::join_all;
 use ringside_core::ids::Address;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Why nothing can be concluded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,13 +51,26 @@ pub struct Quorum {
     chain_id: u64,
     providers: Vec<Provider>,
     needed: usize,
+    figures: Arc<NodesFigures>,
 }
 
 impl Quorum {
     /// Nodes of which `needed` must agree; at least one, and no more than there are.
     pub fn new(chain_id: u64, providers: Vec<Provider>, needed: usize) -> Quorum {
         assert!((1..=providers.len()).contains(&needed), "a quorum of the nodes that there are");
-        Quorum { chain_id, providers, needed }
+        let names = providers.iter().map(|provider| provider.name().to_owned());
+        let figures = Arc::new(NodesFigures::new(names, needed));
+        Quorum { chain_id, providers, needed, figures }
+    }
+
+    /// The same, counting into figures of these very nodes that somebody else reads.
+    pub fn counted(self, figures: Arc<NodesFigures>) -> Quorum {
+        Quorum { figures, ..self }
+    }
+
+    /// What is counted of the nodes.
+    pub fn figures(&self) -> &NodesFigures {
+        &self.figures
     }
 
     /// How far the chain is. A node that claims too much moves nothing as long as the others do not follow.
@@ -71,8 +86,16 @@ impl Quorum {
             Ok((head, finalized))
         };
         let answers: Vec<Result<_, ProviderFault>> = join_all(self.providers.iter().map(ask)).await;
+        for (node, answer) in self.figures.nodes.iter().zip(&answers) {
+            node.up.set(answer.is_ok().into());
+            match answer {
+                Ok((head, _)) => node.head.set(*head),
+                Err(_) => node.failures.add(1),
+            }
+        }
         let heights: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
         let head = self.reached(heights.iter().map(|(head, _)| *head));
+        self.figures.reached(head.unwrap_or(0));
         let finalized = self.reached(heights.iter().filter_map(|(_, finalized)| *finalized));
         match head {
             Some(head) => Ok(Height { head, finalized }),
@@ -112,10 +135,14 @@ impl Quorum {
                 voices.entry(answer).or_default().push(provider.name());
             }
         }
+        self.figures.agreeing.set(voices.values().map(Vec::len).max().unwrap_or(0) as u64);
         let mut enough = voices.iter().filter(|(_, names)| names.len() >= self.needed);
         match (enough.next(), enough.next()) {
             (Some((answer, _)), None) => {
                 if voices.len() > 1 {
+                    for (node, said) in self.figures.nodes.iter().zip(answers) {
+                        node.dissents.add(said.as_ref().is_ok_and(|said| said != *answer).into());
+                    }
                     tracing::error!(what = what(), voices = spell(&voices), "a node stands alone");
                 }
                 Ok((*answer).clone())

@@ -8,12 +8,14 @@
 //! turns, withdrawals are paused and the log says why; a turn that works takes the pause back. Goes on behind the last final
 //! block that the journal holds.
 
+use super::figures::NodesFigures;
 use super::provider::{Header, VaultRelease};
 use super::quorum::{Doubt, Height, Quorum};
 use super::tracker::{Look, Seen, Tracker};
 use super::{FinalBlock, FinalRelease, Local, ReleaseKey, Told, Watch, WatchPort};
 use futures_util::future::try_join_all;
 use ringside_core::ids::Address;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Blocks that are asked for at once while catching up.
@@ -102,6 +104,8 @@ impl Watcher {
     /// One turn, and what it means for the pause.
     pub async fn turn(&mut self) -> Result<Turn, TurnError> {
         let turn = self.try_turn().await;
+        let came_to_nothing = matches!(turn, Err(ref error) if *error != TurnError::Moved);
+        self.quorum.figures().turns[usize::from(came_to_nothing)].add(1);
         match &turn {
             Ok(_) => self.doubts = 0,
             Err(TurnError::Moved) => {}
@@ -303,11 +307,17 @@ impl Watcher {
 pub struct WatcherStart {
     /// What is watched.
     pub config: WatcherConfig,
+    /// What is counted of the nodes.
+    pub figures: Arc<NodesFigures>,
     /// Makes the nodes, on that thread.
     pub quorum: Box<dyn FnOnce() -> Quorum + Send>,
 }
 
 impl Watch for WatcherStart {
+    fn figures(&self) -> Option<Arc<NodesFigures>> {
+        Some(self.figures.clone())
+    }
+
     fn run(self: Box<Self>, port: Box<dyn WatchPort>) -> Local<'static, ()> {
         Box::pin(async move { Watcher::new(self.config, (self.quorum)(), port).run().await })
     }

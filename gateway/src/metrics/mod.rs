@@ -4,6 +4,7 @@
 //! together when it is asked for, on the thread that asks. What the journal, the rings and the stages know of themselves is
 //! told by [`Source`]s that `boot` adds, so that nothing here knows a journal. Nothing here is ever decided by a figure.
 
+mod chain;
 mod figures;
 mod gateway;
 mod page;
@@ -11,6 +12,7 @@ pub mod server;
 mod venue;
 
 use crate::api::Shared;
+use crate::chain::figures::NodesFigures;
 use crate::ingress::Phase;
 pub use figures::{EgressFigures, WorkerFigures};
 pub use page::{Kind, Page, Seconds};
@@ -32,6 +34,7 @@ pub struct Metrics {
     /// Of egress.
     pub egress: Arc<EgressFigures>,
     stages: OnceLock<Source>,
+    nodes: OnceLock<Arc<NodesFigures>>,
     started: Instant,
 }
 
@@ -43,8 +46,14 @@ impl Metrics {
             feed: Arc::default(),
             egress: Arc::default(),
             stages: OnceLock::new(),
+            nodes: OnceLock::new(),
             started: Instant::now(),
         }
+    }
+
+    /// Adds what is counted of the chain's nodes, once.
+    pub fn add_nodes(&self, figures: Arc<NodesFigures>) {
+        let _ = self.nodes.set(figures);
     }
 
     /// Adds what the running stages tell, once.
@@ -71,6 +80,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     gateway::write(&mut page, shared);
     if phase != Phase::Restarting {
         venue::write(&mut page, shared);
+        chain::write(&mut page, shared);
     }
     if let Some(stages) = metrics.stages.get() {
         stages(&mut page);

@@ -111,6 +111,8 @@ pub struct WithdrawalView {
     judged: BTreeMap<WithdrawalId, event::WithdrawalJudged>,
     /// What the perpetual ledger has on its way, as it was told: what was asked for, less what was paid and what came back.
     on_their_way: Amount,
+    /// How many there are, by ledger and status.
+    counts: BTreeMap<(u8, u8), u64>,
 }
 
 impl WithdrawalView {
@@ -195,6 +197,11 @@ impl WithdrawalView {
         (self.all.iter().map(WithdrawalRecord::on_its_way).sum(), self.on_their_way)
     }
 
+    /// How many of a ledger have a status.
+    pub fn count(&self, ledger: Ledger, status: WithdrawalStatus) -> u64 {
+        self.counts.get(&(ledger as u8, status as u8)).copied().unwrap_or(0)
+    }
+
     /// Folds an event of withdrawals.
     pub(super) fn fold(&mut self, event: &Event) {
         if let Some(told) = event.get::<event::Withdrawal>() {
@@ -245,8 +252,13 @@ impl WithdrawalView {
             });
         } else {
             let was = self.get(told.withdrawal).map_or(0, WithdrawalRecord::on_its_way);
-            self.with(told.withdrawal, |record| record.status = status);
+            let mut before = status;
+            self.with(told.withdrawal, |record| before = std::mem::replace(&mut record.status, status));
             self.on_their_way += self.get(told.withdrawal).map_or(0, WithdrawalRecord::on_its_way) - was;
+            if let Some(count) = self.counts.get_mut(&(told.ledger, before as u8)) {
+                *count -= 1;
+                *self.counts.entry((told.ledger, status as u8)).or_default() += 1;
+            }
             if !matches!(status, WithdrawalStatus::Void | WithdrawalStatus::Signed) {
                 self.unsigned.remove(&told.withdrawal);
             }
@@ -257,6 +269,7 @@ impl WithdrawalView {
         // Numbers are dense, in order of the requests.
         assert_eq!(record.withdrawal, self.all.len() as u64 + 1, "withdrawals are told in order");
         self.by_account.entry(record.account).or_default().push(record.withdrawal);
+        *self.counts.entry((record.ledger as u8, record.status as u8)).or_default() += 1;
         let is_open = record.status.holds_amount() || record.status == WithdrawalStatus::Void;
         if is_open && record.signature.is_none() {
             self.unsigned.insert(record.withdrawal);

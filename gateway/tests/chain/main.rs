@@ -7,6 +7,7 @@
 mod random;
 
 mod faults;
+mod figures;
 mod histories;
 mod http;
 mod ledger;
