@@ -15,35 +15,25 @@ async def watch(method, seen, *of):
 
 
 async def main():
-    venue = Venue()
+    venue, seen = Venue(), liquidation.Seen()
     client = by_ccxt(venue.url, venue.key, ccxt.pro.binanceusdm)
     client.newUpdates = True
     client.options["watchPositions"] = {"fetchPositionsSnapshot": False}
-    orders, positions, forced = [], [], []
+
+    async def buy():
+        bought = await client.create_order(SYMBOL, "market", "buy", liquidation.QUANTITY)
+        equal((bought["status"], bought["filled"]), ("closed", liquidation.QUANTITY), "bought")
+
     try:
         await client.load_markets()
         watches = [
-            asyncio.create_task(watch(client.watch_orders, orders, SYMBOL)),
-            asyncio.create_task(watch(client.watch_positions, positions, [SYMBOL])),
-            asyncio.create_task(watch(client.watch_liquidations, forced, SYMBOL)),
+            watch(client.watch_orders, seen.orders, SYMBOL),
+            watch(client.watch_positions, seen.positions, [SYMBOL]),
+            watch(client.watch_liquidations, seen.forced, SYMBOL),
         ]
-        await asyncio.sleep(2)
-        await asyncio.to_thread(liquidation.offer, venue)
-        bought = await client.create_order(SYMBOL, "market", "buy", liquidation.QUANTITY)
-        equal((bought["status"], bought["filled"]), ("closed", liquidation.QUANTITY), "bought")
-        await asyncio.to_thread(liquidation.fall, venue)
-        for _ in range(600):
-            if liquidation.is_over(orders, positions, forced):
-                break
-            # A watch ends by its fault alone.
-            [task.result() for task in watches if task.done()]
-            await asyncio.sleep(0.05)
-        rows = await client.fetch_my_liquidations(SYMBOL)
-        liquidation.judge(orders, positions, forced, [row["info"] for row in rows])
+        await liquidation.happens(venue, buy, seen.is_over, watches)
+        seen.judge([row["info"] for row in await client.fetch_my_liquidations(SYMBOL)])
         equal(await client.fetch_positions([SYMBOL]), [], "positions")
-        for task in watches:
-            task.cancel()
-        await asyncio.gather(*watches, return_exceptions=True)
     finally:
         await client.close()
     print("ccxt.pro sees its liquidation")

@@ -10,19 +10,14 @@ from venue import SYMBOL, Venue, equal, eventually
 
 
 def main():
-    venue = Venue()
+    venue, seen = Venue(), liquidation.Seen()
     client = UMFutures(key=venue.key["api_key"], secret=venue.key["api_secret"], base_url=venue.url)
-    orders, positions, forced, answered = [], [], [], []
+    answered = []
 
     def take(_, text):
         event = json.loads(text)
-        if event.get("e") == "ORDER_TRADE_UPDATE":
-            orders.append(event["o"])
-        elif event.get("e") == "ACCOUNT_UPDATE":
-            positions.extend(event["a"]["P"])
-        elif event.get("e") == "forceOrder":
-            forced.append(event["o"])
-        elif "result" in event:
+        seen.take(event)
+        if "result" in event:
             answered.append(event)
 
     sockets = UMFuturesWebsocketClient(stream_url=venue.sockets, on_message=take)
@@ -30,11 +25,9 @@ def main():
         sockets.user_data(listen_key=client.new_listen_key()["listenKey"], id=1)
         sockets.liquidation_order(symbol=SYMBOL, id=2)
         eventually(lambda: len(answered), lambda count: count == 2, "subscriptions")
-        liquidation.offer(venue)
-        client.new_order(symbol=SYMBOL, side="BUY", type="MARKET", quantity=liquidation.QUANTITY)
-        liquidation.fall(venue)
-        liquidation.wait(lambda: liquidation.is_over(orders, positions, forced))
-        liquidation.judge(orders, positions, forced, client.force_orders(symbol=SYMBOL))
+        buy = lambda: client.new_order(symbol=SYMBOL, side="BUY", type="MARKET", quantity=liquidation.QUANTITY)
+        liquidation.happen(venue, buy, seen.is_over)
+        seen.judge(client.force_orders(symbol=SYMBOL))
         equal([row for row in client.get_position_risk(symbol=SYMBOL) if float(row["positionAmt"]) != 0], [], "positions")
     finally:
         sockets.stop()

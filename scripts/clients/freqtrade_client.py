@@ -34,19 +34,19 @@ def configuration(venue):
     }
 
 
-def main():
-    venue = Venue()
-    other = venue.other
-    other.limit("SELL", "0.1", "60000.0")
-    other.limit("BUY", "0.1", "59900.0")
+def with_exchange(venue, scenario):
+    """Loads the exchange layer as the bot does, and closes it in the end."""
     exchange = ExchangeResolver.load_exchange(configuration(venue), validate=True, load_leverage_tiers=True)
     try:
-        trade(venue, other, exchange)
+        scenario(venue, exchange)
     finally:
         exchange.close()
 
 
-def trade(venue, other, exchange):
+def trade(venue, exchange):
+    other = venue.other
+    other.limit("SELL", "0.1", "60000.0")
+    other.limit("BUY", "0.1", "59900.0")
     equal(PAIR in exchange.markets, True, "markets")
     equal(exchange.get_max_leverage(PAIR, 100.0) >= 20, True, "leverage tiers")
 
@@ -88,4 +88,4 @@ def trade(venue, other, exchange):
 
 
 if __name__ == "__main__":
-    main()
+    with_exchange(Venue(), trade)

@@ -101,9 +101,8 @@ async def trade(venue, node, recorder):
     await wait(lambda: order.status == OrderStatus.REJECTED, "the refusal")
 
 
-def main():
-    venue = Venue()
-    recorder = Recorder()
+def live(venue, recorder, scenario):
+    """Runs a node with a strategy, and beside it what is done with both; ends the program where that fails."""
     common = {
         "api_key": venue.key["api_key"], "api_secret": venue.key["api_secret"], "account_type": BinanceAccountType.USDT_FUTURES,
         "base_url_http": venue.url, "base_url_ws": venue.sockets, "instrument_provider": InstrumentProviderConfig(load_all=True),
@@ -122,7 +121,7 @@ def main():
 
     async def run():
         try:
-            await trade(venue, node, recorder)
+            await scenario(venue, node, recorder)
         except BaseException as error:  # noqa: BLE001: whatever it is, it is reported below
             failure.append(error)
         await node.stop_async()
@@ -136,8 +135,8 @@ def main():
         node.dispose()
     if failure:
         sys.exit(f"{type(failure[0]).__name__}: {failure[0]}")
-    print("nautilus_trader trades here unchanged")
 
 
 if __name__ == "__main__":
-    main()
+    live(Venue(), Recorder(), trade)
+    print("nautilus_trader trades here unchanged")

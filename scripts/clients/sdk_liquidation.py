@@ -17,21 +17,24 @@ def raw(model):
 
 
 async def main():
-    venue = Venue()
+    venue, seen = Venue(), liquidation.Seen()
     client = DerivativesTradingUsdsFutures(
         config_rest_api=ConfigurationRestAPI(
             api_key=venue.key["api_key"], api_secret=venue.key["api_secret"], base_path=venue.url,
         ),
         config_ws_streams=ConfigurationWebSocketStreams(stream_url=venue.sockets),
     )
-    orders, positions, forced = [], [], []
 
     def take(event):
         # Which event it is is its type.
         if isinstance(event.actual_instance, OrderTradeUpdate):
-            orders.append(raw(event)["o"])
+            seen.orders.append(raw(event)["o"])
         if isinstance(event.actual_instance, AccountUpdate):
-            positions.extend(raw(event)["a"]["P"])
+            seen.positions.extend(raw(event)["a"]["P"])
+
+    async def buy():
+        order = {"symbol": SYMBOL, "side": NewOrderSideEnum.BUY, "type": NewOrderTypeEnum.MARKET, "quantity": liquidation.QUANTITY}
+        await asyncio.to_thread(lambda: client.rest_api.new_order(**order))
 
     streams = client.websocket_streams
     await streams.create_connection()
@@ -39,21 +42,10 @@ async def main():
         key = await asyncio.to_thread(lambda: client.rest_api.start_user_data_stream().data().listen_key)
         (await streams.user_data(key)).on("message", take)
         public = await streams.liquidation_order_streams(symbol=SYMBOL.lower())
-        public.on("message", lambda event: forced.append(raw(event)["o"]))
-        await asyncio.sleep(2)
-        await asyncio.to_thread(liquidation.offer, venue)
-        await asyncio.to_thread(
-            lambda: client.rest_api.new_order(
-                symbol=SYMBOL, side=NewOrderSideEnum.BUY, type=NewOrderTypeEnum.MARKET, quantity=liquidation.QUANTITY,
-            )
-        )
-        await asyncio.to_thread(liquidation.fall, venue)
-        for _ in range(600):
-            if liquidation.is_over(orders, positions, forced):
-                break
-            await asyncio.sleep(0.05)
+        public.on("message", lambda event: seen.forced.append(raw(event)["o"]))
+        await liquidation.happens(venue, buy, seen.is_over)
         rows = await asyncio.to_thread(lambda: client.rest_api.users_force_orders(symbol=SYMBOL).data())
-        liquidation.judge(orders, positions, forced, [raw(row) for row in rows])
+        seen.judge([raw(row) for row in rows])
         held = await asyncio.to_thread(lambda: client.rest_api.position_information_v3(symbol=SYMBOL).data())
         equal([row for row in held if float(row.position_amt) != 0], [], "positions")
     finally:
