@@ -211,7 +211,7 @@ settings! {
     /// Snapshots kept, with all segments since the oldest.
     snapshots_kept: usize = 3;
     /// Bytes of the journal that archive and snapshots may be behind while commands come fast, so that what they cost is not
-    /// taken from those who wait for answers; 0: they follow at once.
+    /// taken from those who wait for answers; 0B: they follow at once.
     follower_lag: Size = Size::mebibytes(48);
     /// Ended orders and trades kept in memory although they are archived; lists of those that come later need no disk.
     history_window: usize = 65_536;

@@ -263,7 +263,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     fn behind(&self) -> u64 {
         let Position { segment, offset } = self.journal.durable();
         let (header, place) = (self.reader.header(), self.reader.place());
-        ((segment - header.number) * header.segment_len + offset).saturating_sub(place.offset)
+        (segment.saturating_sub(header.number) * header.segment_len + offset).saturating_sub(place.offset)
     }
 
     fn step(&mut self) -> Result<usize, PersistError> {
