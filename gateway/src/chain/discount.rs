@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks for accounts whose time has come; also after a failure.
 const LOOK_MAX: Duration = Duration::from_secs(10);
+/// Accounts looked at while the views are held.
+const SLICE: usize = 1_024;
 /// Basis points of everything.
 const WHOLE_BPS: u32 = 10_000;
 
@@ -73,14 +75,24 @@ impl Discounts {
         Ok(())
     }
 
+    /// Accounts whose time has come. Views are held for a slice of all accounts at a time, as who folds events waits meanwhile.
     fn due(&self) -> Vec<(AccountId, Address)> {
-        let views = self.views.read();
-        let is_due = |account: &AccountId| {
-            self.read_at.get(account).is_none_or(|read_at| read_at.elapsed() >= self.every)
-        };
-        let accounts = views.perpetuals().accounts().all().map(|(account, _)| *account);
-        let due = accounts.filter(is_due);
-        due.filter_map(|account| Some((account, *views.accounts().address(account)?))).collect()
+        let (mut due, mut from) = (Vec::new(), 0);
+        loop {
+            let views = self.views.read();
+            let (accounts, known) = (views.accounts(), views.perpetuals().accounts());
+            let until = accounts.len().min(from + SLICE);
+            let slice = (from..until).filter_map(|account| AccountId::try_from(account).ok());
+            let told = slice.filter(|account| known.find(*account).is_some());
+            let late = told.filter(|account| {
+                self.read_at.get(account).is_none_or(|read_at| read_at.elapsed() >= self.every)
+            });
+            due.extend(late.filter_map(|account| Some((account, *accounts.address(account)?))));
+            if until == accounts.len() {
+                return due;
+            }
+            from = until;
+        }
     }
 
     /// Sets the terms of an account where they are others.
