@@ -46,6 +46,8 @@ if [ "$mode" = all ]; then
 
     step "300 kills"
     PROFILE=tested scripts/kills.sh
+    # Longer than a segment of the journal, so that kills fall into what begins the next one.
+    PROFILE=tested scripts/kills.sh --cycles 60 --acknowledge written
 
     step "a recorded morning, killed in the middle"
     if [ -d ../shared/data ]; then

@@ -3,14 +3,14 @@
 # URL alone: what each does is in scripts/clients/. A client that cannot be installed is skipped.
 #
 #   scripts/clients.sh                    those that install in a minute: ccxt python_binance connector sdk npm
-#   scripts/clients.sh all                and the bots: freqtrade nautilus hummingbot
+#   scripts/clients.sh all                and the bots: freqtrade nautilus nautilus_rust hummingbot
 #   scripts/clients.sh <client>...        these
 # RINGSIDE names a binary; without it one is built here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/exchange.sh
 quick="ccxt python_binance connector sdk npm"
-bots="freqtrade nautilus hummingbot"
+bots="freqtrade nautilus nautilus_rust hummingbot"
 [ $# -gt 0 ] || set -- $quick
 [ "$1" != all ] || set -- $quick $bots
 build_exchange "${RINGSIDE:-}"
@@ -45,6 +45,8 @@ for client in "$@"; do
             ;;
         freqtrade) in_python freqtrade freqtrade freqtrade==2026.9 ;;
         nautilus) in_python nautilus nautilus_trader nautilus_trader==1.221.0 ;;
+        # The releases with this adapter want a newer Python than the other clients run on.
+        nautilus_rust) interpreter=python3.12 in_python nautilus_rust nautilus_trader nautilus_trader==1.231.0 ;;
         hummingbot)
             # Its requirements exclude each other. These are the ones that its connector imports; its own C++ is built here.
             alone=hummingbot==20260922 WITHOUT_CYTHON_OPTIMIZATIONS=1 in_python hummingbot \

@@ -4,7 +4,8 @@
 #   install_python NAME MODULE PACKAGE...
 #                                   Python packages into target/NAME; sets python; ends the script with "skipped" where
 #                                   they cannot be had. MODULE is what a test of their presence imports. What `alone`
-#                                   names is installed after them without its requirements
+#                                   names is installed after them without its requirements;
+#                                   `interpreter` is another Python than python3
 #   install_node NAME PACKAGE...    the same with packages of npm; sets modules
 #   start_exchange NAME=VALUE...    on a folder and a port of its own; sets folder, url, admin_key; what is given is its
 #                                   environment. Ended, and the folder removed, when the script ends
@@ -35,7 +36,7 @@ install_python() {
     python=$target/$name/bin/python
     "$python" -c "import $module" 2>/dev/null && return
     if ! {
-        python3 -m venv "$target/$name" && "$python" -m pip install --quiet "$@" &&
+        "${interpreter:-python3}" -m venv "$target/$name" && "$python" -m pip install --quiet "$@" &&
             { [ -z "${alone:-}" ] || "$python" -m pip install --quiet --no-deps --no-build-isolation "$alone"; }
     } >/dev/null 2>&1; then
         echo "skipped: $* ${alone:-} cannot be installed from here"

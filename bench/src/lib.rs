@@ -7,6 +7,7 @@
 
 pub mod data;
 pub mod floor;
+pub mod journal;
 pub mod kills;
 pub mod load;
 pub mod op;

@@ -254,6 +254,13 @@ impl ForeignLoad {
     }
 }
 
+/// Seconds of processor time that this thread has used.
+pub fn thread_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns: f64 = stat.split_whitespace().next().and_then(|field| field.parse().ok()).unwrap_or_default();
+    ns / 1e9
+}
+
 /// (busy, all) ticks of all processors.
 fn machine_ticks() -> (u64, u64) {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();

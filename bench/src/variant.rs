@@ -351,7 +351,9 @@ impl Sink for Dropped {
     }
 
     #[inline(always)]
-    fn four(&mut self, _fill: impl FnOnce(&mut [Event; 4])) {}
+    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
+        fill(&mut [Event::EMPTY; 4]);
+    }
 }
 
 const fn is_trade<P: Payload>() -> bool {

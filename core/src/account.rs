@@ -106,6 +106,16 @@ impl Balance {
         assert!(self.available >= 0, "received more than there is");
     }
 
+    /// Changes it and gives what it then is from registers: who needs a whole amount right after its halves were stored,
+    /// and reads it back, waits until those stores have left the processor's queue.
+    #[inline(always)]
+    pub(crate) fn changed(&mut self, change: impl FnOnce(&mut Balance)) -> Balance {
+        let mut balance = *self;
+        change(&mut balance);
+        *self = balance;
+        balance
+    }
+
     /// Reserves.
     #[inline(always)]
     pub(crate) fn freeze(&mut self, amount: Amount) {

@@ -1,17 +1,25 @@
 //! Stages as objects with one work step, and the threads that run them.
 //!
-//! Who runs an agent is configuration: a thread of its own, a thread shared by several in turn, or the caller
-//! ([`Turns`], which tests use). A work step never blocks: the runner alone waits, by one strategy, on the doorbells
-//! of all its agents. Nothing here knows what the stages do.
+//! Who runs an agent is configuration: a thread of its own, a thread shared by several in turn, a thread that shares the work
+//! with whoever has something for it ([`invoke`]), or the caller ([`Turns`], which tests use). A work step never blocks: the
+//! runner alone waits, by one strategy, on the doorbells of all its agents. Nothing here knows what the stages do.
+
+mod invoke;
+
+pub use invoke::Invoker;
 
 use crate::pin::{NotPinned, pin_current_thread};
 use crate::ring::{Doorbell, Idle, Wait, wait_any};
+use invoke::Lent;
 use std::cell::RefCell;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// Longest sleep between two work steps of an agent that does not say otherwise.
+const NAP: Duration = Duration::from_millis(100);
 
 /// One step of the flow.
 pub trait Agent: Send {
@@ -29,7 +37,7 @@ pub trait Agent: Send {
 
     /// Longest sleep between two work steps, for duties that no doorbell announces.
     fn nap(&self) -> Duration {
-        Duration::from_millis(100)
+        NAP
     }
 
     /// Called once on the agent's thread after its last work step.
@@ -40,12 +48,14 @@ pub trait Agent: Send {
 #[derive(Default)]
 pub struct Turns {
     agents: Vec<Box<dyn Agent>>,
+    /// Bells that only these agents ring.
+    own_bells: Vec<Doorbell>,
 }
 
 impl Turns {
     /// In this order.
     pub fn new(agents: Vec<Box<dyn Agent>>) -> Turns {
-        Turns { agents }
+        Turns { agents, own_bells: Vec::new() }
     }
 
     /// One work step of each; gives the sum of what they did.
@@ -78,22 +88,33 @@ impl Turns {
     /// Sleeps until a doorbell rings or somebody's nap is over, unless a last turn, taken while listening, finds work.
     /// Gives what that turn did.
     fn sleep(&mut self, also: &Doorbell, is_stopped: impl Fn() -> bool) -> usize {
-        let nap = self.agents.iter().map(|agent| agent.nap()).min();
+        let nap = self.nap();
         let mut done = 0;
         // The list is taken before the last turn, which may change it; a bell of that turn's making is heard at
         // the next sleep, after the next turn has looked.
-        let bells: Vec<Doorbell> =
-            self.agents.iter().flat_map(|agent| agent.doorbells()).chain([also]).cloned().collect();
-        wait_any(bells.iter(), nap, || {
+        let bells: Vec<Doorbell> = self.bells(also).cloned().collect();
+        wait_any(bells.iter(), Some(nap), || {
             done = self.turn();
             done > 0 || is_stopped()
         });
         done
     }
+
+    /// The shortest of the agents' naps.
+    fn nap(&self) -> Duration {
+        self.agents.iter().map(|agent| agent.nap()).min().unwrap_or(NAP)
+    }
+
+    /// What a sleep of all agents listens to. Not the bells that they ring for each other: whoever goes to sleep has found
+    /// in a whole turn that none of them did anything.
+    fn bells<'a>(&'a self, also: &'a Doorbell) -> impl Iterator<Item = &'a Doorbell> {
+        let bells = self.agents.iter().flat_map(|agent| agent.doorbells());
+        bells.filter(|bell| !self.own_bells.iter().any(|own| own.is(bell))).chain([also])
+    }
 }
 
 /// How to run a thread of agents.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Runner {
     /// Name of the thread; the system shows its first 15 bytes.
     pub name: String,
@@ -103,6 +124,11 @@ pub struct Runner {
     pub wait: Wait,
     /// A panic ends the process: nothing downstream may go on without these stages.
     pub critical: bool,
+    /// Bells that nobody but these agents rings, each for another of them: the thread need not listen to them.
+    pub own_bells: Vec<Doorbell>,
+    /// Whether other threads run the agents as well, through [`Running::invoker`]. The thread then sleeps as soon as there is
+    /// nothing to do, whatever `wait` says.
+    pub invoked: bool,
 }
 
 /// What a running thread has done, refreshed while it idles and every 1,024 turns.
@@ -124,6 +150,8 @@ struct Shared {
     work: AtomicU64,
     sleeps: AtomicU64,
     not_pinned: Mutex<Option<NotPinned>>,
+    /// The agents, where other threads may run them too.
+    lent: Mutex<Lent>,
 }
 
 /// A thread that runs agents until it is stopped. Dropping it stops the thread and waits for its end.
@@ -145,9 +173,17 @@ impl Runner {
             if let Some(core) = self.core {
                 *lock(&theirs.not_pinned) = pin_current_thread(core).err();
             }
-            // The receiver waits for this line, or is gone because its own thread panicked.
-            let _ = started.send(());
-            run(Turns::new(agents), self.wait, &theirs)
+            let turns = Turns { agents, own_bells: self.own_bells };
+            // The receiver waits for this, or is gone because its own thread panicked.
+            let begin = || {
+                let _ = started.send(());
+            };
+            if self.invoked {
+                invoke::run(turns, &theirs, begin)
+            } else {
+                begin();
+                run(turns, self.wait, &theirs)
+            }
         })?;
         let _ = start.recv();
         Ok(Running { shared, thread: Some(thread) })
@@ -218,6 +254,11 @@ impl Running {
         Activity(self.shared.clone())
     }
 
+    /// For another thread that may run the agents; of use where [`Runner::invoked`] says so.
+    pub fn invoker(&self) -> Invoker {
+        Invoker::new(self.shared.clone())
+    }
+
     /// Asks the thread to end after its present work step.
     pub fn stop(&self) {
         // Release: partner of the Acquire in `run`.
@@ -263,7 +304,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 thread_local! {
     /// Name of the critical stage that this thread runs.
-    static CRITICAL: RefCell<Option<String>> = const { RefCell::new(None) };
+    static CRITICAL: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
 /// From now on a panic of this thread ends the process, with one line that names the stage. For threads that are
@@ -279,7 +320,7 @@ pub fn abort_on_panic(stage: &str) {
             });
         }));
     });
-    CRITICAL.set(Some(stage.to_string()));
+    CRITICAL.set(Some(stage.into()));
 }
 
 /// The hook runs before anything unwinds, so no destructor of the stage can publish half a step.

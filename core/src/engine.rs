@@ -7,6 +7,7 @@
 mod admin;
 pub(crate) mod emit;
 mod end;
+mod fill;
 pub(crate) mod idempotency;
 pub(crate) mod perpetual;
 mod place;
@@ -158,33 +159,49 @@ impl Engine {
     ///
     /// # Panics
     /// Where the command is not the next in sequence, or an invariant of the state is broken.
+    #[inline]
     pub fn apply<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         self.pass(command);
-        let mut emitter = Emitter::new(sink, self.sequence, self.time.ns());
         let is_new = self.sources.admit(command.source, command.source_seq);
         // The three kinds that nearly all commands are of go straight to their code.
         if is_new && command.kind == Kind::PlaceOrder as u16 {
-            self.place(command, &mut emitter);
+            self.place(command, sink);
         } else if is_new && command.kind == Kind::CancelOrder as u16 {
-            self.cancel(command, &mut emitter);
+            self.cancel(command, sink);
         } else if is_new && command.kind == Kind::ReplaceOrder as u16 {
-            self.replace(command, &mut emitter);
-        } else if is_new && let Some(outcome) = self.unkeyed_quickly(command, &mut emitter) {
-            emitter.emit(outcome.done(command));
+            self.replace(command, sink);
         } else {
-            self.apply_other(command, is_new, &mut emitter);
+            self.apply_other(command, is_new, sink);
         }
     }
 
     /// Every other kind, and every command that was carried out before.
     #[inline(never)]
-    fn apply_other<S: Sink>(&mut self, command: &Command, is_new: bool, emitter: &mut Emitter<'_, S>) {
-        let outcome = if is_new {
-            self.execute(command, emitter)
+    fn apply_other<S: Sink>(&mut self, command: &Command, is_new: bool, sink: &mut S) {
+        let mut emitter = self.emitter(sink);
+        let outcome = if is_new && let Some(outcome) = self.unkeyed_quickly(command, &mut emitter) {
+            outcome
         } else {
-            Outcome::default().refused(Reject::Duplicate)
+            self.execute_if_new(command, is_new, &mut emitter)
         };
         emitter.emit(outcome.done(command));
+    }
+
+    #[inline(never)]
+    fn execute_if_new<S: Sink>(
+        &mut self,
+        command: &Command,
+        is_new: bool,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Outcome {
+        if is_new { self.execute(command, emitter) } else { Outcome::default().refused(Reject::Duplicate) }
+    }
+
+    /// Where the running command's events go. Made where it is needed: made for all commands beforehand, it would go from
+    /// hand to hand through memory.
+    #[inline(always)]
+    fn emitter<'s, S: Sink>(&self, sink: &'s mut S) -> Emitter<'s, S> {
+        Emitter::new(sink, self.sequence, self.time.ns())
     }
 
     /// Carries out a command that no journal holds, at the present sequence and time; its events end with their
@@ -206,7 +223,7 @@ impl Engine {
         self.pass(command);
     }
 
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, command: &Command) {
         assert!(command.sequence == self.sequence + 1, "commands are applied in sequence");
         self.sequence = command.sequence;

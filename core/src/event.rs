@@ -508,7 +508,8 @@ pub trait Sink {
         false
     }
 
-    /// Four at once, which `fill` writes: all events of a command that touches one order, one level and one account.
+    /// Four at once: all events of a command that touches one order, one level and one account. `fill` carries the command
+    /// out while it writes them, so every sink calls it once, whatever becomes of the events.
     #[inline(always)]
     fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
         let mut events = [Event::EMPTY; 4];
@@ -609,8 +610,10 @@ impl Sink for () {
     #[inline]
     fn event(&mut self, _event: &Event) {}
 
-    #[inline]
-    fn four(&mut self, _fill: impl FnOnce(&mut [Event; 4])) {}
+    #[inline(always)]
+    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
+        fill(&mut [Event::EMPTY; 4]);
+    }
 }
 
 impl Done {

@@ -291,11 +291,5 @@ fn any_bytes_are_commands() {
         signature.dedup();
         signature
     });
-    let is_whole_run = std::env::var_os("FUZZ_INPUT").is_none();
-    assert!(
-        !is_whole_run || run.signatures > 30,
-        "only {} kinds of outcome in {} inputs",
-        run.signatures,
-        run.inputs
-    );
+    run.reached(31);
 }

@@ -388,7 +388,8 @@ fn a_stage_that_diverged_ends_the_process() {
     const CHILD: &str = "RINGSIDE_TEST_DIVERGE";
     if std::env::var_os(CHILD).is_some() {
         let matcher = about_to_diverge().matcher;
-        let runner = Runner { name: "matcher".to_owned(), core: None, wait: Wait::Yield, critical: true };
+        let runner =
+            Runner { name: "matcher".to_owned(), wait: Wait::Yield, critical: true, ..Runner::default() };
         let _running = runner.spawn(vec![Box::new(matcher)]).expect("a thread");
         std::thread::sleep(std::time::Duration::from_secs(60));
         return;

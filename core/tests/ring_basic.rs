@@ -81,6 +81,11 @@ fn a_batch_takes_what_fits_and_staged_payloads_show_together() {
     producer.stage(&payload(73)).unwrap();
     assert_eq!(producer.try_publish_batch(&all[73..75]), 2);
     assert_eq!(consumer.poll(usize::MAX, |sequence, value| assert_eq!(*value, payload(sequence))), 3);
+    for sequence in 76..=78 {
+        producer.stage(&payload(sequence)).unwrap();
+    }
+    producer.flush_unheard();
+    assert_eq!(consumer.poll(usize::MAX, |sequence, value| assert_eq!(*value, payload(sequence))), 3);
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn forbid(files: impl Fn(&str) -> bool, words: &[&str], reason: &str) {
 /// Modules of core that are about threads and memory, not about state.
 fn is_machinery(path: &str) -> bool {
     path.starts_with("core/src/ring/")
+        || path.starts_with("core/src/agent/")
         || [
             "core/src/agent.rs",
             "core/src/pin.rs",

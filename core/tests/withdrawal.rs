@@ -4,6 +4,8 @@
 //! `RINGSIDE_SEED` and `RINGSIDE_WORLDS` rerun a failure.
 #![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
 
+#[path = "support/market.rs"]
+mod market;
 #[path = "withdrawal/venue.rs"]
 mod venue;
 #[path = "withdrawal/world.rs"]

@@ -257,6 +257,8 @@ settings! {
     websocket_life: Duration = Duration::from_secs(86_400);
     /// Frames of a WebSocket client per second.
     websocket_frames_per_second: u32 = 10;
+    /// Requests of a WebSocket client per second on `/ws-fapi/v1`.
+    websocket_requests_per_second: u32 = 300;
 
     /// Whether `X-MBX-APIKEY` is accepted in place of `X-EX-APIKEY`.
     compat_header: bool = true;

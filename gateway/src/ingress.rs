@@ -2,240 +2,44 @@
 //! worker of the server, or the one that reads price feeds.
 //!
 //! A worker never waits for room: a full ring answers "busy" at once, and the last slots are kept for cancels and internal
-//! commands. A reply comes from egress through one queue per worker, with one wake for all that a batch brought;
-//! [`Ingress::run`] then hands each reply to its request. No other thread is involved.
+//! commands. While [`Ingress::run`] runs, what the requests of one turn of the worker hand over becomes visible together, with
+//! one wake for all of it: on few cores the matcher would else be woken for every command, and each time take the place of
+//! the worker that has the next one ready. Where the machine has no processor to spare for the stages, the worker then runs
+//! them itself ([`Lane::invoker`]) and has the replies when it is back.
+//!
+//! A reply comes from egress through one queue per worker, with one wake for all that a batch brought; [`Ingress::run`] then
+//! hands each reply to its request. No other thread is involved.
 //!
 //! What a command means, and what its refusal is called, is not known here.
 
+mod phase;
+mod port;
+
+pub use phase::{EnginePhase, Phase, Priority, Room, Unavailable};
+pub use port::{Lane, Port, Reply};
+
 use crate::clock::Clock;
 use crate::metrics::WorkerFigures;
-use crate::view::perpetual::order::OrderRecord;
-use parking_lot::Mutex;
 use ringside_core::command::Command;
-use ringside_core::event;
-use ringside_core::ids::Sequence;
-use ringside_core::ring::Producer;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// How long a request waits for the reply to a command that was handed over: a little less than the 10 seconds after
 /// which the server would give the request up without knowing how far it came.
 pub const REPLY_TIMEOUT: Duration = Duration::from_millis(9_500);
 /// How often waiting requests are looked over for that.
 const SWEEP: Duration = Duration::from_millis(250);
+/// Commands that become visible together at most where the matcher has a processor of its own, so that it begins while the
+/// worker goes on.
+const STAGED_MAX: u32 = 16;
 const SWEEPS_MAX: u32 = (REPLY_TIMEOUT.as_millis() / SWEEP.as_millis()) as u32;
-
-/// Why there is no reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[repr(u8)]
-pub enum Unavailable {
-    /// This deployment has no engine. Nothing was handed over.
-    #[error("the engine is not started")]
-    Disabled,
-    /// Recovery runs. Nothing was handed over.
-    #[error("the engine is restarting")]
-    Restarting,
-    /// The ring or the journal's disk has no room for a command of this priority. Nothing was handed over.
-    #[error("the queue is full")]
-    Busy,
-    /// The engine or its journal has stopped for good. Nothing was handed over.
-    #[error("the engine has stopped")]
-    Halted,
-    /// The command was handed over and no reply came: it may or may not have taken effect.
-    #[error("the outcome is unknown")]
-    Unknown,
-}
-
-impl Unavailable {
-    /// Every reason, in the order of their numbers, with the word of figures and logs.
-    pub const ALL: [(Unavailable, &'static str); 5] = [
-        (Unavailable::Disabled, "disabled"),
-        (Unavailable::Restarting, "restarting"),
-        (Unavailable::Busy, "busy"),
-        (Unavailable::Halted, "halted"),
-        (Unavailable::Unknown, "unknown"),
-    ];
-}
-
-/// Who may have the last slots of the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
-    /// A new order, or anything else that adds load: not the last slots.
-    Order,
-    /// A cancel: any slot.
-    Cancel,
-    /// A command of the exchange itself, or of its administrator: any slot.
-    Internal,
-}
-
-/// What the engine answered to one command.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// Position of the command.
-    pub sequence: Sequence,
-    /// Engine time of the command, nanoseconds of the UNIX epoch.
-    pub time_ns: i64,
-    /// The verdict.
-    pub done: event::Done,
-    /// The only or last order that the command changed other than as a maker: the one it placed, changed or canceled.
-    pub order: Option<event::Order>,
-    /// All of them, where a cancel of all orders ended more than one.
-    pub further_orders: Vec<event::Order>,
-    /// Its trades, in order.
-    pub trades: Vec<event::Trade>,
-    /// The perpetual order that it placed, changed or canceled, as it was after the command.
-    pub perpetual: Option<Box<OrderRecord>>,
-}
-
-impl Reply {
-    /// The orders that the command changed other than as makers, in the order of the events.
-    pub fn orders(&self) -> &[event::Order] {
-        if self.further_orders.is_empty() { self.order.as_slice() } else { &self.further_orders }
-    }
-}
-
-/// Whether commands are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Phase {
-    /// There is no engine.
-    Disabled = 0,
-    /// Recovery runs.
-    Restarting = 1,
-    /// Commands are taken.
-    Running = 2,
-    /// The engine or the journal has stopped for good.
-    Halted = 3,
-}
-
-/// What the journal's disk has room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Room {
-    /// Everything.
-    All = 0,
-    /// Cancels and internal commands only.
-    Cancels = 1,
-    /// Nothing but what the rings hold already.
-    Nothing = 2,
-}
-
-/// The phase as all threads share it, and with it the room on the journal's disk.
-#[derive(Debug)]
-pub struct EnginePhase(AtomicU8, AtomicU8);
-
-impl EnginePhase {
-    /// Starts in `phase`.
-    pub fn new(phase: Phase) -> EnginePhase {
-        EnginePhase(AtomicU8::new(phase as u8), AtomicU8::new(Room::All as u8))
-    }
-
-    /// The phase now.
-    pub fn get(&self) -> Phase {
-        // Acquire: partner of the Release in `set`; who sees `Running` sees the recovered views and the lanes.
-        match self.0.load(Ordering::Acquire) {
-            0 => Phase::Disabled,
-            1 => Phase::Restarting,
-            2 => Phase::Running,
-            _ => Phase::Halted,
-        }
-    }
-
-    /// Moves to `phase`. Nothing leaves [`Phase::Halted`].
-    pub fn set(&self, phase: Phase) {
-        // Release: partner of the Acquire in `get`.
-        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |present| {
-            (present != Phase::Halted as u8).then_some(phase as u8)
-        });
-    }
-
-    /// Says what the journal's disk has room for.
-    pub fn set_room(&self, room: Room) {
-        // Relaxed: a lone figure that may be seen late; the journal keeps a margin for that.
-        self.1.store(room as u8, Ordering::Relaxed);
-    }
-
-    /// Whether the journal's disk has room for a command of this priority.
-    fn has_room_for(&self, priority: Priority) -> bool {
-        let most = if priority == Priority::Order { Room::All } else { Room::Cancels };
-        self.1.load(Ordering::Relaxed) <= most as u8
-    }
-}
-
-/// What a worker needs to publish: an input ring of its own and the number that its commands carry.
-pub struct Lane {
-    /// The ring.
-    pub producer: Producer<Command>,
-    /// The incarnation, never used before.
-    pub source: u32,
-    /// Slots that new orders must leave free.
-    pub reserved: usize,
-    /// Commands that were published before the lane was handed on; the next has the number after it.
-    pub numbered: u64,
-}
-
-impl Lane {
-    /// A lane that keeps a fifth of the ring for cancels and internal commands.
-    pub fn new(producer: Producer<Command>, source: u32) -> Lane {
-        let reserved = producer.capacity() / 5;
-        Lane { producer, source, reserved, numbered: 0 }
-    }
-}
-
-/// The shared end of one worker: boot puts the lane in, egress the replies. Share it in an `Arc`.
-pub struct Port {
-    phase: Arc<EnginePhase>,
-    lane: Mutex<Option<Lane>>,
-    /// In the order in which they came. Held for the time of a push or an exchange of lists, and a list that was taken comes
-    /// back empty, so that no reply takes memory anew.
-    replies: Mutex<Vec<Reply>>,
-    wake: Notify,
-    submitted: AtomicU64,
-    answered: AtomicU64,
-}
-
-impl Port {
-    /// A port without a lane yet.
-    pub fn new(phase: Arc<EnginePhase>) -> Port {
-        Port {
-            phase,
-            lane: Mutex::new(None),
-            replies: Mutex::default(),
-            wake: Notify::new(),
-            submitted: AtomicU64::new(0),
-            answered: AtomicU64::new(0),
-        }
-    }
-
-    /// Gives the worker its lane, once, before the phase becomes [`Phase::Running`].
-    pub fn attach(&self, lane: Lane) {
-        *self.lane.lock() = Some(lane);
-    }
-
-    /// Hands a reply over; the worker looks at it after the next [`Port::wake`].
-    pub fn reply(&self, reply: Reply) {
-        self.replies.lock().push(reply);
-        // Relaxed: a figure; nothing follows from it. Egress alone writes it.
-        self.answered.store(self.answered.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    /// Wakes the worker: once for all replies of a batch.
-    pub fn wake(&self) {
-        self.wake.notify_one();
-    }
-
-    /// Commands handed over and not yet answered.
-    pub fn queue_len(&self) -> u64 {
-        self.submitted.load(Ordering::Relaxed).saturating_sub(self.answered.load(Ordering::Relaxed))
-    }
-}
 
 /// A worker's way to the engine. Clones share it; all stay on the worker's thread.
 #[derive(Clone)]
@@ -258,6 +62,10 @@ struct State {
     /// A list for replies, empty.
     taken: Vec<Reply>,
     sweep: u32,
+    /// Commands handed over and not visible yet.
+    staged: u32,
+    /// The task that makes them visible, while it runs.
+    shower: Option<Waker>,
 }
 
 struct Entry {
@@ -344,18 +152,44 @@ impl Ingress {
         self.0.port.phase.get()
     }
 
-    /// Brings replies to their requests, for as long as it is polled. To be spawned once on the worker's thread.
+    /// Makes visible what was handed over and brings replies to their requests, for as long as it is polled. To be spawned
+    /// once on the worker's thread.
     pub async fn run(self) {
         let mut sweep = tokio::time::interval(SWEEP);
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let _showing = Showing(&self.0);
+        // Woken by the first command of a turn, this task is polled behind all that were ready by then.
+        let mut show = pin!(poll_fn(|context| {
+            self.show(context.waker());
+            Poll::<()>::Pending
+        }));
         loop {
             tokio::select! {
+                biased;
+                () = &mut show => {}
                 () = self.0.port.wake.notified() => self.take_replies(),
                 _ = sweep.tick() => {
                     self.take_replies();
                     self.sweep();
                 }
             }
+        }
+    }
+
+    /// Makes visible what was handed over, and takes the replies that are back already. `shower` is to be woken for the next.
+    fn show(&self, shower: &Waker) {
+        let has_run = {
+            let state = &mut *self.0.state.borrow_mut();
+            if state.shower.as_ref().is_none_or(|other| !other.will_wake(shower)) {
+                state.shower = Some(shower.clone());
+            }
+            state.staged > 0 && {
+                state.staged = 0;
+                state.lane.as_mut().is_some_and(Lane::show)
+            }
+        };
+        if has_run {
+            self.take_replies();
         }
     }
 
@@ -417,8 +251,22 @@ impl Inner {
         let source_seq = state.answered + state.waiting.len() as u64 + 1;
         command.source = lane.source;
         command.source_seq = source_seq;
-        if lane.producer.try_publish(&command).is_err() {
+        if lane.producer.stage(&command).is_err() {
             return Err(lane.no_room());
+        }
+        let is_enough = lane.invoker.is_none() && state.staged + 1 >= STAGED_MAX;
+        match &state.shower {
+            Some(shower) if !is_enough => {
+                if state.staged == 0 {
+                    shower.wake_by_ref();
+                }
+                state.staged += 1;
+            }
+            // Whoever hands over may hold what the stages need: they are not run here.
+            _ => {
+                lane.producer.flush();
+                state.staged = 0;
+            }
         }
         let sent_ns = self.measured.as_ref().map_or(0, |(clock, _)| clock.now_ns());
         state.waiting.push_back(Entry { since: state.sweep, sent_ns, progress: Progress::Waiting(None) });
@@ -485,6 +333,20 @@ impl Inner {
     }
 }
 
+/// For as long as it is there, commands are shown by the task that made it.
+struct Showing<'a>(&'a Inner);
+
+impl Drop for Showing<'_> {
+    fn drop(&mut self) {
+        let state = &mut *self.0.state.borrow_mut();
+        state.shower = None;
+        state.staged = 0;
+        if let Some(lane) = &mut state.lane {
+            lane.producer.flush();
+        }
+    }
+}
+
 impl State {
     fn entry(&mut self, source_seq: u64) -> Option<&mut Entry> {
         let index = source_seq.checked_sub(self.answered + 1)?;
@@ -497,12 +359,6 @@ impl State {
             self.waiting.pop_front();
             self.answered += 1;
         }
-    }
-}
-
-impl Lane {
-    fn no_room(&self) -> Unavailable {
-        if self.producer.is_halted() { Unavailable::Halted } else { Unavailable::Busy }
     }
 }
 
@@ -543,168 +399,4 @@ impl Drop for Submission {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ringside_core::command::AdvanceTime;
-    use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
-
-    struct Rig {
-        phase: Arc<EnginePhase>,
-        port: Arc<Port>,
-        ingress: Ingress,
-        ring: Consumer<Command>,
-    }
-
-    fn rig(capacity: usize) -> Rig {
-        let phase = Arc::new(EnginePhase::new(Phase::Running));
-        let port = Arc::new(Port::new(phase.clone()));
-        let options = Options { capacity, consumers: 1, start: 1, wait: Wait::Park };
-        let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
-        port.attach(Lane::new(producer, 7));
-        let ingress = Ingress::new(port.clone());
-        Rig { phase, port, ingress, ring: consumers.pop().expect("one consumer") }
-    }
-
-    impl Rig {
-        fn submit(&self, priority: Priority) -> Submission {
-            self.ingress.submit(Command::new(AdvanceTime {}), priority)
-        }
-
-        /// Answers everything in the ring, as matcher and egress would; gives the numbers answered.
-        fn answer(&mut self) -> Vec<u64> {
-            let mut numbers = Vec::new();
-            self.ring.poll(usize::MAX, |_, command| {
-                assert_eq!(command.source, 7);
-                numbers.push(command.source_seq);
-                self.port.reply(reply(command.source_seq));
-            });
-            self.port.wake();
-            numbers
-        }
-    }
-
-    fn reply(source_seq: u64) -> Reply {
-        let done = event::Done {
-            source_seq,
-            source: 7,
-            command: 48,
-            reject: 0,
-            order: 0,
-            account: 0,
-            market: 0,
-            idempotency_key: 0,
-            replayed: 0,
-            update: 0,
-        };
-        Reply {
-            sequence: 100 + source_seq,
-            time_ns: 0,
-            done,
-            order: None,
-            further_orders: Vec::new(),
-            trades: Vec::new(),
-            perpetual: None,
-        }
-    }
-
-    fn poll(submission: &mut Submission) -> Option<Result<u64, Unavailable>> {
-        let mut context = Context::from_waker(Waker::noop());
-        match Pin::new(submission).poll(&mut context) {
-            Poll::Ready(result) => Some(result.map(|reply| reply.sequence)),
-            Poll::Pending => None,
-        }
-    }
-
-    #[test]
-    fn numbers_are_dense_and_replies_find_their_requests() {
-        let mut rig = rig(8);
-        let mut first = rig.submit(Priority::Order);
-        let mut second = rig.submit(Priority::Cancel);
-        drop(rig.submit(Priority::Order));
-        assert_eq!((poll(&mut first), poll(&mut second), rig.port.queue_len()), (None, None, 3));
-        assert_eq!(rig.answer(), [1, 2, 3]);
-        assert_eq!(poll(&mut first), None, "a reply is not seen before it is taken");
-        rig.ingress.take_replies();
-        assert_eq!(
-            (poll(&mut second), poll(&mut first), rig.port.queue_len()),
-            (Some(Ok(102)), Some(Ok(101)), 0)
-        );
-        assert!(rig.ingress.0.state.borrow().waiting.is_empty(), "nothing is kept");
-        let mut fourth = rig.submit(Priority::Order);
-        assert_eq!(rig.answer(), [4]);
-        rig.ingress.take_replies();
-        assert_eq!(poll(&mut fourth), Some(Ok(104)));
-    }
-
-    #[test]
-    fn the_last_fifth_is_kept_for_cancels() {
-        let mut rig = rig(8);
-        let mut sent: Vec<_> = (0..7).map(|_| rig.submit(Priority::Order)).collect();
-        assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
-        assert_eq!(poll(&mut rig.submit(Priority::Order)), Some(Err(Unavailable::Busy)));
-        sent.push(rig.submit(Priority::Cancel));
-        assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
-        assert_eq!(poll(&mut rig.submit(Priority::Internal)), Some(Err(Unavailable::Busy)));
-        assert_eq!(rig.answer(), [1, 2, 3, 4, 5, 6, 7, 8], "a refused command takes no number");
-        assert!(poll(&mut rig.submit(Priority::Order)).is_none(), "there is room again");
-    }
-
-    #[test]
-    fn each_phase_has_its_answer() {
-        let mut rig = rig(8);
-        for (phase, answer) in [
-            (Phase::Disabled, Some(Err(Unavailable::Disabled))),
-            (Phase::Restarting, Some(Err(Unavailable::Restarting))),
-            (Phase::Running, None),
-        ] {
-            rig.phase.set(phase);
-            assert_eq!(poll(&mut rig.submit(Priority::Order)), answer);
-        }
-        let mut waiting = rig.submit(Priority::Order);
-        assert_eq!(poll(&mut waiting), None);
-        rig.ring.halt();
-        assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
-        rig.phase.set(Phase::Halted);
-        rig.phase.set(Phase::Running);
-        assert_eq!(rig.phase.get(), Phase::Halted, "nothing leaves a halt");
-        assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
-        rig.ingress.sweep();
-        assert_eq!(poll(&mut waiting), Some(Err(Unavailable::Unknown)), "no reply can come any more");
-        assert_eq!(rig.answer(), [1, 2]);
-    }
-
-    #[test]
-    fn a_request_waits_its_time_and_a_late_reply_disturbs_nobody() {
-        let mut rig = rig(8);
-        let mut old = rig.submit(Priority::Order);
-        assert_eq!(poll(&mut old), None);
-        for _ in 0..SWEEPS_MAX {
-            rig.ingress.sweep();
-        }
-        let mut young = rig.submit(Priority::Order);
-        assert_eq!((poll(&mut old), poll(&mut young)), (None, None));
-        rig.ingress.sweep();
-        assert_eq!((poll(&mut old), poll(&mut young)), (Some(Err(Unavailable::Unknown)), None));
-        assert_eq!(rig.answer(), [1, 2]);
-        rig.ingress.take_replies();
-        assert_eq!(poll(&mut young), Some(Ok(102)));
-        assert!(rig.ingress.0.state.borrow().waiting.is_empty());
-    }
-
-    #[test]
-    fn one_wake_brings_all_replies_of_a_batch() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let mut rig = rig(8);
-        tokio::task::LocalSet::new().block_on(&runtime, async {
-            tokio::task::spawn_local(rig.ingress.clone().run());
-            let waiting: Vec<_> =
-                (0..5).map(|_| tokio::task::spawn_local(rig.submit(Priority::Order))).collect();
-            tokio::task::yield_now().await;
-            assert_eq!(rig.answer(), [1, 2, 3, 4, 5]);
-            for (index, task) in (1..).zip(waiting) {
-                let reply = task.await.expect("no panic").expect("a reply");
-                assert_eq!(reply.done.source_seq, index);
-            }
-        });
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Any text as a frame of `/ws`, and any bytes as frames: a text is answered, as malformed exactly where another reading of
+//! Any text as a frame of `/ws` or of `/ws-fapi/v1`, and any bytes as frames: a text is answered, as malformed exactly where another reading of
 //! the JSON says so; bytes that break the framing end their own connection and no other.
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
@@ -13,6 +13,7 @@ use fuzz::Fuzz;
 use ringside_gateway::view::Views;
 use ringside_gateway::ws::channel::Channel;
 use ringside_gateway::ws::frame::ClientFrame;
+use ringside_gateway::ws::request::frame::Request;
 use serde_json::Value;
 use std::io::Write;
 use std::time::Duration;
@@ -37,6 +38,7 @@ const FRAMES: &[&str] = &[
 const WORDS: &[&[u8]] = &[
     b"\"type\":", b"\"channel\":", b"\"token\":", b"\"resume\":", b"\"from\":", b"\"listenKey\":", b"\"method\":", b"\"params\":", b"\"id\":", b"\"UNSUBSCRIBE\"", b"\"btcusdt_perpetual@continuousKline_1M\"", b"\"ping\"", b"\"subscribe\"",
     b"\"spot:depth:DFUSDT\"", b"\"spot:ticker:\"", b":1h", b":", b"{", b"}", b"[", b"]", b",", b"\"", b"null", b"true", b"7", b"-7", b"1e3",
+    b"\"apiKey\":", b"\"signature\":", b"\"timestamp\":", b"\"returnRateLimits\":", b"\"order.place\"", b"\"v1/\"",
     b"18446744073709551615", b"18446744073709551616", b"\\u0000", b"\\ud83d\\ude00", b"\\ud800", b"\xc3\xa9", b"\xf0\x9f\x98\x80", b"\xff", b"\x00",
 ];
 
@@ -99,13 +101,89 @@ fn any_text_is_a_frame() {
             Err(malformed) => Some(malformed.to_owned()),
         }
     });
-    let is_whole_run = std::env::var_os("FUZZ_INPUT").is_none();
-    assert!(
-        !is_whole_run || run.signatures >= 12,
-        "only {} kinds of outcome in {} inputs",
-        run.signatures,
-        run.inputs
-    );
+    run.reached(12);
+}
+
+const REQUESTS: &[&str] = &[
+    r#"{"id":1,"method":"ping"}"#,
+    r#"{"id":"c174a2b1-3f51-4580-b200-8528bd237cb7","method":"depth","params":{"symbol":"BTCUSDT","limit":5}}"#,
+    r#"{"id":null,"method":"order.place","params":{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","quantity":"0.1","price":9000.0,"reduceOnly":true,"apiKey":"k","timestamp":1700000000000,"signature":"00"}}"#,
+    r#"{"id":-7,"method":"v2/account.status","params":{"returnRateLimits":false,"recvWindow":null}}"#,
+    r#"{"id":"x","method":"userDataStream.start","params":{"apiKey":"0123456789012345678901234567890123456789012345678901234567890123"}}"#,
+    r#"{"method":"session.logon","params":[1],"id":2}"#,
+];
+
+/// Whether another reading of the JSON takes a text for a request: an object with an id that is an integer, a string or null, a
+/// method that is a string, and parameters that are an object or none.
+fn is_request(text: &str) -> bool {
+    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else { return false };
+    let is_id = |id: &Value| id.is_null() || id.is_string() || id.is_i64() || id.is_u64();
+    let is_shown = |shown: &Value| {
+        let word = shown.as_str().map_or_else(|| shown.to_string(), str::to_owned).to_ascii_lowercase();
+        shown.is_null() || word == "true" || word == "false"
+    };
+    members.get("id").is_some_and(is_id)
+        && members.get("method").is_some_and(Value::is_string)
+        && members.get("params").is_none_or(|params| match params {
+            Value::Null => true,
+            Value::Object(params) => params.get("returnRateLimits").is_none_or(is_shown),
+            _ => false,
+        })
+}
+
+/// Where the two may differ: members that stand twice, escapes, numbers beyond a float.
+fn requests_may_differ(text: &str) -> bool {
+    let is_twice = ["id", "method", "params", "returnRateLimits"]
+        .iter()
+        .any(|name| text.matches(&format!("\"{name}\"")).count() > 1);
+    // A long integer is an id here and a float there; a float that is whole is one there too.
+    let is_long = text.as_bytes().windows(16).any(|digits| digits.iter().all(u8::is_ascii_digit));
+    // So is the integer below zero that is zero. What has so many colons may have more parameters than are taken.
+    let is_wide = text.matches(':').count() > 100;
+    is_twice || is_long || is_wide || text.contains("-0") || readers_may_differ(text)
+}
+
+#[test]
+fn any_text_is_a_request() {
+    let mut exchange = Exchange::start_with(|config| config.websocket_requests_per_second = u32::MAX);
+    exchange.open();
+    let _running = exchange.run_stages();
+    let mut socket = Socket::at(&exchange, "/ws-fapi/v1");
+    let fuzz = Fuzz {
+        name: "-p ringside-gateway --test fuzz_frames any_text_is_a_request",
+        corpus: REQUESTS.iter().map(|frame| frame.as_bytes().to_vec()).collect(),
+        dictionary: WORDS,
+        record_len: 1,
+        len_max: 60_000,
+        seconds: 2.0,
+    };
+    let mut inputs = 0;
+    let run = fuzz.run(|bytes| {
+        inputs += 1;
+        let text = String::from_utf8_lossy(bytes);
+        let read = Request::parse(&text);
+        assert!(read.is_ok() == is_request(&text) || requests_may_differ(&text), "{read:?}");
+        if inputs % 23 == 0 || std::env::var_os("FUZZ_INPUT").is_some() {
+            socket.send(&text);
+            let answer = socket.next();
+            let id = read.as_ref().map_or_else(|(id, _)| *id, |request| request.id);
+            if let Ok(id) = serde_json::from_str::<Value>(id) {
+                assert_eq!(answer["id"], id, "{answer}");
+            }
+            let status = answer["status"].as_u64().expect("a status");
+            assert_eq!(answer.get("error").is_none(), status == 200, "{answer}");
+            assert!(read.is_ok() || status == 400, "{answer}");
+            assert!(answer["rateLimits"].is_array() || answer.get("rateLimits").is_none());
+        }
+        // Which method, or which fault.
+        match read {
+            Ok(request) => {
+                request.params.query.split('=').next().map(str::len).map(|len| len.min(9).to_string())
+            }
+            Err((_, refusal)) => Some(refusal.msg.into_owned()),
+        }
+    });
+    run.reached(8);
 }
 
 /// Frames on the wire: a first byte, a length of one of three forms, a mask, a payload.
@@ -151,29 +229,33 @@ fn any_bytes_are_frames() {
         len_max: 70_000,
         seconds: 2.0,
     };
-    fuzz.run(|bytes| {
-        let mut bad = Socket::open(&exchange);
-        // The server may close while this is still being sent.
-        let _ = bad.inner.get_mut().write_all(bytes);
-        // What the bytes may have left open is ended, so that the connection comes to an end whatever they were.
-        let _ = bad.inner.get_mut().shutdown(std::net::Shutdown::Write);
-        let mut answers = 0;
-        let end = loop {
-            match bad.try_next(Duration::from_secs(20)) {
-                Ok(Some(text)) => {
-                    let frame: Value = serde_json::from_str(&text).expect("every frame is JSON");
-                    assert!(frame["type"].is_string() || frame.get("id").is_some());
-                    answers += 1;
-                }
-                Ok(None) => panic!("the connection neither answers nor ends"),
-                Err(end) => break end,
+    // One after the other, so that an input says the same when it is run again.
+    fuzz.run(|bytes| ["/ws", "/ws-fapi/v1"].map(|path| outcome(&exchange, path, bytes, &mut healthy)));
+}
+
+/// What bytes come to on a connection that was upgraded there: answers, up to three, and the code of its end.
+fn outcome(exchange: &Exchange, path: &str, bytes: &[u8], healthy: &mut Socket) -> (u32, u16) {
+    let mut bad = Socket::at(exchange, path);
+    // The server may close while this is still being sent.
+    let _ = bad.inner.get_mut().write_all(bytes);
+    // What the bytes may have left open is ended, so that the connection comes to an end whatever they were.
+    let _ = bad.inner.get_mut().shutdown(std::net::Shutdown::Write);
+    let mut answers = 0;
+    let end = loop {
+        match bad.try_next(Duration::from_secs(20)) {
+            Ok(Some(text)) => {
+                let frame: Value = serde_json::from_str(&text).expect("every frame is JSON");
+                assert!(frame["type"].is_string() || frame.get("id").is_some());
+                answers += 1;
             }
-        };
-        healthy.inner.send(Message::Ping(Bytes::new())).expect("others go on");
-        assert!(healthy.drain().is_ok(), "others go on");
-        match end {
-            End::Closed(code, _) => (answers.min(3), code),
-            End::Cut => (answers.min(3), 0),
+            Ok(None) => panic!("the connection neither answers nor ends"),
+            Err(end) => break end,
         }
-    });
+    };
+    healthy.inner.send(Message::Ping(Bytes::new())).expect("others go on");
+    assert!(healthy.drain().is_ok(), "others go on");
+    match end {
+        End::Closed(code, _) => (answers.min(3), code),
+        End::Cut => (answers.min(3), 0),
+    }
 }

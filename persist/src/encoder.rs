@@ -1,9 +1,10 @@
 //! Commands into batches: records, pad, seal, and the header of the next segment when one is full.
 //!
 //! A batch is what one sync makes durable. It starts and ends at a block boundary, so that a block that was synced
-//! is never written again; its last record is a seal. Nothing of a batch is written before everything before it is
-//! durable, except in mode `written`: there its parts leave as they come ([`Encoder::take_part`]), and records vouch
-//! only for what a finished sync has covered ([`Encoder::confirm`]).
+//! is never written again; its last record is a seal. Its records vouch for what is durable for certain when they are
+//! written. Nothing of a batch is written before all but the one before it is durable, so that is at least what is before
+//! that one; it is everything when nothing was under way at the time ([`Encoder::confirm`]). In mode `written` the parts of
+//! a batch leave as they come ([`Encoder::take_part`]), and records vouch only for what a finished sync has covered.
 //!
 //! This file knows no files and no clock; the same commands and calls give the same bytes.
 
@@ -43,30 +44,36 @@ pub struct Batch {
     /// The last command up to their end.
     pub last: Sequence,
     salt: Salt,
+    /// The CRCs of records are filled in up to there.
+    summed: usize,
     /// What of the batch was taken as parts.
     digest: blake3::Hasher,
     is_finished: bool,
 }
 
 impl Batch {
-    /// Fills in the CRCs and completes the seal. Nothing is written before; it is a step of its own so that another thread
-    /// can take it.
+    /// Fills in the CRCs that are missing and completes the seal. Nothing is written before; it is a step of its own so that
+    /// another thread can take it.
     pub fn finish(&mut self) {
         if self.is_finished {
             return;
         }
         let (batch, seal) = self.buffer[..self.len].split_at_mut(self.len - SEAL_LEN);
-        sum_and_digest(batch, self.salt, &mut self.digest);
+        sum_and_digest(batch, self.salt, self.summed, &mut self.digest);
         record::finish_seal(seal, self.salt, checksum::truncated(self.digest.finalize()));
         self.is_finished = true;
     }
 }
 
-/// Fills in the CRCs of records and takes them up into `digest`, a piece that fits the second-level cache at a time.
-fn sum_and_digest(records: &mut [u8], salt: Salt, digest: &mut blake3::Hasher) {
+/// Records whose CRCs are filled in together, in bytes: they are still in the nearest cache then.
+const SUM_LEN: usize = 16 << 10;
+
+/// Fills in the CRCs of records from byte `summed` on and takes all records up into `digest`, a piece that fits the second-level
+/// cache at a time.
+fn sum_and_digest(records: &mut [u8], salt: Salt, mut summed: usize, digest: &mut blake3::Hasher) {
     /// BLAKE3 is fastest on pieces of whole powers of two.
     const PIECE_LEN: usize = 64 << 10;
-    let (mut summed, mut digested) = (0, 0);
+    let mut digested = 0;
     while digested < records.len() {
         let end = records.len().min(digested + PIECE_LEN);
         summed = record::sum(records, salt, summed, end);
@@ -79,8 +86,8 @@ fn sum_and_digest(records: &mut [u8], salt: Salt, digest: &mut blake3::Hasher) {
 pub struct Encoder {
     batch_len: usize,
     mode: u16,
-    /// Nothing is written before the batch before it is durable, so a batch's start is its durable mark.
-    is_mark_prompt: bool,
+    /// Batches are written in turn, at most two at a time, so the start of the one before is a batch's durable mark.
+    is_in_turn: bool,
     engine_version: u32,
     next_segment_len: u64,
 
@@ -93,6 +100,8 @@ pub struct Encoder {
     start: u64,
     buffer: Buffer,
     used: usize,
+    /// The CRCs of records in `buffer` are filled in up to there.
+    summed: usize,
     /// Byte of the segment at which the batch starts.
     batch_start: u64,
     /// Byte of the segment up to which everything is durable when the next record is written: what it vouches for.
@@ -113,7 +122,7 @@ impl Encoder {
         let mut encoder = Encoder {
             batch_len: config.batch_len,
             mode: mode_code(config.mode),
-            is_mark_prompt: config.mode == GateMode::Durable,
+            is_in_turn: config.mode == GateMode::Durable,
             engine_version,
             next_segment_len: config.segment_len,
             header: tail.header,
@@ -123,6 +132,7 @@ impl Encoder {
             start: tail.offset,
             buffer: Encoder::room(config.batch_len),
             used: 0,
+            summed: 0,
             batch_start: tail.offset,
             mark: tail.offset,
             command_count: 0,
@@ -183,6 +193,9 @@ impl Encoder {
         self.used += self.stamp.command(&mut self.buffer[self.used..], command, distance);
         self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
         self.command_count += 1;
+        if self.used - self.summed >= SUM_LEN {
+            self.summed = record::sum(&mut self.buffer, self.stamp.salt, self.summed, self.used);
+        }
     }
 
     /// What was taken since the last part or batch, to be written at once though it is not sealed; the buffer is
@@ -192,10 +205,10 @@ impl Encoder {
         if self.used == 0 {
             return None;
         }
-        sum_and_digest(&mut self.buffer[..self.used], self.stamp.salt, &mut self.digest);
+        sum_and_digest(&mut self.buffer[..self.used], self.stamp.salt, self.summed, &mut self.digest);
         let result = write(self.start, &self.buffer[..self.used]);
         self.start += self.used as u64;
-        self.used = 0;
+        (self.used, self.summed) = (0, 0);
         Some(result)
     }
 
@@ -219,24 +232,25 @@ impl Encoder {
             begins: self.is_fresh.then_some(self.header),
             last: self.last.sequence,
             salt: self.stamp.salt,
+            summed: self.summed,
             digest: std::mem::take(&mut self.digest),
             is_finished: false,
         };
+        if self.is_in_turn {
+            // The batch after the next one is not begun before this one is durable.
+            (self.mark, self.stamp.durable_seq) = (self.batch_start, self.batch_seq);
+        }
         self.start += self.used as u64;
-        self.used = 0;
+        (self.used, self.summed) = (0, 0);
         self.batch_start = self.start;
         self.batch_seq = self.last.sequence;
         self.command_count = 0;
         self.is_fresh = false;
-        if self.is_mark_prompt {
-            self.confirm();
-        }
         self.roll_if_full();
         batch
     }
 
-    /// All closed batches are durable: what is written from now on vouches for them. In mode `durable` that is so by
-    /// itself, since the next batch is not written before.
+    /// All closed batches are durable: what is encoded from now on vouches for them.
     pub fn confirm(&mut self) {
         self.mark = self.batch_start;
         self.stamp.durable_seq = self.batch_seq;

@@ -1,5 +1,10 @@
-//! Writes batches and syncs them, one after the other: on the journaller's own thread, or on threads of its own while
-//! the journaller encodes the next. A batch is written only after the one before it is durable.
+//! Writes batches and syncs them, in their order: on the journaller's own thread, or on threads of its own while the
+//! journaller encodes the next.
+//!
+//! A batch is begun to be written when the one before the one before it is durable. So two may be on their way at once, and the
+//! disk has work while the end of one of them is still being told; a batch vouches only for what is before the one before it
+//! ([`crate::encoder`]). They are acknowledged in their order, whichever is done first. Two are never on their way where it takes
+//! a sync to make them durable, since two syncs at once would share the report of an error; nor at the beginning of a segment.
 //!
 //! The first error is the last thing it does: the gate is halted, nothing is tried again.
 
@@ -58,56 +63,14 @@ impl Current {
     }
 }
 
-/// Does the writing and syncing, and tells the gate.
-pub(crate) struct Flusher {
-    pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) current: Current,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) status: Arc<JournalStatus>,
-    pub(crate) is_failed: bool,
-}
+/// Threads that flush: two that write, and one that works out digests of the batches to come. Whoever has written a batch goes
+/// on with the next one itself if that is ready: waking another first would leave the disk without work for as long.
+const THREADS: usize = 3;
 
-impl Flusher {
-    /// Makes the batch durable and tells the gate. On an error the gate is halted, and nothing is written again.
-    fn flush(&mut self, job: &Job) -> Result<(), PersistError> {
-        if self.is_failed {
-            return Err(PersistError::Stopped);
-        }
-        self.status.flush_begins();
-        let result = self.try_flush(job);
-        if result.is_err() {
-            self.is_failed = true;
-            self.gate.halt();
-        }
-        result
-    }
+/// Batches on their way to the disk at most.
+const DEPTH: u64 = 2;
 
-    fn try_flush(&mut self, job: &Job) -> Result<(), PersistError> {
-        let batch = &job.batch;
-        if let Some(header) = batch.begins {
-            let spare =
-                job.spare.as_deref().unwrap_or_else(|| unreachable!("a spare comes with each new segment"));
-            self.current = Current::begin(self.storage.as_ref(), spare, header)?;
-        }
-        let Current { file, name, header } = &self.current;
-        if !job.is_stored {
-            let bytes = &batch.buffer[..batch.len];
-            file.write_at(batch.offset, bytes).map_err(PersistError::io("write", name))?;
-            self.gate.publish_written(batch.last);
-        }
-        file.sync().map_err(PersistError::io("sync", name))?;
-        let durable = Position { segment: header.number, offset: batch.offset + batch.len as u64 };
-        self.status.flush_ends(durable, batch.len, header.segment_len);
-        self.gate.publish_durable(batch.last);
-        Ok(())
-    }
-}
-
-/// Threads that flush: while one writes, the other works out digests of the batches to come. Whoever has written a batch goes
-/// on with the next one itself if that is ready: waking the other first would leave the disk without work for as long.
-const THREADS: usize = 2;
-
-/// Runs a [`Flusher`] on the caller's thread or on two of its own, one batch after the other in the order given.
+/// Flushes on the caller's thread or on some of its own, one batch after the other in the order given.
 pub(crate) struct Flushing {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -116,36 +79,78 @@ pub(crate) struct Flushing {
 }
 
 struct Shared {
-    flusher: Mutex<Flusher>,
+    storage: Arc<dyn Storage>,
+    gate: Arc<Gate>,
+    status: Arc<JournalStatus>,
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// Jobs finished.
+    /// Jobs settled.
     finished: AtomicU64,
-    /// Rings when a job is finished.
+    /// Rings when a job is settled.
     bell: Doorbell,
 }
 
-#[derive(Default)]
 struct Queue {
+    /// Where what is settled last was written to.
+    current: Current,
     jobs: VecDeque<(u64, Job)>,
     /// Jobs whose batches are finished, to be written in their turn.
     ready: Vec<(u64, Job)>,
-    /// Number of the job whose turn to be written it is.
+    /// Number of the job whose turn to be begun it is.
     turn: u64,
-    /// Some thread is writing it.
-    is_writing: bool,
+    /// Jobs that have come to an end, until those before them have.
+    ended: Vec<Ended>,
+    /// Number of the job that is to be settled next: everything before it is durable, or has failed.
+    settled: u64,
+    /// The job under way begins a segment.
+    is_beginning: bool,
+    /// When the jobs under way were begun, oldest first.
+    begun: VecDeque<u64>,
     done: VecDeque<Done>,
+    /// Some write or sync has failed: nothing is begun any more.
+    is_broken: bool,
+    /// The failure was told in its turn: nothing is acknowledged any more.
+    is_failed: bool,
     is_stopped: bool,
+}
+
+/// What came of writing a job's batch: the segment that it stands in.
+struct Ended {
+    number: u64,
+    job: Job,
+    result: Result<Current, PersistError>,
 }
 
 /// A finished flush: the buffer is free again.
 pub(crate) type Done = (Buffer, Result<(), PersistError>);
 
 impl Flushing {
-    pub(crate) fn new(flusher: Flusher) -> Flushing {
+    /// Goes on in the segment `current`.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        current: Current,
+        gate: Arc<Gate>,
+        status: Arc<JournalStatus>,
+    ) -> Flushing {
+        let queue = Queue {
+            current,
+            jobs: VecDeque::new(),
+            ready: Vec::new(),
+            turn: 0,
+            ended: Vec::new(),
+            settled: 0,
+            is_beginning: false,
+            begun: VecDeque::new(),
+            done: VecDeque::new(),
+            is_broken: false,
+            is_failed: false,
+            is_stopped: false,
+        };
         let shared = Arc::new(Shared {
-            flusher: Mutex::new(flusher),
-            queue: Mutex::new(Queue::default()),
+            storage,
+            gate,
+            status,
+            queue: Mutex::new(queue),
             changed: Condvar::new(),
             finished: AtomicU64::new(0),
             bell: Doorbell::new(),
@@ -183,34 +188,40 @@ impl Flushing {
     /// The segment being written. Only while nothing is under way.
     pub(crate) fn current(&self) -> Current {
         debug_assert_eq!(self.in_flight(), 0);
-        lock(&self.shared.flusher).current.clone()
+        self.shared.lock().current.clone()
     }
 
     /// Flushes on this thread. Only while nothing is under way.
     pub(crate) fn flush_here(&mut self, mut job: Job) -> Done {
         debug_assert_eq!(self.in_flight(), 0);
         job.batch.finish();
-        let result = lock(&self.shared.flusher).flush(&job);
-        (job.batch.buffer, result)
+        let shared = &self.shared;
+        let mut queue = shared.lock();
+        let current = queue.begin(&job, &shared.status);
+        drop(queue);
+        let result = shared.put(current, &job);
+        queue = shared.lock();
+        queue.is_broken |= result.is_err();
+        shared.settle(&mut queue, job, result)
     }
 
     /// Hands the job to the threads.
     pub(crate) fn hand_over(&mut self, job: Job) {
         debug_assert!(self.has_threads());
-        lock(&self.shared.queue).jobs.push_back((self.given, job));
+        self.shared.lock().jobs.push_back((self.given, job));
         self.shared.changed.notify_all();
         self.given += 1;
     }
 
-    /// What came of the oldest job handed over, once it is finished.
+    /// What came of the oldest job handed over, once it is settled.
     #[inline]
     pub(crate) fn poll(&mut self) -> Option<Done> {
-        // Acquire: partner of the Release in `finish`.
+        // Acquire: partner of the Release in `run`.
         if self.shared.finished.load(Ordering::Acquire) == self.returned {
             return None;
         }
         self.returned += 1;
-        lock(&self.shared.queue).done.pop_front()
+        self.shared.lock().done.pop_front()
     }
 
     /// Waits for the oldest job under way; `None` when there is none.
@@ -218,7 +229,7 @@ impl Flushing {
         if self.in_flight() == 0 {
             return None;
         }
-        let mut queue = lock(&self.shared.queue);
+        let mut queue = self.shared.lock();
         while queue.done.is_empty() {
             queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -229,7 +240,7 @@ impl Flushing {
 
 impl Drop for Flushing {
     fn drop(&mut self) {
-        lock(&self.shared.queue).is_stopped = true;
+        self.shared.lock().is_stopped = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
             // It has not panicked: that would have ended the process.
@@ -239,25 +250,33 @@ impl Drop for Flushing {
 }
 
 impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn run(&self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.lock();
         loop {
-            if let Some(job) = queue.next_to_write() {
-                queue.is_writing = true;
+            if let Some((number, job)) = queue.next_to_write() {
+                let current = queue.begin(&job, &self.status);
                 drop(queue);
-                let result = lock(&self.flusher).flush(&job);
-                queue = lock(&self.queue);
-                queue.is_writing = false;
-                queue.turn += 1;
-                queue.done.push_back((job.batch.buffer, result));
-                // Release: partner of the Acquire in `poll`.
-                self.finished.store(queue.turn, Ordering::Release);
+                let result = self.put(current, &job);
+                queue = self.lock();
+                queue.is_broken |= result.is_err();
+                queue.ended.push(Ended { number, job, result });
+                while let Some(Ended { job, result, .. }) = queue.next_to_settle() {
+                    let done = self.settle(&mut queue, job, result);
+                    queue.done.push_back(done);
+                    queue.settled += 1;
+                    // Release: partner of the Acquire in `poll`.
+                    self.finished.store(queue.settled, Ordering::Release);
+                }
                 self.changed.notify_all();
                 self.bell.ring();
             } else if let Some((number, mut job)) = queue.jobs.pop_front() {
                 drop(queue);
                 job.batch.finish();
-                queue = lock(&self.queue);
+                queue = self.lock();
                 // Whoever writes looks here next, and if nobody does this thread does: nobody needs to be woken.
                 queue.ready.push((number, job));
             } else if queue.is_stopped {
@@ -268,19 +287,86 @@ impl Shared {
             }
         }
     }
-}
 
-impl Queue {
-    /// The job whose turn it is, unless it is not ready or another is being written.
-    fn next_to_write(&mut self) -> Option<Job> {
-        if self.is_writing {
-            return None;
+    /// Makes the batch durable in the segment `current`, or in the one that it begins, which is given back. `None` for
+    /// `current`: something has failed before.
+    fn put(&self, current: Option<Current>, job: &Job) -> Result<Current, PersistError> {
+        let batch = &job.batch;
+        let mut current = current.ok_or(PersistError::Stopped)?;
+        if let Some(header) = batch.begins {
+            let spare =
+                job.spare.as_deref().unwrap_or_else(|| unreachable!("a spare comes with each new segment"));
+            current = Current::begin(self.storage.as_ref(), spare, header)?;
         }
-        let place = self.ready.iter().position(|(number, _)| *number == self.turn)?;
-        Some(self.ready.swap_remove(place).1)
+        let Current { file, name, .. } = &current;
+        if !job.is_stored {
+            let bytes = &batch.buffer[..batch.len];
+            file.write_at(batch.offset, bytes).map_err(PersistError::io("write", name))?;
+            if !file.is_write_durable() {
+                self.gate.publish_written(batch.last);
+            }
+        }
+        file.sync().map_err(PersistError::io("sync", name))?;
+        Ok(current)
+    }
+
+    /// Tells the gate what came of a job, all before it being settled. On an error the gate is halted, and nothing is
+    /// acknowledged any more.
+    fn settle(&self, queue: &mut Queue, job: Job, result: Result<Current, PersistError>) -> Done {
+        let Job { batch, is_stored, .. } = job;
+        let begun = queue.begun.pop_front().unwrap_or_default();
+        queue.is_beginning = false;
+        let result = match result {
+            Ok(_) if queue.is_failed => Err(PersistError::Stopped),
+            Ok(current) => {
+                let header = &current.header;
+                let durable = Position { segment: header.number, offset: batch.offset + batch.len as u64 };
+                let next = queue.begun.front().copied();
+                self.status.flush_ends(durable, batch.len, header.segment_len, begun, next);
+                if !is_stored && current.file.is_write_durable() {
+                    self.gate.publish_written(batch.last);
+                }
+                self.gate.publish_durable(batch.last);
+                queue.current = current;
+                Ok(())
+            }
+            Err(error) => {
+                queue.is_failed = true;
+                self.gate.halt();
+                Err(error)
+            }
+        };
+        (batch.buffer, result)
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Queue {
+    /// The job whose turn it is, unless it is not ready or must not be begun yet.
+    fn next_to_write(&mut self) -> Option<(u64, Job)> {
+        let place = self.ready.iter().position(|(number, _)| *number == self.turn)?;
+        let under_way = self.turn - self.settled;
+        let batch = &self.ready[place].1.batch;
+        let is_free = under_way == 0
+            || under_way < DEPTH
+                && !self.is_beginning
+                && batch.begins.is_none()
+                && self.current.file.is_write_durable();
+        if !is_free {
+            return None;
+        }
+        self.turn += 1;
+        Some(self.ready.swap_remove(place))
+    }
+
+    /// Notes that `job` is begun; gives the segment before it, unless something has failed.
+    fn begin(&mut self, job: &Job, status: &JournalStatus) -> Option<Current> {
+        self.is_beginning = job.batch.begins.is_some();
+        self.begun.push_back(status.flush_begins());
+        (!self.is_broken).then(|| self.current.clone())
+    }
+
+    fn next_to_settle(&mut self) -> Option<Ended> {
+        let place = self.ended.iter().position(|ended| ended.number == self.settled)?;
+        Some(self.ended.swap_remove(place))
+    }
 }

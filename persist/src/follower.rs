@@ -286,7 +286,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let count = self.read()?;
         if count > 0 {
             let (machine, watch) = (&mut self.machine, self.watch.as_mut());
-            recovery::apply(&self.commands, &self.skips, machine, &mut self.fold, watch)?;
+            let count = self.commands.len();
+            recovery::apply(&self.commands, count, &self.skips, machine, &mut self.fold, watch)?;
             self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
         }
         Ok(count)

@@ -2,7 +2,7 @@
 //!
 //! A batch is whatever came while the batch before it was being synced, at most [`PersistConfig::batch_len`]; there is
 //! no timer, so one command alone waits for nothing and ten thousand share one sync. Small batches are written on
-//! the agent's own thread, long ones by a second thread while this one encodes the next.
+//! the agent's own thread, long ones by others while this one encodes the next; of full ones two may be on their way.
 //!
 //! In mode `written` every command is stored at once and the sync follows at [`PersistConfig::sync_interval`].
 //!
@@ -12,7 +12,7 @@
 use crate::config::PersistConfig;
 use crate::encoder::{Batch, Encoder};
 use crate::error::PersistError;
-use crate::flusher::{Current, Done, Flusher, Flushing, Job};
+use crate::flusher::{Current, Done, Flushing, Job};
 use crate::status::{JournalStatus, Position};
 use crate::storage::disk::Lock;
 use crate::storage::{Buffer, Storage};
@@ -46,8 +46,8 @@ impl Journal {
 
 /// Commands whose slots are given back together. A publisher that waits for room is woken each time.
 const STEP: usize = 1024;
-/// Batches under way at most: one being written, one ready to be, one whose digest is being worked out.
-const BATCHES: usize = 3;
+/// Batches under way at most: two being written, one ready to be, one whose digest is being worked out.
+const BATCHES: usize = 4;
 /// Longest time that commands wait to be encoded while a batch is being flushed.
 const GATHER: Duration = Duration::from_micros(100);
 /// Longest wait for room when the journaller is closed on a full disk.
@@ -64,6 +64,8 @@ pub struct Journaller {
     config: PersistConfig,
     /// The segment that parts are stored into, in mode `written`.
     current: Current,
+    /// The first batch of the next segment is on its way: until it is back, `current` is the segment before.
+    is_beginning: bool,
     /// Buffers that neither the encoder nor a flush uses.
     free: Vec<Buffer>,
     /// The last batch had commands, and nothing after it vouches for it.
@@ -122,14 +124,7 @@ impl Journaller {
             gate.clone(),
         );
         let supply = supply.map_err(threads)?;
-        let flusher = Flusher {
-            storage,
-            current: current.clone(),
-            gate: gate.clone(),
-            status: status.clone(),
-            is_failed: false,
-        };
-        let mut flushing = Flushing::new(flusher);
+        let mut flushing = Flushing::new(storage, current.clone(), gate.clone(), status.clone());
         if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
@@ -145,6 +140,7 @@ impl Journaller {
             status,
             config,
             current,
+            is_beginning: false,
             // What opened the epoch.
             is_unvouched: true,
             idle_since: None,
@@ -195,6 +191,9 @@ impl Journaller {
     /// Everything is stored at once; batches are closed and synced now and then.
     fn step_written(&mut self) -> Result<usize, PersistError> {
         let mut work = 0;
+        if self.is_beginning {
+            return Ok(work);
+        }
         loop {
             let taken = self.take();
             work += taken;
@@ -273,6 +272,7 @@ impl Journaller {
         let is_handed_over = is_long && self.flushing.has_threads();
         let job = Job { batch, spare, is_stored };
         if is_handed_over {
+            self.is_beginning = job.batch.begins.is_some();
             self.flushing.hand_over(job);
         } else {
             let done = self.flushing.flush_here(job);
@@ -294,8 +294,11 @@ impl Journaller {
     fn finish(&mut self, (buffer, result): Done) -> Result<(), PersistError> {
         result?;
         self.free.push(buffer);
-        if self.config.mode == GateMode::Written {
+        self.is_beginning = false;
+        if self.flushing.in_flight() == 0 {
             self.encoder.confirm();
+        }
+        if self.config.mode == GateMode::Written {
             self.current = self.flushing.current();
         }
         Ok(())

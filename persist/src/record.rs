@@ -30,12 +30,16 @@
 //! version does not know, a reserved field in use) is kept as [`RAW`], all 184 bytes of it, so that what the engine
 //! was given is what replay gives it. Written once: the golden files of `tests/golden/` hold every shape.
 //!
-//! This file knows no files, batches or recovery rules.
+//! This file knows no files, batches or recovery rules. [`parse`](parse()) reads what it writes.
+
+mod parse;
 
 use crate::checksum::{self, Salt};
+pub use parse::{Class, Flaw, Record, len_at, parse};
+pub(crate) use parse::{Plain, chain_at, chained_at, is_zero, parse_unless, plain_at};
 use ringside_core::command::{self, BODY_LEN, Command};
 use ringside_core::ids::Sequence;
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Version of everything this file draws.
 pub const SCHEMA: u16 = 1;
@@ -307,206 +311,6 @@ fn ends_at(body: &[u8; BODY_LEN], len: usize) -> bool {
         unreachable!("a body is no longer than its room")
     };
     words.iter().zip(masks).fold(0, |any, (word, mask)| any | u64::from_le_bytes(*word) & mask) == 0
-}
-
-/// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
-#[inline]
-pub(crate) fn is_zero(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let words = words.iter().fold(0, |any, word| any | u64::from_le_bytes(*word));
-    rest.iter().fold(words, |any, byte| any | u64::from(*byte)) == 0
-}
-
-/// A record whose own bytes agree with each other; whether it belongs where it was found is for the reader to say.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// Its first 64 bytes.
-    pub header: &'a Header,
-    /// Header, body, padding.
-    pub bytes: &'a [u8],
-}
-
-/// Why bytes are no record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
-    /// The length runs past the segment or the longest record.
-    Length,
-    /// The CRC does not match.
-    Crc,
-    /// The CRC matches, but the padding or a reserved flag is not zero.
-    Padding,
-    /// A valid record, not the successor of the one before: the chain does not match.
-    Chain,
-    /// The chain matches, the sequence is not the next.
-    Sequence,
-    /// The epoch is lower than that of the record before.
-    Epoch,
-    /// A seal whose digest or counts do not fit its batch.
-    Seal,
-    /// The segment ends inside a record.
-    End,
-}
-
-impl std::fmt::Display for Flaw {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Flaw::Length => "its length field is out of range",
-            Flaw::Crc => "its checksum does not match",
-            Flaw::Padding => "its padding is not zero",
-            Flaw::Chain => "it does not follow the record before it",
-            Flaw::Sequence => "its sequence is not the next",
-            Flaw::Epoch => "its epoch is lower than that of the record before it",
-            Flaw::Seal => "the seal does not fit its batch",
-            Flaw::End => "the segment ends inside it",
-        })
-    }
-}
-
-/// Bytes of the record at the start of `bytes`, as its header says; `None` where that is none that a record can have, or the
-/// header is not there whole.
-#[inline]
-pub fn len_at(bytes: &[u8]) -> Option<usize> {
-    let (header, _) = bytes.split_first_chunk::<HEADER_LEN>()?;
-    let len = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
-    (len <= RECORD_LEN_MAX - HEADER_LEN).then(|| HEADER_LEN + padded(len))
-}
-
-/// The chain that the record at the start of `bytes` carries. Its header is there whole.
-#[inline]
-pub(crate) fn chain_at(bytes: &[u8]) -> u64 {
-    let (words, _) = bytes.as_chunks::<8>();
-    u64::from_le_bytes(words[2])
-}
-
-/// The part of a whole record that its successor's chain covers.
-#[inline]
-pub(crate) fn chained_at(record: &[u8]) -> &[u8] {
-    chained(u16::from_le_bytes([record[46], record[47]]), record)
-}
-
-/// The record at the start of `bytes`, which reach to the end of the segment, or hold what [`len_at`] says, or [`RECORD_LEN_MAX`].
-/// `bytes` are aligned to 8.
-#[inline]
-pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
-    parse_unless(bytes, salt, |_| false)
-}
-
-/// As [`parse`], for bytes that were looked at before: where `is_summed` says of a record of so many bytes that its CRC was
-/// found right, it is not worked out again.
-#[inline]
-pub(crate) fn parse_unless(
-    bytes: &[u8],
-    salt: Salt,
-    is_summed: impl FnOnce(usize) -> bool,
-) -> Result<Record<'_>, Flaw> {
-    let (header, _) = Header::ref_from_prefix(bytes).map_err(|_| Flaw::End)?;
-    let len = header.len as usize;
-    if len > RECORD_LEN_MAX - HEADER_LEN || HEADER_LEN + padded(len) > bytes.len() {
-        return Err(Flaw::Length);
-    }
-    let record = &bytes[..HEADER_LEN + padded(len)];
-    if !is_summed(record.len()) && salt.crc(record) != header.crc32c {
-        return Err(Flaw::Crc);
-    }
-    if header.flags & !DISTANCE_MASK != 0 || !is_zero(&record[HEADER_LEN + len..]) {
-        return Err(Flaw::Padding);
-    }
-    Ok(Record { header, bytes: record })
-}
-
-/// What a record is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Carries a command.
-    Command,
-    /// Fills space.
-    Pad,
-    /// Ends a batch.
-    Seal,
-    /// Nothing this version can read: an unknown type, schema or body length.
-    Unknown,
-}
-
-impl<'a> Record<'a> {
-    /// What it is for.
-    #[inline]
-    pub fn class(&self) -> Class {
-        let len = self.header.len as usize;
-        if self.header.schema != SCHEMA {
-            return Class::Unknown;
-        }
-        match self.header.kind {
-            PAD => Class::Pad,
-            SEAL if len == size_of::<Seal>() => Class::Seal,
-            RAW if len == size_of::<Command>() => Class::Command,
-            kind if body_len_of(kind) == Some(len) => Class::Command,
-            _ => Class::Unknown,
-        }
-    }
-
-    /// Chain that the record after it must carry.
-    #[inline]
-    pub fn chain_after(&self) -> u64 {
-        checksum::chain(self.header.chain, chained(self.header.kind, self.bytes))
-    }
-
-    /// Its body without padding.
-    #[inline]
-    pub fn body(&self) -> &'a [u8] {
-        &self.bytes[HEADER_LEN..HEADER_LEN + self.header.len as usize]
-    }
-
-    /// The command of a record of [`Class::Command`].
-    #[inline]
-    pub fn command(&self) -> Command {
-        let mut command = Command::new_zeroed();
-        self.command_into(&mut command);
-        command
-    }
-
-    /// The same, made where it is to stand: a command is 184 bytes, and replay lives on not copying it twice.
-    #[inline]
-    pub fn command_into(&self, command: &mut Command) {
-        let body = self.body();
-        if self.header.kind == RAW {
-            command.as_mut_bytes().copy_from_slice(body);
-            return;
-        }
-        command.sequence = self.header.seq;
-        command.time_ns = self.header.ts_ns;
-        command.source_seq = self.header.source_seq;
-        command.source = self.header.source;
-        command.kind = self.header.kind;
-        command.reserved = 0;
-        // What pads the body in the record pads it in the command.
-        let padded = &self.bytes[HEADER_LEN..];
-        match padded.len() {
-            64 => {
-                command.body[..64].copy_from_slice(padded);
-                command.body[64..].fill(0);
-            }
-            128 => {
-                command.body[..128].copy_from_slice(padded);
-                command.body[128..].fill(0);
-            }
-            _ => {
-                let (used, rest) = command.body.split_at_mut(body.len());
-                used.copy_from_slice(body);
-                rest.fill(0);
-            }
-        }
-    }
-
-    /// The content of a record of [`Class::Seal`].
-    pub fn seal(&self) -> Seal {
-        Seal::read_from_bytes(self.body()).unwrap_or_else(|_| unreachable!("class checked the length"))
-    }
-
-    /// How many bytes before this record the durable mark stood when it was written.
-    #[inline]
-    pub fn distance(&self) -> u64 {
-        u64::from(self.header.flags & DISTANCE_MASK) * HEADER_LEN as u64
-    }
 }
 
 #[cfg(test)]

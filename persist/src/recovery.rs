@@ -15,12 +15,12 @@ use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::journal::Journal;
 use crate::machine::{Fold, FoldSink, Machine, Watch, WatchedSink};
-use crate::record::Record;
+use crate::replay::Checked;
 use crate::snapshot_store;
 use crate::storage::Storage;
 use crate::storage::disk::{Disk, Lock};
 use crate::survey::{EpochMark, Survey, survey};
-use crate::tail::{Cut, Walked, walk};
+use crate::tail::{Cut, Walked, walk_checked};
 use ringside_core::command::{Command, Kind, OpenEpoch};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::ids::Sequence;
@@ -338,25 +338,14 @@ pub(crate) fn load<M: Machine>(
     Ok((engine, moment))
 }
 
-/// Commands handed from the reading to the applying thread at a time; fits the second-level cache.
-const CHUNK: usize = 1024;
-/// How many such chunks may wait.
-const CHUNKS: usize = 8;
+/// Stretches of checked records that may wait to be applied.
+const STRETCHES: usize = 8;
+/// Commands made of their records at a time: they stay in the nearest caches until they are applied.
+const CHUNK: usize = 256;
 /// How far ahead of its turn a command is announced to the machine.
 const AHEAD: usize = 8;
-
-/// Commands on their way. Slots are written over, never dropped or made anew.
-struct Chunk {
-    commands: Box<[Command]>,
-    /// How many of them count.
-    len: usize,
-}
-
-impl Chunk {
-    fn new() -> Chunk {
-        Chunk { commands: vec![Command::new_zeroed(); CHUNK].into_boxed_slice(), len: 0 }
-    }
-}
+/// Commands at the end of a chunk that are announced, and applied with the next.
+const SOON: usize = Hint::ALL.len() * AHEAD;
 
 /// What came of reading, which counts first, and of applying.
 struct Replayed {
@@ -374,14 +363,13 @@ fn replay<M: Machine>(
     engine: &mut M,
     fold: &mut (impl Fold + ?Sized),
 ) -> Result<Replayed, PersistError> {
-    let (full, chunks) = sync_channel::<Chunk>(CHUNKS);
-    let (empty, spent) = sync_channel::<Chunk>(CHUNKS + 2);
+    let (checked, stretches) = sync_channel::<Checked>(STRETCHES);
     std::thread::scope(|scope| {
-        let read = move || read::<M>(storage, survey, witness, origin, full, &spent);
+        let read = move || read::<M>(storage, survey, witness, origin, checked);
         let thread = std::thread::Builder::new().name("replay-read".to_string());
         let reading =
             thread.spawn_scoped(scope, read).map_err(PersistError::io("start", "a thread of replay"))?;
-        let applied = apply_all(chunks, &empty, skips, engine, fold);
+        let applied = apply_all(stretches, origin.after, skips, engine, fold);
         let walked = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Replayed { walked, applied })
     })
@@ -393,74 +381,77 @@ fn read<M: Machine>(
     survey: &Survey,
     witness: Option<Sequence>,
     origin: &Origin,
-    full: SyncSender<Chunk>,
-    spent: &Receiver<Chunk>,
+    full: SyncSender<Checked>,
 ) -> Result<Walked, PersistError> {
     let mut full = Some(full);
-    let mut chunk = Chunk::new();
-    let walked = walk(storage, survey, origin.segment, witness, |header, record| {
-        let sequence = record.header.seq;
-        if sequence <= origin.after {
-            return if sequence == origin.after { same_history(origin, record) } else { Ok(()) };
+    walk_checked(storage, survey, origin.segment, witness, |header, checked| {
+        let after = origin.after;
+        if (checked.before() + 1..=checked.last()).contains(&after) {
+            same_history(origin, &checked)?;
+        }
+        if checked.last() <= after {
+            return Ok(());
         }
         if header.engine_version != M::version() {
             let (found, own) = (header.engine_version, M::version());
+            let sequence = checked.before().max(after) + 1;
             return Err(PersistError::EngineVersion { sequence, found, own });
         }
-        record.command_into(&mut chunk.commands[chunk.len]);
-        chunk.len += 1;
-        if chunk.len == CHUNK {
-            let next = spent.try_recv().unwrap_or_else(|_| Chunk::new());
-            let chunk = std::mem::replace(&mut chunk, next);
-            // The other side is gone when a command stopped it.
-            if full.as_ref().is_some_and(|full| full.send(chunk).is_err()) {
-                full = None;
-            }
+        // The other side is gone when a command stopped it.
+        if full.as_ref().is_some_and(|full| full.send(checked).is_err()) {
+            full = None;
         }
         Ok(())
-    })?;
-    if let Some(full) = full {
-        // As above.
-        let _ = full.send(chunk);
-    }
-    Ok(walked)
+    })
 }
 
 /// Whether the snapshot's last command is the one the journal holds at its sequence.
-fn same_history(origin: &Origin, record: &Record<'_>) -> Result<(), PersistError> {
-    match &origin.chain {
-        Some((name, chain)) if *chain != record.chain_after() => Err(PersistError::Snapshot {
-            file: name.clone(),
-            reason: format!("the journal holds another history up to {}", origin.after),
-        }),
+fn same_history(origin: &Origin, checked: &Checked) -> Result<(), PersistError> {
+    let held = checked.commands().find(|record| record.header.seq == origin.after);
+    match (&origin.chain, held) {
+        (Some((name, chain)), Some(record)) if *chain != record.chain_after() => {
+            Err(PersistError::Snapshot {
+                file: name.clone(),
+                reason: format!("the journal holds another history up to {}", origin.after),
+            })
+        }
         _ => Ok(()),
     }
 }
 
+/// Applies the commands after `after`.
 fn apply_all<M: Machine>(
-    chunks: Receiver<Chunk>,
-    empty: &SyncSender<Chunk>,
+    stretches: Receiver<Checked>,
+    after: Sequence,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
     fold: &mut (impl Fold + ?Sized),
 ) -> Result<u64, PersistError> {
-    let mut count = 0;
-    for mut chunk in chunks {
-        apply(&chunk.commands[..chunk.len], skips, engine, fold, &mut ())?;
-        count += chunk.len as u64;
-        chunk.len = 0;
-        // When nobody wants it back it is freed.
-        let _ = empty.try_send(chunk);
+    let mut commands = vec![Command::new_zeroed(); CHUNK].into_boxed_slice();
+    let (mut count, mut len) = (0, 0);
+    for checked in stretches {
+        for record in checked.commands().skip_while(|record| record.header.seq <= after) {
+            record.command_into(&mut commands[len]);
+            len += 1;
+            if len == CHUNK {
+                apply(&commands, CHUNK - SOON, skips, engine, fold, &mut ())?;
+                count += (CHUNK - SOON) as u64;
+                commands.copy_within(CHUNK - SOON.., 0);
+                len = SOON;
+            }
+        }
     }
-    Ok(count)
+    apply(&commands[..len], len, skips, engine, fold, &mut ())?;
+    Ok(count + len as u64)
 }
 
-/// Applies commands that follow the machine's last.
+/// Applies the first `count` of `commands`, which follow the machine's last, and announces those that come soon.
 ///
 /// Errors: [`PersistError::Poisoned`] when one makes the machine panic, which is then not to be used any more;
 /// [`PersistError::Diverged`]; [`PersistError::Invariant`] where `watch` finds what cannot be.
 pub(crate) fn apply<M: Machine, F: Fold + ?Sized, W: Watch + ?Sized>(
     commands: &[Command],
+    count: usize,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
     fold: &mut F,
@@ -470,10 +461,12 @@ pub(crate) fn apply<M: Machine, F: Fold + ?Sized, W: Watch + ?Sized>(
     let run = || {
         let mut sink = WatchedSink(fold, watch);
         let wants_hints = engine.wants_hints();
-        for (index, command) in commands.iter().enumerate() {
-            for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()).filter(|_| wants_hints) {
-                if let Some(ahead) = commands.get(index + near * AHEAD) {
-                    engine.prefetch(ahead, hint);
+        for (index, command) in commands[..count].iter().enumerate() {
+            if wants_hints {
+                for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()) {
+                    if let Some(ahead) = commands.get(index + near * AHEAD) {
+                        engine.prefetch(ahead, hint);
+                    }
                 }
             }
             at.set(command.sequence);

@@ -3,14 +3,20 @@
 //! A record counts when its own sums agree, its chain is that of the record before it, its sequence is the next,
 //! its epoch no lower; a seal, when it fits its batch. The reader does not say what a bad record means: whether a
 //! write was torn or the disk has rotted is decided in [`crate::tail`].
+//!
+//! Who wants all commands rather than one after the other takes them as [`Checked`]: the memory that they were read into, once
+//! everything in it counts.
+
+mod checked;
 
 use crate::checksum::{self, Salt};
 use crate::error::PersistError;
 use crate::record::{self, Class, Flaw, Last, RECORD_LEN_MAX, Record};
 use crate::segment::{DATA_START, SegmentHeader};
-use crate::storage::ahead::Ahead;
+use crate::storage::ahead::{Ahead, Lent};
 use crate::storage::{BLOCK_LEN, Buffer, File};
-use crate::sums::Sums;
+use crate::sums::{Followers, Sums};
+pub use checked::Checked;
 use ringside_core::ids::Sequence;
 use std::sync::Arc;
 
@@ -69,7 +75,7 @@ pub struct Reader {
     salt: Salt,
     limit: u64,
     place: Place,
-    window: Buffer,
+    window: Lent,
     /// Where in the buffer the window begins.
     window_at: usize,
     window_start: u64,
@@ -83,6 +89,15 @@ pub struct Reader {
     sums: Sums,
     /// Digests are looked for there, and nothing is hashed here.
     is_hashed: bool,
+    /// Byte of the segment at which the last record stepped over starts.
+    stepped: u64,
+    /// Whether records are asked for as [`Checked`].
+    is_handing_out: bool,
+    /// Where in the buffer records begin that count and were not handed out, and the last command before them.
+    kept: usize,
+    kept_after: Sequence,
+    /// Handed out when asked for.
+    checked: Option<Checked>,
 }
 
 impl Reader {
@@ -104,7 +119,7 @@ impl Reader {
                 batch_start: DATA_START,
                 batch_commands: 0,
             },
-            window: Buffer::zeroed(WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN)),
+            window: Lent::own(Buffer::zeroed(WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN))),
             window_at: 0,
             window_start: DATA_START,
             window_len: 0,
@@ -113,6 +128,11 @@ impl Reader {
             digested: DATA_START,
             sums: Sums::new(header.salt(), DATA_START),
             is_hashed: false,
+            stepped: 0,
+            is_handing_out: false,
+            kept: 0,
+            kept_after: header.entering().sequence,
+            checked: None,
         }
     }
 
@@ -121,9 +141,46 @@ impl Reader {
     pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {
         let mut reader = Reader::new(file, header, header.segment_len);
         // The first stretch brings the window.
-        reader.window = Buffer::zeroed(0);
+        reader.window = Lent::own(Buffer::zeroed(0));
         (reader.ahead, reader.is_hashed) = (Some(ahead), true);
         reader
+    }
+
+    /// Has [`Reader::checked`] give what is stepped over. To be called before the first step.
+    pub(crate) fn hand_out(&mut self) {
+        self.is_handing_out = true;
+    }
+
+    /// Records that were stepped over, as soon as nothing of the memory they lie in is needed any more.
+    pub(crate) fn checked(&mut self) -> Option<Checked> {
+        self.checked.take()
+    }
+
+    /// The last of them, when there will be no further step.
+    pub(crate) fn rest(&mut self) -> Option<Checked> {
+        let end = if self.window_len == 0 { self.kept } else { self.at(self.place.offset) };
+        let memory = std::mem::replace(&mut self.window, Lent::own(Buffer::zeroed(0)));
+        self.window_len = 0;
+        self.keep(memory, end);
+        self.checked.take()
+    }
+
+    /// What counts ends in `memory` at byte `end`.
+    fn keep(&mut self, memory: Lent, end: usize) {
+        let (before, last) = (self.kept_after, self.place.last.sequence);
+        if self.is_handing_out && end > self.kept {
+            self.checked = Some(Checked { memory, range: self.kept..end, before, last });
+        }
+        self.kept_after = last;
+    }
+
+    /// Steps at once over what is known to follow the record that was stepped over last: commands and pads.
+    pub(crate) fn skim(&mut self) {
+        let Some(followers) = self.sums.followers(self.stepped) else { return };
+        let Followers { end, chain, epoch, last, commands, .. } = followers;
+        self.place.last = last.unwrap_or(self.place.last);
+        self.place.batch_commands += commands;
+        (self.place.offset, self.place.chain, self.place.epoch) = (end, chain, epoch);
     }
 
     /// Where it stands.
@@ -143,7 +200,7 @@ impl Reader {
         debug_assert!(self.ahead.is_none(), "what is read ahead is read to the end");
         let window_len = WINDOW_LEN.min((limit - DATA_START) as usize);
         if window_len > self.window.len() {
-            let mut window = Buffer::zeroed(window_len);
+            let mut window = Lent::own(Buffer::zeroed(window_len));
             window[..self.window_len].copy_from_slice(&self.window[..self.window_len]);
             self.window = window;
         }
@@ -162,6 +219,7 @@ impl Reader {
             return Ok(Step::End);
         }
         self.fill()?;
+        self.stepped = offset;
         let at = self.at(offset);
         let bytes = &self.window[at..self.window_at + self.window_len];
         let is_summed = |len| self.sums.is_sound(offset, offset + len as u64);
@@ -273,32 +331,38 @@ impl Reader {
     #[cold]
     fn refill(&mut self) -> Result<(), PersistError> {
         let offset = self.place.offset;
-        let read = PersistError::io("read", &self.name);
         if !self.is_hashed && self.digested < offset {
             let range = self.at(self.digested)..self.at(offset);
             self.digest.update(&self.window[range]);
         }
         self.digested = if self.is_hashed { self.place.batch_start } else { offset };
         if let Some(ahead) = &mut self.ahead {
-            let mut stretch = ahead.take().map_err(read)?;
+            let mut stretch = ahead.take().map_err(PersistError::io("read", &self.name))?;
             debug_assert_eq!(stretch.start, self.window_start + self.window_len as u64);
             let end = self.window_at + self.window_len;
             let rest = self.window_at + (offset - self.window_start) as usize..end;
-            let kept = rest.len();
-            stretch.buffer[ROOM - kept..ROOM].copy_from_slice(&self.window[rest]);
+            let (counted, carried) = (rest.start, rest.len());
+            stretch.buffer[ROOM - carried..ROOM].copy_from_slice(&self.window[rest]);
             self.sums.see(stretch.start, &stretch.buffer[ROOM..ROOM + stretch.len]);
             let spent = std::mem::replace(&mut self.window, stretch.buffer);
-            if !spent.is_empty() {
-                ahead.give_back(spent);
-            }
-            (self.window_at, self.window_start) = (ROOM - kept, offset);
-            self.window_len = kept + stretch.len;
+            self.keep(spent, counted);
+            (self.window_at, self.window_start) = (ROOM - carried, offset);
+            self.window_len = carried + stretch.len;
+            self.kept = self.window_at;
             return Ok(());
+        }
+        let counted = if self.window_len == 0 { self.kept } else { self.at(offset) };
+        if self.is_handing_out && counted > self.kept {
+            // The window is read into again.
+            let mut copy = Buffer::zeroed(counted);
+            copy[self.kept..counted].copy_from_slice(&self.window[self.kept..counted]);
+            self.keep(Lent::own(copy), counted);
         }
         self.window_start = offset - offset % BLOCK_LEN as u64;
         self.window_len = (self.limit - self.window_start).min(self.window.len() as u64) as usize;
+        self.kept = (offset - self.window_start) as usize;
         let window = &mut self.window[..self.window_len];
-        self.file.read_at(self.window_start, window).map_err(read)
+        self.file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
     }
 }
 
@@ -319,116 +383,4 @@ fn digest_of(file: &dyn File, start: u64, end: u64) -> std::io::Result<blake3::H
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::PersistConfig;
-    use crate::encoder::{Encoder, Tail};
-    use crate::record::SCHEMA;
-    use crate::segment::MAGIC;
-    use crate::storage::faulty::{Faulty, Random};
-    use crate::storage::{Access, Storage, ahead};
-    use ringside_core::command::{AdvanceTime, CancelOrder, Command, PlaceOrder, Side};
-
-    const LEN: u64 = 8 << 20;
-
-    fn header() -> SegmentHeader {
-        SegmentHeader {
-            magic: MAGIC,
-            crc32c: 0,
-            schema: SCHEMA,
-            mode: 2,
-            journal_id: [1; 16],
-            number: 1,
-            first_seq: 1,
-            entering_chain: 5,
-            segment_len: LEN,
-            epoch: 1,
-            engine_version: 1,
-            entering_time_ns: 0,
-        }
-    }
-
-    /// A full segment of records of all lengths, in batches of many lengths.
-    fn segment() -> Vec<u8> {
-        let (mut random, config) = (Random::new(7), PersistConfig::new(""));
-        let tail = Tail { header: header(), offset: DATA_START, chain: 5, last: header().entering() };
-        let mut encoder = Encoder::new(&config, 1, 1, &tail);
-        let mut bytes = vec![0; LEN as usize];
-        bytes[..DATA_START as usize].copy_from_slice(&header().encode());
-        while !encoder.begins_segment() {
-            for _ in 0..1 + random.below(9_000) {
-                if !encoder.has_room() {
-                    break;
-                }
-                let mut command = match random.below(4) {
-                    0 => Command::new(AdvanceTime {}),
-                    1 => Command::new(CancelOrder { account: 1, reserved: 0, order: 3 }),
-                    2 => Command::new(PlaceOrder::limit(1, 2, Side::Sell, 3, 4)),
-                    // One that is kept whole.
-                    _ => Command { reserved: 1, ..Command::new(AdvanceTime {}) },
-                };
-                command.sequence = encoder.last().sequence + 1;
-                encoder.push(&command);
-            }
-            let mut batch = encoder.close(Encoder::room(config.batch_len));
-            batch.finish();
-            let at = batch.offset as usize;
-            bytes[at..at + batch.len].copy_from_slice(&batch.buffer[..batch.len]);
-            if encoder.segment_room() < 1 << 16 && !encoder.begins_segment() {
-                let mut batch = encoder.fill(Encoder::room(config.batch_len));
-                batch.finish();
-                let at = batch.offset as usize;
-                bytes[at..at + batch.len].copy_from_slice(&batch.buffer[..batch.len]);
-            }
-        }
-        bytes
-    }
-
-    /// Everything a reader says of the segment, as text that tells apart what differs.
-    fn told(bytes: &[u8], is_ahead: bool) -> (u64, Salt, String, Place) {
-        let storage = Faulty::new(1);
-        storage.create("file").unwrap().write_at(0, bytes).unwrap();
-        let file = storage.open("file", Access::Read).unwrap();
-        let mut reader = if is_ahead {
-            let ahead = ahead::read_ahead(file.clone(), DATA_START, LEN, ROOM).unwrap();
-            Reader::ahead(file, header(), ahead)
-        } else {
-            Reader::new(file, header(), LEN)
-        };
-        let (mut commands, mut sum) = (0, blake3::Hasher::new());
-        let end = loop {
-            match reader.step().unwrap() {
-                Step::Record(record) => {
-                    sum.update(record.bytes);
-                    commands += u64::from(record.class() == Class::Command);
-                }
-                other => break format!("{other:?} {}", sum.finalize()),
-            }
-        };
-        (commands, header().salt(), end, reader.place())
-    }
-
-    #[test]
-    fn what_is_read_ahead_is_judged_as_what_is_read_at_once() {
-        let whole = segment();
-        let sound = told(&whole, false);
-        assert!(sound.0 > 40_000 && sound.2.starts_with("End"), "{sound:?}");
-        assert_eq!(told(&whole, true), sound);
-        let mut random = Random::new(11);
-        for round in 0..60 {
-            let mut bytes = whole.clone();
-            let at = DATA_START + random.below(LEN - DATA_START);
-            match round % 3 {
-                0 => bytes[at as usize] ^= 1 << random.below(8),
-                // A length that runs past the stretch, or past everything.
-                1 => {
-                    let at = (at - at % 64) as usize;
-                    bytes[at..at + 4].copy_from_slice(&(random.below(1 << 17) as u32).to_le_bytes());
-                }
-                // Nothing was written from there on.
-                _ => bytes[at as usize..].fill(0),
-            }
-            assert_eq!(told(&bytes, true), told(&bytes, false), "round {round}, byte {at}");
-        }
-    }
-}
+mod tests;

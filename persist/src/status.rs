@@ -38,6 +38,7 @@ pub struct JournalStatus {
     segment_room: AtomicU64,
     margin: u64,
     flush_since_ns: AtomicU64,
+    flush_end_ns: AtomicU64,
     flush_ns_last: AtomicU64,
     flush_ns_sum: AtomicU64,
     flushes: Histogram,
@@ -59,6 +60,7 @@ impl JournalStatus {
             segment_room: AtomicU64::new(segment_len - durable.offset.min(segment_len)),
             margin: segment_len / 4,
             flush_since_ns: AtomicU64::new(0),
+            flush_end_ns: AtomicU64::new(0),
             flush_ns_last: AtomicU64::new(0),
             flush_ns_sum: AtomicU64::new(0),
             flushes: Histogram::default(),
@@ -91,7 +93,7 @@ impl JournalStatus {
         self.spares.load(Ordering::Relaxed)
     }
 
-    /// How long the flush under way has taken so far; `None` when there is none.
+    /// How long the oldest flush under way has taken so far; `None` when there is none.
     pub fn flush_age(&self) -> Option<Duration> {
         let since = self.flush_since_ns.load(Ordering::Relaxed);
         (since != 0).then(|| Duration::from_nanos(self.now_ns().saturating_sub(since)))
@@ -102,7 +104,7 @@ impl JournalStatus {
         Duration::from_nanos(self.flush_ns_last.load(Ordering::Relaxed))
     }
 
-    /// How long all flushes since the start took together.
+    /// In how much time since the start some flush was under way.
     pub fn flush_sum(&self) -> Duration {
         Duration::from_nanos(self.flush_ns_sum.load(Ordering::Relaxed))
     }
@@ -139,16 +141,32 @@ impl JournalStatus {
         }
     }
 
-    pub(crate) fn flush_begins(&self) {
-        self.flush_since_ns.store(self.now_ns().max(1), Ordering::Relaxed);
+    /// A flush begins, perhaps beside another; gives when.
+    pub(crate) fn flush_begins(&self) -> u64 {
+        let now = self.now_ns().max(1);
+        if self.flush_since_ns.load(Ordering::Relaxed) == 0 {
+            self.flush_since_ns.store(now, Ordering::Relaxed);
+        }
+        now
     }
 
-    pub(crate) fn flush_ends(&self, durable: Position, len: usize, segment_len: u64) {
-        let since = self.flush_since_ns.swap(0, Ordering::Relaxed);
-        let took = self.now_ns().saturating_sub(since);
+    /// The oldest flush under way, begun at `begun`, has ended; the next oldest was begun at `next`, if there is one.
+    pub(crate) fn flush_ends(
+        &self,
+        durable: Position,
+        len: usize,
+        segment_len: u64,
+        begun: u64,
+        next: Option<u64>,
+    ) {
+        self.flush_since_ns.store(next.unwrap_or(0), Ordering::Relaxed);
+        let now = self.now_ns();
+        let took = now.saturating_sub(begun);
         self.flush_ns_last.store(took, Ordering::Relaxed);
-        self.flush_ns_sum.fetch_add(took, Ordering::Relaxed);
-        // One flush at a time, on whichever thread: each sees the counts of the one before through its hand-over.
+        // Time in which two were under way counts once.
+        let since = begun.max(self.flush_end_ns.swap(now, Ordering::Relaxed));
+        self.flush_ns_sum.fetch_add(now.saturating_sub(since), Ordering::Relaxed);
+        // One after the other, on whichever thread: each sees the counts of the one before through its hand-over.
         self.flushes.record(took);
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(len as u64, Ordering::Relaxed);
@@ -201,7 +219,7 @@ mod tests {
         assert_eq!(status.pressure(), Pressure::None, "one more to go");
         status.spares_are(0, true);
         assert_eq!(status.pressure(), Pressure::CancelsOnly);
-        status.flush_ends(at(900 << 10), 4096, 1 << 20);
+        status.flush_ends(at(900 << 10), 4096, 1 << 20, 0, None);
         assert_eq!(status.pressure(), Pressure::Full);
         status.spares_are(1, false);
         assert_eq!(status.pressure(), Pressure::None);

@@ -3,6 +3,7 @@
 //! - [`disk`]: real files; three ways to write a segment ([`Method`](crate::config::Method)).
 //! - [`mapped`]: the third of them, and the only code that touches mapped memory.
 //! - [`ahead`]: reading from front to back.
+//! - [`Buffer`]: memory that a disk reads and writes directly.
 //! - [`faulty`]: a double that keeps what is live apart from what is durable, and breaks on request.
 //!
 //! Which way is the default was measured (ext4 on a virtio disk, Linux 6.18, zero-written file, bytes per second of
@@ -16,14 +17,14 @@
 //! the next sync with success, while the disk holds none of it.
 
 pub mod ahead;
+mod buffer;
 pub mod disk;
 pub mod faulty;
 pub mod mapped;
 
+pub use buffer::Buffer;
 use std::io;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Unit of durable writing: a block that was synced is never written again.
 pub const BLOCK_LEN: usize = 4096;
@@ -105,39 +106,4 @@ pub fn write_whole(storage: &dyn Storage, name: &str, parts: &[&[u8]]) -> io::Re
     file.sync()?;
     storage.rename(&aside, name)?;
     storage.sync_directory()
-}
-
-/// Bytes that start at a block boundary in memory, as writing past the page cache demands.
-pub struct Buffer(Vec<Page>);
-
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C, align(4096))]
-struct Page([u8; BLOCK_LEN]);
-
-impl Buffer {
-    /// Zeros; `len` is rounded up to whole blocks.
-    pub fn zeroed(len: usize) -> Buffer {
-        Buffer(vec![Page::new_zeroed(); len.div_ceil(BLOCK_LEN)])
-    }
-}
-
-impl Deref for Buffer {
-    type Target = [u8];
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl DerefMut for Buffer {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        self.0.as_mut_bytes()
-    }
-}
-
-impl std::fmt::Debug for Buffer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Buffer({} bytes)", self.len())
-    }
 }

@@ -2,13 +2,13 @@
 //! looked at one by one: loops that do nothing else cost a fraction of the same sums between other steps.
 //!
 //! [`Sums`] follows the lengths of the records from seal to seal. It judges nothing. What it says is that in an exact stretch of
-//! bytes the CRC of each record is right and each carries the chain of the one before it there, and what the digest of another
-//! exact stretch is, and it is taken only for those; where bytes make no sense it says nothing more, and the reader works
-//! everything out by itself again.
+//! bytes the CRC of each record is right and each carries the chain of the one before it there, which of them are commands and
+//! pads that go on from a record before them, and what the digest of another exact stretch is, and it is taken only for those;
+//! where bytes make no sense it says nothing more, and the reader works everything out by itself again.
 
-use crate::checksum::many::{self, Run};
+use crate::checksum::many::{self, Plains, Run, Stop};
 use crate::checksum::{self, Salt};
-use crate::record::{HEADER_LEN, RECORD_LEN_MAX, SEAL, padded};
+use crate::record::{HEADER_LEN, Last, RECORD_LEN_MAX, SEAL, padded};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -20,6 +20,23 @@ struct Known {
     start: u64,
     end: u64,
     digest: [u8; 16],
+}
+
+/// Records that count if the one before them does: sound, plain, each the successor of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Followers {
+    /// Where the record starts that they follow.
+    pub(crate) first: u64,
+    /// Where they end.
+    pub(crate) end: u64,
+    /// What the record behind them must carry as its chain.
+    pub(crate) chain: u64,
+    /// Epoch of the last of them.
+    pub(crate) epoch: u32,
+    /// The last command among them.
+    pub(crate) last: Option<Last>,
+    /// Commands among them.
+    pub(crate) commands: u64,
 }
 
 /// What is known of the stretch seen last, and of the batches that end in it.
@@ -34,6 +51,8 @@ pub(crate) struct Sums {
     digest: blake3::Hasher,
     /// The records in here are whole, have the right CRC and, but for the first, the chain of the one before.
     sound: Range<u64>,
+    /// In the stretch seen last, from front to back.
+    followers: VecDeque<Followers>,
     known: VecDeque<Known>,
 }
 
@@ -47,6 +66,7 @@ impl Sums {
             batch: start,
             digest: blake3::Hasher::new(),
             sound: 0..0,
+            followers: VecDeque::new(),
             known: VecDeque::new(),
         }
     }
@@ -54,6 +74,7 @@ impl Sums {
     /// Goes through the bytes of the segment from `start` on, whole blocks, that are looked at next.
     pub(crate) fn see(&mut self, start: u64, bytes: &[u8]) {
         self.sound = 0..0;
+        self.followers.clear();
         let is_next = self.next == Some(start);
         let followed = if is_next { self.follow(start, bytes) } else { None };
         self.next = followed.map(|()| start + bytes.len() as u64);
@@ -62,40 +83,71 @@ impl Sums {
     /// `None` where bytes make no sense.
     fn follow(&mut self, start: u64, bytes: &[u8]) -> Option<()> {
         let mut at = (self.record - start) as usize;
-        let mut sound = Run { at, chain: None };
+        let mut run = Run::at(at);
+        let mut is_sound = true;
         self.sound = self.record..self.record;
         // What of the batch was in the bytes before is hashed already.
         let mut hashed = (self.batch.max(start) - start) as usize;
         while at < bytes.len() {
             let piece = bytes.len().min(at + PIECE_LEN);
-            if sound.at == at {
-                sound = many::follow(bytes, self.salt, sound, piece);
-                self.sound.end = start + sound.at as u64;
+            if is_sound {
+                let is_first = run.plains.is_none();
+                let stop = many::follow(bytes, self.salt, &mut run, piece);
+                if is_first && run.plains.is_some() && kind_at(&bytes[at..]) == SEAL {
+                    hashed = self.seal(start, bytes, hashed, at)?;
+                }
+                at = run.at;
+                if stop != Stop::Until {
+                    self.followers
+                        .extend(run.plains.take().and_then(|plains| followers(start, &run, &plains)));
+                }
+                is_sound = stop != Stop::Broken;
             }
-            while at < piece {
+            while !is_sound && at < piece {
                 let (header, _) = bytes[at..].split_first_chunk::<HEADER_LEN>()?;
                 let len = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
-                let kind = u16::from_le_bytes([header[46], header[47]]);
+                let kind = kind_at(header);
                 if len > RECORD_LEN_MAX - HEADER_LEN || kind == 0 {
                     return None;
                 }
-                let after = at + HEADER_LEN + padded(len);
                 if kind == SEAL {
-                    self.digest.update(&bytes[hashed..at]);
-                    let digest = checksum::truncated(self.digest.finalize());
-                    self.digest.reset();
-                    self.known.push_back(Known { start: self.batch, end: start + at as u64, digest });
-                    (self.batch, hashed) = (start + after as u64, after);
+                    hashed = self.seal(start, bytes, hashed, at)?;
                 }
-                at = after;
+                at += HEADER_LEN + padded(len);
             }
             let whole = at.min(bytes.len()).saturating_sub(hashed) / PIECE_LEN * PIECE_LEN;
             self.digest.update(&bytes[hashed.min(bytes.len())..][..whole]);
             hashed += whole;
+            self.sound.end = start + run.at as u64;
         }
+        self.followers.extend(run.plains.and_then(|plains| followers(start, &run, &plains)));
         self.digest.update(&bytes[hashed.min(bytes.len())..]);
         self.record = start + at as u64;
         Some(())
+    }
+
+    /// The batch under way, hashed up to byte `hashed` of the stretch at `start`, ends with the seal at byte `at`; gives where
+    /// the next begins. `None` where the seal has no length that a record can have.
+    fn seal(&mut self, start: u64, bytes: &[u8], hashed: usize, at: usize) -> Option<usize> {
+        let header = bytes[at..].first_chunk::<HEADER_LEN>()?;
+        let after = at
+            + HEADER_LEN
+            + padded(u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize);
+        self.digest.update(&bytes[hashed..at]);
+        let digest = checksum::truncated(self.digest.finalize());
+        self.digest.reset();
+        self.known.push_back(Known { start: self.batch, end: start + at as u64, digest });
+        self.batch = start + after as u64;
+        Some(after)
+    }
+
+    /// What follows the record at byte `first`, if that is known. Asked from front to back.
+    #[inline]
+    pub(crate) fn followers(&mut self, first: u64) -> Option<Followers> {
+        while self.followers.front()?.first < first {
+            self.followers.pop_front();
+        }
+        self.followers.pop_front_if(|followers| followers.first == first)
     }
 
     /// Whether the CRC of the record that is bytes `start..end` was found right.
@@ -120,10 +172,22 @@ impl Sums {
     }
 }
 
+/// The type of the record whose header stands at the start of `bytes`.
+fn kind_at(bytes: &[u8]) -> u16 {
+    u16::from_le_bytes([bytes[46], bytes[47]])
+}
+
+/// What `plains` of a run over the stretch at `start` say to a reader, if there are any behind the first.
+fn followers(start: u64, run: &Run, plains: &Plains) -> Option<Followers> {
+    let Plains { first, epoch, last, commands, .. } = *plains;
+    let (first, end) = (start + first as u64, start + run.at as u64);
+    Some(Followers { first, end, chain: run.chain?, epoch, last, commands })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{self, Last, SEAL_LEN, Seal, Stamp, finish_seal};
+    use crate::record::{self, SEAL_LEN, Seal, Stamp, finish_seal};
     use crate::storage::faulty::Random;
 
     fn salt() -> Salt {

@@ -8,11 +8,12 @@
 //! trusted more than other bytes.
 
 use crate::error::PersistError;
-use crate::record::{self, Class, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
-use crate::replay::{Bad, Place, ROOM, Reader, Step};
+use crate::record::{self, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
+use crate::replay::{Bad, Checked, Place, ROOM, Reader, Step};
 use crate::segment::{DATA_START, SegmentHeader};
 use crate::snapshot_store;
-use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage, ahead};
+use crate::storage::ahead::{self, Pool};
+use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
 use crate::survey::Survey;
 use ringside_core::command::{Kind, SkipCommand};
 use ringside_core::ids::Sequence;
@@ -70,8 +71,22 @@ pub fn walk(
     witness: Option<Sequence>,
     mut visit: impl FnMut(&SegmentHeader, &Record<'_>) -> Result<(), PersistError>,
 ) -> Result<Walked, PersistError> {
+    walk_checked(storage, survey, from, witness, |header, checked| {
+        checked.commands().try_for_each(|record| visit(header, &record))
+    })
+}
+
+/// As [`walk`], and gives the records away, many at a time, with the memory that they lie in.
+pub(crate) fn walk_checked(
+    storage: &dyn Storage,
+    survey: &Survey,
+    from: usize,
+    witness: Option<Sequence>,
+    mut take: impl FnMut(&SegmentHeader, Checked) -> Result<(), PersistError>,
+) -> Result<Walked, PersistError> {
     let count = survey.segments.len();
     let mut walked: Option<Walked> = None;
+    let pool = Pool::new(ROOM);
     for index in from..count {
         let header = survey.header(index);
         if let Some(walked) = &walked {
@@ -82,7 +97,7 @@ pub fn walk(
         let mut reader = match ahead::is_worth_it(header.segment_len) {
             false => Reader::new(file, *header, header.segment_len),
             true => {
-                let ahead = ahead::read_ahead(file.clone(), DATA_START, header.segment_len, ROOM);
+                let ahead = ahead::read_ahead(file.clone(), DATA_START, header.segment_len, pool.clone());
                 Reader::ahead(file, *header, ahead.map_err(PersistError::io("read", &name))?)
             }
         };
@@ -95,9 +110,13 @@ pub fn walk(
             end: reader.place(),
             cut: None,
         });
-        let bad = read_segment(&mut reader, walked, |record| visit(header, record))?;
+        let read = read_segment(&mut reader, walked, |checked| take(header, checked));
+        // What was found to count is shown whatever came then.
+        reader.rest().map_or(Ok(()), |checked| take(header, checked))?;
+        let bad = read?;
         walked.segments += 1;
         walked.end = reader.place();
+        walked.commands += walked.end.last.sequence - header.entering().sequence;
         walked.epoch = walked.end.epoch;
         walked.bytes += walked.end.offset - DATA_START;
         match bad {
@@ -125,23 +144,21 @@ pub fn walk(
 fn read_segment(
     reader: &mut Reader,
     walked: &mut Walked,
-    mut visit: impl FnMut(&Record<'_>) -> Result<(), PersistError>,
+    mut take: impl FnMut(Checked) -> Result<(), PersistError>,
 ) -> Result<Option<Bad>, PersistError> {
+    reader.hand_out();
     loop {
-        let record = match reader.step()? {
+        match reader.step()? {
             Step::End => return Ok(None),
             Step::Bad(bad) => return Ok(Some(bad)),
-            Step::Record(record) => record,
-        };
-        if record.class() != Class::Command {
-            continue;
+            Step::Record(record) if record.header.kind == Kind::SkipCommand as u16 => {
+                let decision = *record.command().body::<SkipCommand>();
+                walked.skips.push(Skip { decided_at: record.header.seq, decision });
+            }
+            Step::Record(_) => {}
         }
-        if record.header.kind == Kind::SkipCommand as u16 {
-            let decision = *record.command().body::<SkipCommand>();
-            walked.skips.push(Skip { decided_at: record.header.seq, decision });
-        }
-        walked.commands += 1;
-        visit(&record)?;
+        reader.checked().map_or(Ok(()), &mut take)?;
+        reader.skim();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Short turns on a processor, for threads that mostly wait for the disk.
+//! Short turns on a processor, for threads that mostly wait for the disk, and for those that others wait for.
 //!
 //! When the disk is done while all processors are busy, the thread that is to give it more work, or to tell whoever waits for
 //! it, waits for one. How long is decided by the turn that a thread asks for: who asks for short ones is let in at once when

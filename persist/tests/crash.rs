@@ -10,10 +10,14 @@ use ringside_core::agent::Agent;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
 use ringside_persist::config::{Method, PersistConfig};
+use ringside_persist::error::PersistError;
+use ringside_persist::recovery::Recovered;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
 use ringside_persist::survey::survey;
 use ringside_persist::tail::walk;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What is known of a journal from outside.
 struct Known {
@@ -41,6 +45,15 @@ impl Known {
 /// Recovers, checks the state before the command that opens the new epoch, and goes on from there. `None` when the
 /// power went meanwhile.
 fn reopen(disk: &Faulty, config: &PersistConfig, known: &mut Known) -> Option<Session> {
+    reopen_as(disk, config, known, Session::of)
+}
+
+fn reopen_as(
+    disk: &Faulty,
+    config: &PersistConfig,
+    known: &mut Known,
+    session: impl FnOnce(Recovered<Ledger>) -> Result<Session, PersistError>,
+) -> Option<Session> {
     let recovered = match recover_ledger(Arc::new(disk.clone()), config, &mut ()) {
         Ok(recovered) => recovered,
         Err(error) => {
@@ -64,7 +77,7 @@ fn reopen(disk: &Faulty, config: &PersistConfig, known: &mut Known) -> Option<Se
     // Recovery answers nobody, but what it has read it has made durable.
     known.acknowledged = recovered.next_sequence - 1;
     known.durable = known.acknowledged;
-    Some(Session::of(recovered).unwrap())
+    Some(session(recovered).unwrap())
 }
 
 fn cut_once(seed: u64) {
@@ -209,4 +222,84 @@ fn record_ends(bytes: &[u8], start: usize, end: usize) -> Vec<(usize, Sequence)>
 #[test]
 fn a_batch_torn_at_every_byte_is_cut_exactly_there() {
     for_each_seed("crash::a_batch_torn_at_every_byte_is_cut_exactly_there", 50, tear);
+}
+
+/// Batches are written by threads, two on their way at a time, each as slow as it likes, until the power goes or a call fails.
+/// Gives whether the disk was left with something of the second behind what is missing of the first.
+fn end_under_load(seed: u64) -> bool {
+    const BATCH_LEN: usize = 8 << 10;
+    let mut random = Random::new(seed);
+    let config = PersistConfig {
+        inline_len: 0,
+        batch_len: BATCH_LEN,
+        segment_len: 128 << 10,
+        ..small_config(&mut random)
+    };
+    let disk = Faulty::new(seed).with_durable_writes();
+    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut session = reopen_as(&disk, &config, &mut known, Session::threaded).unwrap();
+    let (end, delay) = (Some(disk.calls() + 10 + random.below(80)), Duration::from_micros(300));
+    let is_cut = random.below(2) == 0;
+    disk.plan(match is_cut {
+        true => Plan { cut_at: end, delay, ..Plan::default() },
+        false => Plan { fail_at: end, delay, ..Plan::default() },
+    });
+    while !session.gate.is_halted() {
+        for _ in 0..64 {
+            session.publish(random_command(&mut random), &mut known.truth);
+        }
+        session.journaller.do_work();
+    }
+    let Session { journaller, gate, .. } = session;
+    // Its threads end with it.
+    drop(journaller);
+    let acknowledged = gate.durable();
+    (known.acknowledged, known.durable) = (acknowledged, acknowledged);
+    let disk = if is_cut { disk.power_cut(random.draw()) } else { disk.process_end() };
+    let walked = walk(&disk, &survey(&disk).unwrap(), 0, None, |_, _| Ok(())).unwrap();
+    finish(&disk, &config, &mut known);
+    walked.cut.is_some_and(|cut| cut.len > BATCH_LEN as u64)
+}
+
+#[test]
+fn two_batches_on_their_way_are_cut_as_one() {
+    let holes = AtomicU64::new(0);
+    for_each_seed("crash::two_batches_on_their_way_are_cut_as_one", 400, |seed| {
+        holes.fetch_add(u64::from(end_under_load(seed)), Ordering::Relaxed);
+    });
+    let is_whole = std::env::var_os("RINGSIDE_SEED").is_none();
+    assert!(!is_whole || holes.into_inner() > 0, "the second batch never came before the first");
+}
+
+/// In mode `written`, with a thread that writes the first batch of each segment: what comes meanwhile is stored behind that batch,
+/// not into the segment before.
+fn begin_segments_under_load(seed: u64) {
+    let mut random = Random::new(seed);
+    let config = PersistConfig {
+        mode: GateMode::Written,
+        method: Some(Method::Buffered),
+        inline_len: 0,
+        segment_len: 128 << 10,
+        ..small_config(&mut random)
+    };
+    let disk = Faulty::new(seed);
+    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut session = reopen_as(&disk, &config, &mut known, Session::threaded).unwrap();
+    disk.plan(Plan { delay: Duration::from_micros(300), ..Plan::default() });
+    while survey(&disk).unwrap().segments.len() < 4 {
+        for _ in 0..8 {
+            session.publish(random_command(&mut random), &mut known.truth);
+        }
+        session.journaller.do_work();
+    }
+    let Session { journaller, gate, .. } = session;
+    // Its threads end with it.
+    drop(journaller);
+    (known.acknowledged, known.durable) = (gate.written(), gate.durable());
+    finish(&disk.process_end(), &config, &mut known);
+}
+
+#[test]
+fn what_comes_while_a_segment_begins_is_stored_in_it() {
+    for_each_seed("crash::what_comes_while_a_segment_begins_is_stored_in_it", 20, begin_segments_under_load);
 }

@@ -1,8 +1,8 @@
-// npm `binance` (USDMClient), unchanged, trades here.
+// npm `binance` (USDMClient, and WebsocketAPIClient over the socket of requests), unchanged, trades here.
 import { createRequire } from "node:module";
 
 const [modules, url, adminKey, first, second] = process.argv.slice(2);
-const { USDMClient } = createRequire(`${modules}/`)("binance");
+const { USDMClient, WebsocketAPIClient } = createRequire(`${modules}/`)("binance");
 const symbol = "BTCUSDT";
 
 function equal(found, expected, what) {
@@ -73,4 +73,26 @@ equal((await one.getIncomeHistory()).length > 0, true, "income");
 equal(Number((await one.getKlines({ symbol, interval: "1m" })).at(-1)[4]), 58000, "candle");
 const refusal = await one.cancelOrder({ symbol, orderId: 999999 }).catch((error) => error);
 equal([refusal.code, refusal.message ?? refusal.body?.msg], [-2011, "Unknown order sent."], "refusal");
+
+// The same over the socket of requests.
+const made = JSON.parse(first);
+const quiet = { trace: () => {}, info: () => {}, error: console.error };
+const socket = new WebsocketAPIClient(
+  { api_key: made.api_key, api_secret: made.api_secret, wsUrl: url.replace("http", "ws"), attachEventListeners: false },
+  quiet,
+);
+const now = () => ({ symbol, timestamp: Date.now() });
+const own = (await socket.submitNewFuturesOrder("usdm", { ...buy, ...now(), quantity: "0.01", price: "57000" })).result;
+equal([own.status, Number(own.price)], ["NEW", 57000], "placed over the socket");
+const change = { ...now(), orderId: own.orderId, side: "BUY", quantity: "0.02", price: "57500" };
+equal((await socket.modifyFuturesOrder("usdm", change)).result.orderId, own.orderId, "edited over the socket");
+const found = (await socket.getFuturesOrderStatus("usdm", { ...now(), orderId: own.orderId })).result;
+equal([found.status, Number(found.origQty)], ["NEW", 0.02], "order over the socket");
+equal((await socket.getFuturesOrderBook({ symbol, limit: 5 })).result.asks, [], "book over the socket");
+const ended = (await socket.cancelFuturesOrder("usdm", { ...now(), orderId: own.orderId })).result;
+equal(ended.status, "CANCELED", "canceled over the socket");
+equal((await socket.getFuturesAccountBalanceV2({ timestamp: Date.now() })).result[0].asset, "USDT", "balance over the socket");
+const denied = await socket.cancelFuturesOrder("usdm", { ...now(), orderId: 999999 }).catch((error) => error);
+equal([denied.status, denied.error.code], [400, -2011], "refusal over the socket");
+socket.disconnectAll();
 console.log("npm binance trades here unchanged");

@@ -1,10 +1,13 @@
 // npm `binance`, unchanged, is liquidated: its user stream, the public stream and REST say so.
+// What happens to it is what happens to the clients of `liquidation.py`: both read the figures of `liquidation.json`.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const [modules, url, adminKey, first, second] = process.argv.slice(2);
 const { USDMClient, WebsocketClient } = createRequire(`${modules}/`)("binance");
 const symbol = "BTCUSDT";
-const quantity = 3;
+const figures = JSON.parse(readFileSync(new URL("liquidation.json", import.meta.url)));
+const { quantity, fall } = figures;
 
 function equal(found, expected, what) {
   if (JSON.stringify(found) !== JSON.stringify(expected)) {
@@ -57,11 +60,11 @@ await eventually(() => opened, (count) => count >= 2, "sockets");
 await new Promise((done) => setTimeout(done, 1000));
 
 const order = { symbol, quantity, timeInForce: "GTC" };
-await two.submitNewOrder({ ...order, side: "SELL", type: "LIMIT", price: 60000 });
+await two.submitNewOrder({ ...order, side: "SELL", type: "LIMIT", price: Number(figures.price) });
 await one.submitNewOrder({ symbol, side: "BUY", type: "MARKET", quantity });
-await pin(58800);
-await two.submitNewOrder({ ...order, side: "BUY", type: "LIMIT", price: 57500 });
-for (const price of [57700, 56800, 55700, 54600, 53500, 52500]) await pin(price);
+await pin(fall[0]);
+await two.submitNewOrder({ ...order, side: "BUY", type: "LIMIT", price: Number(figures.bid) });
+for (const price of fall.slice(1)) await pin(price);
 
 const isOwn = (row) => (row.c ?? row.clientOrderId).startsWith("autoclose-");
 const closed = () => orders.filter((row) => row.x === "CALCULATED").reduce((sum, row) => sum + Number(row.l), 0);

@@ -1,6 +1,10 @@
-"""ccxt, unchanged, trades here: markets, books, orders of every kind, batches, edits, cancels, positions, balances."""
+"""ccxt, unchanged, trades here: markets, books, orders of every kind, batches, edits, cancels, positions, balances; and the
+same again over the socket of requests (`*Ws`)."""
+
+import asyncio
 
 import ccxt
+import ccxt.pro
 
 from venue import Venue, equal
 
@@ -19,8 +23,52 @@ def by_ccxt(url, made, kind=ccxt.binanceusdm):
         api["fapiPublic" + version] = path
         api["fapiPrivate" + version] = path
     api["fapiData"] = f"{url}/futures/data"
-    api.setdefault("ws", {})["linear"] = f"ws{url.removeprefix('http')}/ws"
+    sockets = f"ws{url.removeprefix('http')}"
+    api.setdefault("ws", {})["linear"] = f"{sockets}/ws"
+    api["ws"].setdefault("ws-api", {})["linear"] = f"{sockets}/ws-fapi/v1"
     return client
+
+
+async def over_a_socket(venue):
+    """What it offers of this venue over the socket of requests."""
+    client = by_ccxt(venue.url, venue.key, ccxt.pro.binanceusdm)
+    try:
+        placed = await client.create_order_ws(SYMBOL, "limit", "buy", 0.01, 59000, {"clientOrderId": "ccxt-ws"})
+        equal((placed["status"], placed["price"], placed["clientOrderId"]), ("open", 59000.0, "ccxt-ws"), "placed over the socket")
+        edited = await client.edit_order_ws(placed["id"], SYMBOL, "limit", "buy", 0.02, 60000)
+        equal((edited["id"], edited["price"], edited["amount"]), (placed["id"], 60000.0, 0.02), "edited over the socket")
+        equal((await client.fetch_order_book_ws(SYMBOL, 5))["bids"], [[60000.0, 0.02]], "book over the socket")
+        equal((await client.fetch_ticker_ws(SYMBOL))["bid"], 60000.0, "ticker over the socket")
+        await asyncio.to_thread(venue.other.market, "SELL", "0.005")
+        order = await client.fetch_order_ws(placed["id"], SYMBOL)
+        equal((order["status"], order["filled"], order["average"]), ("open", 0.005, 60000.0), "order over the socket")
+        position = (await client.fetch_positions_ws([SYMBOL]))[0]
+        equal(position["symbol"], SYMBOL, "position over the socket")
+        equal((await client.fetch_my_trades_ws(SYMBOL))[-1]["amount"], 0.005, "trade over the socket")
+        equal((await client.fetch_ohlcv_ws(SYMBOL, "1m"))[-1][4], 60000.0, "candle over the socket")
+        balance = await client.fetch_balance_ws({"method": "v2/account.balance"})
+        equal(balance["info"][0]["asset"], "USDT", "balance over the socket")
+        equal((await client.fetch_balance_ws())["info"]["canTrade"], True, "account over the socket")
+        equal((await client.cancel_order_ws(placed["id"], SYMBOL))["status"], "canceled", "canceled over the socket")
+        stop = await client.create_order_ws(SYMBOL, "market", "sell", 0.005, None, {"stopLossPrice": 50000})
+        equal(stop["status"], "open", "conditional order over the socket")
+        await client.cancel_order_ws(stop["id"], SYMBOL, {"trigger": True})
+        # Several at once over the one connection.
+        several = await asyncio.gather(*[client.create_order_ws(SYMBOL, "limit", "buy", 0.001, 58000 + n) for n in range(20)])
+        equal([order["price"] for order in several], [58000.0 + n for n in range(20)], "orders at once")
+        gone = await asyncio.gather(*[client.cancel_order_ws(order["id"], SYMBOL) for order in several])
+        equal({order["status"] for order in gone}, {"canceled"}, "canceled at once")
+        for act, error in (
+            (lambda: client.cancel_order_ws("999999", SYMBOL), ccxt.OrderNotFound),
+            (lambda: client.create_order_ws(SYMBOL, "limit", "buy", 10, 60000), ccxt.ExchangeError),
+        ):
+            try:
+                await act()
+            except error:
+                continue
+            raise SystemExit(f"{error} was expected over the socket")
+    finally:
+        await client.close()
 
 
 def main():
@@ -77,6 +125,7 @@ def main():
         except error:
             continue
         raise SystemExit(f"{error} was expected")
+    asyncio.run(over_a_socket(venue))
     print("ccxt trades here unchanged")
 
 

@@ -2,19 +2,23 @@
 
 The client trades through its own API only: it buys `QUANTITY` with all it has, and from then on it watches. The other trader
 sells to it, and bids below; the operator lets the index fall until the engine closes the position.
+
+The figures are in `liquidation.json`, which clients in other languages read as well. Each step of the fall is small enough for
+the mark to follow. At 56,800 the 10,000 USDT no longer carry 3 BTC, and a part is closed; what is left falls with the last step.
 """
 
 import asyncio
+import json
 import time
+from pathlib import Path
 
 from venue import SYMBOL, equal
 
-QUANTITY = 3.0
-PRICE = "60000"
-BID = "57500"
-# Each step is small enough for the mark to follow. At 56,800 the 10,000 USDT no longer carry 3 BTC, and a part is closed; what
-# is left falls with the last step.
-FALL = (58800, 57700, 56800, 55700, 54600, 53500, 52500)
+FIGURES = json.loads(Path(__file__).with_suffix(".json").read_text())
+QUANTITY = float(FIGURES["quantity"])
+PRICE = FIGURES["price"]
+BID = FIGURES["bid"]
+FALL = FIGURES["fall"]
 PATIENCE = 30
 
 

@@ -1,5 +1,9 @@
-"""python-binance, unchanged, trades here: its batches are signed over the unencoded text, its cancels carry a form."""
+"""python-binance, unchanged, trades here: its batches are signed over the unencoded text, its cancels carry a form; and again
+over the socket of requests (`ws_futures_*`)."""
 
+import asyncio
+
+from binance import AsyncClient
 from binance.client import Client
 from binance.exceptions import BinanceAPIException
 
@@ -11,6 +15,43 @@ def connect(url, made):
     client.FUTURES_URL = f"{url}/fapi"
     client.FUTURES_DATA_URL = f"{url}/futures/data"
     return client
+
+
+async def over_a_socket(venue):
+    """All that it offers over the socket of requests."""
+    client = AsyncClient(venue.key["api_key"], venue.key["api_secret"])
+    client.ws_future._url = f"{venue.sockets}/ws-fapi/v1"
+    order = {"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC"}
+    try:
+        placed = await client.ws_futures_create_order(**order, quantity=0.01, price=59000, reduceOnly=False)
+        equal((placed["status"], placed["price"], placed["goodTillDate"]), ("NEW", "59000", 0), "placed over the socket")
+        name = {"symbol": "BTCUSDT", "orderId": placed["orderId"]}
+        edited = await client.ws_futures_edit_order(**name, side="BUY", quantity="0.02", price="59500")
+        equal((edited["orderId"], edited["price"]), (placed["orderId"], "59500"), "edited over the socket")
+        equal((await client.ws_futures_get_order_book(symbol="BTCUSDT", limit=5))["bids"], [["59500.0", "0.020"]], "book over the socket")
+        equal((await client.ws_futures_get_order_book_ticker(symbol="BTCUSDT"))["bidPrice"], "59500.0", "best bid over the socket")
+        equal(len(await client.ws_futures_get_all_tickers()), 3, "prices over the socket")
+        await asyncio.to_thread(venue.other.market, "SELL", "0.005")
+        equal((await client.ws_futures_get_order(**name))["executedQty"], "0.005", "fill over the socket")
+        for positions in (client.ws_futures_account_position, client.ws_futures_v2_account_position):
+            equal((await positions(symbol="BTCUSDT"))[0]["symbol"], "BTCUSDT", "position over the socket")
+        for balances in (client.ws_futures_account_balance, client.ws_futures_v2_account_balance):
+            equal((await balances())[0]["asset"], "USDT", "balance over the socket")
+        for account in (client.ws_futures_account_status, client.ws_futures_v2_account_status):
+            equal((await account())["assets"][0]["asset"], "USDT", "account over the socket")
+        stop = await client.ws_futures_create_order(symbol="BTCUSDT", side="SELL", type="STOP_MARKET", quantity="0.001", triggerPrice="50000")
+        equal(stop["algoStatus"], "NEW", "conditional order over the socket")
+        gone = await client.ws_futures_cancel_algo_order(algoId=stop["algoId"])
+        equal((gone["algoId"], gone["code"]), (stop["algoId"], "200"), "conditional order canceled over the socket")
+        equal((await client.ws_futures_cancel_order(**name))["status"], "CANCELED", "canceled over the socket")
+        try:
+            await client.ws_futures_cancel_order(**name)
+        except BinanceAPIException as error:
+            equal((error.code, error.message), (-2011, "Unknown order sent."), "refusal over the socket")
+        else:
+            raise SystemExit("a second cancel over the socket was accepted")
+    finally:
+        await client.close_connection()
 
 
 def main():
@@ -47,6 +88,7 @@ def main():
         equal((error.code, error.message), (-2011, "Unknown order sent."), "refusal")
     else:
         raise SystemExit("a second cancel was accepted")
+    asyncio.run(over_a_socket(venue))
     print("python-binance trades here unchanged")
 
 

@@ -1,6 +1,9 @@
-"""The official USD-M SDK (binance-sdk-derivatives-trading-usds-futures), unchanged, trades here: typed models throughout."""
+"""The official USD-M SDK (binance-sdk-derivatives-trading-usds-futures), unchanged, trades here: typed models throughout; and
+again over the socket of requests (`websocket_api`)."""
 
-from binance_common.configuration import ConfigurationRestAPI
+import asyncio
+
+from binance_common.configuration import ConfigurationRestAPI, ConfigurationWebSocketAPI
 from binance_common.errors import BadRequestError
 from binance_sdk_derivatives_trading_usds_futures.derivatives_trading_usds_futures import DerivativesTradingUsdsFutures
 from binance_sdk_derivatives_trading_usds_futures.rest_api.models import (
@@ -17,6 +20,44 @@ from binance_sdk_derivatives_trading_usds_futures.rest_api.models import (
 )
 
 from venue import SYMBOL, Venue, equal, eventually, refused
+
+
+async def over_a_socket(venue):
+    """What it offers over the socket of requests."""
+    configuration = ConfigurationWebSocketAPI(
+        api_key=venue.key["api_key"], api_secret=venue.key["api_secret"], stream_url=f"{venue.sockets}/ws-fapi/v1",
+    )
+    client = await DerivativesTradingUsdsFutures(config_ws_api=configuration).websocket_api.create_connection()
+    try:
+        order = {"symbol": SYMBOL, "side": "BUY", "type": "LIMIT", "time_in_force": "GTC"}
+        answer = await client.new_order(**order, quantity=0.01, price=59000.0)
+        placed = answer.data().result
+        equal((placed.status, placed.price, placed.good_till_date), ("NEW", "59000", 0), "placed over the socket")
+        equal([limit.rateLimitType for limit in answer.rate_limits], ["REQUEST_WEIGHT", "ORDERS", "ORDERS"], "limits over the socket")
+        edited = (await client.modify_order(symbol=SYMBOL, side="BUY", quantity=0.02, price=59500.0, order_id=placed.order_id)).data().result
+        equal((edited.order_id, edited.price), (placed.order_id, "59500"), "edited over the socket")
+        found = (await client.query_order(symbol=SYMBOL, order_id=placed.order_id)).data().result
+        equal((found.status, found.orig_qty), ("NEW", "0.02"), "order over the socket")
+        equal((await client.order_book(symbol=SYMBOL, limit=5)).data().result.last_update_id > 0, True, "book over the socket")
+        gone = (await client.cancel_order(symbol=SYMBOL, order_id=placed.order_id)).data().result
+        equal(gone.status, "CANCELED", "canceled over the socket")
+        stop = (await client.new_algo_order(
+            algo_type="CONDITIONAL", symbol=SYMBOL, side="BUY", type="STOP_MARKET", quantity=0.005, trigger_price=70000.0,
+        )).data().result
+        equal(stop.algo_status, "NEW", "conditional order over the socket")
+        gone = (await client.cancel_algo_order(algo_id=stop.algo_id)).data().result
+        equal((gone.algo_id, gone.code), (stop.algo_id, "200"), "conditional order canceled over the socket")
+        equal((await client.futures_account_balance_v2()).data().result[0].asset, "USDT", "balance over the socket")
+        equal((await client.account_information_v2()).data().result.assets[0].asset, "USDT", "account over the socket")
+        await client.position_information_v2(symbol=SYMBOL)
+        key = (await client.start_user_data_stream()).data().result.listen_key
+        equal((await client.keepalive_user_data_stream()).data().result.listen_key, key, "listen key over the socket")
+        await client.close_user_data_stream()
+        # It gives refusals as data.
+        refusal = (await client.cancel_order(symbol=SYMBOL, order_id=999999)).data()["error"]
+        equal(refusal, {"code": -2011, "msg": "Unknown order sent."}, "refusal over the socket")
+    finally:
+        await client.close_connection(close_session=True)
 
 
 def main():
@@ -80,6 +121,7 @@ def main():
     equal(client.symbol_configuration(symbol=SYMBOL).data()[0].leverage, 20, "symbol configuration")
     refused(lambda: client.cancel_order(symbol=SYMBOL, order_id=999999), BadRequestError, "a cancel of nothing")
     equal(len(client.start_user_data_stream().data().listen_key) > 20, True, "listen key")
+    asyncio.run(over_a_socket(venue))
     print("the official USD-M SDK trades here unchanged")
 
 

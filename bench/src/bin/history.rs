@@ -4,7 +4,7 @@
 //! ```text
 //!  pages     the same query of two accounts in turn, through the archive's reader    | many : few, at most 2
 //!  cursor    a page by cursor behind the last rows of a list, and its first page     | deep : first, at most 2
-//!  archiver  commands -> engine -> archiver's fold -> archive, as the follower does  | commands/s, rows/s
+//!  archiver  commands -> engine -> archiver's fold -> archive, as the follower does  | commands/s, rows/s, processor
 //! ```
 //!
 //! The store of the first part is filled in bulk through the same commits that the archiver makes, the orders of the small
@@ -14,15 +14,16 @@
 use anyhow::{Context, Result};
 use clap::Parser;
 use ringside_bench::op::Random;
+use ringside_bench::perpetual::{CREDIT, PerpetualFlow, credits, limit, listing};
 use ringside_bench::report::{self, Bars, ForeignLoad};
-use ringside_bench::workload::{Shape, Stamper, Workload};
-use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
+use ringside_bench::workload::{LOT, Shape, Stamper, Workload};
+use ringside_core::command::{Command, OrderStatus, OrderType, PerpetualTimeInForce, Side, TimeInForce};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::view::SharedViews;
-use ringside_persist::archive::row::{Entry, OrderRow, TradeRow};
+use ringside_persist::archive::row::{Entry, List, OrderRow, TradeRow};
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{
     Archive, ArchiveReader, Batch, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
@@ -66,11 +67,13 @@ const MANY: AccountId = 1;
 const FEW: AccountId = 2;
 const MARKETS: u64 = 4;
 /// The list that is read by cursor: fills of perpetual markets.
-const LIST: u16 = 4;
+const LIST: List = List { number: 4, is_late: false };
 /// Rows of one page, as a list gives by default.
 const PAGE: usize = 50;
 /// Orders of one bulk commit.
 const BULK: usize = 20_000;
+/// Pairs of accounts that trade with each other on the perpetual market.
+const PAIRS: u32 = 64;
 const JOURNAL: [u8; 16] = [1; 16];
 const START_S: i64 = 1_700_000_000;
 
@@ -97,7 +100,13 @@ fn run(arguments: &Arguments, scratch: &Path) -> Result<(String, usize)> {
     fill(&store, arguments, &mut text)?;
     pages(&store, arguments, &mut text, &mut bars)?;
     cursor(&Sqlite::new(scratch.join("entries.db")), arguments, &mut text, &mut bars)?;
-    archiver(&Sqlite::new(scratch.join("archiver.db")), arguments, &mut text)?;
+    archiver(&Sqlite::new(scratch.join("archiver.db")), "flow A", spot(arguments), &mut text)?;
+    archiver(
+        &Sqlite::new(scratch.join("perpetual.db")),
+        "pairs, perpetual",
+        perpetual(arguments),
+        &mut text,
+    )?;
     writeln!(text, "\n{}", bars.table())?;
     writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
     Ok((text, bars.missed()))
@@ -280,7 +289,6 @@ fn pages(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut Ba
     Ok(())
 }
 
-/// The follower's work without its journal: engine, fold, commits.
 /// Rows of one millisecond in the list that is read by cursor.
 const OF_ONE_TIME: u64 = 4;
 
@@ -320,7 +328,6 @@ fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut B
             id,
             time_ms: time_of(id),
             tag: id,
-            is_across: false,
             bytes: Box::new([7; 80]),
         };
         batch.entries.push(entry);
@@ -353,19 +360,49 @@ fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut B
     Ok(())
 }
 
-fn archiver(store: &Sqlite, arguments: &Arguments, text: &mut String) -> Result<()> {
+/// Flow A on a spot market: the commands, and how many of them only prepare.
+fn spot(arguments: &Arguments) -> (Vec<Command>, usize) {
     let workload = Workload::generate(&Shape::a(1_000), arguments.commands, arguments.seed);
     let mut stamper = Stamper::after(0);
     let mut commands: Vec<_> = workload.setup().map(|command| stamper.stamp(command)).collect();
     let setup = commands.len();
     commands.extend(workload.ops.iter().map(|op| stamper.stamp(workload.command(op))));
+    (commands, setup)
+}
+
+/// Pairs of accounts that trade with each other on a perpetual market, each order with a name of its own; every second one
+/// meets the one before.
+fn perpetual(arguments: &Arguments) -> (Vec<Command>, usize) {
+    let mut stamper = Stamper::after(0);
+    let index = PerpetualFlow::index();
+    let setup = listing(index).chain(credits(2 * PAIRS, CREDIT));
+    let mut commands: Vec<_> = setup.map(|command| stamper.stamp(command)).collect();
+    let setup = commands.len();
+    for number in 0..arguments.commands as u64 {
+        // Each account sells as often as it buys, so that no position grows.
+        let (turn, pair) = (number % 4, (number / 4) as u32 % PAIRS);
+        let account = 1 + 2 * pair + u32::from(turn == 1 || turn == 2);
+        let side = if turn % 2 == 0 { Side::Sell } else { Side::Buy };
+        let order = limit(account, side, index, LOT, PerpetualTimeInForce::GoodTillCancel, number);
+        commands.push(stamper.stamp(Command::new(order)));
+    }
+    (commands, setup)
+}
+
+/// The follower's work without its journal: engine, fold, commits.
+fn archiver(
+    store: &Sqlite,
+    name: &str,
+    (commands, setup): (Vec<Command>, usize),
+    text: &mut String,
+) -> Result<()> {
     let mut engine = Engine::new(&EngineConfig::default());
     let mut archiver = Archiver::open(store, JOURNAL, u64::MAX, Arc::<SharedViews>::default())?;
     let mut events: Vec<Event> = Vec::new();
-    let mut begun = Instant::now();
+    let (mut begun, mut used) = (Instant::now(), report::thread_seconds());
     for (index, command) in commands.iter().enumerate() {
         if index == setup {
-            begun = Instant::now();
+            (begun, used) = (Instant::now(), report::thread_seconds());
         }
         events.clear();
         engine.apply(command, &mut events);
@@ -375,14 +412,19 @@ fn archiver(store: &Sqlite, arguments: &Arguments, text: &mut String) -> Result<
         }
     }
     archiver.commit(engine.sequence(), true)?;
-    let seconds = begun.elapsed().as_secs_f64();
+    let (seconds, used) = (begun.elapsed().as_secs_f64(), report::thread_seconds() - used);
+    let count = commands.len() - setup;
     let rows = store.reader()?.rows()?;
+    drop(archiver);
+    let len = std::fs::metadata(store.path()).context("the store's file")?.len();
     writeln!(
         text,
-        "\narchiver: {} commands of flow A in {seconds:.1} s, {:.0} commands/s, {:.0} rows/s ({rows} rows)",
-        commands.len() - setup,
-        (commands.len() - setup) as f64 / seconds,
-        rows as f64 / seconds
+        "\narchiver: {count} commands of {name} in {seconds:.1} s, {:.0} commands/s, {:.0} rows/s ({rows} rows); \
+         {:.2} us of processor and {:.0} bytes a command",
+        count as f64 / seconds,
+        rows as f64 / seconds,
+        1e6 * used / count as f64,
+        len as f64 / count as f64
     )?;
     Ok(())
 }

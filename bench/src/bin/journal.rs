@@ -11,36 +11,36 @@
 //! needed, so that the journal does not begin to replace them meanwhile; the line "allocating as it goes" shows the journal
 //! with the allocation of its segments in the measured time, beside the disk doing the same double work.
 //!
-//! The line "the format alone" is what the machine has to give to a journal of this format: encoding, digests and writes on a
-//! thread each, with no ring and nobody to tell.
+//! The line "the format alone" is what the machine has to give to a journal of this format: encoding, digests and writes on
+//! threads of their own, with no ring and nobody to tell. The disk's own figure writes one and the same mebibyte again and again,
+//! one at a time; the line below it shows the same disk given what another thread has just made, as every journal is, one and two
+//! pieces at a time. What each thread costs is taken from the system's own account of it.
+//!
+//! Replay stands beside what bounds it, each by itself: the disk, with one read on its way and with as many as recovery has;
+//! reading and checking with nothing applied; the engine.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
+use ringside_bench::journal::disk::{Bare, Scratch, reading};
+use ringside_bench::journal::encoding::{encoding, format_alone};
+use ringside_bench::journal::running::{Journalled, commands, config};
+use ringside_bench::journal::stages;
 use ringside_bench::report::{self, ForeignLoad, Unit, bar, median};
 use ringside_bench::workload::{Shape, Stamper, Workload};
-use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::{Command, OpenEpoch};
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::gate::{Gate, GateMode};
+use ringside_core::gate::GateMode;
 use ringside_core::prefetch::Hint;
-use ringside_core::ring::{self, Mapping, Options, Producer, Wait, wait_any};
+use ringside_core::ring::Wait;
 use ringside_persist::config::{Method, PersistConfig};
-use ringside_persist::encoder::{Batch, Encoder, Tail};
-use ringside_persist::journal::Journaller;
-use ringside_persist::record::Last;
 use ringside_persist::recovery::{Report, recover};
-use ringside_persist::segment::{self, SegmentHeader};
-use ringside_persist::status::JournalStatus;
 use ringside_persist::storage::disk::Disk;
-use ringside_persist::storage::{Access, Buffer, File, Storage};
-use ringside_persist::turns;
+use ringside_persist::survey::survey;
+use ringside_persist::tail::walk;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
-use zerocopy::FromZeros;
 
 /// The journal beside the disk under it.
 #[derive(Parser)]
@@ -78,10 +78,6 @@ struct Arguments {
 }
 
 const MIB: usize = 1 << 20;
-/// Slots of the journal ring: more than a batch holds.
-const RING: usize = 1 << 14;
-/// Commands stamped and published at a time.
-const PIECE: usize = 256;
 /// Commands that are journalled over and over: as many as stay in the cache.
 const FLOW: usize = 1 << 10;
 
@@ -134,153 +130,6 @@ fn quiet<T>(arguments: &Arguments, mut measure: impl FnMut() -> Result<T>) -> Re
     bail!("--tries must not be 0")
 }
 
-/// A folder that is removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(parent: &Path) -> Result<Scratch> {
-        let path = parent.join(format!("ringside-journal-{}", std::process::id()));
-        std::fs::create_dir_all(&path).with_context(|| format!("{}", path.display()))?;
-        Ok(Scratch(path))
-    }
-
-    /// An empty folder in it.
-    fn folder(&self, name: &str) -> Result<PathBuf> {
-        let path = self.0.join(name);
-        if path.exists() {
-            std::fs::remove_dir_all(&path)?;
-        }
-        std::fs::create_dir_all(&path)?;
-        Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A file of zeros on the disk, written with a method of the journal's own.
-struct Bare {
-    file: Arc<dyn File>,
-    len: usize,
-}
-
-impl Bare {
-    fn new(folder: &Path, method: Method, len: usize) -> Result<Bare> {
-        let disk = Disk::open(folder, method, false)?;
-        segment::allocate(&disk, "bare", len as u64)?;
-        Ok(Bare { file: disk.open("bare", Access::Append)?, len })
-    }
-
-    /// Writes and syncs the whole file in pieces; gives bytes per second. On a thread that asks for short turns, as the
-    /// journal's own do: on a busy machine the disk must not look slower than it is for want of a processor.
-    fn sweep(&self, piece: usize) -> Result<f64> {
-        let mut bytes = Buffer::zeroed(piece);
-        bytes.fill(0x5a);
-        let write = || -> Result<f64> {
-            turns::ask_for_short();
-            let start = Instant::now();
-            for offset in (0..self.len).step_by(piece) {
-                self.file.write_at(offset as u64, &bytes[..piece])?;
-                self.file.sync()?;
-            }
-            Ok(self.len as f64 / start.elapsed().as_secs_f64())
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(write).join().map_err(|_| anyhow!("the writing thread panicked"))?
-        })
-    }
-
-    /// Writes and syncs one block; gives the time.
-    fn one(&self, block: usize) -> Result<Duration> {
-        let mut bytes = Buffer::zeroed(4096);
-        bytes.fill(block as u8 | 1);
-        let start = Instant::now();
-        self.file.write_at((block * 4096 % self.len) as u64, &bytes)?;
-        self.file.sync()?;
-        Ok(start.elapsed())
-    }
-}
-
-/// A journal with its journaller on a thread.
-struct Journalled {
-    producer: Producer<Command>,
-    gate: Arc<Gate>,
-    status: Arc<JournalStatus>,
-    running: Running,
-}
-
-impl Journalled {
-    fn new(config: &PersistConfig, wait: Wait) -> Result<Journalled> {
-        let recovered = recover(config, &EngineConfig::default(), &mut ())?;
-        let start = recovered.next_sequence;
-        let (producer, mut consumers) =
-            ring::create(Mapping::anonymous(), Options { capacity: RING, consumers: 1, start, wait })?;
-        let gate = Arc::new(Gate::new(start - 1));
-        let consumer = consumers.pop().context("one consumer was asked for")?;
-        let journaller = Journaller::new(recovered.journal, consumer, gate.clone())?;
-        let status = journaller.status();
-        let runner = Runner { name: "journaller".to_string(), core: None, wait, critical: true };
-        let running = runner.spawn(vec![Box::new(journaller) as Box<dyn Agent>])?;
-        while status.spares() < config.spares as u64 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(Journalled { producer, gate, status, running })
-    }
-
-    /// Waits until `sequence` is released.
-    fn wait(&self, sequence: u64, mode: GateMode) -> Result<()> {
-        while self.gate.released(mode) < sequence {
-            if self.gate.is_halted() {
-                bail!("the journal stopped: {:?}", self.status.take_failure());
-            }
-            let bell = [self.gate.doorbell()];
-            let timeout = Some(Duration::from_millis(100));
-            wait_any(bell.into_iter(), timeout, || self.gate.released(mode) >= sequence);
-        }
-        Ok(())
-    }
-
-    /// Publishes `count` commands, those given over and over, and waits until they are durable; gives the time.
-    /// Stamps them where they are to lie, as the matcher does.
-    fn push(&mut self, commands: &[Command], count: usize) -> Result<Duration> {
-        let start = Instant::now();
-        let mut stamper = Stamper::after(self.producer.next_sequence() - 1);
-        let mut source = commands.iter().cycle();
-        let none = Command::new_zeroed();
-        let mut left = count;
-        while left > 0 {
-            let stamped = |_| stamper.stamp(*source.next().unwrap_or(&none));
-            let taken = self.producer.try_publish_each(PIECE.min(left), stamped);
-            left -= taken;
-            if taken == 0 {
-                if self.producer.is_halted() {
-                    bail!("the journal stopped: {:?}", self.status.take_failure());
-                }
-                let bell = [self.producer.room_doorbell()];
-                let timeout = Some(Duration::from_millis(100));
-                wait_any(bell.iter(), timeout, || self.producer.free() > RING / 2);
-            }
-        }
-        self.wait(self.producer.next_sequence() - 1, GateMode::Durable)?;
-        Ok(start.elapsed())
-    }
-}
-
-/// Commands of flow A as the matcher would stamp them after `sequence`.
-fn commands(count: usize, seed: u64, sequence: u64) -> Vec<Command> {
-    let workload = Workload::generate(&Shape::a(1_000), count.min(1_000_000), seed);
-    let mut stamper = Stamper::after(sequence);
-    let ops = workload.ops.iter().cycle().take(count);
-    ops.map(|op| stamper.stamp(workload.command(op))).collect()
-}
-
-fn config(folder: &Path, method: Option<Method>, spares: usize) -> PersistConfig {
-    PersistConfig { method, spares, opened_at_ns: 1, ..PersistConfig::new(folder) }
-}
-
 const METHODS: [(&str, Method); 3] =
     [("direct", Method::Direct), ("buffered", Method::Buffered), ("mapped", Method::Mapped)];
 
@@ -295,6 +144,8 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     let mut busy: [Vec<f64>; 3] = Default::default();
     let mut allocating = Vec::new();
     let mut alone = Vec::new();
+    let mut fed: [Vec<f64>; 2] = Default::default();
+    let mut costs = String::new();
     for _ in 0..arguments.repetitions {
         for (index, (name, method)) in METHODS.iter().enumerate() {
             let (alone, both, journal) = quiet(arguments, || {
@@ -303,7 +154,7 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
                 let allocated = begun.elapsed();
                 let begun = Instant::now();
                 let alone = bare.sweep(MIB)?;
-                let both = bare.len as f64 / (allocated + begun.elapsed()).as_secs_f64();
+                let both = bare.len() as f64 / (allocated + begun.elapsed()).as_secs_f64();
                 let journal = run(scratch, name, Some(*method), spares, &commands, arguments.commands)?;
                 Ok((alone, both, journal))
             })?;
@@ -313,8 +164,15 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
             busy[index].push(journal.busy);
             if *method == Method::Direct {
                 twice.push(both);
+                costs = journal.costs;
             }
         }
+        let (once, double) = quiet(arguments, || {
+            let bare = Bare::new(&scratch.folder("bare")?, Method::Direct, 128 * MIB)?;
+            Ok((bare.sweep_fed(MIB, 1)?, bare.sweep_fed(MIB, 2)?))
+        })?;
+        fed[0].push(once);
+        fed[1].push(double);
         alone.push(quiet(arguments, || {
             let bare = Bare::new(
                 &scratch.folder("bare")?,
@@ -351,7 +209,14 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
         median(&allocating) / 1e6,
         median(&twice) / 1e6
     )?;
+    writeln!(
+        text,
+        "  the disk written directly with what another thread has just made: {:.0} MB/s, two pieces on their way {:.0} MB/s",
+        median(&fed[0]) / 1e6,
+        median(&fed[1]) / 1e6
+    )?;
     writeln!(text, "  the format alone: {:.0} MB/s", median(&alone) / 1e6)?;
+    writeln!(text, "  nanoseconds of a processor for a command, direct, last run: {costs}")?;
     // Disk and journal of one repetition ran next to each other, so their ratio is the steadier figure.
     let ratios: Vec<f64> =
         (0..arguments.repetitions).map(|run| ours[0][run] / disk[0][run].max(disk[1][run])).collect();
@@ -371,6 +236,8 @@ struct Journal {
     commands: f64,
     /// Share of the time in which a batch was being written and synced.
     busy: f64,
+    /// What the threads cost for each command.
+    costs: String,
 }
 
 /// Journals everything at full speed.
@@ -385,103 +252,13 @@ fn run(
     let folder = scratch.folder(name)?;
     let mut journal = Journalled::new(&config(&folder, method, spares), Wait::Park)?;
     let (bytes, flushes) = (journal.status.bytes(), journal.status.flush_sum());
+    let before = stages::costs();
     let took = journal.push(commands, count)?.as_secs_f64();
     Ok(Journal {
+        costs: stages::since(&before, count),
         bytes: (journal.status.bytes() - bytes) as f64 / took,
         commands: count as f64 / took,
         busy: (journal.status.flush_sum() - flushes).as_secs_f64() / took,
-    })
-}
-
-/// Encodes into the batches of a journal that has nowhere to stand.
-fn encoder() -> (Encoder, Buffer) {
-    let config = PersistConfig::new("");
-    let header = SegmentHeader {
-        magic: segment::MAGIC,
-        crc32c: 0,
-        schema: 1,
-        mode: 2,
-        journal_id: [1; 16],
-        number: 1,
-        first_seq: 1,
-        entering_chain: 0,
-        segment_len: 1 << 32,
-        epoch: 1,
-        engine_version: 1,
-        entering_time_ns: 0,
-    };
-    let tail = Tail { header, offset: segment::DATA_START, chain: 0, last: Last::default() };
-    (Encoder::new(&config, 1, 1, &tail), Encoder::room(config.batch_len))
-}
-
-/// Bytes per second of turning commands into batches, whose CRCs and digests are left out unless `is_summed`; nothing is
-/// written.
-fn encoding(commands: &[Command], count: usize, is_summed: bool) -> f64 {
-    let (mut encoder, mut room) = encoder();
-    let mut stamper = Stamper::after(0);
-    let mut bytes = 0;
-    let start = Instant::now();
-    for command in commands.iter().cycle().take(count) {
-        if !encoder.has_room() {
-            let mut batch = encoder.close(room);
-            if is_summed {
-                batch.finish();
-            }
-            bytes += batch.len;
-            room = batch.buffer;
-        }
-        encoder.push(&stamper.stamp(*command));
-    }
-    bytes as f64 / start.elapsed().as_secs_f64()
-}
-
-/// Bytes per second of all that the format asks for and no more: commands from memory become batches on one thread, their
-/// sums and digests on a second, writes and syncs on a third. No ring, no gate, nobody who waits for anything.
-fn format_alone(bare: &Bare, commands: &[Command], count: usize) -> Result<f64> {
-    const BATCHES: usize = 4;
-    let (mut encoder, mut room) = encoder();
-    let mut stamper = Stamper::after(0);
-    let (encoded, to_digest) = sync_channel::<Batch>(BATCHES);
-    let (digested, to_write) = sync_channel::<Batch>(BATCHES);
-    let (spent, free) = sync_channel::<Buffer>(BATCHES);
-    for _ in 0..BATCHES {
-        spent.send(Buffer::zeroed(room.len()))?;
-    }
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            for mut batch in to_digest {
-                batch.finish();
-                if digested.send(batch).is_err() {
-                    return;
-                }
-            }
-        });
-        let writing = scope.spawn(move || -> Result<usize> {
-            turns::ask_for_short();
-            let mut bytes = 0;
-            for batch in to_write {
-                let offset =
-                    (bytes + batch.len <= bare.len).then_some(bytes).context("the file is too short")?;
-                bare.file.write_at(offset as u64, &batch.buffer[..batch.len])?;
-                bare.file.sync()?;
-                bytes += batch.len;
-                // The encoder has ended.
-                let _ = spent.send(batch.buffer);
-            }
-            Ok(bytes)
-        });
-        let start = Instant::now();
-        for command in commands.iter().cycle().take(count) {
-            if !encoder.has_room() {
-                encoded.send(encoder.close(room)).context("the thread of the digests ended")?;
-                room = free.recv().context("the writing thread ended")?;
-            }
-            encoder.push(&stamper.stamp(*command));
-        }
-        encoded.send(encoder.close(room)).context("the thread of the digests ended")?;
-        drop((encoded, free));
-        let bytes = writing.join().map_err(|_| anyhow!("the writing thread panicked"))??;
-        Ok(bytes as f64 / start.elapsed().as_secs_f64())
     })
 }
 
@@ -556,8 +333,16 @@ fn replay(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result
     journal.running.join().context("the journaller ended well")?;
 
     let (mut bare, mut replayed, mut recovered) = (Vec::new(), Vec::new(), Vec::new());
+    let mut parts: [Vec<f64>; 3] = Default::default();
     let mut last = Report::default();
     for _ in 0..arguments.repetitions {
+        let (singly, ahead, checked) = quiet(arguments, || {
+            let (singly, ahead) = (reading(&folder, false)?, reading(&folder, true)?);
+            Ok((singly, ahead, checking(&folder)?))
+        })?;
+        for (rates, rate) in parts.iter_mut().zip([singly, ahead, checked]) {
+            rates.push(rate);
+        }
         let (alone, whole, replay, report) = quiet(arguments, || {
             let mut engine = Engine::new(&engine_config);
             let mut opening = Command::new(OpenEpoch { epoch: 1, reserved: 0 });
@@ -595,7 +380,19 @@ fn replay(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result
     }
     writeln!(text, "replay of {} commands of flow A, commands/s, medians", commands.len())?;
     writeln!(text, "  the engine alone, from memory  {:>12.0}", median(&bare))?;
+    let a_command = last.bytes as f64 / commands.len() as f64;
+    let [singly, ahead, checked] = parts.map(|rates| median(&rates));
+    for (name, rate) in [
+        ("the disk, one read at a time", singly / a_command),
+        ("the disk, reads as replay has", ahead / a_command),
+        ("reading and checking alone", checked),
+    ] {
+        writeln!(text, "  {name:<30} {rate:>12.0}  ({:.0} MB/s)", rate * a_command / 1e6)?;
+    }
     writeln!(text, "  replay of the journal          {:>12.0}", median(&replayed))?;
+    let bound = [("disk", ahead / a_command), ("checking", checked), ("engine", median(&bare))];
+    let bound = bound.iter().min_by(|one, other| one.1.total_cmp(&other.1)).map_or("", |bound| bound.0);
+    writeln!(text, "  the slowest of disk, checking and engine by itself: the {bound}")?;
     writeln!(
         text,
         "  recovery as a whole            {:>12.0}  (look around, replay, repair, new epoch)",
@@ -609,4 +406,12 @@ fn replay(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Result
     let whole: Vec<f64> = recovered.iter().zip(&bare).map(|(recovered, bare)| recovered / bare).collect();
     writeln!(text, "      recovery as a whole, share of the engine's: {:.2}\n", median(&whole))?;
     Ok(passed)
+}
+
+/// Commands per second of reading and checking the journal in `folder`, which are then thrown away.
+fn checking(folder: &Path) -> Result<f64> {
+    let disk = Disk::open_existing(folder)?;
+    let start = Instant::now();
+    let walked = walk(&disk, &survey(&disk)?, 0, None, |_, _| Ok(()))?;
+    Ok(walked.commands as f64 / start.elapsed().as_secs_f64())
 }

@@ -7,8 +7,13 @@
 //! ```
 //!
 //! The index stays within 4 % of where it began, where nobody is liquidated; then it falls in steps of 0.25 % until
-//! positions are, and those rounds are shown apart. One command carries out only so many liquidations: after each step time
-//! advances until none is left over, as the matching stage has it do, and each of those commands is measured as well.
+//! positions are, and from then on those rounds are shown apart. One command carries out only so many liquidations: after each
+//! step time advances until none is left over, as the matching stage has it do, and each of those commands is measured as well.
+//! The book is empty and so is the fund: counterparties take every position that is liquidated. The first command after a step
+//! is the one that has to find them at new marks.
+//!
+//! A round is a second, so hours pass, and with an hour comes funding, which is one command for every position
+//! (`risk.md` 11): those rounds are shown apart as well.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
@@ -22,7 +27,7 @@ use ringside_core::command::{
     AdvanceTime, CancelPerpetual, Command, PerpetualTimeInForce, SetManualPrice, Side, order_class,
 };
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{Done, Event, Liquidation, LiquidationStep, Outbox};
+use ringside_core::event::{Done, Event, FundingSettled, Liquidation, LiquidationStep, Outbox};
 use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use std::fmt::Write as _;
@@ -41,7 +46,7 @@ struct Arguments {
     /// Moves of the mark.
     #[arg(long, default_value_t = 20_000)]
     moves: u32,
-    /// Steps of the fall.
+    /// Steps of the fall, from the one on that liquidates someone.
     #[arg(long, default_value_t = 20)]
     falls: u32,
     /// Seed.
@@ -59,6 +64,8 @@ struct Arguments {
 }
 
 const INDEX: Price = 1_000 * UNIT;
+/// The fall begins to liquidate within so many steps: at 40 % even those with the least leverage are.
+const STEPS_MAX: u32 = 160;
 /// Of every account, micro-quote.
 const WALLET: i64 = 1_000_000_000;
 
@@ -75,8 +82,21 @@ struct Venue {
 /// What came of one number of positions.
 struct Stormed {
     calm: Histogram<u64>,
+    funding: Histogram<u64>,
     falling: Histogram<u64>,
     liquidations: usize,
+    takeovers: usize,
+}
+
+/// One round, or one command after it.
+struct Round {
+    held_ns: u64,
+    /// Scopes that were liquidated.
+    liquidations: usize,
+    /// Positions, or parts of them, that counterparties took.
+    takeovers: usize,
+    /// An hour began.
+    is_funding: bool,
 }
 
 fn main() -> Result<()> {
@@ -87,19 +107,25 @@ fn main() -> Result<()> {
     writeln!(text, "{} moves, seed {}, pinned {pinned}\n", arguments.moves, arguments.seed)?;
     let few = storm(arguments.few, &arguments)?;
     let many = storm(arguments.positions, &arguments)?;
-    let names = [&arguments.few, &arguments.positions].map(|positions| format!("{positions} positions"));
-    let falling = names.clone().map(|name| format!("{name}, falling"));
-    let mut rows = vec![(names[0].as_str(), &few.calm), (names[1].as_str(), &many.calm)];
-    if arguments.falls > 0 {
-        rows.extend([(falling[0].as_str(), &few.falling), (falling[1].as_str(), &many.falling)]);
+    let mut rows = Vec::new();
+    for (positions, stormed) in [(arguments.few, &few), (arguments.positions, &many)] {
+        rows.push((format!("{positions} positions"), &stormed.calm));
+        rows.push((format!("{positions}, an hour begins"), &stormed.funding));
+        rows.push((format!("{positions}, falling"), &stormed.falling));
     }
+    rows.retain(|(_, histogram)| !histogram.is_empty());
+    let rows: Vec<_> = rows.iter().map(|(name, histogram)| (name.as_str(), *histogram)).collect();
     text.push_str(&report::percentile_table(&rows, Unit::Microseconds));
-    if arguments.falls > 0 {
-        writeln!(text, "\nliquidations while falling: {} and {}", few.liquidations, many.liquidations)?;
+    for (positions, stormed) in [(arguments.few, &few), (arguments.positions, &many)] {
+        let Stormed { liquidations, takeovers, .. } = stormed;
+        writeln!(
+            text,
+            "\n{positions} positions, falling: {liquidations} liquidations, {takeovers} takeovers"
+        )?;
     }
     let mut bars = Bars::default();
     let held_us = many.calm.value_at_quantile(0.999) as f64 / 1_000.0;
-    bars.at_most(format!("{}: p99.9 of the hold, us", names[1]), held_us, 50.0);
+    bars.at_most(format!("{} positions: p99.9 of the hold, us", arguments.positions), held_us, 50.0);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
     Ok(report::conclude(
@@ -112,7 +138,13 @@ fn main() -> Result<()> {
 
 fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
     let mut venue = Venue::new(positions, arguments.seed)?;
-    let mut stormed = Stormed { calm: report::histogram(), falling: report::histogram(), liquidations: 0 };
+    let mut stormed = Stormed {
+        calm: report::histogram(),
+        funding: report::histogram(),
+        falling: report::histogram(),
+        liquidations: 0,
+        takeovers: 0,
+    };
     let mut index = INDEX;
     for _ in 0..arguments.moves {
         let step = i64::from(venue.random.below(10_001)) - 5_000;
@@ -120,24 +152,41 @@ fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
         if (moved - INDEX).abs() < INDEX / 25 {
             index = moved;
         }
-        let (held_ns, liquidations) = venue.round(index, positions)?;
-        if liquidations > 0 {
-            bail!("{liquidations} liquidations where nobody should be near one");
+        let round = venue.round(index, positions)?;
+        if round.liquidations > 0 {
+            bail!("{} liquidations where nobody should be near one", round.liquidations);
         }
-        stormed.calm.saturating_record(held_ns);
+        let to = if round.is_funding { &mut stormed.funding } else { &mut stormed.calm };
+        to.saturating_record(round.held_ns);
     }
-    for _ in 0..arguments.falls {
+    let (mut falls, mut steps) = (0, 0);
+    while falls < arguments.falls {
         index -= INDEX / 400;
-        let (held_ns, liquidations) = venue.round(index, positions)?;
-        stormed.falling.saturating_record(held_ns);
-        stormed.liquidations += liquidations;
+        steps += 1;
+        let round = venue.round(index, positions)?;
+        if falls == 0 && round.liquidations == 0 {
+            if steps == STEPS_MAX {
+                bail!("nobody is liquidated after {steps} steps down");
+            }
+            continue;
+        }
+        falls += 1;
+        stormed.fell(&round);
         while venue.engine.has_backlog() {
-            let (held_ns, liquidations) = venue.go_on();
-            stormed.falling.saturating_record(held_ns);
-            stormed.liquidations += liquidations;
+            let round = venue.go_on();
+            stormed.fell(&round);
         }
     }
     Ok(stormed)
+}
+
+impl Stormed {
+    fn fell(&mut self, round: &Round) {
+        let to = if round.is_funding { &mut self.funding } else { &mut self.falling };
+        to.saturating_record(round.held_ns);
+        self.liquidations += round.liquidations;
+        self.takeovers += round.takeovers;
+    }
 }
 
 impl Venue {
@@ -173,8 +222,8 @@ impl Venue {
         Ok(venue)
     }
 
-    /// One move of the mark with an order behind it: how long the order was held, and how many scopes were liquidated.
-    fn round(&mut self, index: Price, positions: u32) -> Result<(u64, usize)> {
+    /// One move of the mark with an order behind it.
+    fn round(&mut self, index: Price, positions: u32) -> Result<Round> {
         self.accepted(Command::new(SetManualPrice { market: MARKET, reserved: 0, price: index }))?;
         self.time_ns += 1_000_000_000;
         let tick = self.stamp(Command::new(AdvanceTime {}));
@@ -192,7 +241,7 @@ impl Venue {
         let Some(done) = done.filter(|done| done.reject == 0) else {
             bail!("the order was refused: {done:?}")
         };
-        let liquidations = self.liquidations();
+        let round = self.came_to(held_ns);
         self.accepted(Command::new(CancelPerpetual {
             account: user,
             market: MARKET,
@@ -200,22 +249,31 @@ impl Venue {
             client_order: [0; 36],
             classes: order_class::ORDINARY,
         }))?;
-        Ok((held_ns, liquidations))
+        Ok(round)
     }
 
-    /// Time advances while liquidations are left over: how long that takes, and how many scopes it liquidates.
-    fn go_on(&mut self) -> (u64, usize) {
+    /// Time advances while liquidations are left over.
+    fn go_on(&mut self) -> Round {
         let tick = self.stamp(Command::new(AdvanceTime {}));
         self.outbox.clear();
         let start = Instant::now();
         self.engine.apply(&tick, &mut self.outbox);
-        (start.elapsed().as_nanos() as u64, self.liquidations())
+        self.came_to(start.elapsed().as_nanos() as u64)
     }
 
-    /// Scopes that the last commands liquidated.
-    fn liquidations(&self) -> usize {
-        let steps = self.outbox.events().iter().filter_map(Event::get::<Liquidation>);
-        steps.filter(|step| step.step == LiquidationStep::Begin as u8).count()
+    /// What the last commands came to.
+    fn came_to(&self, held_ns: u64) -> Round {
+        let events = self.outbox.events();
+        let count = |step: LiquidationStep| {
+            let steps = events.iter().filter_map(Event::get::<Liquidation>);
+            steps.filter(|found| found.step == step as u8).count()
+        };
+        Round {
+            held_ns,
+            liquidations: count(LiquidationStep::Begin),
+            takeovers: count(LiquidationStep::Adl),
+            is_funding: events.iter().any(|event| event.get::<FundingSettled>().is_some()),
+        }
     }
 
     /// Carries out a command that nothing may refuse.

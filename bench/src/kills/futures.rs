@@ -35,6 +35,7 @@ const PAUSE_MAX_US: u32 = 8_000;
 const UNKNOWN_ORDER: i64 = -2011;
 const NO_SUCH_ORDER: i64 = -2013;
 const WOULD_CROSS: [i64; 2] = [-2010, -5022];
+const MARKET_CLOSED: i64 = -4140;
 
 /// What an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,6 +328,8 @@ impl FuturesTrader {
             (Sent::Place(wish), _)
                 if wish.form == Form::Limit("GTX")
                     && code(&body).is_some_and(|code| WOULD_CROSS.contains(&code)) => {}
+            // An index that went stale while the exchange was down keeps its market closed until a feed speaks again.
+            (Sent::Place(_), 400) if code(&body) == Some(MARKET_CLOSED) => {}
             // It ended before: filled, or canceled by the same request before the kill.
             (Sent::Cancel(id), _) if code(&body) == Some(UNKNOWN_ORDER) => self.ended(*id)?,
             // It has traded meanwhile, so that the quantity asked for no longer lowers what is open, or it has ended.

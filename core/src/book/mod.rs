@@ -123,6 +123,12 @@ impl Book {
         &mut self.sides[side as usize & 1]
     }
 
+    /// The update id of the next mutation.
+    #[inline(always)]
+    pub(crate) fn next_update(&self) -> u64 {
+        self.update.wrapping_add(1)
+    }
+
     /// How many steps of the grid a price on it is; no more than a number for any other.
     #[inline(always)]
     pub(crate) fn steps(&self, price: Price) -> u64 {
@@ -168,7 +174,7 @@ impl Book {
     /// Writes an order to its slot, last in the queue of its price. `key` is that of its price on its side.
     #[inline(always)]
     pub(crate) fn queue(&mut self, orders: &mut Orders, slot: u32, mut order: Order, key: u64) -> Mutation {
-        let update = self.update.wrapping_add(1);
+        let update = self.next_update();
         self.update = update;
         let Orders { pool, levels, .. } = orders;
         let (side, price) = (order.traits.side(), order.price);
@@ -191,7 +197,7 @@ impl Book {
     /// Takes an order out of its queue; the record stays with the caller.
     #[inline(always)]
     pub(crate) fn take_out(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
-        let update = self.update.wrapping_add(1);
+        let update = self.next_update();
         self.update = update;
         let Orders { pool, levels, .. } = orders;
         let slab = pool.slab();
@@ -221,6 +227,24 @@ impl Book {
         let level = orders.levels.get_mut(handle);
         level.total -= i128::from(less);
         Mutation { side: which, price, total: level.total, update: self.update }
+    }
+
+    /// Fills `quantity` of an order, which has that much open; filled whole, it leaves its queue as by [`Book::take_out`].
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, orders: &mut Orders, slot: u32, quantity: Quantity) -> Mutation {
+        let order = orders.pool.get_mut(slot);
+        let Order { remaining, level: handle, price, traits, .. } = *order;
+        debug_assert!(0 < quantity && quantity <= remaining);
+        if remaining == quantity {
+            return self.take_out(orders, slot);
+        }
+        order.remaining = remaining.wrapping_sub(quantity);
+        let update = self.next_update();
+        self.update = update;
+        let level = orders.levels.get_mut(handle);
+        let total = level.total.wrapping_sub(i128::from(quantity));
+        level.total = total;
+        Mutation { side: traits.side(), price, total, update }
     }
 
     /// Makes `tick` fit the grid, moving every level where it does not.

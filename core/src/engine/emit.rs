@@ -59,25 +59,42 @@ impl<'s, S: Sink> Emitter<'s, S> {
         self.emit(depth_event(market, mutation));
     }
 
-    /// All events of a command that touches one order, one level and one account. What is written last is made last:
-    /// made beforehand, it would wait on the stack.
+    /// Has `carry_out` carry out a command that touches one order, one level and one account, and write its events.
     #[inline(always)]
-    pub(crate) fn single<A: Payload>(
-        &mut self,
-        order: event::Order,
-        depth: event::Depth,
-        account: impl FnOnce() -> A,
-        done: impl FnOnce() -> event::Done,
-    ) {
+    pub(crate) fn single(self, carry_out: impl FnOnce(Single<'_>)) {
         debug_assert!(self.index == 0);
-        let (sequence, time_ns) = (self.sequence, self.time_ns);
-        self.sink.four(|events| {
-            let [of_order, of_depth, of_account, last] = events;
-            of_order.write(sequence, time_ns, 0, order);
-            of_depth.write(sequence, time_ns, 1, depth);
-            of_account.write(sequence, time_ns, 2, account());
-            last.write(sequence, time_ns, 3, done());
-        });
+        let Emitter { sink, sequence, time_ns, .. } = self;
+        sink.four(|events| carry_out(Single { events, sequence, time_ns }));
+    }
+}
+
+/// Places of the four events of a command that touches one order, one level and one account. All must be written, in any
+/// order, each as soon as what it says is in the processor's registers: what waits is put aside and fetched again.
+pub(crate) struct Single<'e> {
+    events: &'e mut [event::Event; 4],
+    sequence: Sequence,
+    time_ns: i64,
+}
+
+impl Single<'_> {
+    #[inline(always)]
+    pub(crate) fn order(&mut self, order: event::Order) {
+        self.events[0].write(self.sequence, self.time_ns, 0, order);
+    }
+
+    #[inline(always)]
+    pub(crate) fn depth(&mut self, market: MarketId, mutation: Mutation) {
+        self.events[1].write(self.sequence, self.time_ns, 1, depth_event(market, mutation));
+    }
+
+    #[inline(always)]
+    pub(crate) fn account<A: Payload>(&mut self, account: A) {
+        self.events[2].write(self.sequence, self.time_ns, 2, account);
+    }
+
+    #[inline(always)]
+    pub(crate) fn done(&mut self, done: event::Done) {
+        self.events[3].write(self.sequence, self.time_ns, 3, done);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Orders that end on request or shrink: cancel, cancel-all, amend.
 
-use super::emit::{Emitter, depth_event};
+use super::emit::Emitter;
 use super::{Engine, Outcome};
 use crate::book::pool::NONE;
 use crate::command::{AmendOrder, CancelAll, CancelOrder, Command, MarketKind, OrderStatus, Side};
@@ -30,37 +30,38 @@ impl Engine {
 
     /// See [`CancelOrder`].
     #[inline(never)]
-    pub(super) fn cancel<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) {
+    pub(super) fn cancel<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         let cancel: &CancelOrder = command.body();
         let slot = match self.find_own(cancel.account, cancel.order) {
             Ok(slot) => slot,
             Err(reject) => {
                 let outcome = Outcome { account: cancel.account, ..Outcome::default() };
-                return emitter.emit(outcome.refused(reject).done(command));
+                return self.emitter(sink).emit(outcome.refused(reject).done(command));
             }
         };
+        let emitter = self.emitter(sink);
         let Engine { orders, balances, markets, .. } = self;
         let order = *orders.pool.get(slot);
         let Market { rules, book, seats, .. } = &mut markets[order.market as usize];
-        let mut purse = match rules.kind {
-            MarketKind::Spot => SpotPurse::new(rules, balances, cancel.account),
-        };
-        seats.get_mut(cancel.account).unlink(orders, slot);
-        let mutation = book.take_out(orders, slot);
-        orders.end(cancel.order, slot);
-        let side = order.traits.side();
-        let returned = reservation_of(&purse, &order, order.remaining);
-        purse.release(side, returned);
         let outcome = Outcome {
             order: cancel.order,
             account: cancel.account,
             market: Some(order.market),
-            update: mutation.update,
+            update: book.next_update(),
             ..Outcome::default()
         };
-        let event = order.event(OrderStatus::Canceled, 0);
-        let depth = depth_event(order.market, mutation);
-        emitter.single(event, depth, || purse.report(side), || outcome.done(command));
+        emitter.single(|mut events| {
+            events.order(order.event(OrderStatus::Canceled, 0));
+            events.done(outcome.done(command));
+            seats.get_mut(cancel.account).unlink(orders, slot);
+            events.depth(order.market, book.take_out(orders, slot));
+            orders.end(cancel.order, slot);
+            let mut purse = match rules.kind {
+                MarketKind::Spot => SpotPurse::new(rules, balances, cancel.account),
+            };
+            let returned = reservation_of(&purse, &order, order.remaining);
+            events.account(purse.release(order.traits.side(), returned));
+        });
     }
 
     /// Cancels one of several resting orders. Levels and balances are noted.
@@ -153,7 +154,7 @@ impl Engine {
         };
         let (side, less) = (old.traits.side(), old.remaining - amend.quantity);
         let returned = reservation_of(&purse, &old, less);
-        purse.release(side, returned);
+        let report = purse.release(side, returned);
         let mutation = book.shrink(orders, slot, less);
         let order = orders.pool.get(slot);
         let status = if order.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
@@ -161,7 +162,7 @@ impl Engine {
         event.is_amended = 1;
         emitter.emit(event);
         emitter.depth(old.market, mutation);
-        emitter.emit(purse.report(side));
+        emitter.emit(report);
         Outcome { order: amend.order, market: Some(old.market), update: book.update, ..outcome }
     }
 }

@@ -1,6 +1,6 @@
 //! A new order, and one that is replaced: checks in their fixed order, then it rests, or trades first.
 
-use super::emit::{Emitter, depth_event};
+use super::emit::Emitter;
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::book::side::EMPTY;
@@ -22,19 +22,20 @@ use crate::risk::{Purse, reservation_of};
 impl Engine {
     /// See [`PlaceOrder`]. An order that rests whole is carried out here, every other goes on to [`Engine::arrive`].
     #[inline(never)]
-    pub(super) fn place<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) {
+    pub(super) fn place<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         let place: &PlaceOrder = command.body();
         if place.idempotency_key != 0
             && let Err(known) = self.recall(place)
         {
-            return emitter.emit(known.done(command));
+            return self.emitter(sink).emit(known.done(command));
         }
         let Some(order) = Incoming::parse(place) else {
-            return refuse(command, Reject::Malformed, emitter);
+            return refuse(command, Reject::Malformed, self.emitter(sink));
         };
         if !self.accounts.exists(order.account) {
-            return refuse(command, Reject::AccountNotFound, emitter);
+            return refuse(command, Reject::AccountNotFound, self.emitter(sink));
         }
+        let emitter = self.emitter(sink);
         let Engine { orders, balances, markets, next_order, .. } = self;
         let Some(market) = markets.get_mut(order.market as usize) else {
             return refuse(command, Reject::MarketNotFound, emitter);
@@ -50,7 +51,7 @@ impl Engine {
         let judged = check_terms(rules, &order, 0, || reference_price(book, orders, *last_price));
         let needed = match judged.and_then(|worth| purse.check(&order, worth, 0)) {
             Ok(needed) => needed,
-            Err(reject) => return self.refuse_judged(command, &order, reject, emitter),
+            Err(reject) => return self.refuse_judged(command, reject, sink),
         };
         let seat = seats.get_mut(order.account);
         if order.may_rest() && seat.open_orders() >= rules.max_open_orders {
@@ -63,29 +64,32 @@ impl Engine {
             OrderType::Market => EMPTY - 1,
         };
         if opposite.best() <= limit || !order.may_rest() {
-            return self.arrive(command, order, limit, emitter);
+            return self.arrive(command, limit, sink);
         }
 
-        // It rests whole: one account, one level, events in order at once.
+        // It rests whole: one account, one level.
         let id = *next_order;
         *next_order = id.wrapping_add(1);
         let key = book.side(order.side).key(steps);
-        let record = order.record(id, order.quantity, order.quantity, rules.maker_fee, seat.youngest);
-        let (slot, mutation) = book.rest_new(orders, record, key);
-        seat.link(orders, slot, order.side);
-        purse.reserve(order.side, needed);
-        let mut event = order.event(id, OrderStatus::Open);
-        event.open = order.quantity;
         let outcome = Outcome {
             order: id,
             account: order.account,
             market: Some(order.market),
             idempotency_key: place.idempotency_key,
-            update: mutation.update,
+            update: book.next_update(),
             ..Outcome::default()
         };
-        let depth = depth_event(order.market, mutation);
-        emitter.single(event, depth, || purse.report(order.side), || outcome.done(command));
+        emitter.single(|mut events| {
+            let mut event = order.event(id, OrderStatus::Open);
+            event.open = order.quantity;
+            events.order(event);
+            events.done(outcome.done(command));
+            let record = order.record(id, order.quantity, order.quantity, rules.maker_fee, seat.youngest);
+            let (slot, mutation) = book.rest_new(orders, record, key);
+            events.depth(order.market, mutation);
+            seat.link(orders, slot, order.side);
+            events.account(purse.reserve(order.side, needed));
+        });
     }
 
     /// What is known of the key of a placement; an error is the answer to it.
@@ -112,16 +116,12 @@ impl Engine {
     /// Refuses a new order, keeping it where the reason says so.
     #[cold]
     #[inline(never)]
-    fn refuse_judged<S: Sink>(
-        &mut self,
-        command: &Command,
-        order: &Incoming,
-        reject: Reject,
-        emitter: &mut Emitter<'_, S>,
-    ) {
+    fn refuse_judged<S: Sink>(&mut self, command: &Command, reject: Reject, sink: &mut S) {
+        let mut emitter = self.emitter(sink);
         if !reject.stores_order() {
             return refuse(command, reject, emitter);
         }
+        let order = parsed(command);
         let id = self.next_order;
         self.next_order += 1;
         let mut event = order.event(id, OrderStatus::Rejected);
@@ -138,24 +138,24 @@ impl Engine {
 
     /// A new order that finds prices to trade at, or must not rest. It can be afforded.
     #[inline(never)]
-    fn arrive<S: Sink>(
-        &mut self,
-        command: &Command,
-        order: Incoming,
-        limit: u64,
-        emitter: &mut Emitter<'_, S>,
-    ) {
+    fn arrive<S: Sink>(&mut self, command: &Command, limit: u64, sink: &mut S) {
+        // Read again: carried over, it would be written down for every order that rests as well.
+        let order = parsed(command);
         let Market { rules, book, seats, .. } = &self.markets[order.market as usize];
         let seat = seats.get(order.account);
         if let Err(reject) = check_book(rules, &order, limit, &seat, book, &self.orders) {
-            return self.refuse_judged(command, &order, reject, emitter);
+            return self.refuse_judged(command, reject, sink);
         }
+        let mut emitter = self.emitter(sink);
         let (meets, update) = (book.side(order.side.opposite()).best() <= limit, book.update);
         let id = self.next_order;
         self.next_order += 1;
+        if meets && self.fill_at_once(command, &order, id, &mut emitter) {
+            return;
+        }
         let outcome = outcome_of(command);
         let outcome = if meets {
-            self.trade(order, id, limit, None, outcome, emitter)
+            self.trade(order, id, limit, None, outcome, &mut emitter)
         } else {
             // It ends at once: there is nothing that it may trade with, and it must not rest.
             emitter.emit(order.event(id, OrderStatus::Canceled));
@@ -166,11 +166,12 @@ impl Engine {
 
     /// See [`ReplaceOrder`].
     #[inline(never)]
-    pub(super) fn replace<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) {
+    pub(super) fn replace<S: Sink>(&mut self, command: &Command, sink: &mut S) {
+        let mut emitter = self.emitter(sink);
         let replace: &ReplaceOrder = command.body();
         let outcome = Outcome { account: replace.account, ..Outcome::default() };
         let outcome = match self.find_own(replace.account, replace.order) {
-            Ok(slot) => self.replace_at(slot, replace, outcome, emitter),
+            Ok(slot) => self.replace_at(slot, replace, outcome, &mut emitter),
             Err(reject) => outcome.refused(reject),
         };
         emitter.emit(outcome.done(command));
@@ -232,7 +233,7 @@ impl Engine {
         let record = Order { younger: old.younger, ..record };
         let mutation = book.queue(orders, slot, record, book.side(order.side).key(steps));
         purse.release(order.side, returned);
-        purse.reserve(order.side, needed);
+        let report = purse.reserve(order.side, needed);
         let status = if old.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
         let mut event = record.event(status, record.remaining);
         event.is_amended = 1;
@@ -242,7 +243,7 @@ impl Engine {
         }
         emitter.depth(rules.id, mutation);
         if needed != returned {
-            emitter.emit(purse.report(order.side));
+            emitter.emit(report);
         }
         Outcome { order: old.id, market: Some(order.market), update: mutation.update, ..outcome }
     }
@@ -357,8 +358,18 @@ impl Engine {
     }
 }
 
+/// The order of a placement that was found well-formed before.
+#[inline(always)]
+fn parsed(command: &Command) -> Incoming {
+    match Incoming::parse(command.body()) {
+        Some(order) => order,
+        None => unreachable!("the placement was read before"),
+    }
+}
+
 /// What Done says of a placement, whatever its verdict.
-fn outcome_of(command: &Command) -> Outcome {
+#[inline(always)]
+pub(super) fn outcome_of(command: &Command) -> Outcome {
     let place: &PlaceOrder = command.body();
     Outcome { account: place.account, idempotency_key: place.idempotency_key, ..Outcome::default() }
 }
@@ -366,7 +377,7 @@ fn outcome_of(command: &Command) -> Outcome {
 /// Refuses a placement that is not kept.
 #[cold]
 #[inline(never)]
-fn refuse<S: Sink>(command: &Command, reject: Reject, emitter: &mut Emitter<'_, S>) {
+fn refuse<S: Sink>(command: &Command, reject: Reject, mut emitter: Emitter<'_, S>) {
     emitter.emit(outcome_of(command).refused(reject).done(command));
 }
 
@@ -395,8 +406,10 @@ fn check_terms(
 ) -> Result<Amount, Reject> {
     match order.order_type {
         OrderType::Limit => limit::check(rules, order, filled),
-        OrderType::Market if order.side == Side::Buy => market::check_buy(rules, order).map(|()| 0),
-        OrderType::Market => market::check_sell(rules, order, reference()).map(|()| 0),
+        OrderType::Market if order.side == Side::Buy => {
+            market::check_buy(rules, order.quote_quantity).map(|()| 0)
+        }
+        OrderType::Market => market::check_sell(rules, order.quantity, reference()).map(|()| 0),
     }
 }
 

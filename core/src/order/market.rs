@@ -1,6 +1,5 @@
 //! What is particular to market orders: their checks, how a buy's quote turns into lots, and how it ends.
 
-use super::Incoming;
 use crate::command::OrderStatus;
 use crate::market::Rules;
 use crate::money::{Amount, MAX_ENTRY, Price, Quantity, checked_notional, notional};
@@ -8,26 +7,26 @@ use crate::reject::Reject;
 
 /// A sell: the quantity is in range, on the lot, and worth enough at `reference`: the best bid, else the last price,
 /// else there is nothing to judge by. `spot.md` 7.
-pub(crate) fn check_sell(rules: &Rules, order: &Incoming, reference: Option<Price>) -> Result<(), Reject> {
-    if !(1..=MAX_ENTRY).contains(&order.quantity) {
+pub(crate) fn check_sell(rules: &Rules, quantity: Quantity, reference: Option<Price>) -> Result<(), Reject> {
+    if !(1..=MAX_ENTRY).contains(&quantity) {
         return Err(Reject::InvalidQuantity);
     }
-    if !rules.lot.divides(order.quantity) {
+    if !rules.lot.divides(quantity) {
         return Err(Reject::InvalidLot);
     }
     // A product beyond the range of an amount is above any minimum.
-    match reference.and_then(|price| checked_notional(price, order.quantity)) {
+    match reference.and_then(|price| checked_notional(price, quantity)) {
         Some(worth) if worth < rules.min_notional => Err(Reject::BelowMinNotional),
         _ => Ok(()),
     }
 }
 
 /// A buy: the quote is in range and enough.
-pub(crate) fn check_buy(rules: &Rules, order: &Incoming) -> Result<(), Reject> {
-    if order.quote_quantity <= 0 {
+pub(crate) fn check_buy(rules: &Rules, quote_quantity: Amount) -> Result<(), Reject> {
+    if quote_quantity <= 0 {
         return Err(Reject::InvalidQuoteQuantity);
     }
-    if order.quote_quantity < rules.min_notional {
+    if quote_quantity < rules.min_notional {
         return Err(Reject::BelowMinNotional);
     }
     Ok(())

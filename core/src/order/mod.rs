@@ -146,7 +146,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// `None`: malformed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(place: &PlaceOrder) -> Option<Incoming> {
         let side = Side::from_code(place.side)?;
         let order_type = OrderType::from_code(place.order_type)?;

@@ -5,7 +5,7 @@ use crate::event::PerpetualExposure;
 use crate::ids::{AccountId, MarketId};
 use crate::market::OpenOrders;
 use crate::money::{Money, Quantity};
-use crate::risk::perpetual::order_margin::Bucket;
+use crate::risk::perpetual::order_margin::{Bucket, Reservation};
 use crate::risk::perpetual::position::Position;
 use std::mem::offset_of;
 use zerocopy::FromZeros;
@@ -55,7 +55,9 @@ pub(crate) struct Account {
     pub(crate) note: u32,
     /// The running command must test its scopes, and will.
     pub(crate) is_suspect: u32,
-    pub(crate) reserved: [u32; 2],
+    /// It changed since it was given its place among counterparties, and is in the list of those.
+    pub(crate) is_unranked: u32,
+    pub(crate) reserved: u32,
 }
 
 /// An account in one market. All zeros: nothing.
@@ -121,6 +123,22 @@ impl Holding {
     #[inline]
     pub(crate) fn set_bucket(&mut self, side: Side, bucket: Bucket) {
         self.buckets[side as usize & 1] = [bucket.quantity, bucket.reference, bucket.open_loss, bucket.fee];
+    }
+
+    /// Lowers what an order that reserved `reservation` for `whole` has open in the bucket of its side.
+    #[inline]
+    pub(crate) fn rebook(
+        &mut self,
+        side: Side,
+        (reservation, whole): (Reservation, Quantity),
+        before: Quantity,
+        after: Quantity,
+    ) {
+        let parts = (reservation.scaled(before, whole), reservation.scaled(after, whole));
+        let (Some(old), Some(new)) = parts else { unreachable!("parts of an accepted order") };
+        let bucket = self.bucket(side).without(before, old).and_then(|rest| rest.with(after, new));
+        let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
+        self.set_bucket(side, bucket);
     }
 
     /// Its buckets as an event.

@@ -7,6 +7,7 @@
 pub(crate) mod account;
 pub(crate) mod bands;
 pub(crate) mod canonical;
+pub(crate) mod crowd;
 pub(crate) mod facts;
 pub(crate) mod market;
 pub(crate) mod names;
@@ -20,6 +21,7 @@ use crate::account::Sparse;
 use crate::book::table::Table;
 use crate::book::{Book, Orders};
 use crate::command::{MarginMode, Side};
+use crate::engine::perpetual::meetings::Meetings;
 use crate::engine::perpetual::rank::Rankings;
 use crate::event::{Posting, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
@@ -30,6 +32,7 @@ use crate::risk::perpetual::takeover::Peak;
 use crate::risk::perpetual::vip::Tiers;
 use account::{Account, Holding};
 use bands::Bands;
+use crowd::Crowd;
 use facts::Facts;
 use market::Symbol;
 use names::Names;
@@ -46,6 +49,8 @@ pub(crate) struct Perpetual {
     pub(crate) books: Vec<Book>,
     pub(crate) orders: Orders,
     pub(crate) state: State,
+    /// What the running command's order meets.
+    pub(crate) meetings: Meetings,
 }
 
 /// Everything but the books.
@@ -72,6 +77,8 @@ pub(crate) struct State {
     pub(crate) moved: u128,
     /// Markets, a bit each, whose marks may have passed thresholds.
     pub(crate) alert: u128,
+    /// Holders of each market by what does not move with its mark.
+    pub(crate) crowds: Vec<Crowd>,
     /// Whom auto-deleveraging asks, while the marks stay.
     pub(crate) rankings: Rankings,
     /// When, ms, which accounts may be warned again.
@@ -156,6 +163,7 @@ impl Perpetual {
         Perpetual {
             books: Vec::new(),
             orders: Orders::without_index(orders, pages),
+            meetings: Meetings::new(),
             state: State {
                 memory: (accounts, pages),
                 margin_asset: None,
@@ -169,6 +177,7 @@ impl Perpetual {
                 dates: triggers::Dates::default(),
                 bands: Bands::default(),
                 moved: 0,
+                crowds: Vec::new(),
                 rankings: Rankings::new(),
                 alert: 0,
                 recalls: std::collections::BinaryHeap::with_capacity(1024),
@@ -212,6 +221,7 @@ impl Perpetual {
         self.state.holdings.push(Sparse::new(accounts, pages));
         self.state.triggers.push(Triggers::default());
         self.state.bands.list(accounts, pages);
+        self.state.crowds.push(Crowd::new(accounts, pages));
         self.books.len() - 1
     }
 
@@ -443,7 +453,7 @@ impl State {
     /// Marks an account for the liquidation scan of the running command.
     #[inline]
     pub(crate) fn suspect(&mut self, account: AccountId) {
-        self.rankings.changed(account);
+        self.unrank(account);
         let record = self.accounts.get_mut(account);
         if record.is_suspect != 0 {
             return;

@@ -15,6 +15,8 @@ pub(crate) struct Names {
     /// 64 minus the binary logarithm of the count of cells.
     shift: u32,
     len: usize,
+    /// So many names there may be: two thirds of the cells.
+    most: usize,
 }
 
 impl Names {
@@ -23,7 +25,7 @@ impl Names {
         let len = (capacity + capacity / 2).next_power_of_two().max(16);
         let mut cells = pages.reserved(0, len);
         cells.resize(len, FREE);
-        Names { cells, shift: 64 - len.trailing_zeros(), len: 0 }
+        Names { cells, shift: 64 - len.trailing_zeros(), len: 0, most: len * 2 / 3 }
     }
 
     /// Where `name` is looked for first: hashes are spread already.
@@ -53,7 +55,7 @@ impl Names {
     /// Enters a name at its [`Names::vacancy`].
     #[inline(always)]
     pub(crate) fn fill(&mut self, vacancy: usize, name: u64) {
-        if (self.len + 1) * 3 > self.cells.len() * 2 {
+        if self.len >= self.most {
             return self.add(name);
         }
         self.len += 1;
@@ -63,7 +65,7 @@ impl Names {
     /// Enters a name, once more where it is in.
     pub(crate) fn add(&mut self, name: u64) {
         debug_assert!(name != FREE);
-        if (self.len + 1) * 3 > self.cells.len() * 2 {
+        if self.len >= self.most {
             self.grow();
         }
         let mask = self.cells.len() - 1;

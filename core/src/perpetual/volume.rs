@@ -3,6 +3,7 @@
 //! An hour in which an account traded is one entry in a queue ordered by hour, so a roll touches only what leaves a
 //! window, never every account.
 
+use super::account::Account;
 use crate::ids::AccountId;
 use crate::money::Money;
 use crate::risk::perpetual::vip::{Tier, Tiers};
@@ -53,6 +54,14 @@ pub(crate) struct Volumes {
 }
 
 impl Volumes {
+    /// Adds a fill to what an account traded.
+    #[inline]
+    pub(crate) fn add_to(&mut self, account: AccountId, record: &mut Account, value: Money) {
+        record.hour = self.add(account, record.hour, value);
+        record.volume += value;
+        record.volume_30 += value;
+    }
+
     /// Adds to the running hour of an account, whose entry is `handle` - 1 where that is of this hour; the new handle.
     pub(crate) fn add(&mut self, account: AccountId, handle: u64, value: Money) -> u64 {
         if let Some(place) = handle.checked_sub(1).and_then(|number| number.checked_sub(self.forgotten))

@@ -151,14 +151,29 @@ impl<T: Slot> Producer<T> {
         }
     }
 
-    /// Stamps the first slot that is held back, which shows the rest as well.
+    /// Makes what is staged visible and rings for nobody: for who runs the consumer next, on the same thread. A consumer that
+    /// sleeps learns of it at the next publication, or when it looks by itself.
+    #[inline]
+    pub fn flush_unheard(&mut self) {
+        if self.held != self.next {
+            self.stamp_held();
+        }
+    }
+
+    /// Makes what is held back visible, and rings.
     #[inline(always)]
     fn show(&mut self) {
+        self.stamp_held();
+        self.buffer.header().signals.filled.ring(self.buffer.barrier);
+    }
+
+    /// Stamps the first slot that is held back, which shows the rest as well.
+    #[inline(always)]
+    fn stamp_held(&mut self) {
         // Slots beyond the most that a stamp can name show by their own stamps.
         let count = self.next.wrapping_sub(self.held).min(STEP_MAX);
         self.buffer.cell(self.held).stamp(Stamp::new(self.held, count));
         self.held = self.next;
-        self.buffer.header().signals.filled.ring(self.buffer.barrier);
     }
 
     /// Publishes one payload, waiting for room by the ring's wait strategy. [`Halted`] when the ring is over.

@@ -171,6 +171,11 @@ impl Doorbell {
         unsafe { self.bell.as_ref() }
     }
 
+    /// Whether both are handles on one bell.
+    pub fn is(&self, other: &Doorbell) -> bool {
+        self.bell == other.bell
+    }
+
     /// Wakes whoever sleeps on the bell; costs one load when nobody does. Call after the change they wait for.
     #[inline]
     pub fn ring(&self) {

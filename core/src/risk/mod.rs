@@ -24,12 +24,10 @@ pub(crate) trait Purse {
     /// What the order needs, if that is there: a limit order, which is worth `worth` of quote, needs what it reserves if
     /// it rests whole. `returned` is what an order that it replaces gives back.
     fn check(&self, order: &Incoming, worth: Amount, returned: Amount) -> Result<Amount, Reject>;
-    /// Reserves for a resting order what [`Purse::reservation`] says.
-    fn reserve(&mut self, side: Side, amount: Amount);
-    /// Gives back what was reserved.
-    fn release(&mut self, side: Side, amount: Amount);
-    /// Tells what it has, after its reservations of one side changed.
-    fn report(&self, side: Side) -> Self::Report;
+    /// Reserves for a resting order what [`Purse::reservation`] says; tells what it then has.
+    fn reserve(&mut self, side: Side, amount: Amount) -> Self::Report;
+    /// Gives back what was reserved; tells what it then has.
+    fn release(&mut self, side: Side, amount: Amount) -> Self::Report;
 }
 
 /// What an order reserves for what is open of it.

@@ -55,6 +55,58 @@ impl<'a> SpotPurse<'a> {
     fn receives(&mut self, side: Side) -> &mut Balance {
         self.pays(side.opposite())
     }
+
+    /// Tells what it has, given what that is of the asset that orders of a side pay with, and of the other. `changed` says
+    /// of both whether the command changed them.
+    #[inline(always)]
+    fn report(&self, side: Side, pays: Balance, receives: Balance, changed: [bool; 2]) -> event::Balances {
+        let buys = side == Side::Buy;
+        let [pays_changed, receives_changed] = changed.map(u64::from);
+        event::Balances {
+            account: self.account,
+            base: self.base_asset,
+            quote: self.quote_asset,
+            changed: (pays_changed << u32::from(buys)) | (receives_changed << u32::from(!buys)),
+            base_available: select_unpredictable(buys, receives.available, pays.available).into(),
+            base_frozen: select_unpredictable(buys, receives.frozen, pays.frozen).into(),
+            quote_available: select_unpredictable(buys, pays.available, receives.available).into(),
+            quote_frozen: select_unpredictable(buys, pays.frozen, receives.frozen).into(),
+        }
+    }
+
+    /// Changes what orders of a side pay with, and tells what there then is.
+    #[inline(always)]
+    fn change(&mut self, side: Side, change: impl FnOnce(&mut Balance)) -> event::Balances {
+        let pays = self.pays(side).changed(change);
+        let receives = *self.receives(side);
+        self.report(side, pays, receives, [true, false])
+    }
+
+    /// Settles as the maker of one fill of an order of `side`, and tells what there then is.
+    #[inline(always)]
+    pub(crate) fn make(&mut self, side: Side, terms: &Terms) -> event::Balances {
+        let gain = terms.pays - terms.maker_fee;
+        let pays = self.pays(side).changed(|balance| balance.receive(gain));
+        let receives = self.receives(side).changed(|balance| balance.pay_frozen(terms.receives));
+        self.report(side, pays, receives, [gain != 0, true])
+    }
+
+    /// Settles as the taker, whose order is of `side`.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, side: Side, terms: &Terms) -> event::Balances {
+        let gain = terms.receives - terms.taker_fee;
+        let pays = self.pays(side).changed(|balance| balance.pay(terms.pays));
+        let receives = self.receives(side).changed(|balance| balance.receive(gain));
+        self.report(side, pays, receives, [true, gain != 0])
+    }
+
+    /// Takes in the fees of both.
+    #[inline(always)]
+    pub(crate) fn collect(&mut self, side: Side, terms: &Terms) -> event::Balances {
+        let pays = self.pays(side).changed(|balance| balance.receive(terms.maker_fee));
+        let receives = self.receives(side).changed(|balance| balance.receive(terms.taker_fee));
+        self.report(side, pays, receives, [terms.maker_fee != 0, terms.taker_fee != 0])
+    }
 }
 
 impl Purse for SpotPurse<'_> {
@@ -81,26 +133,49 @@ impl Purse for SpotPurse<'_> {
     }
 
     #[inline(always)]
-    fn reserve(&mut self, side: Side, amount: Amount) {
-        self.pays(side).freeze(amount);
+    fn reserve(&mut self, side: Side, amount: Amount) -> event::Balances {
+        self.change(side, |balance| balance.freeze(amount))
     }
 
     #[inline(always)]
-    fn release(&mut self, side: Side, amount: Amount) {
-        self.pays(side).unfreeze(amount);
+    fn release(&mut self, side: Side, amount: Amount) -> event::Balances {
+        self.change(side, |balance| balance.unfreeze(amount))
     }
+}
 
+/// What a fill moves, as the taker sees it.
+pub(crate) struct Terms {
+    /// What the taker pays, and the maker receives before its fee.
+    pub(crate) pays: Amount,
+    /// What the taker receives before its fee, and the maker had reserved.
+    pub(crate) receives: Amount,
+    /// In what the maker receives.
+    pub(crate) maker_fee: Amount,
+    /// In what the taker receives.
+    pub(crate) taker_fee: Amount,
+}
+
+impl Terms {
+    /// Of a fill between an order of `side` that arrives now and one that rests since its maker fee was `maker_rate`.
     #[inline(always)]
-    fn report(&self, side: Side) -> event::Balances {
-        event::Balances {
-            account: self.account,
-            base: self.base_asset,
-            quote: self.quote_asset,
-            changed: 2 - side as u64,
-            base_available: self.base.available.into(),
-            base_frozen: self.base.frozen.into(),
-            quote_available: self.quote.available.into(),
-            quote_frozen: self.quote.frozen.into(),
+    pub(crate) fn new(
+        rules: &Rules,
+        side: Side,
+        maker_rate: FeeRate,
+        price: Price,
+        quantity: Quantity,
+    ) -> Terms {
+        let base = amount_of(quantity);
+        let quote = notional(price, quantity);
+        // What the buyer and the seller receive, and the fees they pay of it.
+        let (buyer_rate, seller_rate) = match side {
+            Side::Buy => (rules.taker_fee, maker_rate),
+            Side::Sell => (maker_rate, rules.taker_fee),
+        };
+        let (base_fee, quote_fee) = (base_fee(quantity, buyer_rate), fee(quote, seller_rate));
+        match side {
+            Side::Buy => Terms { pays: quote, receives: base, maker_fee: quote_fee, taker_fee: base_fee },
+            Side::Sell => Terms { pays: base, receives: quote, maker_fee: base_fee, taker_fee: quote_fee },
         }
     }
 }
@@ -188,19 +263,9 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
 
     #[inline(always)]
     fn fill(&mut self, taker: &Taker, maker: &Order, _: u32, fill: Fill) {
-        let base = amount_of(fill.quantity);
-        let quote = notional(fill.price, fill.quantity);
-        let (maker_rate, taker_rate) = (maker.traits.maker_fee(), self.rules.taker_fee);
-        // What the buyer and the seller receive, and the fees they pay of it.
-        let (buyer_rate, seller_rate) = match taker.side {
-            Side::Buy => (taker_rate, maker_rate),
-            Side::Sell => (maker_rate, taker_rate),
-        };
-        let (base_fee, quote_fee) = (base_fee(fill.quantity, buyer_rate), fee(quote, seller_rate));
-        let (pays, receives, maker_fee, taker_fee) = match taker.side {
-            Side::Buy => (quote, base, quote_fee, base_fee),
-            Side::Sell => (base, quote, base_fee, quote_fee),
-        };
+        let maker_rate = maker.traits.maker_fee();
+        let Terms { pays, receives, maker_fee, taker_fee } =
+            Terms::new(self.rules, taker.side, maker_rate, fill.price, fill.quantity);
         let mut purse = self.noted(maker.account);
         let mut unpaid = pays;
         if maker.account == taker.account {

@@ -7,9 +7,9 @@ use ringside_core::command::*;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 
-const ONE: i64 = 100_000_000;
+pub(super) const ONE: i64 = 100_000_000;
 /// One USDT.
-const USDT: i64 = 1_000_000;
+pub(super) const USDT: i64 = 1_000_000;
 
 /// A generator with one word of state.
 pub struct Random(u64);
@@ -74,18 +74,14 @@ impl Flow {
 
     /// The next command, sequenced from 1.
     pub fn command(&mut self) -> Command {
-        let mut command = self.opening.next().unwrap_or_else(|| self.draw());
-        self.sequence += 1;
-        (command.sequence, command.time_ns) = (self.sequence, self.time_ms * 1_000_000);
-        (command.source, command.source_seq) = (1, self.sequence);
-        command
+        let command = self.opening.next().unwrap_or_else(|| self.draw());
+        stamped(command, &mut self.sequence, self.time_ms)
     }
 
     /// Takes in what the last command came to.
     pub fn observe(&mut self, events: &[Event]) {
-        let Some(done) = events.last().and_then(Event::get::<event::Done>) else { return };
-        if done.order != 0 && done.command == Kind::PlacePerpetual as u16 {
-            self.orders.push((done.account, done.market, done.order));
+        if let Some(order) = placed(events) {
+            self.orders.push(order);
             if self.orders.len() > 200 {
                 self.orders.remove(0);
             }
@@ -331,7 +327,23 @@ impl Flow {
     }
 }
 
-fn opening(fund: i64) -> Vec<Command> {
+/// A command as the next of one source.
+pub(super) fn stamped(mut command: Command, last: &mut u64, time_ms: i64) -> Command {
+    *last += 1;
+    (command.sequence, command.time_ns) = (*last, time_ms * 1_000_000);
+    (command.source, command.source_seq) = (1, *last);
+    command
+}
+
+/// Account, market and id of the order that a command placed, as its events have it.
+pub(super) fn placed(events: &[Event]) -> Option<(u32, u32, u64)> {
+    let done = events.last()?.get::<event::Done>()?;
+    let is_placed = done.order != 0 && done.command == Kind::PlacePerpetual as u16;
+    is_placed.then_some((done.account, done.market, done.order))
+}
+
+/// Two markets, a fund of so many USDT, and accounts with money, ready to trade.
+pub(super) fn opening(fund: i64) -> Vec<Command> {
     let mut commands = Vec::new();
     for (symbol, base, tick) in [("BTCUSDT", "BTC", ONE / 10), ("ETHUSDT", "ETH", ONE / 100)] {
         commands.push(Command::new(ListPerpetual {

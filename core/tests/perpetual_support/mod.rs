@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod flow;
+pub mod plain;
 
 use ringside_core::audit::Auditor;
 use ringside_core::command::*;

@@ -60,6 +60,19 @@ pub struct Run {
     pub signatures: usize,
 }
 
+impl Run {
+    /// Fails where a whole run saw too few kinds of outcome to have gone anywhere.
+    #[track_caller]
+    pub fn reached(&self, least: usize) {
+        let is_whole_run = std::env::var_os("FUZZ_INPUT").is_none();
+        let Run { inputs, signatures } = self;
+        assert!(
+            !is_whole_run || *signatures >= least,
+            "only {signatures} kinds of outcome in {inputs} inputs"
+        );
+    }
+}
+
 impl Fuzz<'_> {
     /// Runs `target` until the time is up; a panic in it ends the test. `target` gives a signature of what happened.
     pub fn run<S: Hash>(mut self, mut target: impl FnMut(&[u8]) -> S) -> Run {

@@ -1,5 +1,6 @@
 //! A venue with money on both ledgers, driven one command at a time: invariants, audit, and snapshots are checked on the way.
 
+use super::market::df_usdt;
 use ringside_core::audit::Auditor;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event, Payload};
@@ -78,19 +79,7 @@ impl Venue {
         let engine = Engine::new(&SMALL);
         let auditor = Auditor::new(&engine);
         let mut venue = Venue { engine, auditor, now_s: START_S, events: Vec::new(), commands: Vec::new() };
-        venue.take(ListMarket {
-            symbol: padded("DFUSDT").unwrap(),
-            base: padded("DF").unwrap(),
-            quote: padded("USDT").unwrap(),
-            tick: UNIT / 10_000,
-            lot: UNIT / 10,
-            min_notional: AMOUNT_UNIT.into(),
-            maker_fee: 0,
-            taker_fee: 0,
-            max_open_orders: 200,
-            kind: MarketKind::Spot as u8,
-            reserved: [0; 3],
-        });
+        venue.take(df_usdt());
         venue.take(ListPerpetual {
             symbol: padded("BTCUSDT").unwrap(),
             base: padded("BTC").unwrap(),

@@ -62,6 +62,7 @@ pub static ROUTES: &[&[Route]] = &[
     api_keys::ROUTES,
     openapi::ROUTES,
     crate::ws::server::ROUTES,
+    crate::ws::request::ROUTES,
     page::ROUTES,
     page::withdrawals::ROUTES,
     operations::ROUTES,

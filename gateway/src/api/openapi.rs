@@ -8,6 +8,7 @@ use super::{
 use crate::auth::signed::Unsigned;
 use crate::dialect::fapi::refusal;
 use crate::http::fault::{Denied, Fault};
+use crate::ws::request::methods;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -115,6 +116,10 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
             Weight::ByQuery(_) => json!("depends on the query"),
         },
     });
+    let methods = methods::of(route.method, route.path);
+    if !methods.is_empty() {
+        operation["x-websocket-methods"] = json!(methods);
+    }
     if let Some(needs) = permission(route.auth) {
         operation["x-api-key-permission"] = json!(needs);
     }

@@ -3,6 +3,7 @@
 
 use super::History;
 use super::readers::Unreadable;
+use super::rows;
 use crate::view::Views;
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::log::{List, Log, Page, Row};
@@ -59,7 +60,7 @@ archived! {
 /// What a page asks of the archive.
 fn asked(list: u16, page: &Page, through: Sequence) -> EntriesAsked {
     EntriesAsked {
-        list,
+        list: rows::list_of(list),
         owner: page.owner,
         market: page.market,
         tag: page.tag,
@@ -87,7 +88,7 @@ fn records<T: Row>(
     for entry in &entries {
         rows.push(record(entry).ok_or_else(|| ArchiveError::Row {
             what: "an entry",
-            place: format!("list {}", entry.list),
+            place: format!("list {}", entry.list.number),
             reason: format!("{} bytes are no record of it", entry.bytes.len()),
         })?);
     }

@@ -3,11 +3,11 @@
 use crate::view::history::{FillRecord, Role, TradeRecord};
 use crate::view::kline::{ClosedKline, Interval, Kline};
 use crate::view::order::OrderRecord;
-use crate::view::perpetual::Added;
+use crate::view::perpetual::{Added, log};
 use ringside_core::event::{Balances, Credited, Event};
 use ringside_core::ids::Sequence;
 use ringside_persist::archive::row::{
-    BalanceChange, CandleRow, CreditRow, Entry, FillRow, OrderRow, TradeRow,
+    BalanceChange, CandleRow, CreditRow, Entry, FillRow, List, OrderRow, TradeRow,
 };
 
 /// An ended order as a row.
@@ -162,17 +162,24 @@ pub fn kline_of(row: &CandleRow) -> Kline {
     }
 }
 
+/// What the rows of a list keep to, by the list's number.
+pub fn list_of(number: u16) -> List {
+    // Orders end in another order than they are placed, and what operators did in another than they noted it.
+    let late = [log::List::Orders, log::List::ServiceOrders, log::List::ForcedOrders, log::List::Operators];
+    let is_late = late.iter().any(|list| *list as u16 == number);
+    List { number, is_late }
+}
+
 /// A row of a perpetual history as an entry of the archive.
 pub fn entry_of(added: Added<'_>, sequence: Sequence) -> Entry {
     Entry {
         sequence,
-        list: added.list,
+        list: list_of(added.list),
         owner: added.key.owner,
         market: added.key.market,
         id: added.key.id,
         time_ms: added.key.time_ms,
         tag: added.key.tag,
-        is_across: added.is_across,
         bytes: added.bytes.into(),
     }
 }

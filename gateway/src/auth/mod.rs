@@ -224,6 +224,11 @@ impl Auth {
         self.operators.find(&sent_key_hash(headers)?)
     }
 
+    /// The header that a key stands for which existing clients send otherwise, such as in a frame.
+    pub fn header_of_clients(&self) -> HeaderName {
+        if self.compat_header { COMPATIBLE_KEY } else { SIGNED_KEY }
+    }
+
     /// Whether a request came by the header of existing clients.
     pub fn is_compatible(&self, headers: &HeaderMap) -> bool {
         !headers.contains_key(SIGNED_KEY) && self.compatible_key(headers).is_some()

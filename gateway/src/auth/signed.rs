@@ -3,7 +3,7 @@
 //! Who the key belongs to is the business of [`super::Auth`]; what the other parameters mean, the dialect's.
 
 use hmac::{Hmac, KeyInit, Mac};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, percent_encode};
 use sha2::Sha256;
 use std::borrow::Cow;
 
@@ -79,32 +79,35 @@ pub struct SignedRequest<'a> {
 
 /// Whether any parameter of a signed request is sent.
 pub fn is_any_sent(query: &str, body: &[u8]) -> bool {
-    ["timestamp", "recvWindow", "signature"]
-        .iter()
-        .any(|name| [query.as_bytes(), body].iter().any(|text| !matches!(find(text, name), Ok(None))))
+    let is_sent = |text| Seals::of(text).0.iter().any(|found| !matches!(found, Found::Nowhere));
+    is_sent(query.as_bytes()) || is_sent(body)
 }
 
 impl<'a> SignedRequest<'a> {
     /// Reads timestamp, signature and window, in this order; a parameter in the query counts before one in the body.
     pub fn read(query: &'a str, body: &'a [u8]) -> Result<SignedRequest<'a>, Unsigned> {
         let query = query.as_bytes();
-        let value = |name: &'static str| -> Result<Option<Cow<'a, [u8]>>, Unsigned> {
-            let found = match find(query, name).map_err(|()| Unsigned::Twice(name))? {
-                Some(value) => Some(value),
-                None => find(body, name).map_err(|()| Unsigned::Twice(name))?,
+        let sent = [Seals::of(query), Seals::of(body)];
+        let value = |index: usize| -> Result<Option<Cow<'a, [u8]>>, Unsigned> {
+            let found = match sent[0].0[index] {
+                Found::Nowhere => sent[1].0[index],
+                found => found,
             };
-            Ok(found.filter(|value| !value.is_empty()).map(decode))
+            match found {
+                Found::Twice => Err(Unsigned::Twice(SEALS[index])),
+                Found::Once(value) if !value.is_empty() => Ok(Some(decode(value))),
+                Found::Once(_) | Found::Nowhere => Ok(None),
+            }
         };
-        let timestamp_ms = value("timestamp")?
-            .and_then(|digits| integer(&digits))
-            .ok_or(Unsigned::Mandatory("timestamp"))?;
-        let text = value("signature")?.ok_or(Unsigned::Mandatory("signature"))?;
+        let timestamp_ms =
+            value(TIMESTAMP)?.and_then(|digits| integer(&digits)).ok_or(Unsigned::Mandatory("timestamp"))?;
+        let text = value(SIGNATURE)?.ok_or(Unsigned::Mandatory("signature"))?;
         let mut signature = [0; 32];
         // The decoder would take a prefix of its own.
         if text.len() != 64 || const_hex::decode_to_slice(&*text, &mut signature).is_err() {
             return Err(Unsigned::Mandatory("signature"));
         }
-        let window_ms = match value("recvWindow")? {
+        let window_ms = match value(WINDOW)? {
             None => WINDOW_DEFAULT_MS,
             Some(digits) => integer(&digits)
                 .filter(|window| (1..=WINDOW_MAX_MS).contains(window))
@@ -135,28 +138,58 @@ impl<'a> SignedRequest<'a> {
         if signer.verifies([&raw[0], &[], &raw[1], &[]], &self.signature) {
             return true;
         }
-        let encoded = sent.each_ref().map(|text| {
-            rewritten(text, |value, out| out.extend(percent_encode(value, VALUE).flat_map(str::bytes)))
-        });
+        let encoded = sent
+            .each_ref()
+            .map(|text| rewritten(text, |value, out| out.extend(encoded(value).flat_map(str::bytes))));
         signer.verifies([&encoded[0], &[], &encoded[1], &[]], &self.signature)
     }
 }
 
-/// The value of a parameter as sent; `Err` where the parameter stands twice.
-fn find<'a>(text: &'a [u8], name: &str) -> Result<Option<&'a [u8]>, ()> {
-    let mut found = None;
-    for pair in text.split(|byte| *byte == b'&') {
-        let Some(rest) = pair.strip_prefix(name.as_bytes()) else { continue };
-        let value = match rest.split_first() {
-            None => rest,
-            Some((b'=', value)) => value,
-            Some(_) => continue,
-        };
-        if found.replace(value).is_some() {
-            return Err(());
+/// A value, or a name, as it stands in a query.
+pub fn encoded(value: &[u8]) -> PercentEncode<'_> {
+    percent_encode(value, VALUE)
+}
+
+/// What makes a request a signed one.
+const SEALS: [&str; 3] = ["timestamp", "signature", "recvWindow"];
+const TIMESTAMP: usize = 0;
+const SIGNATURE: usize = 1;
+const WINDOW: usize = 2;
+
+/// Where a parameter stands in one text.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Nowhere,
+    /// Its value as sent.
+    Once(&'a [u8]),
+    Twice,
+}
+
+/// The parameters of [`SEALS`] in one text, found in one pass.
+struct Seals<'a>([Found<'a>; 3]);
+
+impl<'a> Seals<'a> {
+    fn of(text: &'a [u8]) -> Seals<'a> {
+        let mut found = [Found::Nowhere; 3];
+        for pair in text.split(|byte| *byte == b'&') {
+            let index = match pair.first() {
+                Some(b't') => TIMESTAMP,
+                Some(b's') => SIGNATURE,
+                Some(b'r') => WINDOW,
+                _ => continue,
+            };
+            let value = match pair.strip_prefix(SEALS[index].as_bytes()) {
+                Some([]) => &[],
+                Some([b'=', value @ ..]) => value,
+                Some(_) | None => continue,
+            };
+            found[index] = match found[index] {
+                Found::Nowhere => Found::Once(value),
+                Found::Once(_) | Found::Twice => Found::Twice,
+            };
         }
+        Seals(found)
     }
-    Ok(found)
 }
 
 /// `text` without its `signature` pair and one `&` beside it, as what stands before and after.

@@ -37,10 +37,14 @@ use ringside_persist::machine::Fold;
 use ringside_persist::recovery::{Recovered, Report, recover};
 use ringside_persist::status::JournalStatus;
 use ringside_persist::storage::disk::Disk;
+use ringside_persist::turns;
+use std::num::NonZero;
 use std::sync::Arc;
 
 /// Lanes of one epoch at most; a source number is `epoch x LANES + lane`.
 const LANES: u32 = 256;
+/// Processors up to which there is none to spare for the stages: clients, the disk and the archive want some, too.
+const INVOKED_PROCESSORS: usize = 2;
 
 /// What the configuration says of the journal.
 pub fn persist_config(config: &Config, clock: &Clock) -> PersistConfig {
@@ -93,6 +97,17 @@ fn wait(config: &Config) -> Wait {
 /// Storing into the map never blocks, so that the journaller can share the matcher's thread then.
 fn shares_journaller(config: &Config) -> bool {
     config.threading == Threading::Shared && config.acknowledge == Acknowledge::Written
+}
+
+/// Whether gateway threads run the stages of the shared thread themselves: where there are not even processors for one of
+/// each, waking that thread for every batch costs more than what it does. A host that gave it a core of its own, or has it
+/// wait without sleeping, is taken at its word.
+fn is_invoked(config: &Config) -> bool {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    config.threading == Threading::Shared
+        && config.wait == WaitKind::Park
+        && config.pin_matcher.is_none()
+        && processors <= INVOKED_PROCESSORS
 }
 
 /// The archive of the configuration.
@@ -241,11 +256,15 @@ impl Stages {
             let source = recovered.report.epoch.wrapping_mul(LANES) + lane + 1;
             input_gauges.push(producer.gauge());
             inputs.push(consumer);
-            lanes.push(Lane { producer, source, reserved, numbered: 0 });
+            lanes.push(Lane { producer, source, reserved, numbered: 0, invoker: None, at_first: None });
         }
         let routes = lanes.iter().zip(ports).map(|(lane, port)| (lane.source, port.clone())).collect();
         let own = lanes.pop().expect("the process has a port");
 
+        let mut own_bells = vec![output_in.room_doorbell(), output_out.doorbell()];
+        if shares_journaller(config) {
+            own_bells.extend([journal_in.room_doorbell(), journal_out.doorbell(), gate.doorbell().clone()]);
+        }
         let journaller = Journaller::new(recovered.journal, journal_out, gate.clone())?;
         let journal = journaller.status();
         let persist = persist_config(config, clock);
@@ -280,7 +299,18 @@ impl Stages {
         let matcher_figures = matcher.figures();
 
         let run = |name: &str, core: Option<usize>, agents: Vec<Box<dyn Agent>>| {
-            let runner = Runner { name: name.to_owned(), core, wait, critical: true };
+            let runner = Runner { name: name.to_owned(), core, wait, critical: true, ..Runner::default() };
+            runner.spawn(agents).map_err(BootError::Thread)
+        };
+        let run_core = |agents: Vec<Box<dyn Agent>>| {
+            let runner = Runner {
+                name: "core".to_owned(),
+                core: config.pin_matcher,
+                wait,
+                critical: true,
+                own_bells,
+                invoked: is_invoked(config),
+            };
             runner.spawn(agents).map_err(BootError::Thread)
         };
         let matcher: Box<dyn Agent> = Box::new(matcher);
@@ -293,16 +323,15 @@ impl Stages {
                 Some(run("egress", config.pin_egress, vec![egress])?),
             ),
             Threading::Shared if shares_journaller(config) => {
-                (run("core", config.pin_matcher, vec![matcher, journaller, egress])?, None, None)
+                (run_core(vec![matcher, journaller, egress])?, None, None)
             }
             Threading::Shared => (
-                run("core", config.pin_matcher, vec![matcher, egress])?,
+                run_core(vec![matcher, egress])?,
                 Some(run("journaller", config.pin_journaller, vec![journaller])?),
                 None,
             ),
         };
-        let following =
-            Runner { name: "follower".to_owned(), core: None, wait: Wait::Sleep, critical: false };
+        let following = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
         let following = following.spawn(vec![Box::new(follower)]).map_err(BootError::Thread)?;
 
         let mut warnings = Vec::new();
@@ -327,7 +356,12 @@ impl Stages {
                 .collect(),
             unpinned: warnings.len(),
         };
-        for (lane, port) in lanes.into_iter().zip(ports) {
+        for (mut lane, port) in lanes.into_iter().zip(ports) {
+            if is_invoked(config) {
+                lane.invoker = Some(matching.invoker());
+                // Its clients wait while another thread has its processor, as they do for the stages' own thread.
+                lane.at_first = Some(turns::ask_for_short);
+            }
             port.attach(lane);
         }
         let stages = Stages {

@@ -1,5 +1,6 @@
 //! Sockets, limits and the router. Knows rows, never what a resource means.
 
+pub mod caller;
 pub mod fault;
 pub mod limits;
 pub mod order_rate;

@@ -4,6 +4,7 @@
 //! Shutdown: the listener closes, connections finish the request they are in and close, what is left after a while is cut.
 //! A panic in a request ends its connection only. What a request means is `service.rs`.
 
+use super::caller::Caller;
 use super::service::{Connection, respond};
 use super::stream::{Place, Stream};
 use super::watch::{Asked, Watchdog};
@@ -11,7 +12,6 @@ use crate::api::worker::{Shared, Worker};
 use crate::config::Config;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
@@ -257,14 +257,8 @@ fn serve(accepted: Accepted, http: &http1::Builder, worker: Rc<Worker>, watchdog
     let peer = peer.ip();
     let is_proxy = worker.config.trusted_proxies.iter().any(|proxy| proxy.contains(peer));
     let client = place.client().clone();
-    let connection = Rc::new(Connection {
-        worker,
-        peer,
-        client,
-        watch: watch.clone(),
-        is_proxy,
-        remembered: RefCell::default(),
-    });
+    let connection =
+        Rc::new(Connection { caller: Caller::new(worker), peer, client, watch: watch.clone(), is_proxy });
     let service = service_fn(move |request| {
         let connection = connection.clone();
         async move { Ok::<_, Infallible>(respond(connection, request).await) }

@@ -1,24 +1,23 @@
-//! One request from its head to its answer: limits, router, body, credential, order rate, handler, headers, in this order.
+//! One request of HTTP from its head to its answer: limits, router, body, credential, order rate, handler, headers, in this
+//! order.
 //!
-//! Sockets and time limits belong to `server.rs` and `watch.rs`; what a refusal says to `fault.rs`.
+//! What it must pass is judged in `caller.rs`. Sockets and time limits belong to `server.rs` and `watch.rs`; what a refusal
+//! says to `fault.rs`.
 
+use super::caller::{Caller, Charged};
 use super::fault::Fault;
 use super::limits::Client;
-use super::order_rate::Counted;
 use super::response::Response;
 use super::router::Match;
 use super::watch::Watch;
-use crate::api::{
-    Answer, Auth, Call, Dialect, Error, Handler, Identity, OrderCount, Permission, Route, Weight, Worker,
-};
-use crate::auth::{Remembered, Sealed};
+use crate::api::{Answer, Call, Dialect, Error, Handler};
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -40,8 +39,8 @@ const DRAIN_LEN_MAX: usize = 1 << 20;
 
 /// What the requests of one connection share.
 pub struct Connection {
-    /// The worker's context.
-    pub worker: Rc<Worker>,
+    /// Who sends them.
+    pub caller: Caller,
     /// Address of the peer.
     pub peer: IpAddr,
     /// Its limits.
@@ -50,18 +49,6 @@ pub struct Connection {
     pub watch: Arc<Watch>,
     /// Whether the peer is a proxy whose word on the client's address counts.
     pub is_proxy: bool,
-    /// The credentials it last showed.
-    pub remembered: RefCell<Remembered>,
-}
-
-/// What was charged, to be shown or given back.
-struct Charged {
-    weight: u32,
-    used: u32,
-    orders: Option<(u32, OrderCount, Counted)>,
-    client: Arc<Client>,
-    dialect: Dialect,
-    now_ms: i64,
 }
 
 /// Answers a request. Never fails: every refusal is an answer.
@@ -77,23 +64,17 @@ pub async fn respond(
         let path = head.uri.path();
         path.starts_with("/api/") || path.starts_with("/fapi/")
     };
-    let worker = &connection.worker;
+    let worker = &connection.caller.worker;
     let now_ms = worker.clock.now_ms();
     let (ip, client) = connection.client_of(&head.headers, now_ms);
     let found = worker.shared.edge.router.find(&head.method, head.uri.path());
-    let (weight, dialect) = match &found {
-        Match::Route(route, _) => (weight_of(route, head.uri.query()), route.dialect),
-        Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => (1, *dialect),
+    let route = match &found {
+        Match::Route(route, _) => Ok(*route),
+        Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => Err(*dialect),
     };
-    let is_order = matches!(&found, Match::Route(route, _) if route.orders != OrderCount::NONE);
-    let charge = worker.shared.edge.limits.charge(&client, weight, now_ms);
-    let mut charged = Charged { weight, used: charge.used, orders: None, client, dialect, now_ms };
-    let refusal = match &found {
-        Match::Route(route, _) if route.is_of_funding && charge.refusal.is_none() => {
-            worker.shared.edge.limits.charge_funding(&charged.client, now_ms).err()
-        }
-        _ => charge.refusal,
-    };
+    let query = head.uri.query().unwrap_or("");
+    let (mut charged, refusal) = connection.caller.charge(route, query, client, now_ms, begin);
+    let dialect = charged.dialect;
     let answer = match (refusal, found) {
         (Some(fault), _) => {
             if let Fault::Banned { .. } = fault {
@@ -122,43 +103,24 @@ pub async fn respond(
             connection.call(call, body, &mut charged).await
         }
     };
-    let answer = finish(worker, answer, charged, is_counted);
-    worker.figures.answered(dialect, answer.status().as_u16(), is_order, begin.elapsed());
+    let answer = finish(&connection.caller, answer, &mut charged, is_counted);
+    connection.caller.answered(&charged, answer.status());
     connection.watch.end_request();
     answer
 }
 
 impl Connection {
-    /// Body, credential, order rate, handler.
+    /// Body, what every request must pass, handler.
     async fn call(&self, mut call: Call, body: Incoming, charged: &mut Charged) -> Answer {
         let route = call.route;
         let refused = |fault: Fault| fault.error(route.dialect);
-        let body_len_max = self.worker.config.body_len_max.len();
+        let worker = &self.caller.worker;
+        let body_len_max = worker.config.body_len_max.len();
         call.body = read_body(body, body_len_max, &call.head.headers, &self.watch).await.map_err(refused)?;
-        if let Some(precondition) = route.precondition {
-            precondition(&self.worker.config)?;
-        }
         // The time that a body took does not count against the handler; signatures are judged by when all was read.
         self.watch.begin_request();
-        call.now_ms = self.worker.clock.now_ms();
-        let edge = &self.worker.shared.edge;
-        call.identity = self.identify(&call).map_err(refused)?;
-        if let Some(is_exempt) = route.protection
-            && !self.worker.ingress.has_room_for_orders()
-            && !is_exempt(&call)
-        {
-            return Err(refused(Fault::Throttled));
-        }
-        if route.orders != OrderCount::NONE
-            && let Some(identity) = &call.identity
-        {
-            let counted = edge
-                .order_rates
-                .count(identity.account, route.dialect, route.orders, call.now_ms)
-                .map_err(refused)?;
-            charged.orders = Some((identity.account, route.orders, counted));
-            charged.now_ms = call.now_ms;
-        }
+        call.now_ms = worker.clock.now_ms();
+        self.caller.judge(&mut call, None, charged)?;
         match route.handler {
             Handler::Now(handle) => handle(&call),
             Handler::Later(handle) => {
@@ -172,31 +134,10 @@ impl Connection {
         }
     }
 
-    /// Who asks, as far as the route wants to know.
-    fn identify(&self, call: &Call) -> Result<Option<Identity>, Fault> {
-        let auth = &self.worker.shared.edge.auth;
-        let remembered = &mut self.remembered.borrow_mut();
-        let signed = |permission, is_stream, remembered| {
-            let request = Sealed {
-                headers: &call.head.headers,
-                ip: call.ip,
-                now_ms: call.now_ms,
-                query: call.head.uri.query().unwrap_or(""),
-                body: call.form()?,
-            };
-            auth.check_signed(permission, is_stream, request, remembered).map(Some)
-        };
-        match call.route.auth {
-            Auth::Signed(permission) => signed(permission, false, remembered),
-            Auth::Stream => signed(Permission::Read, true, remembered),
-            needs => auth.check(needs, &call.head.headers, call.ip, call.now_ms / 1_000, remembered),
-        }
-    }
-
     /// The address that is charged, and its limits: the peer's, or what a trusted proxy says.
     fn client_of(&self, headers: &HeaderMap, now_ms: i64) -> (IpAddr, Arc<Client>) {
         if self.is_proxy {
-            let trusted = &self.worker.config.trusted_proxies;
+            let trusted = &self.caller.worker.config.trusted_proxies;
             let mut hops = headers
                 .get_all(FORWARDED_FOR)
                 .iter()
@@ -210,7 +151,7 @@ impl Connection {
                 .map_while(|hop| hop.parse::<IpAddr>().ok())
                 .find(|ip| !trusted.iter().any(|proxy| proxy.contains(*ip)));
             if let Some(ip) = client {
-                return (ip, self.worker.shared.edge.limits.client(ip, now_ms));
+                return (ip, self.caller.worker.shared.edge.limits.client(ip, now_ms));
             }
         }
         (self.peer, self.client.clone())
@@ -225,13 +166,6 @@ fn no_route(fault: Fault, dialect: Dialect, head: &Parts) -> Error {
         Dialect::Fapi => {
             error.with_text(format!("Path {}, Method {} is invalid", head.uri.path(), head.method))
         }
-    }
-}
-
-fn weight_of(route: &Route, query: Option<&str>) -> u32 {
-    match route.weight {
-        Weight::Fixed(weight) => weight,
-        Weight::ByQuery(weight) => weight(crate::api::Query(query.unwrap_or(""))),
     }
 }
 
@@ -288,20 +222,13 @@ async fn read_body(
 
 /// The answer on the wire.
 fn finish(
-    worker: &Worker,
+    caller: &Caller,
     answer: Answer,
-    charged: Charged,
+    charged: &mut Charged,
     is_counted: bool,
 ) -> hyper::Response<Full<Bytes>> {
-    let mut used = charged.used;
     let answer = answer.unwrap_or_else(|error| {
-        if error.status == StatusCode::SERVICE_UNAVAILABLE && !is_outcome_unknown(&error) {
-            used = used.saturating_sub(charged.weight);
-            give_back(worker, &charged);
-        }
-        if error.status.is_server_error() {
-            tracing::debug!(status = error.status.as_u16(), error = %error.text, "answered");
-        }
+        caller.settle(&error, charged);
         error.into()
     });
     let mut response = hyper::Response::new(Full::new(answer.body));
@@ -310,8 +237,8 @@ fn finish(
     headers.reserve(4 + answer.headers.len());
     headers.insert(CONTENT_TYPE, answer.content_type);
     if is_counted {
-        put_both(headers, USED_WEIGHT, used);
-        if let Some((_, _, counted)) = charged.orders
+        put_both(headers, USED_WEIGHT, charged.used);
+        if let Some(counted) = charged.orders
             && charged.dialect == Dialect::Fapi
             && answer.status == StatusCode::OK
         {
@@ -327,18 +254,6 @@ fn finish(
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
-}
-
-/// A 503 of kind A says that the outcome is unknown; the request counts then (`perpetual.md` 3 and 4).
-fn is_outcome_unknown(error: &Error) -> bool {
-    error.code == -1000
-}
-
-fn give_back(worker: &Worker, charged: &Charged) {
-    worker.shared.edge.limits.give_back(&charged.client, charged.weight, charged.now_ms);
-    if let Some((account, orders, _)) = charged.orders {
-        worker.shared.edge.order_rates.give_back(account, charged.dialect, orders, charged.now_ms);
-    }
 }
 
 fn put_both(headers: &mut HeaderMap, names: [HeaderName; 2], number: u32) {

@@ -9,6 +9,7 @@ pub mod balance;
 pub mod chunked;
 pub mod codec;
 pub mod depth;
+pub mod hash;
 pub mod history;
 pub mod idempotency;
 pub mod kline;

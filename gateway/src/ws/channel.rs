@@ -177,24 +177,6 @@ impl Hash for Topic {
     }
 }
 
-/// A topic is one small number, which no client chooses freely: a multiplication spreads it well enough.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TopicHasher(u64);
-
-impl Hasher for TopicHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
-    }
-}
-
 impl Topic {
     /// Of a market.
     pub fn of_market(kind: Kind, market: MarketId) -> Topic {

@@ -262,7 +262,7 @@ fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
     }
 }
 
-fn finished(out: Vec<u8>) -> Utf8Bytes {
+pub(super) fn finished(out: Vec<u8>) -> Utf8Bytes {
     text_of(Bytes::from(out))
 }
 

@@ -4,7 +4,7 @@
 //! of each command, encodes each frame once when the views are free again, and hands the frames to the workers' queues.
 //! It never waits: a worker that is too far behind loses frames. Sessions and sockets are not known here.
 
-use super::channel::{Kind, Topic, TopicHasher};
+use super::channel::{Kind, Topic};
 use super::frame;
 use super::note::{Desk, Note, Notebook};
 use super::stream::board::Board;
@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::dialect::fapi::user::UserEvent;
 use crate::egress::Listener;
 use crate::view::Views;
+use crate::view::hash::NumberMap;
 use crate::view::market::MarketView;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
@@ -23,7 +24,6 @@ use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ const HELD_LEN_IN_ALL: usize = 128 << 20;
 const LINGER: Duration = Duration::from_secs(60);
 
 /// A map by topic.
-pub type TopicMap<T> = HashMap<Topic, T, BuildHasherDefault<TopicHasher>>;
+pub type TopicMap<T> = NumberMap<Topic, T>;
 
 /// In which shape a listener wants its pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,6 +31,8 @@
 //! those of `perpetual-stream.md` 1, 2 and 5: see [`stream`]. Both kinds of subscriptions share queue, numbers and limits of
 //! frames; a connection may have 200 channels and 1,024 streams.
 //!
+//! **Requests.** `/ws-fapi/v1` is another kind of socket: no pushes, but the routes of `/fapi` asked in frames ([`request`]).
+//!
 //! **User data.** Whoever listens with a listen key, or to a channel of its own account, is told of its orders, positions and
 //! balances ([`user`]). A push is withheld from the moment at which the credential is over; that it is over, the session hears
 //! from a sweep, a quarter of a second later at most.
@@ -40,8 +42,10 @@ pub mod frame;
 pub mod hub;
 pub mod note;
 pub mod outlet;
+pub mod request;
 pub mod server;
 pub mod session;
 pub mod sockets;
 pub mod stream;
 pub mod user;
+pub mod wire;

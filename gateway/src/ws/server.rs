@@ -1,10 +1,12 @@
 //! The upgrade of a request to `/ws` or `/stream` (`perpetual-stream.md` 1): after its answer the connection belongs to a
-//! session on the same thread.
+//! session on the same thread. What every upgrade needs is here; the row of `/ws-fapi` is in [`super::request`].
 
 use super::session::Session;
+use super::sockets::Seat;
 use super::stream::key;
 use super::stream::subscriptions::Opening;
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
+use super::wire::Socket;
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode, Worker};
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::Phase;
@@ -13,6 +15,7 @@ use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper_util::rt::TokioIo;
+use std::rc::Rc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -58,15 +61,28 @@ const fn stream(path: &'static str) -> Route {
     }
 }
 
-const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
+pub(super) const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
 
 fn upgrade(call: &Call) -> Answer {
-    match call.worker.ingress.phase() {
-        Phase::Running => {}
-        Phase::Restarting => return Err(refusal::ENGINE_RESTARTING.into()),
-        Phase::Disabled | Phase::Halted => return Err(refusal::ENGINE_DISABLED.into()),
-    }
+    check_phase(call)?;
     let opening = opening(call)?;
+    hand_over(call, |socket, worker, seat| Session::new(socket, worker, seat, opening).run())
+}
+
+/// Refuses where the engine takes no commands.
+pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
+    match call.worker.ingress.phase() {
+        Phase::Running => Ok(()),
+        Phase::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
+        Phase::Disabled | Phase::Halted => Err(refusal::ENGINE_DISABLED.into()),
+    }
+}
+
+/// Answers 101 and gives the connection to a session, unless the request asks for no upgrade.
+pub(super) fn hand_over<F: Future<Output = ()>>(
+    call: &Call,
+    serve: impl FnOnce(Socket, Rc<Worker>, Seat) -> F + 'static,
+) -> Answer {
     let Some((accept, upgrade)) = accept_key(call).zip(call.upgrade.take()) else {
         return Ok(Response::from(Error::from(UPGRADE_REQUIRED))
             .with_header(UPGRADE, HeaderValue::from_static("websocket"))
@@ -81,7 +97,7 @@ fn upgrade(call: &Call) -> Answer {
             Err(error) => return tracing::debug!(%error, "an upgrade was broken off"),
         };
         let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings()));
-        Session::new(socket.await, worker, seat, opening).run().await;
+        serve(socket.await, worker, seat).await;
     });
     Ok(Response::new(StatusCode::SWITCHING_PROTOCOLS, HeaderValue::from_static("text/plain"), Bytes::new())
         .with_header(UPGRADE, HeaderValue::from_static("websocket"))

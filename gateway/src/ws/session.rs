@@ -1,4 +1,4 @@
-//! One client: its frames, its identity, its subscriptions, its socket.
+//! One client: its frames, its identity, its subscriptions. Its socket is [`super::wire`].
 //!
 //! A session is one task on its worker's thread. It never waits for its own socket while something else is to be done: each
 //! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`super::outlet`]), and
@@ -7,30 +7,21 @@
 use super::channel::{Channel, Moment, Snapshot, Topic};
 use super::frame::{self, ClientFrame, ErrorCode};
 use super::hub::Form;
-use super::server::WRITE_LEN;
 use super::sockets::{Life, Seat};
 use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
+use super::wire::{Over, Read, Socket, Wire};
 use crate::api::Worker;
 use crate::api::auth::account_of;
 use crate::auth::jwt::TOKEN_LIFE_S;
 use crate::auth::login::LoginRefusal;
 use crate::http::fault::Fault;
 use crate::view::Views;
-use futures_util::{Sink, Stream};
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use ringside_core::ids::AccountId;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
-use tokio::time::{Instant, Sleep};
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 /// Channels of one connection (`spot.md` 11).
 const CHANNELS_MAX: usize = 200;
@@ -38,18 +29,12 @@ const CHANNELS_MAX: usize = 200;
 const ANSWERS_LEN_MAX: usize = 256 * 1_024;
 /// Frames in the queue above which a gap is not yet told.
 const GAP_BELOW: usize = super::outlet::FRAMES_MAX / 2;
-/// How long the closing handshake may take.
-const CLOSING: Duration = Duration::from_secs(2);
-/// The window of the frame limit.
-const WINDOW: Duration = Duration::from_secs(1);
-
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
 /// A login on its way.
 type Login = Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>;
 
 /// See the module.
 pub struct Session {
-    socket: Socket,
+    wire: Wire,
     worker: Rc<Worker>,
     seat: Seat,
     identity: Option<Identity>,
@@ -57,27 +42,6 @@ pub struct Session {
     login: Option<Login>,
     subscriptions: Vec<Subscription>,
     streams: Streams,
-    /// Text and binary frames, and control frames, in the window that began then.
-    window: (Instant, u32, u32),
-    /// When the client was last heard of.
-    heard: Instant,
-    next_ping: Instant,
-    /// When it has lived long enough.
-    ends: Instant,
-    timer: Pin<Box<Sleep>>,
-    /// Bytes given to the socket's buffer since it was last empty.
-    unflushed_len: usize,
-    needs_flush: bool,
-    state: State,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    /// The queue is sent out, then this.
-    Closing(CloseFrame),
-    /// The close frame is sent; the client's is waited for.
-    Closed,
 }
 
 /// Who a client has shown to be.
@@ -106,29 +70,12 @@ struct Subscription {
 impl Session {
     /// A session on an upgraded connection, with the streams that its address names.
     pub fn new(socket: Socket, worker: Rc<Worker>, seat: Seat, opening: Opening) -> Session {
-        let now = Instant::now();
-        let next_ping = now + worker.config.websocket_ping_interval;
-        let ends = now + worker.config.websocket_life;
+        let frames_max = worker.config.websocket_frames_per_second;
+        let wire = Wire::new(socket, worker.config.clone(), frames_max);
         let mut streams = Streams::default();
         streams.open(opening, &worker, &seat);
         seat.outlet.set_listen_keys(streams.keys().cloned().collect());
-        Session {
-            socket,
-            worker,
-            seat,
-            identity: None,
-            login: None,
-            subscriptions: Vec::new(),
-            streams,
-            window: (now, 0, 0),
-            heard: now,
-            next_ping,
-            ends,
-            timer: Box::pin(tokio::time::sleep_until(next_ping.min(ends))),
-            unflushed_len: 0,
-            needs_flush: false,
-            state: State::Open,
-        }
+        Session { wire, worker, seat, identity: None, login: None, subscriptions: Vec::new(), streams }
     }
 
     /// Serves the client until the connection is over.
@@ -138,12 +85,9 @@ impl Session {
 
     /// One turn. Ready when the connection is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.seat.outlet.set_waker(context.waker());
-        if self.seat.outlet.is_closing() {
-            self.close(CloseCode::Away, "shutting down");
-        }
+        self.wire.attend(context, &self.seat.outlet);
         loop {
-            if self.watch(context).is_err() {
+            if self.wire.watch(context).is_err() {
                 return Poll::Ready(());
             }
             self.expire();
@@ -153,50 +97,13 @@ impl Session {
                 Err(Over) => return Poll::Ready(()),
             };
             self.tell_gaps();
-            match self.write(context) {
+            match self.wire.write(context, &self.seat.outlet, false) {
                 Err(Over) => return Poll::Ready(()),
                 // Answers may have left: then there is room for further frames of the client.
                 Ok(has_written) if has_read || (has_written && self.is_reading()) => continue,
                 Ok(_) if self.seat.outlet.has_gaps() && self.seat.outlet.len() <= GAP_BELOW => continue,
                 Ok(_) => return Poll::Pending,
             }
-        }
-    }
-
-    /// Pings when it is time to, and ends what is silent or does not close.
-    fn watch(&mut self, context: &mut Context<'_>) -> Result<(), Over> {
-        while self.timer.as_mut().poll(context).is_ready() {
-            let now = Instant::now();
-            if self.state != State::Open {
-                return Err(Over);
-            }
-            let config = &self.worker.config;
-            let ends_at = self.heard + config.websocket_pong_timeout;
-            if now >= ends_at {
-                self.close(CloseCode::Policy, "no pong");
-                continue;
-            }
-            if now >= self.ends {
-                self.close(CloseCode::Normal, "connect again");
-                continue;
-            }
-            if now >= self.next_ping {
-                self.next_ping = now + config.websocket_ping_interval;
-                // A socket whose buffer has no room for it has enough to acknowledge.
-                if self.unflushed_len < WRITE_LEN {
-                    self.start_send(Message::Ping(bytes::Bytes::new()))?;
-                }
-            }
-            self.timer.as_mut().reset(self.next_ping.min(ends_at).min(self.ends));
-        }
-        Ok(())
-    }
-
-    /// Starts to close; what is queued goes first.
-    fn close(&mut self, code: CloseCode, reason: &'static str) {
-        if self.state == State::Open {
-            self.state = State::Closing(CloseFrame { code, reason: Utf8Bytes::from_static(reason) });
-            self.timer.as_mut().reset(Instant::now() + CLOSING);
         }
     }
 
@@ -249,64 +156,15 @@ impl Session {
     fn read(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
         let mut has_read = false;
         while self.is_reading() {
-            let message = match Pin::new(&mut self.socket).poll_next(context) {
-                Poll::Pending => return Ok(has_read),
-                Poll::Ready(None) => return self.ended(has_read),
-                Poll::Ready(Some(Ok(message))) => message,
-                Poll::Ready(Some(Err(error))) => {
-                    tracing::debug!(%error, "a client broke the protocol, or broke off");
-                    match error {
-                        tungstenite::Error::Capacity(_) => self.close(CloseCode::Size, "frame too long"),
-                        tungstenite::Error::Utf8(_) => self.close(CloseCode::Invalid, "not UTF-8"),
-                        tungstenite::Error::Protocol(error) if !is_gone(&error) => {
-                            self.close(CloseCode::Protocol, "protocol error");
-                        }
-                        _ => return Err(Over),
-                    }
-                    return Ok(has_read);
-                }
-            };
-            if self.state != State::Open {
-                continue;
+            match self.wire.read(context)? {
+                Read::Waiting => break,
+                Read::Text(text) => self.answer(&text),
+                Read::Binary => self.refuse(ErrorCode::InvalidMessage, "text frames only", None),
+                Read::Other => {}
             }
             has_read = true;
-            match message {
-                // The library has answered it; the end of the stream follows.
-                Message::Close(_) => {
-                    self.state = State::Closed;
-                    self.needs_flush = true;
-                    self.timer.as_mut().reset(Instant::now() + CLOSING);
-                }
-                _ if self.is_too_fast(message.is_text() || message.is_binary()) => {
-                    self.close(CloseCode::Policy, "too many frames");
-                }
-                Message::Text(text) => self.answer(&text),
-                Message::Ping(_) | Message::Pong(_) => {
-                    self.heard = Instant::now();
-                    // The library has queued the pong.
-                    self.needs_flush = true;
-                }
-                Message::Binary(_) => self.refuse(ErrorCode::InvalidMessage, "text frames only", None),
-                Message::Frame(_) => {}
-            }
         }
         Ok(has_read)
-    }
-
-    /// The stream gives nothing any more: the close frame of a fault may still have to leave.
-    fn ended(&self, has_read: bool) -> Result<bool, Over> {
-        if matches!(self.state, State::Closing(_)) || self.needs_flush { Ok(has_read) } else { Err(Over) }
-    }
-
-    /// Counts a frame; control frames apart from others.
-    fn is_too_fast(&mut self, is_data: bool) -> bool {
-        let now = Instant::now();
-        if now.duration_since(self.window.0) >= WINDOW {
-            self.window = (now, 0, 0);
-        }
-        let count = if is_data { &mut self.window.1 } else { &mut self.window.2 };
-        *count += 1;
-        *count > self.worker.config.websocket_frames_per_second
     }
 
     fn answer(&mut self, text: &str) {
@@ -322,7 +180,7 @@ impl Session {
                 self.note_expiry();
             }
             ClientFrame::Ping => {
-                self.heard = Instant::now();
+                self.wire.hear();
                 self.seat.outlet.answer(frame::pong(self.worker.clock.now_ms()));
             }
             ClientFrame::Auth { listen_key } => {
@@ -486,7 +344,7 @@ impl Session {
 
     /// Tells of lost pushes once there is room for what follows.
     fn tell_gaps(&mut self) {
-        if !self.seat.outlet.has_gaps() || self.seat.outlet.len() > GAP_BELOW || self.state != State::Open {
+        if !self.seat.outlet.has_gaps() || self.seat.outlet.len() > GAP_BELOW || !self.wire.is_open() {
             return;
         }
         for topic in self.seat.outlet.take_gaps() {
@@ -511,55 +369,6 @@ impl Session {
             show(outlet, &subscription.channel, snapshot, Some(since));
         }
     }
-
-    /// Writes what is queued, as far as the socket takes it; says whether anything has left.
-    fn write(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
-        let mut has_written = false;
-        loop {
-            if (self.needs_flush || self.unflushed_len >= WRITE_LEN) && !self.flush(context)? {
-                return Ok(has_written);
-            }
-            while self.unflushed_len < WRITE_LEN
-                && let Some(text) = self.seat.outlet.take()
-            {
-                self.unflushed_len += text.len();
-                self.start_send(Message::Text(text))?;
-                has_written = true;
-            }
-            if self.seat.outlet.is_empty()
-                && let State::Closing(frame) = &self.state
-            {
-                let frame = frame.clone();
-                self.state = State::Closed;
-                self.start_send(Message::Close(Some(frame)))?;
-                has_written = true;
-            }
-            if self.unflushed_len == 0 && !self.needs_flush {
-                return Ok(has_written);
-            }
-            self.needs_flush = true;
-        }
-    }
-
-    fn start_send(&mut self, message: Message) -> Result<(), Over> {
-        self.needs_flush = true;
-        Pin::new(&mut self.socket).start_send(message).map_err(|error| {
-            tracing::debug!(%error, "a frame could not be sent");
-            Over
-        })
-    }
-
-    /// Empties the socket's buffer; false while the client does not take it.
-    fn flush(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
-        match Pin::new(&mut self.socket).poll_flush(context) {
-            Poll::Pending => Ok(false),
-            Poll::Ready(Err(_)) => Err(Over),
-            Poll::Ready(Ok(())) => {
-                (self.unflushed_len, self.needs_flush) = (0, false);
-                Ok(true)
-            }
-        }
-    }
 }
 
 impl Drop for Session {
@@ -569,14 +378,6 @@ impl Drop for Session {
         }
         self.streams.leave(&self.seat);
     }
-}
-
-/// The connection is over.
-struct Over;
-
-/// Whether a protocol error means that the client went away without closing.
-fn is_gone(error: &tungstenite::error::ProtocolError) -> bool {
-    matches!(error, tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)
 }
 
 fn show(outlet: &super::outlet::Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {

@@ -155,6 +155,8 @@ static LINES: &[Line] = &[
     line(Asks::Nothing, "GET", "/openapi.json", "/openapi.json", "", 200, Other::Nobody),
     // Frames are judged one by one: `private_channels` below.
     line(Asks::Nothing, "GET", "/ws", "/ws", "", 426, Other::Nobody),
+    // What may be asked over it is judged frame by frame: `ws_fapi.rs`.
+    line(Asks::Nothing, "GET", "/ws-fapi/v1", "/ws-fapi/v1", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/ws/{*names}", "/ws/btcusdt@trade", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/stream", "/stream", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/public/ws", "/public/ws", "", 426, Other::Nobody),

@@ -33,5 +33,6 @@ mod streams;
 mod user_stream;
 mod withdrawals;
 mod ws;
+mod ws_fapi;
 mod ws_flow;
 mod ws_golden;

@@ -141,7 +141,9 @@ fn credentials(produced: &mut Produced) {
     let denied = (403, "API Key permission denied: read not allowed");
     produced.request(&mut exchange, ("GET", ORDERS), &trades, "", denied);
     produced.request(&mut exchange, ("GET", KEYS), &reads, "", (403, "FORBIDDEN"));
-    produced.request(&mut exchange, ("GET", "/ws"), &[], "", (426, "upgrade required"));
+    for path in ["/ws", "/ws-fapi/v1"] {
+        produced.request(&mut exchange, ("GET", path), &[], "", (426, "upgrade required"));
+    }
 }
 
 fn login(produced: &mut Produced) {

@@ -3,16 +3,16 @@
 //!
 //! What it keeps besides is what its own events have told, as the views do. A copy of both is what a backup is.
 
+use crate::market::df_usdt;
 use crate::world::{CHAIN_ID, Submission, TOKEN, VAULT, World};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
-    AdoptWithdrawal, AdvanceChain, Body, Command, Credit, Ledger, ListMarket, MarketKind, PauseWithdrawals,
-    RecordRelease, RecordSignature, RequestWithdrawal, WithdrawalStatus, pause,
+    AdoptWithdrawal, AdvanceChain, Body, Command, Credit, Ledger, PauseWithdrawals, RecordRelease,
+    RecordSignature, RequestWithdrawal, WithdrawalStatus, pause,
 };
 use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm};
 use ringside_core::ids::{Address, WithdrawalId, padded};
 use ringside_core::memory::Pages;
-use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::chain::{
@@ -64,19 +64,7 @@ impl Venue {
         let seen = Seen { time_s, ..Seen::default() };
         let mut venue = Venue { engine, auditor, events: Vec::new(), seen };
         let df = padded("DF").unwrap();
-        venue.take(ListMarket {
-            symbol: padded("DFUSDT").unwrap(),
-            base: df,
-            quote: padded("USDT").unwrap(),
-            tick: UNIT / 10_000,
-            lot: UNIT / 10,
-            min_notional: AMOUNT_UNIT.into(),
-            maker_fee: 0,
-            taker_fee: 0,
-            max_open_orders: 200,
-            kind: MarketKind::Spot as u8,
-            reserved: [0; 3],
-        });
+        venue.take(df_usdt());
         for &address in accounts {
             let amount = (each as i128).into();
             venue.take(Credit { address, asset: df, reserved: 0, amount, reason: [0; 64] });

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
 
+#[path = "../../../core/tests/support/market.rs"]
+mod market;
 #[path = "../random/mod.rs"]
 mod random;
 

@@ -305,7 +305,7 @@ impl Exchange {
 
     /// Hands the stages to a thread of their own, which runs until the answer is dropped.
     pub(crate) fn run_stages(&mut self) -> Running {
-        let runner = Runner { name: "stages".to_owned(), core: None, wait: Wait::Yield, critical: false };
+        let runner = Runner { name: "stages".to_owned(), wait: Wait::Yield, ..Runner::default() };
         runner.spawn(vec![Box::new(self.stages.take().expect("it runs"))]).expect("a thread")
     }
 

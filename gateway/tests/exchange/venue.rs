@@ -81,10 +81,7 @@ impl Venue {
         let now_ms = self.exchange.clock.now_ms();
         let joint = if params.is_empty() { "" } else { "&" };
         let payload = format!("{params}{joint}timestamp={now_ms}");
-        let mut mac = Hmac::<Sha256>::new_from_slice(trader.secret.as_bytes()).unwrap();
-        mac.update(payload.as_bytes());
-        let signature = const_hex::encode(mac.finalize().into_bytes());
-        format!("{payload}&signature={signature}")
+        format!("{payload}&signature={}", trader.signature(&payload))
     }
 
     /// A signed request: as a form where there is a body, as many clients do, else in the query.
@@ -167,6 +164,13 @@ impl Venue {
 }
 
 impl Trader {
+    /// The signature of a text by its secret.
+    pub(crate) fn signature(&self, payload: &str) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes()).unwrap();
+        mac.update(payload.as_bytes());
+        const_hex::encode(mac.finalize().into_bytes())
+    }
+
     /// The header that its key comes by.
     fn header(&self) -> String {
         let name = if self.is_compatible { "X-MBX-APIKEY" } else { "X-EX-APIKEY" };

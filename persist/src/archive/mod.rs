@@ -23,7 +23,7 @@ pub mod sqlite;
 
 use ringside_core::command::OrderStatus;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
-use row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, OrderRow, TradeRow};
+use row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, List, OrderRow, TradeRow};
 use std::error::Error;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -151,10 +151,10 @@ pub struct CandlesAsked {
 #[derive(Clone, Debug)]
 pub struct EntriesAsked {
     /// Of which history.
-    pub list: u16,
+    pub list: List,
     /// Whose.
     pub owner: AccountId,
-    /// In one market only; entries that are not kept across markets must be asked for with one.
+    /// In one market only; without, those of all markets are merged.
     pub market: Option<MarketId>,
     /// With this tag only; 0 for any.
     pub tag: u64,

@@ -143,13 +143,23 @@ pub struct CandleRow {
     pub trades: u64,
 }
 
+/// A history of entries, and what its rows keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    /// Which; the gateway's number.
+    pub number: u16,
+    /// Whether an entry may come after another of a larger id or a later time: orders end in another order than they are
+    /// placed.
+    pub is_late: bool,
+}
+
 /// A row of a history that the store does not look into: numbers to find it by, and the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The command that made it.
     pub sequence: Sequence,
-    /// Which history; the gateway's number.
-    pub list: u16,
+    /// Which history.
+    pub list: List,
     /// Whose, 0 for everyone's.
     pub owner: AccountId,
     /// Where.
@@ -160,8 +170,6 @@ pub struct Entry {
     pub time_ms: i64,
     /// What else it can be asked for by, below 2^63; 0 for nothing.
     pub tag: u64,
-    /// Whether all markets of its owner are asked for at once.
-    pub is_across: bool,
-    /// The record.
+    /// The record, of less than 2^16 bytes.
     pub bytes: Box<[u8]>,
 }

@@ -6,7 +6,8 @@
 #![allow(unsafe_code)]
 
 use crate::checksum::{Salt, chain};
-use crate::record::{chain_at, chained_at, len_at};
+use crate::record::{Last, Plain, chain_at, chained_at, len_at, plain_at};
+use ringside_core::ids::Sequence;
 
 /// Fills in the CRCs of whole records, one after the other from byte `from` of `records` on, until one ends at or behind byte
 /// `until`; gives where.
@@ -26,11 +27,70 @@ pub(crate) struct Run {
     pub(crate) at: usize,
     /// What it must carry as its chain; `None`: anything.
     pub(crate) chain: Option<u64>,
+    /// The last of them, from one on that is for others to look at.
+    pub(crate) plains: Option<Plains>,
 }
 
-/// Goes on from one whole record to the next until one ends at or behind byte `until` of `bytes`, or one is cut off, has no
-/// length that a record can have, another CRC than it says, or not the chain of the record before it.
-pub(crate) fn follow(bytes: &[u8], salt: Salt, run: Run, until: usize) -> Run {
+/// A record, and those behind it that go on from it and need no closer look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plains {
+    /// Where the first starts.
+    pub(crate) first: usize,
+    /// Of the last record.
+    pub(crate) sequence: Sequence,
+    /// Of the last record.
+    pub(crate) epoch: u32,
+    /// The last command behind the first record.
+    pub(crate) last: Option<Last>,
+    /// Commands behind the first record.
+    pub(crate) commands: u64,
+}
+
+/// Why [`follow`] has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It has come as far as it should.
+    Until,
+    /// The next record is sound and needs a closer look.
+    Special,
+    /// The next record is cut off, has no length that a record can have, another CRC than it says, or not the chain of the
+    /// record before it.
+    Broken,
+}
+
+impl Run {
+    /// Begins with the record at `at`.
+    pub(crate) fn at(at: usize) -> Run {
+        Run { at, chain: None, plains: None }
+    }
+}
+
+impl Plains {
+    fn first(at: usize, record: &[u8]) -> Plains {
+        let (words, _) = record.as_chunks::<8>();
+        let word = |index: usize| u64::from_le_bytes(words[index]);
+        Plains { first: at, sequence: word(1), epoch: word(5) as u32, last: None, commands: 0 }
+    }
+
+    /// Takes in the record that comes next, if it needs no closer look.
+    #[inline(always)]
+    fn take(&mut self, record: &[u8]) -> bool {
+        let Some(Plain { sequence, time_ns, epoch, is_command }) = plain_at(record) else { return false };
+        if sequence != self.sequence + u64::from(is_command) || epoch < self.epoch {
+            return false;
+        }
+        (self.sequence, self.epoch) = (sequence, epoch);
+        if is_command {
+            self.last = Some(Last { sequence, time_ns });
+            self.commands += 1;
+        }
+        true
+    }
+}
+
+/// Goes on from one whole record to the next until one ends at or behind byte `until` of `bytes`, or the next is not as those
+/// before it. The first of [`Run::plains`] is taken whatever it is, if it is sound.
+pub(crate) fn follow(bytes: &[u8], salt: Salt, run: &mut Run, until: usize) -> Stop {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("sse4.2") {
         // SAFETY: as above.
@@ -53,25 +113,39 @@ fn fill_by(records: &mut [u8], from: usize, until: usize, crc: impl Fn(&[u8]) ->
 }
 
 #[inline(always)]
-fn follow_by(bytes: &[u8], run: Run, until: usize, crc: impl Fn(&[u8]) -> u32) -> Run {
-    let Run { mut at, chain: mut expected } = run;
-    while at < until {
-        let Some(record) = len_at(&bytes[at..]).and_then(|len| bytes[at..].get(..len)) else { break };
+fn follow_by(bytes: &[u8], run: &mut Run, until: usize, crc: impl Fn(&[u8]) -> u32) -> Stop {
+    let Run { mut at, chain: mut expected, mut plains } = *run;
+    let stop = loop {
+        if at >= until {
+            break Stop::Until;
+        }
+        let Some(record) = len_at(&bytes[at..]).and_then(|len| bytes[at..].get(..len)) else {
+            break Stop::Broken;
+        };
         // What it carries, not what it should carry: so no record waits for the one before it.
         let carried = chain_at(record);
         if record[4..8] != crc(record).to_le_bytes() || expected.is_some_and(|expected| expected != carried) {
-            break;
+            break Stop::Broken;
+        }
+        match &mut plains {
+            Some(plains) => {
+                if !plains.take(record) {
+                    break Stop::Special;
+                }
+            }
+            None => plains = Some(Plains::first(at, record)),
         }
         expected = Some(chain(carried, chained_at(record)));
         at += record.len();
-    }
-    Run { at, chain: expected }
+    };
+    *run = Run { at, chain: expected, plains };
+    stop
 }
 
 /// The same loops, compiled for processors that have the instruction.
 #[cfg(target_arch = "x86_64")]
 mod instruction {
-    use super::{Run, Salt, fill_by, follow_by};
+    use super::{Run, Salt, Stop, fill_by, follow_by};
     use std::arch::x86_64::{_mm_crc32_u32, _mm_crc32_u64};
 
     #[target_feature(enable = "sse4.2")]
@@ -80,7 +154,7 @@ mod instruction {
     }
 
     #[target_feature(enable = "sse4.2")]
-    pub(super) fn follow(bytes: &[u8], salt: Salt, run: Run, until: usize) -> Run {
+    pub(super) fn follow(bytes: &[u8], salt: Salt, run: &mut Run, until: usize) -> Stop {
         follow_by(bytes, run, until, |record| crc(salt, record))
     }
 
@@ -160,14 +234,28 @@ mod tests {
         fill(bytes, salt, 0, bytes.len());
     }
 
-    /// Where the records from the first on end to be sound, both ways.
+    /// Follows records up to `until` through those that need a closer look, by the one way and by the other.
+    fn follow_on(bytes: &[u8], salt: Salt, run: Run, until: usize) -> Run {
+        let (mut run, mut plain) = (run, run);
+        while run.at < until {
+            let stop = follow(bytes, salt, &mut run, until);
+            assert_eq!(follow_by(bytes, &mut plain, until, |record| salt.crc(record)), stop);
+            assert_eq!(plain, run);
+            match stop {
+                Stop::Until => break,
+                Stop::Broken => break,
+                Stop::Special => (run.plains, plain.plains) = (None, None),
+            }
+        }
+        Run { plains: None, ..run }
+    }
+
+    /// Where the records from the first on end to be sound.
     fn sound(bytes: &[u8], salt: Salt) -> usize {
-        let first = Run { at: 0, chain: None };
-        let run = follow(bytes, salt, first, bytes.len());
-        assert_eq!(follow_by(bytes, first, bytes.len(), |record| salt.crc(record)), run);
+        let run = follow_on(bytes, salt, Run::at(0), bytes.len());
         // In two steps as in one.
-        let half = follow(bytes, salt, first, bytes.len() / 2);
-        assert_eq!(follow(bytes, salt, half, bytes.len()), run);
+        let half = follow_on(bytes, salt, Run::at(0), bytes.len() / 2);
+        assert_eq!(follow_on(bytes, salt, half, bytes.len()), run);
         run.at
     }
 
@@ -181,7 +269,8 @@ mod tests {
             link(&mut bytes, salt, &starts);
             assert_eq!(sound(&bytes, salt), len);
             assert_eq!(sound(&bytes, Salt::new(&[2; 16], seed)), 0, "another journal's");
-            assert_eq!(follow(&bytes, salt, Run { at: 0, chain: Some(8) }, len).at, 0, "another chain");
+            let elsewhere = Run { chain: Some(8), ..Run::at(0) };
+            assert_eq!(follow_on(&bytes, salt, elsewhere, len).at, 0, "another chain");
             let last = starts[starts.len() - 1];
             assert_eq!(sound(&bytes[..len - 64], salt), last.min(len - 64), "seed {seed}");
             let mut flipped = bytes.clone();

@@ -1,21 +1,26 @@
 //! Reads a file from front to back on threads of its own, ahead of whoever works on what was read: reading past the page cache
-//! gets no help from the kernel. Two threads take turns, so that the disk has the next stretch to read before anybody has woken
-//! to hear of the last; the reader gets the buffers themselves, not copies.
+//! gets no help from the kernel. Several reads are on their way at once, so that the disk is never without one, and whoever works
+//! gets the buffers themselves, not copies; dropped, on whichever thread, they go back to be read into again.
+//!
+//! Knows nothing of what it reads.
 
 use crate::storage::{Buffer, File};
 use crate::turns;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a stretch.
-const STRETCH_LEN: usize = 1 << 19;
+pub const STRETCH_LEN: usize = 1 << 19;
 
-/// Threads that read.
-const READERS: usize = 2;
+/// Reads on their way at most.
+pub const READS: usize = 4;
 
-/// Stretches of each of them on their way at most.
-const STRETCHES: usize = 3;
+/// Buffers there are: being read into, read, being checked, being applied. Each takes a huge page, which costs as much as checking
+/// what it holds once.
+const BUFFERS: usize = 8;
 
 /// Whether a file of `len` bytes is worth reading ahead.
 pub fn is_worth_it(len: u64) -> bool {
@@ -29,61 +34,175 @@ pub struct Stretch {
     /// How many.
     pub len: usize,
     /// The room, then the bytes.
-    pub buffer: Buffer,
+    pub buffer: Lent,
+}
+
+/// A buffer that goes back to where it came from when it is dropped.
+pub struct Lent {
+    buffer: Option<Buffer>,
+    home: Option<Arc<Pool>>,
+}
+
+impl Lent {
+    /// A buffer that came from nowhere.
+    pub fn own(buffer: Buffer) -> Lent {
+        Lent { buffer: Some(buffer), home: None }
+    }
+}
+
+impl Deref for Lent {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.buffer.as_deref().unwrap_or_default()
+    }
+}
+
+impl DerefMut for Lent {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.buffer.as_deref_mut().unwrap_or_default()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(buffer), Some(home)) = (self.buffer.take(), &self.home) {
+            home.lock().free.push(buffer);
+            home.freed.notify_one();
+        }
+    }
+}
+
+/// Buffers for files that are read one after the other: made when they are first wanted, then used again.
+pub struct Pool {
+    room: usize,
+    free: Mutex<Free>,
+    freed: Condvar,
+}
+
+struct Free {
+    free: Vec<Buffer>,
+    /// Buffers there may still be made.
+    unmade: usize,
+}
+
+impl Pool {
+    /// `room` bytes, a multiple of the block length, are left before what is read.
+    pub fn new(room: usize) -> Arc<Pool> {
+        let free = Mutex::new(Free { free: Vec::new(), unmade: BUFFERS });
+        Arc::new(Pool { room, free, freed: Condvar::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer, waiting for one; `None` once nobody reads on.
+    fn take(self: &Arc<Pool>, is_over: &AtomicBool) -> Option<Lent> {
+        let mut free = self.lock();
+        loop {
+            // Relaxed: it is set under this lock, or has no hurry.
+            if is_over.load(Ordering::Relaxed) {
+                return None;
+            }
+            if let Some(buffer) = free.free.pop() {
+                return Some(Lent { buffer: Some(buffer), home: Some(self.clone()) });
+            }
+            if free.unmade > 0 {
+                free.unmade -= 1;
+                drop(free);
+                let buffer = Buffer::zeroed(self.room + STRETCH_LEN);
+                return Some(Lent { buffer: Some(buffer), home: Some(self.clone()) });
+            }
+            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// A file on its way into memory; see the module's header. Dropping it ends its threads.
 pub struct Ahead {
-    lanes: [Lane; READERS],
-    /// Stretches taken so far, and buffers given back: they belong to the threads in turn.
-    taken: usize,
-    given_back: usize,
+    reading: Arc<Reading>,
+    /// Stretches taken so far.
+    taken: u64,
+    has_failed: bool,
 }
 
-/// One thread's.
-struct Lane {
-    spent: SyncSender<Buffer>,
-    filled: Receiver<io::Result<Stretch>>,
+/// What the threads share.
+struct Reading {
+    file: Arc<dyn File>,
+    from: u64,
+    to: u64,
+    pool: Arc<Pool>,
+    /// Nobody wants what is still to be read.
+    is_over: AtomicBool,
+    state: Mutex<State>,
+    filled: Condvar,
 }
 
-/// The bytes `from..to` of `file`, from front to back, each stretch behind `room` bytes that are the caller's to use. All are
-/// multiples of the block length.
+#[derive(Default)]
+struct State {
+    /// Number of the stretch to be read next.
+    next: u64,
+    /// What was read, by number.
+    read: BTreeMap<u64, io::Result<Stretch>>,
+    /// Number of the stretch that is waited for.
+    wanted: u64,
+    /// Threads at work.
+    threads: usize,
+}
+
+/// The bytes `from..to` of `file`, from front to back, each stretch behind the room that `pool` leaves, which is the caller's to
+/// use. All are multiples of the block length.
 ///
 /// Errors: the system gives no threads.
-pub fn read_ahead(file: Arc<dyn File>, from: u64, to: u64, room: usize) -> io::Result<Ahead> {
-    let first = Lane::start(file.clone(), from, to, room)?;
-    let second = Lane::start(file, from + STRETCH_LEN as u64, to, room)?;
-    Ok(Ahead { lanes: [first, second], taken: 0, given_back: 0 })
-}
-
-impl Lane {
-    /// Reads the stretch at `from` and every [`READERS`]th after it.
-    fn start(file: Arc<dyn File>, from: u64, to: u64, room: usize) -> io::Result<Lane> {
-        // Both channels hold all stretches there are, so only an empty one makes a thread wait. They end when the reader is
-        // dropped: one of them is closed then.
-        let (spent, free) = sync_channel::<Buffer>(STRETCHES);
-        let (fill, filled) = sync_channel(STRETCHES);
-        for _ in 0..STRETCHES {
-            let _ = spent.try_send(Buffer::zeroed(room + STRETCH_LEN));
-        }
+pub fn read_ahead(file: Arc<dyn File>, from: u64, to: u64, pool: Arc<Pool>) -> io::Result<Ahead> {
+    let state = Mutex::new(State { threads: READS, ..State::default() });
+    let (is_over, filled) = (AtomicBool::new(false), Condvar::new());
+    let reading = Arc::new(Reading { file, from, to, pool, is_over, state, filled });
+    let ahead = Ahead { reading: reading.clone(), taken: 0, has_failed: false };
+    for _ in 0..READS {
+        let theirs = reading.clone();
         let read = move || {
             turns::ask_for_short();
-            let mut start = from;
-            for mut buffer in free {
-                let len = to.saturating_sub(start).min(STRETCH_LEN as u64) as usize;
-                if len == 0 {
-                    return;
-                }
-                let read = file.read_at(start, &mut buffer[room..room + len]);
-                let is_over = read.is_err();
-                if fill.send(read.map(|()| Stretch { start, len, buffer })).is_err() || is_over {
-                    return;
-                }
-                start += (READERS * STRETCH_LEN) as u64;
-            }
+            theirs.run();
         };
         std::thread::Builder::new().name("read-ahead".to_string()).spawn(read)?;
-        Ok(Lane { spent, filled })
+    }
+    Ok(ahead)
+}
+
+impl Reading {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        // The buffer first: the stretch that is waited for then has one.
+        while let Some(mut buffer) = self.pool.take(&self.is_over) {
+            let mut state = self.lock();
+            let number = state.next;
+            let start = self.from + number * STRETCH_LEN as u64;
+            let len = self.to.saturating_sub(start).min(STRETCH_LEN as u64) as usize;
+            if len == 0 {
+                break;
+            }
+            state.next += 1;
+            drop(state);
+            let room = self.pool.room;
+            let read = self.file.read_at(start, &mut buffer[room..room + len]);
+            let is_error = read.is_err();
+            let mut state = self.lock();
+            state.read.insert(number, read.map(|()| Stretch { start, len, buffer }));
+            if number == state.wanted {
+                self.filled.notify_one();
+            }
+            if is_error {
+                break;
+            }
+        }
+        self.lock().threads -= 1;
+        self.filled.notify_one();
     }
 }
 
@@ -92,18 +211,33 @@ impl Ahead {
     ///
     /// Errors: the file cannot be read, or was read to its end; every call says so then.
     pub fn take(&mut self) -> io::Result<Stretch> {
-        // A thread that has ended closed its channel.
-        let received = self.lanes[self.taken % READERS].filled.recv();
-        let stretch = received.unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()))?;
-        self.taken += 1;
-        Ok(stretch)
+        if self.has_failed {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut state = self.reading.lock();
+        state.wanted = self.taken;
+        loop {
+            if let Some(read) = state.read.remove(&self.taken) {
+                self.taken += 1;
+                self.has_failed |= read.is_err();
+                return read;
+            }
+            if state.threads == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            state = self.reading.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
+}
 
-    /// Gives back the buffer of the oldest stretch that was not given back yet: it is worked off.
-    pub fn give_back(&mut self, buffer: Buffer) {
-        // Nobody wants it any more when all is read.
-        let _ = self.lanes[self.given_back % READERS].spent.try_send(buffer);
-        self.given_back += 1;
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        let free = self.reading.pool.lock();
+        self.reading.is_over.store(true, Ordering::Relaxed);
+        drop(free);
+        self.reading.pool.freed.notify_all();
+        let read = std::mem::take(&mut self.reading.lock().read);
+        drop(read);
     }
 }
 
@@ -120,16 +254,17 @@ mod tests {
         let bytes: Vec<u8> = (0..len).map(|at| (at ^ (at >> 9)) as u8).collect();
         storage.create("file").unwrap().write_at(0, &bytes).unwrap();
         let (from, room) = (2 * BLOCK_LEN, BLOCK_LEN);
+        // One for all: what was dropped is read into again.
+        let pool = Pool::new(room);
         for to in [len, 10 * STRETCH_LEN, from + STRETCH_LEN, from + BLOCK_LEN, from] {
             let file = storage.open("file", Access::Read).unwrap();
-            let mut ahead = read_ahead(file, from as u64, to as u64, room).unwrap();
+            let mut ahead = read_ahead(file, from as u64, to as u64, pool.clone()).unwrap();
             let mut at = from;
             while at < to {
                 let Stretch { start, len, mut buffer } = ahead.take().unwrap();
                 assert_eq!(start, at as u64);
                 assert!(buffer[room..room + len] == bytes[at..at + len], "{len} bytes at {at}");
                 buffer[..room].fill(0xff);
-                ahead.give_back(buffer);
                 at += len;
             }
             assert_eq!(at, to);
@@ -147,11 +282,35 @@ mod tests {
         storage.create("file").unwrap().write_at(0, &vec![1; len]).unwrap();
         let file = storage.open("file", Access::Read).unwrap();
         // The file is shorter than it should be.
-        let mut ahead = read_ahead(file, 0, 4 * STRETCH_LEN as u64, 0).unwrap();
+        let mut ahead = read_ahead(file, 0, 4 * STRETCH_LEN as u64, Pool::new(0)).unwrap();
         for place in 0..3 {
             assert_eq!(ahead.take().unwrap().start, place * STRETCH_LEN as u64);
         }
         assert!(ahead.take().is_err());
         assert!(ahead.take().is_err());
+    }
+
+    #[test]
+    fn threads_that_nobody_waits_for_end_and_give_everything_back() {
+        let storage = Faulty::new(1);
+        storage.create("file").unwrap().write_at(0, &vec![1; 40 * STRETCH_LEN]).unwrap();
+        let pool = Pool::new(0);
+        for taken in [0, 1, BUFFERS, 2 * BUFFERS] {
+            let file = storage.open("file", Access::Read).unwrap();
+            let mut ahead = read_ahead(file, 0, 40 * STRETCH_LEN as u64, pool.clone()).unwrap();
+            (0..taken).for_each(|_| drop(ahead.take().unwrap()));
+            drop(ahead);
+            let given_back = || {
+                let free = pool.lock();
+                free.free.len() + free.unmade
+            };
+            for _ in 0..10_000 {
+                if given_back() == BUFFERS {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            assert_eq!(given_back(), BUFFERS, "after {taken}");
+        }
     }
 }

@@ -11,11 +11,11 @@ use ringside_core::gate::Gate;
 use ringside_core::ids::{Sequence, padded};
 use ringside_core::money::{AMOUNT_UNIT, RawAmount, UNIT};
 use ringside_core::prefetch::Hint;
-use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
+use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_persist::checksum;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
-use ringside_persist::journal::Journaller;
+use ringside_persist::journal::{Journal, Journaller};
 use ringside_persist::machine::{Fold, Machine};
 use ringside_persist::recovery::{Recovered, Report, recover_in};
 use ringside_persist::storage::Storage;
@@ -248,12 +248,24 @@ impl Session {
     }
 
     pub fn of(recovered: Recovered<Ledger>) -> Result<Session, PersistError> {
+        Session::run_by(recovered, Journaller::invoked)
+    }
+
+    /// One whose batches are written by threads of their own.
+    pub fn threaded(recovered: Recovered<Ledger>) -> Result<Session, PersistError> {
+        Session::run_by(recovered, Journaller::new)
+    }
+
+    fn run_by(
+        recovered: Recovered<Ledger>,
+        journaller: impl FnOnce(Journal, Consumer<Command>, Arc<Gate>) -> Result<Journaller, PersistError>,
+    ) -> Result<Session, PersistError> {
         let options =
             Options { capacity: 256, consumers: 1, start: recovered.next_sequence, wait: Wait::Yield };
         let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).unwrap();
         let gate = Arc::new(Gate::new(recovered.next_sequence - 1));
         let consumer = consumers.pop().unwrap();
-        let journaller = Journaller::invoked(recovered.journal, consumer, gate.clone())?;
+        let journaller = journaller(recovered.journal, consumer, gate.clone())?;
         Ok(Session {
             producer,
             journaller,

@@ -110,6 +110,9 @@ impl Perpetual {
                 if is_listed != (holding.quantity != 0) {
                     return Err(format!("account {account} is not listed as it holds in {}", id_of(index)));
                 }
+                if !state.is_ranked(account, index) {
+                    return Err(format!("account {account} is not ranked as it holds in {}", id_of(index)));
+                }
             }
             if quantities != 0 || holders != state.symbols[index].holders.len() {
                 return Err(format!("longs and shorts of {} differ by {quantities}", id_of(index)));

@@ -86,7 +86,8 @@ impl Perpetual {
                 let price = reference_price(order.side, limit, best_bid, mark, tick).ok_or(TOO_LARGE)?;
                 (open, units::value(price, open).ok_or(TOO_LARGE)?)
             };
-            terms = self.state.judge_margin(index, order, (leverage, before), quantity, reference)?;
+            let who = (order.account, order.side);
+            terms = self.state.judge_margin(index, who, (leverage, before), quantity, reference)?;
             terms.limit = limit;
         }
         let is_post_only = order.order_type == PerpetualOrderType::Limit
@@ -117,7 +118,7 @@ impl Perpetual {
         open: Quantity,
         band: Option<Band>,
     ) -> Option<(Quantity, Money)> {
-        let Perpetual { books, orders, state } = self;
+        let Perpetual { books, orders, state, .. } = self;
         let book = &books[index];
         let maker_side = order.side.opposite();
         // What makers would have gained by the fills before: of those that reduce.
@@ -129,7 +130,7 @@ impl Perpetual {
         let group = state.accounts.get(order.account).group;
         let (mut left, mut value) = (open, Some(0i64));
         walk(book, orders, order.side, book.key(maker_side, limit), |maker| {
-            if band.is_some_and(|band| !on_side(&band, order.side, maker.price)) {
+            if band.is_some_and(|band| !band.reaches(order.side, maker.price)) {
                 return Step::Stop;
             }
             let is_own = maker.account == order.account
@@ -162,25 +163,16 @@ impl Perpetual {
     }
 }
 
-/// Whether an aggressor of a side may trade at a price.
-fn on_side(band: &Band, side: Side, price: Price) -> bool {
-    match side {
-        Side::Buy => price <= band.high,
-        Side::Sell => price >= band.low,
-    }
-}
-
 impl State {
-    /// Bracket and margin (`risk.md` 6, 7) of an order of which `quantity` counts, worth `reference`.
+    /// Bracket and margin (`risk.md` 6, 7) of an order of an account and side, of which `quantity` counts, worth `reference`.
     fn judge_margin(
         &self,
         index: usize,
-        order: &Details,
+        (account, side): (AccountId, Side),
         (leverage, before): (u32, Option<&Holding>),
         quantity: Quantity,
         reference: Money,
     ) -> Result<Terms, Reject> {
-        let (account, side) = (order.account, order.side);
         let symbol = &self.symbols[index];
         let [_, taker_rate, ..] = self.rates(account).ok_or(TOO_LARGE)?;
         let reservation =

@@ -4,9 +4,12 @@
 
 mod account;
 mod admin;
+mod hints;
 mod invariants;
 mod judge;
+mod legs;
 mod liquidate;
+pub(crate) mod meetings;
 mod modify;
 mod orders;
 mod place;
@@ -14,7 +17,9 @@ mod quick;
 pub(crate) mod rank;
 mod run;
 mod settle;
+mod take;
 mod tick;
+mod tiers;
 mod triggers;
 mod watch;
 mod withdraw;
@@ -34,7 +39,7 @@ use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
-use quick::Quick;
+use quick::{Quick, may_rest};
 
 /// Amount steps of a micro.
 const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
@@ -144,7 +149,7 @@ impl Engine {
         perpetual.state.now_ms = self.time.ns() / 1_000_000;
         perpetual.state.accounts_count = self.accounts.count();
         let quick = match command.kind {
-            PLACE => perpetual.place_quick(command.body(), &mut self.next_order, emitter)?,
+            PLACE => perpetual.placed_quickly(command.body(), &mut self.next_order, emitter)?,
             CANCEL => perpetual.cancel_quick(command.body(), emitter)?,
             _ => perpetual.modify_quick(command.body(), emitter)?,
         };
@@ -364,6 +369,22 @@ fn named_account(kind: Kind, command: &Command) -> u32 {
 }
 
 impl Perpetual {
+    /// Carries out a placement at once, if it either rests whole or does not rest.
+    #[inline(always)]
+    fn placed_quickly<S: Sink>(
+        &mut self,
+        place: &PlacePerpetual,
+        next_order: &mut OrderId,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Option<Quick> {
+        if may_rest(place)
+            && let Some(quick) = self.place_quick(place, next_order, emitter)
+        {
+            return Some(quick);
+        }
+        self.take_quick(place, next_order, emitter)
+    }
+
     /// Carries out a command that concerns the perpetual side alone.
     fn act(&mut self, kind: Kind, command: &Command, spot_markets: usize) -> Answer {
         // Where a command names an account first, a market second, this reads both.

@@ -105,7 +105,7 @@ impl Perpetual {
 
     /// Puts an order into the book.
     pub(crate) fn queue(&mut self, slot: u32, remaining: Quantity) {
-        let Perpetual { books, orders, state } = self;
+        let Perpetual { books, orders, state, .. } = self;
         let details = &mut state.details[slot as usize];
         details.stage = Stage::Resting;
         let index = place_of(details.market);

@@ -17,12 +17,12 @@ use crate::command::{
 use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Execution, PerpetualAmended, PerpetualPlaced, Sink};
 use crate::ids::{AccountId, MarketId, OrderId};
-use crate::money::{Price, Quantity};
+use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
-use crate::perpetual::account::{Holding, exposure_event};
+use crate::perpetual::account::{Account, Holding, exposure_event};
 use crate::perpetual::order::{Details, Stage, is_name, name_hash};
 use crate::perpetual::{Perpetual, State, id_of};
-use crate::prefetch::{Hint, prefetch};
+use crate::prefetch::prefetch;
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation};
 use crate::risk::perpetual::{band, units};
 
@@ -39,26 +39,29 @@ pub(crate) struct Quick {
 impl State {
     /// Whether no scan has anything to do that the command does not bring about itself.
     #[inline]
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
         self.alert == 0 && !self.has_backlog && !is_recalled && !self.tests_all
+    }
+
+    /// Takes a plain order that has left its book out of the tables, and gives its slot back.
+    #[inline(always)]
+    pub(super) fn forget_plain(&mut self, index: usize, orders: &mut Orders, slot: u32) {
+        let details = &mut self.details[slot as usize];
+        let (account, id) = (details.account, details.id);
+        let name = name_hash(account, &details.client_order);
+        details.stage = Stage::Running;
+        self.names.remove(name);
+        self.slots.remove(id);
+        self.holdings[index].get_mut(account).orders.unlink(orders, slot);
+        debug_assert!(slot != NONE);
+        orders.pool.give(slot);
     }
 }
 
 impl Perpetual {
-    /// Has begun to load what the first order on the other side of a book needs for a fill.
-    #[inline]
-    pub(crate) fn prefetch_meeting(&self, index: usize, side: Side) {
-        let Perpetual { books, orders, state } = self;
-        let first = orders.levels.get(books[index].side(side.opposite()).best_level()).head;
-        let maker = orders.pool.get(first).account;
-        state.prefetch_details(first);
-        state.prefetch_account(index, maker);
-        state.prefetch_filled(index, maker);
-    }
-
-    /// Places an order that rests whole and changes nothing but its account's order margin. `None`: nothing was done. Checks
-    /// come in any order: one that fails is reported by the long way.
+    /// Places an order that [`may_rest`], where it rests whole and changes nothing but its account's order margin. `None`:
+    /// nothing was done. Checks come in any order: one that fails is reported by the long way.
     #[inline(never)]
     pub(crate) fn place_quick<S: Sink>(
         &mut self,
@@ -67,7 +70,7 @@ impl Perpetual {
         emitter: &mut Emitter<'_, S>,
     ) -> Option<Quick> {
         let PlacePerpetual { account, market, price, quantity, .. } = *place;
-        let Perpetual { books, orders, state } = self;
+        let Perpetual { books, orders, state, .. } = self;
         state.check_account(account).ok()?;
         let index = state.index_of(market)?;
         // All of it may lie in the second cache or further: asked for now, it comes while the checks run, here or on the long
@@ -75,14 +78,7 @@ impl Perpetual {
         let name = name_hash(account, &place.client_order);
         state.names.hint(name);
         state.prefetch_account(index, account);
-        let is_plain = place.order_type == Type::Limit as u8
-            && (place.time_in_force == Tif::GoodTillCancel as u8
-                || place.time_in_force == Tif::PostOnly as u8)
-            && place.price_match == 0
-            && place.flags == 0
-            && (place.leverage | place.callback_rate) == 0
-            && (place.stop_price | place.take_profit | place.stop_loss | place.good_till_ms) == 0;
-        if !is_plain || !state.is_quiet() {
+        if !is_plain(place) || !state.is_quiet() {
             return None;
         }
         state.prefetch_details(orders.pool.next());
@@ -157,7 +153,7 @@ impl Perpetual {
         if !self.state.is_quiet() || cancel.order == 0 {
             return None;
         }
-        let Perpetual { books, orders, state } = self;
+        let Perpetual { books, orders, state, .. } = self;
         state.check_account(cancel.account).ok()?;
         let index = state.index_of(cancel.market)?;
         state.prefetch_account(index, cancel.account);
@@ -189,14 +185,8 @@ impl Perpetual {
 
         // Nothing refuses it any more.
         holding.set_bucket(side, bucket);
-        let name = name_hash(account, &details.client_order);
-        state.details[slot as usize].stage = Stage::Running;
-        state.names.remove(name);
-        state.slots.remove(id);
-        state.holdings[index].get_mut(account).orders.unlink(orders, slot);
         let mutation = books[index].take_out(orders, slot);
-        debug_assert!(slot != NONE);
-        orders.pool.give(slot);
+        state.forget_plain(index, orders, slot);
         let (market, details) = (cancel.market, &state.details[slot as usize]);
         emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
         emitter.emit(depth_event(market, mutation));
@@ -218,7 +208,7 @@ impl Perpetual {
             return None;
         }
         let ModifyPerpetual { account, market, price, quantity, .. } = *modify;
-        let Perpetual { books, orders, state } = self;
+        let Perpetual { books, orders, state, .. } = self;
         state.check_account(account).ok()?;
         let index = state.index_of(market)?;
         let slot = state.slot_of(modify.order)?;
@@ -284,6 +274,22 @@ impl Perpetual {
         }
         Some(Quick { order: id, account, market, update: entered.update })
     }
+}
+
+/// Whether a placement is of a kind that rests where it does not trade.
+#[inline(always)]
+pub(super) fn may_rest(place: &PlacePerpetual) -> bool {
+    place.order_type == Type::Limit as u8
+        && (place.time_in_force == Tif::GoodTillCancel as u8 || place.time_in_force == Tif::PostOnly as u8)
+}
+
+/// Whether a placement asks for nothing but an order at its price, now and at the account's leverage.
+#[inline(always)]
+pub(super) fn is_plain(place: &PlacePerpetual) -> bool {
+    place.price_match == 0
+        && place.flags == 0
+        && (place.leverage | place.callback_rate) == 0
+        && (place.stop_price | place.take_profit | place.stop_loss | place.good_till_ms) == 0
 }
 
 /// The terms of a new order that rests whole.
@@ -377,6 +383,25 @@ impl State {
         } else {
             Reservation::new(side, open, reference, mark, taker_rate)?
         };
+        let bucket = self.admits(account, index, (side, before), open, reservation)?;
+        Some((bucket, reservation))
+    }
+
+    /// Bracket and margin (`judge.rs`) of `open` of an order beside a bucket of its side that is `before`: the bucket with it.
+    /// `None`: it must not enter, or it is not sure that it is covered.
+    #[inline(always)]
+    pub(super) fn admits(
+        &self,
+        account: AccountId,
+        index: usize,
+        (side, before): (Side, Bucket),
+        open: Quantity,
+        reservation: Reservation,
+    ) -> Option<Bucket> {
+        let (record, holding): (&Account, &Holding) =
+            (self.accounts.get(account), self.holding(account, index));
+        let symbol = &self.symbols[index];
+        let mark = symbol.prices.mark;
         let bucket = before.with(open, reservation)?;
         let leverage = symbol.leverage(holding);
         let (buys, sells) = match side {
@@ -391,115 +416,16 @@ impl State {
         }
         // Whoever may enter with nothing free, which takes a comparison with the requirement before, goes the long way.
         if self.has_plenty(index, (record, holding), value, &exposure, leverage).unwrap_or(false) {
-            return Some((bucket, reservation));
+            return Some(bucket);
         }
-        let mut after = *holding;
+        (self.free_with(account, index, (side, bucket))? >= 0).then_some(bucket)
+    }
+
+    /// What an account would have free with another bucket.
+    #[inline(never)]
+    fn free_with(&self, account: AccountId, index: usize, (side, bucket): (Side, Bucket)) -> Option<Money> {
+        let mut after = *self.holding(account, index);
         after.set_bucket(side, bucket);
-        let free = self.sums_with(account, record.wallet, Some((index, &after)))?.free()?;
-        (free >= 0).then_some((bucket, reservation))
-    }
-}
-
-/// Hints that commands come soon, as `Engine::prefetch` gives them.
-impl Perpetual {
-    /// What a placement will touch.
-    #[inline]
-    pub(crate) fn prefetch_place(&self, place: &PlacePerpetual, hint: Hint) {
-        let Some(index) = self.state.index_of(place.market) else { return };
-        let Some(side) = Side::from_code(place.side) else { return };
-        let Perpetual { books, orders, state } = self;
-        let Orders { pool, levels, .. } = orders;
-        let book = &books[index];
-        if hint == Hint::First {
-            state.prefetch_account(index, place.account);
-            state.names.hint(name_hash(place.account, &place.client_order));
-        }
-        let steps = book.steps(place.price);
-        let opposite = book.side(side.opposite());
-        if opposite.best() <= opposite.key(steps) {
-            let first = levels.get(opposite.best_level()).head;
-            match hint {
-                Hint::First => {}
-                Hint::Second => {
-                    prefetch(pool.get(first));
-                    state.prefetch_details(first);
-                    state.prefetch_filled(index, place.account);
-                }
-                Hint::Third => {
-                    let maker = pool.get(first);
-                    for neighbour in [maker.next, maker.younger, maker.older] {
-                        prefetch(pool.get(neighbour));
-                    }
-                    state.prefetch_details(maker.next);
-                    state.prefetch_account(index, maker.account);
-                    state.prefetch_filled(index, maker.account);
-                }
-            }
-            return;
-        }
-        let own = book.side(side);
-        let Some(level) = own.hint(levels, own.key(steps)) else { return };
-        match hint {
-            Hint::First => prefetch(levels.get(level)),
-            Hint::Second => {
-                prefetch(pool.get(levels.get(level).tail));
-                prefetch(pool.get(state.holding(place.account, index).orders.youngest));
-            }
-            Hint::Third => {}
-        }
-    }
-
-    /// What the cancel or the change of an order will touch.
-    #[inline]
-    pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
-        let Some(index) = self.state.index_of(market) else { return };
-        let Perpetual { orders, state, .. } = self;
-        match hint {
-            Hint::First => {
-                state.slots.hint(order);
-                state.prefetch_account(index, account);
-            }
-            Hint::Second => {
-                let slot = state.slots.guess(order);
-                prefetch(orders.pool.get(slot));
-                state.prefetch_details(slot);
-            }
-            Hint::Third => {
-                let slot = state.slots.guess(order);
-                orders.prefetch_around(slot);
-                if let Some(details) = state.details.get(slot as usize) {
-                    state.names.hint(name_hash(details.account, &details.client_order));
-                }
-            }
-        }
-    }
-}
-
-impl State {
-    /// What of an account an order touches.
-    #[inline(always)]
-    fn prefetch_account(&self, index: usize, account: AccountId) {
-        let holding = self.holding(account, index);
-        // Its first two lines.
-        prefetch(holding);
-        prefetch(&holding.waiting);
-        prefetch(self.accounts.get(account));
-    }
-
-    /// What of an account a fill touches, and an order does not.
-    #[inline(always)]
-    fn prefetch_filled(&self, index: usize, account: AccountId) {
-        prefetch(&self.accounts.get(account).volume);
-        prefetch(&self.holding(account, index).realised);
-        self.bands.hint(index, account);
-    }
-
-    #[inline(always)]
-    fn prefetch_details(&self, slot: u32) {
-        if let Some(details) = self.details.get(slot as usize) {
-            prefetch(details);
-            prefetch(&details.value);
-            prefetch(&details.reservation);
-        }
+        self.sums_with(account, self.wallet(account), Some((index, &after)))?.free()
     }
 }

@@ -1,22 +1,31 @@
 //! Whom auto-deleveraging asks, in the order of `risk.md` 12.5.
 //!
-//! A place depends on the marks, so every move of one makes an order of all counterparties anew. But a fall of the market
-//! ends many positions at the same marks: the order is made once, when the first takeover asks for it, and kept until a mark
-//! moves. Whoever changed meanwhile is entered again with the place it has now; a place that is no longer its account's is
-//! passed over when it comes up. So a takeover costs as much as it takes, however many there are to take from.
+//! A place depends on the marks, so every move of one makes another order of all counterparties. It is never made as a whole:
+//! holders stand in regions of what does not move with the mark (`perpetual/crowd.rs`), a region has a score that none in it
+//! is above, and the region that promises most is looked into first. Who comes out is the first of all as soon as no
+//! region promises more. What was looked into is kept until a mark moves, since a fall of the market ends many positions at
+//! the same marks. Whoever changed meanwhile is entered again with the place it has now; a place that is no longer its
+//! account's is passed over when it comes up. So a takeover costs as much as it takes, however many there are to take
+//! from.
+//!
+//! What is looked into without a promise: accounts with several positions in one scope and those that have no key, all of
+//! the market at the first takeover after a mark moved.
 
 use super::liquidate::Scope;
 use crate::command::{MarginMode, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::perpetual::State;
+use crate::perpetual::crowd::{Group, Part};
 use crate::risk::perpetual::adl::{Place, score};
+use crate::risk::perpetual::adl_region::{Region, key};
 use crate::risk::perpetual::units;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
 
-/// So many changes are remembered for rankings that are kept.
-const CHANGED_MAX: usize = 1 << 16;
-
+/// So many that changed wait to be given their places: who changes again meanwhile is given it once.
+const UNRANKED_MAX: usize = 1024;
+/// So long are orders kept for where the marks stand still.
+const ORDER_MAX: usize = 1 << 16;
 /// Room that each list is given at start.
 const ROOM: usize = 1024;
 
@@ -26,10 +35,10 @@ const ROOM: usize = 1024;
 pub(crate) struct Rankings {
     /// One for each market and side that was asked for.
     made: Vec<Ranking>,
-    /// Accounts that changed since, which of the rankings do not know: a prefix each does.
-    changed: Vec<AccountId>,
+    /// Accounts that changed since they were given their places, oldest first, each once.
+    unranked: VecDeque<AccountId>,
     /// Heaps of rankings that are no longer used, and a list of candidates, for their memory.
-    spare: Vec<BinaryHeap<Reverse<Place>>>,
+    spare: Vec<BinaryHeap<Entry>>,
     kept: Vec<Place>,
 }
 
@@ -37,9 +46,37 @@ struct Ranking {
     index: usize,
     /// The side of those who close: candidates hold the opposite one.
     side: Side,
-    heap: BinaryHeap<Reverse<Place>>,
-    /// How many of those who changed it knows.
-    known: usize,
+    heap: BinaryHeap<Entry>,
+}
+
+/// What stands in an order: the largest comes first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Account(Place),
+    /// Holders with none above this score.
+    Region(i128, Region),
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> Ordering {
+        match (self, other) {
+            (Entry::Account(place), Entry::Account(other)) => other.cmp(place),
+            (Entry::Region(bound, region), Entry::Region(other, beside)) => {
+                (bound, region).cmp(&(other, beside))
+            }
+            // Someone of the region may have the same score, and more notional.
+            (Entry::Region(bound, _), Entry::Account(place)) => {
+                bound.cmp(&place.score()).then(Ordering::Greater)
+            }
+            (Entry::Account(place), Entry::Region(bound, _)) => place.score().cmp(bound).then(Ordering::Less),
+        }
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Candidates of one takeover, best first.
@@ -57,7 +94,7 @@ impl Rankings {
     pub(crate) fn new() -> Rankings {
         Rankings {
             made: Vec::with_capacity(4),
-            changed: Vec::with_capacity(ROOM),
+            unranked: VecDeque::with_capacity(2 * UNRANKED_MAX),
             spare: [(); 4].map(|()| BinaryHeap::with_capacity(ROOM)).into(),
             kept: Vec::with_capacity(ROOM),
         }
@@ -66,48 +103,112 @@ impl Rankings {
     /// A mark moved, or a bracket changed: no place is what it was.
     #[inline]
     pub(crate) fn forget(&mut self) {
-        self.changed.clear();
         while let Some(mut ranking) = self.made.pop() {
             ranking.heap.clear();
             self.spare.push(ranking.heap);
         }
     }
+}
 
-    /// An account's scopes are not what they were.
-    #[inline]
-    pub(crate) fn changed(&mut self, account: AccountId) {
-        if !self.made.is_empty() {
-            self.changed.push(account);
-        }
-    }
-
-    /// Between takeovers: where the marks stand still, orders are not kept for ever.
-    #[inline]
-    pub(crate) fn tidy(&mut self) {
-        if self.changed.len() > CHANGED_MAX {
-            self.forget();
-        }
-    }
+/// Whether those who are asked by a closing of a side hold long positions.
+fn asks_longs(side: Side) -> bool {
+    side == Side::Buy
 }
 
 impl State {
+    /// An account's scopes are not what they were: it waits for its place, and where too many do the first of them is given its.
+    #[inline]
+    pub(crate) fn unrank(&mut self, account: AccountId) {
+        let record = self.accounts.get_mut(account);
+        if record.is_unranked != 0 {
+            return;
+        }
+        record.is_unranked = 1;
+        self.rankings.unranked.push_back(account);
+        if self.rankings.unranked.len() > UNRANKED_MAX {
+            self.rank_those_who_changed(UNRANKED_MAX);
+        }
+    }
+
+    /// Between takeovers: orders are not kept for ever where the marks stand still.
+    #[inline]
+    pub(crate) fn tidy_rankings(&mut self) {
+        if self.rankings.made.iter().any(|ranking| ranking.heap.len() > ORDER_MAX) {
+            self.rankings.forget();
+        }
+    }
+
+    /// Gives those who changed their places, all but `left` of them, the oldest first.
+    #[inline(never)]
+    fn rank_those_who_changed(&mut self, left: usize) {
+        let mut rankings = std::mem::take(&mut self.rankings);
+        while rankings.unranked.len() > left
+            && let Some(account) = rankings.unranked.pop_front()
+        {
+            self.accounts.get_mut(account).is_unranked = 0;
+            self.rank(account);
+            for ranking in &mut rankings.made {
+                let place = self.place(account, ranking.index, ranking.side);
+                ranking.heap.extend(place.map(Entry::Account));
+            }
+        }
+        self.rankings = rankings;
+    }
+
+    /// Gives an account its place in every market.
+    pub(crate) fn rank(&mut self, account: AccountId) {
+        for index in self.markets_of(account) {
+            let group = self.group(account, index);
+            self.crowds[index].set(account, group);
+        }
+    }
+
+    /// Whom an account belongs to among the holders of a market. The fund is asked apart from them.
+    fn group(&self, account: AccountId, index: usize) -> Option<Group> {
+        let holding = self.holding(account, index);
+        if holding.quantity == 0 || account == FEE_ACCOUNT {
+            return None;
+        }
+        let is_cross = |index: usize| self.mode(account, index) == MarginMode::Cross;
+        let shares_scope =
+            |other: usize| other != index && self.holding(account, other).quantity != 0 && is_cross(other);
+        let rest = if !is_cross(index) {
+            Some(holding.isolated)
+        } else if self.markets_of(account).any(shares_scope) {
+            None
+        } else {
+            Some(self.wallet(account))
+        };
+        let is_long = holding.quantity > 0;
+        Some(match rest.and_then(|rest| key(holding.position(), rest)) {
+            Some(key) => Group::Keyed { is_long, key },
+            None => Group::Loose { is_long },
+        })
+    }
+
+    /// Whether an account stands among the holders of a market where it belongs, or waits for that.
+    pub(crate) fn is_ranked(&self, account: AccountId, index: usize) -> bool {
+        self.accounts.get(account).is_unranked != 0
+            || self.crowds[index].group(account) == self.group(account, index)
+    }
+
     /// Starts to ask the counterparties of a closing of `side` on behalf of `from`.
     pub(crate) fn candidates(&mut self, from: AccountId, index: usize, side: Side) -> Candidates {
+        self.rank_those_who_changed(0);
         let mut rankings = std::mem::take(&mut self.rankings);
         let made = rankings.made.iter().position(|ranking| (ranking.index, ranking.side) == (index, side));
         let place = made.unwrap_or_else(|| {
-            let mut places = rankings.spare.pop().unwrap_or_default().into_vec();
-            let holders = self.symbols[index].holders.iter();
-            places.extend(holders.filter_map(|&account| self.place(account, index, side)).map(Reverse));
-            let known = rankings.changed.len();
-            rankings.made.push(Ranking { index, side, heap: places.into(), known });
+            let mut heap = rankings.spare.pop().unwrap_or_default();
+            let place = |&account: &AccountId| self.place(account, index, side).map(Entry::Account);
+            if self.tests_all {
+                heap.extend(self.symbols[index].holders.iter().filter_map(place));
+            } else {
+                heap.push(Entry::Region(i128::MAX, Region::ALL));
+                heap.extend(self.crowds[index].loose(asks_longs(side)).iter().filter_map(place));
+            }
+            rankings.made.push(Ranking { index, side, heap });
             rankings.made.len() - 1
         });
-        let ranking = &mut rankings.made[place];
-        while let Some(&account) = rankings.changed.get(ranking.known) {
-            ranking.known += 1;
-            ranking.heap.extend(self.place(account, index, side).map(Reverse));
-        }
         let kept = std::mem::take(&mut rankings.kept);
         self.rankings = rankings;
         Candidates { place, from, fund_was_asked: from == FEE_ACCOUNT, kept }
@@ -120,7 +221,13 @@ impl State {
             return Some(FEE_ACCOUNT);
         }
         loop {
-            let Reverse(place) = self.rankings.made[candidates.place].heap.pop()?;
+            let place = match self.rankings.made[candidates.place].heap.pop()? {
+                Entry::Account(place) => place,
+                Entry::Region(_, region) => {
+                    self.look_into(candidates.place, region);
+                    continue;
+                }
+            };
             let account = place.account();
             // One that is not its account's any more: the account was entered again when it changed.
             // And one that was entered twice comes up twice in a row.
@@ -137,8 +244,20 @@ impl State {
     /// Ends asking: whoever still has something keeps its place.
     pub(crate) fn end_candidates(&mut self, candidates: Candidates) {
         let Candidates { place, mut kept, .. } = candidates;
-        self.rankings.made[place].heap.extend(kept.drain(..).map(Reverse));
+        self.rankings.made[place].heap.extend(kept.drain(..).map(Entry::Account));
         self.rankings.kept = kept;
+    }
+
+    /// Enters what a region consists of into an order.
+    fn look_into(&mut self, place: usize, region: Region) {
+        let Ranking { index, side, .. } = self.rankings.made[place];
+        let mut heap = std::mem::take(&mut self.rankings.made[place].heap);
+        let (is_long, mark) = (asks_longs(side), self.mark(index));
+        self.crowds[index].open(is_long, region, |part| match part {
+            Part::Region(part) => heap.push(Entry::Region(part.bound(is_long, mark), part)),
+            Part::Account(account) => heap.extend(self.place(account, index, side).map(Entry::Account)),
+        });
+        self.rankings.made[place].heap = heap;
     }
 
     /// Whether an account's position is opposite to a closing of `side`.

@@ -68,7 +68,7 @@ impl Perpetual {
                 ending: None,
             };
             let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
-            let Perpetual { books, orders, state } = self;
+            let Perpetual { books, orders, state, .. } = self;
             let arriving = Arriving {
                 slot,
                 self_trade: if is_owner { details.self_trade } else { SelfTradePrevention::None },

@@ -1,21 +1,18 @@
 //! What a fill costs both sides: positions, wallets, fees, affiliates, volumes. And who may be filled: the check at the
 //! match (`risk.md` 6), self-trade prevention (15), reduce-only (13), the dynamic band (16).
 
+use super::legs::Leg;
 use crate::book::{Mutation, Orders};
-use crate::command::{
-    MarginMode, PerpetualParameter, PerpetualStatus, SelfTradePrevention, Side, order_flag,
-};
+use crate::command::{MarginMode, PerpetualParameter, PerpetualStatus, SelfTradePrevention, order_flag};
 use crate::event::{Execution, LiquidationStep, PerpetualTrade, Posting, PostingReason, PreventedMatch};
-use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::ids::{AccountId, FEE_ACCOUNT, TradeId};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
 use crate::money::{Money, Quantity};
 use crate::order::Order;
-use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::{State, id_of, mode_of};
 use crate::risk::perpetual::band::Band;
 use crate::risk::perpetual::bankruptcy::{Distress, liquidation_fee, room};
-use crate::risk::perpetual::position::{Filled, open_fees};
-use crate::risk::perpetual::{fee, isolated, reduce_only, units};
+use crate::risk::perpetual::{fee, reduce_only, units};
 use std::num::NonZeroU8;
 
 /// Reasons why orders expire, numbers of `perpetual-stream.md` 4.1.
@@ -33,37 +30,6 @@ pub(crate) mod reason {
     pub(crate) const MARGIN: u8 = 10;
     pub(crate) const BAND: u8 = 11;
     pub(crate) const DELEVERAGED: u8 = 12;
-}
-
-/// What one side of a fill comes to.
-#[derive(Clone, Copy)]
-pub(crate) struct Leg {
-    /// The position after it is in there.
-    pub(crate) filled: Filled,
-    /// Of the holding after it.
-    isolated: Money,
-    open_fees: Money,
-    realised: Money,
-    pub(crate) wallet: Money,
-    /// What the fund pays because an isolated wallet does not suffice.
-    pub(crate) covered: Money,
-}
-
-impl Leg {
-    /// Changes the holding of before to that of after.
-    #[inline]
-    pub(crate) fn put(&self, holding: &mut Holding) {
-        (holding.quantity, holding.cost) = (self.filled.position.quantity, self.filled.position.cost);
-        (holding.isolated, holding.open_fees) = (self.isolated, self.open_fees);
-        holding.realised = self.realised;
-    }
-
-    /// The holding after it.
-    pub(crate) fn after(&self, before: &Holding) -> Holding {
-        let mut after = *before;
-        self.put(&mut after);
-        after
-    }
 }
 
 /// What an arriving order is to the settlement.
@@ -103,151 +69,6 @@ struct Prepared {
 }
 
 impl State {
-    /// One side of a fill of `quantity` worth `value`, with its fee. `None`: an isolated opening that the wallet does not
-    /// bear, or numbers out of range.
-    pub(crate) fn leg(
-        &self,
-        index: usize,
-        holding: &Holding,
-        mut wallet: Money,
-        is_isolated: bool,
-        side: Side,
-        (quantity, value, fee): (Quantity, Money, Money),
-    ) -> Option<Leg> {
-        let held = holding.quantity.checked_abs()?;
-        let filled = holding.position().fill(side, quantity, value)?;
-        let mut covered = 0;
-        let mut isolated = holding.isolated;
-        if is_isolated {
-            let mut fee_left = fee;
-            if filled.closed > 0 {
-                let closed = isolated::close(isolated, filled.closed, held, filled.realised, fee)?;
-                fee_left = 0;
-                isolated = closed.isolated;
-                wallet = wallet.checked_add(closed.released)?;
-                covered = closed.covered;
-            }
-            if filled.opened > 0 {
-                let leverage = self.symbols[index].leverage(holding);
-                let margin = isolated::opening_margin(filled.opened_value, leverage)?;
-                if wallet < margin.checked_add(fee_left)? {
-                    return None;
-                }
-                wallet -= margin;
-                isolated = isolated.checked_add(margin)?;
-            }
-            wallet = wallet.checked_sub(fee_left)?;
-        } else {
-            wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
-        }
-        if filled.position.cost.checked_abs()? > units::VALUE_MAX {
-            return None;
-        }
-        Some(Leg {
-            filled,
-            isolated,
-            open_fees: open_fees(holding.open_fees, held, &filled, fee)?,
-            realised: holding.realised.checked_add(filled.realised)?,
-            wallet,
-            covered,
-        })
-    }
-
-    /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it.
-    fn bears(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
-        let record = self.accounts.get(account);
-        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
-        let before = self.holding(account, index);
-        if markets & !(1 << index) == 0 && mode_of(record, before) == MarginMode::Cross {
-            // Of an account of this market alone that has more than its position is worth, no margin needs to be asked for:
-            // rates are below 1.
-            let (position, mark) = (leg.filled.position, self.mark(index));
-            let (notional, value) = units::notional_and_value(position.quantity, mark)?;
-            if leg.wallet.checked_add(value.checked_sub(position.cost)?)? >= notional {
-                return Some(true);
-            }
-        }
-        let after = leg.after(before);
-        if mode_of(record, &after) == MarginMode::Isolated {
-            let (equity, maintenance) = self.isolated(index, &after)?;
-            if equity < maintenance {
-                return Some(false);
-            }
-        }
-        let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
-        Some(cross.positions == 0 || cross.equity >= cross.maintenance)
-    }
-
-    /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
-    #[inline(always)]
-    pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {
-        let record = self.accounts.get(account);
-        if (record.referral_total_bps | record.promo_bps | u32::from(record.fee_burn)) == 0 {
-            // Nothing is taken off, as of most.
-            let tier = self.tiers.of(record.tier);
-            return Some([tier.maker_rate, tier.taker_rate, tier.maker_rate, tier.taker_rate, 0]);
-        }
-        self.discounted_rates(record)
-    }
-
-    /// The same where something may be taken off.
-    #[inline(never)]
-    fn discounted_rates(&self, record: &Account) -> Option<[i64; 5]> {
-        let is_promoted = record.promo_bps != 0 && self.now_ms < record.promo_until_ms;
-        let referral = fee::Referral { total: record.referral_total_bps, share: record.referral_share_bps };
-        let active = |bps: u32, is_active: bool| if is_active { bps } else { 0 };
-        let tier = self.tiers.of(record.tier);
-        let multiplier = fee::multiplier(&[
-            referral.trader(),
-            active(self.fee_burn_bps, record.fee_burn != 0),
-            active(record.promo_bps, is_promoted),
-        ])?;
-        Some([
-            fee::rate(tier.maker_rate, multiplier)?,
-            fee::rate(tier.taker_rate, multiplier)?,
-            tier.maker_rate,
-            tier.taker_rate,
-            i64::from(referral.affiliate()?),
-        ])
-    }
-
-    /// Puts a leg into place.
-    pub(crate) fn put_leg(&mut self, account: AccountId, index: usize, leg: &Leg) {
-        let holding = self.touch(account, index);
-        let before = holding.quantity;
-        leg.put(holding);
-        *self.wallet_mut(account) = leg.wallet;
-        if leg.covered != 0 {
-            *self.wallet_mut(FEE_ACCOUNT) -= leg.covered;
-            self.post(
-                account,
-                id_of(index),
-                leg.covered,
-                PostingReason::InsuranceClear,
-                MarginMode::Isolated,
-            );
-        }
-        self.enlist(account, index, before);
-        self.suspect(account);
-    }
-
-    /// Keeps the list of holders in step with a position that was `before`.
-    pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
-        let now = self.holding(account, index).quantity;
-        let holders = &mut self.symbols[index].holders;
-        if before == 0 && now != 0 {
-            holders.push(account);
-            self.holdings[index].get_mut(account).listed = holders.len() as u32;
-        } else if before != 0 && now == 0 {
-            let place = self.holdings[index].get(account).listed as usize;
-            holders.swap_remove(place - 1);
-            if let Some(&moved) = holders.get(place - 1) {
-                self.holdings[index].get_mut(moved).listed = place as u32;
-            }
-            self.holdings[index].get_mut(account).listed = 0;
-        }
-    }
-
     /// Lowers what an order has open in its bucket from `before` to `after`.
     pub(crate) fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
         let index = (self.details[slot as usize].market - crate::ids::FIRST_PERPETUAL) as usize;
@@ -257,12 +78,7 @@ impl State {
         }
         let (reservation, whole) = (details.reservation, details.reserved_quantity);
         let (side, account) = (details.side, details.account);
-        let parts = (reservation.scaled(before, whole), reservation.scaled(after, whole));
-        let (Some(old), Some(new)) = parts else { unreachable!("parts of an accepted order") };
-        let holding = self.touch(account, index);
-        let bucket = holding.bucket(side).without(before, old).and_then(|rest| rest.with(after, new));
-        let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
-        holding.set_bucket(side, bucket);
+        self.touch(account, index).rebook(side, (reservation, whole), before, after);
     }
 }
 
@@ -427,12 +243,37 @@ impl State {
     }
 }
 
+/// A fill as an event that says nothing of what it costs.
+#[inline(always)]
+pub(super) fn trade_event(
+    trade: TradeId,
+    index: usize,
+    (taker, maker): (&Taker, &Order),
+    fill: Fill,
+) -> PerpetualTrade {
+    PerpetualTrade {
+        trade,
+        maker_order: maker.id,
+        taker_order: taker.order,
+        price: fill.price,
+        quantity: fill.quantity,
+        maker_account: maker.account,
+        taker_account: taker.account,
+        market: id_of(index),
+        taker_side: taker.side as u8,
+        flags: u8::from(fill.is_maker_filled) | u8::from(taker.remaining == fill.quantity) << 1,
+        reserved: 0,
+        maker_fee: 0,
+        taker_fee: 0,
+        maker_realised: 0,
+        taker_realised: 0,
+        affiliate: 0,
+    }
+}
+
 impl Settlement for PerpetualMatch<'_> {
     fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting {
-        if self.arriving.band.is_some_and(|band| match taker.side {
-            Side::Buy => maker.price > band.high,
-            Side::Sell => maker.price < band.low,
-        }) {
+        if self.arriving.band.is_some_and(|band| !band.reaches(taker.side, maker.price)) {
             return self.stop(reason::BAND);
         }
         let free = self.arriving.liquidates || self.arriving.is_fund;
@@ -494,25 +335,16 @@ impl Settlement for PerpetualMatch<'_> {
         state.moved |= 1 << index;
         let is_shortened = state.details[slot as usize].is_shortened;
         let free = liquidates || arriving.is_fund;
+        let told = Fill { is_maker_filled: fill.is_maker_filled && !is_shortened, ..fill };
+        let event = trade_event(trade, index, (taker, maker), told);
         state.facts.emit(PerpetualTrade {
-            trade,
-            maker_order: maker.id,
-            taker_order: taker.order,
-            price: fill.price,
-            quantity: fill.quantity,
-            maker_account: maker.account,
-            taker_account: taker.account,
-            market: id_of(index),
-            taker_side: taker.side as u8,
-            flags: u8::from(fill.is_maker_filled && !is_shortened)
-                | u8::from(taker.remaining == fill.quantity) << 1
-                | u8::from(free) << 2,
-            reserved: 0,
+            flags: event.flags | u8::from(free) << 2,
             maker_fee: prepared.maker_fee,
             taker_fee: prepared.taker_fee,
             maker_realised: prepared.maker.filled.realised,
             taker_realised: prepared.taker.filled.realised,
             affiliate: prepared.affiliates[0] + prepared.affiliates[1],
+            ..event
         });
         if !free {
             state.add_volume(maker.account, prepared.value);

@@ -295,8 +295,10 @@ impl State {
             turned.clear();
             self.triggers[index].trailing[working as usize].turned = turned;
             // Whoever was held back before and is not now has left its trigger: the episode is over.
+            let held_back = &mut self.triggers[index].held_back[working as usize];
+            held_back.sort_unstable();
             for &id in &before {
-                if !self.triggers[index].held_back[working as usize].contains(&id)
+                if self.triggers[index].held_back[working as usize].binary_search(&id).is_err()
                     && let Some(slot) = self.slots.find(id)
                 {
                     self.details[slot as usize].is_deferred = false;

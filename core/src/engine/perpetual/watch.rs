@@ -39,7 +39,7 @@ impl Perpetual {
     /// question has its turn in the same pass if its id is still to come, else in the next.
     pub(crate) fn scan(&mut self) {
         self.state.recall();
-        self.state.rankings.tidy();
+        self.state.tidy_rankings();
         if self.state.finds_all_well() && !self.test_fund() {
             self.state.has_backlog = self.state.allowance == 0;
             return;
@@ -179,27 +179,40 @@ impl State {
         if holding.quantity == 0 || mode_of(record, holding) == MarginMode::Isolated {
             return None;
         }
-        let (quantity, mark) = (holding.quantity, symbol.prices.mark);
-        let (notional, value) = units::notional_and_value(quantity, mark)?;
+        let (notional, value) = units::notional_and_value(holding.quantity, symbol.prices.mark)?;
         let equity = record.wallet.checked_add(value.checked_sub(holding.cost)?)?;
+        let threshold = self.well(index, record.called_ms, holding.quantity, (notional, equity))?;
+        self.bands.set(index, account, threshold);
+        Some(())
+    }
+
+    /// The threshold of an account that has nothing but a cross position in one market, which is of `notional`, and is far from
+    /// a warning, with the last one at `called_ms`; `None` where it is not.
+    #[inline]
+    pub(super) fn well(
+        &self,
+        index: usize,
+        called_ms: i64,
+        quantity: Quantity,
+        (notional, equity): (Money, Money),
+    ) -> Option<Threshold> {
+        let symbol = &self.symbols[index];
+        let mark = symbol.prices.mark;
         let steepest = symbol.brackets.rows().last()?.maintenance_rate;
         if steepest < RATE_ONE / 2 && equity / 4 > notional {
             // A long one cannot lose more than its notional. A short one loses as much when the mark doubles, and its margin
             // is below five fourths of twice that then.
-            let threshold =
-                if quantity > 0 { Threshold::Never } else { Threshold::Above(mark.saturating_mul(2)) };
-            self.bands.set(index, account, threshold);
-            return Some(());
+            let is_long = quantity > 0;
+            return Some(if is_long { Threshold::Never } else { Threshold::Above(mark.saturating_mul(2)) });
         }
         let maintenance = symbol.brackets.maintenance(notional)?;
         if slack(equity, maintenance, 1, false) <= 0 {
             return None;
         }
-        let is_recent = self.is_recent(record.called_ms);
+        let is_recent = self.is_recent(called_ms);
         let slack = slack(equity, maintenance, 1, is_recent);
         let exposed = exposed(&symbol.brackets, notional, quantity > 0, slack, is_recent)?;
-        self.bands.set(index, account, threshold(quantity, mark, slack, exposed));
-        Some(())
+        Some(threshold(quantity, mark, slack, exposed))
     }
 
     /// Takes from what the command may still spend on consequences; whether there was anything left.
@@ -286,6 +299,7 @@ impl State {
         }
         let cross = self.cross(account);
         self.watch_scopes(account, &cross);
+        self.rank(account);
     }
 
     /// Gives every position of an account the threshold at which its scope must be tested again.
@@ -424,7 +438,7 @@ fn distance(mark: Price, slack: i128, exposed: i128) -> i64 {
 
 /// Equity above the margin at which a scope is tested: its liquidation's, or its warning's where it was not warned just
 /// now. Less what rounding may take: some micros of every position, and of the ratio.
-fn slack(equity: Money, maintenance: Money, positions: u32, is_recent: bool) -> i128 {
+pub(super) fn slack(equity: Money, maintenance: Money, positions: u32, is_recent: bool) -> i128 {
     let (equity, maintenance) = (i128::from(equity), i128::from(maintenance));
     let margin = if is_recent { maintenance } else { maintenance * 5 / 4 + (maintenance >> 22) };
     equity - margin - 16 * i128::from(positions)

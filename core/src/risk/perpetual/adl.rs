@@ -42,6 +42,11 @@ impl Place {
         Place { score: Reverse(score), notional: Reverse(notional), account }
     }
 
+    /// What it is ordered by first.
+    pub const fn score(self) -> i128 {
+        self.score.0
+    }
+
     /// Whose it is.
     pub const fn account(self) -> AccountId {
         self.account

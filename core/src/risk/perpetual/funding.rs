@@ -1,6 +1,6 @@
 //! Funding (`risk.md` 11): premium samples, the rate of an interval, and what a position pays or receives.
 
-use super::units::{floor_div, narrow, product, trunc_div};
+use super::units::{floor_micros, floor_rate, narrow, product, trunc_div};
 use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
 
 /// Time between premium samples, in seconds.
@@ -87,9 +87,9 @@ impl FundingRules {
 /// What a wallet changes by at a settlement: a payment is rounded up, a receipt down, so both are the same division.
 #[inline]
 pub(crate) fn payment(quantity: Quantity, mark: Price, rate: Rate) -> Option<Money> {
-    const SCALE: i128 = 1_000_000_000_000_000_000;
     let owed = product(mark, quantity).checked_mul(rate.into())?;
-    narrow(floor_div(owed.checked_neg()?, SCALE))
+    // By products of a micro, then by 1.0: down twice is down once, and neither is a division of 128 bits.
+    narrow(floor_rate(floor_micros(owed.checked_neg()?)))
 }
 
 /// Start of the next interval after `now_ms`: the next whole multiple, in UTC. `interval_hours` > 0.

@@ -10,6 +10,7 @@
 //! What the edge shows (entry, liquidation price, slippage) is public, so that it is never computed twice.
 
 pub mod adl;
+pub(crate) mod adl_region;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub mod band;
 pub(crate) mod bankruptcy;

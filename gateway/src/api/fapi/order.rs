@@ -157,7 +157,7 @@ fn is_batch_exempt(call: &Call) -> bool {
 
 async fn place_order(call: Call, flags: u16) -> Answer {
     let params = params(&call)?;
-    Ok(Response::of(&place_one(&call, &params, flags).await?))
+    Ok(Response::json(place_one(&call, &params, flags).await?.json()))
 }
 
 thread_local! {
@@ -227,7 +227,7 @@ fn judged(command: &PlacePerpetual, lot: i64, time_ns: i64) -> OrderRecord {
 
 async fn modify_order(call: Call) -> Answer {
     let params = params(&call)?;
-    Ok(Response::of(&modify_one(&call, &params).await?))
+    Ok(Response::json(modify_one(&call, &params).await?.json()))
 }
 
 async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Error> {
@@ -271,7 +271,7 @@ async fn cancel_order(call: Call) -> Answer {
         return Err(refusal::ORDER_NAME.into());
     }
     let market = { market(&*views(&call)?, &params)?.market };
-    Ok(Response::of(&cancel_one(&call, market, order, name.unwrap_or("")).await?))
+    Ok(Response::json(cancel_one(&call, market, order, name.unwrap_or("")).await?.json()))
 }
 
 async fn cancel_one(

@@ -1,8 +1,8 @@
 //! The order object of `perpetual.md` 7.1, as every route that answers with an order shows it. Written straight into the
 //! answer, with no tree of values in between: placing an order waits for it.
 
+use super::object::Object;
 use super::words;
-use crate::dialect::decimal;
 use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
@@ -10,7 +10,8 @@ use ringside_core::command::{
 };
 use ringside_core::ids::{self, Symbol};
 use ringside_core::risk::perpetual::units::average_price;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Error, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 /// An order and the name of its market.
 #[derive(Clone, Copy, Debug)]
@@ -25,82 +26,68 @@ pub fn shown(order: &OrderRecord, symbol: Symbol, is_compatible: bool) -> Shown 
     Shown { order: *order, symbol, is_compatible }
 }
 
-impl Serialize for Shown {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Shown {
+    /// The object.
+    pub fn json(&self) -> Vec<u8> {
+        // As long as an order of a common symbol: room is taken once.
+        let mut out = Vec::with_capacity(640);
+        self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
         let told = &self.order.told;
         let order_type = |code| PerpetualOrderType::from_code(code).map_or("", words::order_type);
         let is_trailing = told.original_type == PerpetualOrderType::TrailingStopMarket as u8;
         let flag = |bit| told.flags & bit != 0;
-        let mut object = serializer.serialize_map(None)?;
-        let mut put = Put { object: &mut object, scratch: Vec::with_capacity(48) };
-        put.value("orderId", &told.order)?;
-        put.value("symbol", ids::text(&self.symbol))?;
-        put.value("status", PerpetualStatus::from_code(told.status).map_or("", words::status))?;
-        put.value("clientOrderId", self.order.client_order())?;
-        put.units8("price", told.price)?;
-        put.units8("avgPrice", average_price(told.value, told.filled))?;
-        put.units8("origQty", told.quantity)?;
-        put.units8("executedQty", told.filled)?;
-        put.units8("cumQty", told.filled)?;
-        put.micros("cumQuote", told.value)?;
         let time_in_force = PerpetualTimeInForce::from_code(told.time_in_force);
-        put.value("timeInForce", time_in_force.map_or("", words::time_in_force))?;
-        put.value("type", order_type(told.order_type))?;
-        put.value("reduceOnly", &flag(order_flag::REDUCE_ONLY))?;
-        put.value("closePosition", &flag(order_flag::CLOSE_POSITION))?;
-        put.value("side", Side::from_code(told.side).map_or("", words::side))?;
-        put.value("positionSide", "BOTH")?;
-        put.units8("stopPrice", if is_trailing { 0 } else { told.stop_price })?;
-        put.value("workingType", WorkingType::from_code(told.working_type).map_or("", words::working_type))?;
-        put.value("priceProtect", &flag(order_flag::PRICE_PROTECT))?;
-        put.value("origType", order_type(told.original_type))?;
-        put.value("priceMatch", PriceMatch::from_code(told.price_match).map_or("", words::price_match))?;
+        let working_type = WorkingType::from_code(told.working_type);
         let self_trade = SelfTradePrevention::from_code(told.self_trade);
-        put.value("selfTradePreventionMode", self_trade.map_or("", words::self_trade))?;
+        let mut o = Object::new(out);
+        o.id("orderId", told.order);
+        o.text("symbol", ids::text(&self.symbol));
+        o.text("status", PerpetualStatus::from_code(told.status).map_or("", words::status));
+        o.text("clientOrderId", self.order.client_order());
+        o.units("price", told.price);
+        o.units("avgPrice", average_price(told.value, told.filled));
+        o.units("origQty", told.quantity);
+        o.units("executedQty", told.filled);
+        o.units("cumQty", told.filled);
+        o.micros("cumQuote", told.value);
+        o.text("timeInForce", time_in_force.map_or("", words::time_in_force));
+        o.text("type", order_type(told.order_type));
+        o.flag("reduceOnly", flag(order_flag::REDUCE_ONLY));
+        o.flag("closePosition", flag(order_flag::CLOSE_POSITION));
+        o.text("side", Side::from_code(told.side).map_or("", words::side));
+        o.text("positionSide", "BOTH");
+        o.units("stopPrice", if is_trailing { 0 } else { told.stop_price });
+        o.text("workingType", working_type.map_or("", words::working_type));
+        o.flag("priceProtect", flag(order_flag::PRICE_PROTECT));
+        o.text("origType", order_type(told.original_type));
+        o.text("priceMatch", PriceMatch::from_code(told.price_match).map_or("", words::price_match));
+        o.text("selfTradePreventionMode", self_trade.map_or("", words::self_trade));
         if self.is_compatible {
-            put.value("goodTillDate", &told.good_till_ms)?;
+            o.number("goodTillDate", told.good_till_ms);
         } else {
-            put.value("goodTillDate", &told.good_till_ms.to_string())?;
+            o.text("goodTillDate", &told.good_till_ms.to_string());
         }
-        put.value("time", &self.order.created_ms)?;
-        put.value("updateTime", &self.order.updated_ms)?;
+        o.number("time", self.order.created_ms);
+        o.number("updateTime", self.order.updated_ms);
         if is_trailing {
-            put.units8("activatePrice", told.stop_price)?;
-            put.units8("priceRate", i64::from(told.callback_rate) * 100)?;
+            o.units("activatePrice", told.stop_price);
+            o.units("priceRate", i64::from(told.callback_rate) * 100);
         }
         if told.parent != 0 {
-            put.value("parentOrderId", &told.parent)?;
+            o.id("parentOrderId", told.parent);
         }
-        object.end()
+        o.end();
     }
 }
 
-/// Members of an object that is being written.
-struct Put<'a, M> {
-    object: &'a mut M,
-    /// Numbers are written here one after another, so that none has memory of its own.
-    scratch: Vec<u8>,
-}
-
-impl<M: SerializeMap> Put<'_, M> {
-    fn value<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), M::Error> {
-        self.object.serialize_entry(key, value)
-    }
-
-    fn number(&mut self, key: &'static str, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), M::Error> {
-        self.scratch.clear();
-        write(&mut self.scratch);
-        // Digits, a point and a sign.
-        self.object.serialize_entry(key, str::from_utf8(&self.scratch).unwrap_or_default())
-    }
-
-    /// Steps of 10^-8.
-    fn units8(&mut self, key: &'static str, value: i64) -> Result<(), M::Error> {
-        self.number(key, |out| decimal::write_entry(out, value))
-    }
-
-    /// Micros.
-    fn micros(&mut self, key: &'static str, value: i64) -> Result<(), M::Error> {
-        self.number(key, |out| decimal::write_amount(out, i128::from(value) * 1_000_000_000_000))
+/// For lists of orders.
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = String::from_utf8(self.json()).map_err(S::Error::custom)?;
+        RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
     }
 }

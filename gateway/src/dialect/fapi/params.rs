@@ -54,9 +54,15 @@ impl<'a> Params<'a> {
         let mut params = Params(Vec::with_capacity(16));
         for text in [query.as_bytes(), form] {
             let begin = params.0.len();
+            // Most requests are sent as they are meant, and then their parts are as well.
+            let is_plain = text.iter().all(|byte| byte.is_ascii() && !matches!(byte, b'%' | b'+'));
+            let read = |part: &'a [u8]| match str::from_utf8(part) {
+                Ok(part) if is_plain => Cow::Borrowed(part),
+                _ => decode(part),
+            };
             for pair in text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
                 let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
-                let (name, value) = (decode(&pair[..at]), decode(pair.get(at + 1..).unwrap_or(b"")));
+                let (name, value) = (read(&pair[..at]), read(pair.get(at + 1..).unwrap_or(b"")));
                 if params.0[begin..].iter().any(|(other, _)| *other == name) {
                     return Err(refusal::twice(&name));
                 }
@@ -68,8 +74,14 @@ impl<'a> Params<'a> {
 
     /// Of a JSON object: strings, numbers (their digits) and booleans; what is null is not sent.
     pub fn of_json(object: &'a str) -> Option<Params<'a>> {
-        let members: Members<'a> = serde_json::from_str(object).ok()?;
-        Some(Params(members.0))
+        let mut params: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
+        for (name, raw) in Members::read(object)?.0.into_iter().filter(|(_, raw)| *raw != "null") {
+            let value = Members::text(raw)?;
+            if params.iter().all(|(other, _)| *other != name) {
+                params.push((name, value));
+            }
+        }
+        Some(Params(params))
     }
 
     /// A value that is sent and not empty.
@@ -149,8 +161,25 @@ impl<'a> Params<'a> {
     }
 }
 
-/// Members of a flat JSON object as text.
-struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+/// Members of a flat JSON object in the order sent, one that stands twice twice; values are JSON texts.
+pub struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Members<'a> {
+    /// Of a JSON text; `None` where it is no object.
+    pub fn read(object: &'a str) -> Option<Members<'a>> {
+        serde_json::from_str(object).ok()
+    }
+
+    /// A value as a parameter would be sent: a string without its quotes, anything else as it stands. `None` for a string
+    /// that is no text.
+    pub fn text(raw: &'a str) -> Option<Cow<'a, str>> {
+        if raw.starts_with('"') {
+            serde_json::from_str(raw).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(raw))
+        }
+    }
+}
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Members<'a>, D::Error> {
@@ -163,19 +192,10 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
             }
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
+                let mut members: Vec<(Cow<'de, str>, &'de str)> = Vec::with_capacity(16);
                 while let Some(name) = map.next_key::<String>()? {
-                    let raw: &serde_json::value::RawValue = map.next_value()?;
-                    let value = match raw.get() {
-                        "null" => continue,
-                        text if text.starts_with('"') => Cow::Owned(
-                            serde_json::from_str::<String>(text).map_err(serde::de::Error::custom)?,
-                        ),
-                        text => Cow::Borrowed(text),
-                    };
-                    if members.iter().all(|(other, _)| *other != name) {
-                        members.push((Cow::Owned(name), value));
-                    }
+                    let raw: &'de serde_json::value::RawValue = map.next_value()?;
+                    members.push((Cow::Owned(name), raw.get()));
                 }
                 Ok(Members(members))
             }

@@ -50,6 +50,12 @@ refusals! {
     LISTEN_KEY = (-1125, "This listenKey does not exist.");
     /// Optional parameters that exclude each other.
     COMBINATION = (-1128, "Combination of optional parameters invalid.");
+    /// More parameters in a frame than any route has.
+    TOO_MANY_PARAMS = (-1101, "Too many parameters sent for this endpoint.");
+    /// A frame that is no JSON object.
+    JSON = (-1135, "Invalid JSON request.");
+    /// Parameters of a frame that are no JSON object.
+    PARAMS = (-1135, "Invalid 'params' in JSON request; expected an object.");
     /// No such response type.
     RESPONSE_TYPE = (-1136, "Invalid newOrderRespType.");
     /// Callback rate out of range or no step.
@@ -112,6 +118,8 @@ refusals! {
     ISOLATED_BALANCE = (-4051, "Isolated balance insufficient.");
     /// No position to add to.
     NO_POSITION = (-4054, "Cannot add position margin: position is 0.");
+    /// A key that cannot speak for a whole connection.
+    HMAC_KEY = (-4056, "HMAC_SHA256 API key is not supported.");
     /// Amount zero.
     AMOUNT = (-4055, "Amount must be positive.");
     /// Two-way positions.
@@ -218,6 +226,11 @@ pub fn not_required(name: &str) -> Refusal {
 /// -1130.
 pub fn not_valid(name: &str) -> Refusal {
     text(-1130, format!("Data sent for parameter '{name}' is not valid."))
+}
+
+/// -5000: no such method of requests over a WebSocket.
+pub fn method(name: &str) -> Refusal {
+    Refusal { status: 404, ..text(-5000, format!("Method {name} is invalid")) }
 }
 
 /// -4021.

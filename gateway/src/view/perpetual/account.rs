@@ -1,11 +1,12 @@
 //! Accounts of the perpetual side: wallets, positions, terms, fee tiers. Margins are computed by readers.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::super::hash::NumberMap;
 use ringside_core::command::MarginMode;
 use ringside_core::event::{self, VipChange};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::Quantity;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Leverage where an account never set one, unless the market allows less.
@@ -132,7 +133,7 @@ impl Found {
 /// All accounts that the engine told of, and the fee tiers.
 #[derive(Clone, Debug, Default)]
 pub struct AccountTable {
-    accounts: HashMap<AccountId, PerpetualAccount>,
+    accounts: NumberMap<AccountId, PerpetualAccount>,
     tiers: Vec<event::VipTier>,
     found: Found,
 }

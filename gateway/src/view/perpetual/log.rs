@@ -64,8 +64,6 @@ pub struct Key {
 
 /// A row of a history.
 pub trait Row: FromBytes + IntoBytes + Immutable + Copy {
-    /// Whether all markets of an owner are asked for at once.
-    const IS_ACROSS: bool = false;
     /// Its place.
     fn key(&self) -> Key;
 }
@@ -75,7 +73,7 @@ pub trait Row: FromBytes + IntoBytes + Immutable + Copy {
 pub struct Page {
     /// Whose.
     pub owner: u32,
-    /// In one market only; only rows that say so can be asked for without.
+    /// In one market only.
     pub market: Option<MarketId>,
     /// With this tag only; 0 for any.
     pub tag: u64,
@@ -370,8 +368,6 @@ mod tests {
     }
 
     impl Row for Note {
-        const IS_ACROSS: bool = true;
-
         fn key(&self) -> Key {
             let Note { id, time_ms, owner, market } = *self;
             Key { owner, market, id, time_ms, tag: id % 3 }

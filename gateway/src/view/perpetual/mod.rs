@@ -447,12 +447,7 @@ impl Perpetuals {
     pub(super) fn take(&mut self, mut add: impl FnMut(Added<'_>)) {
         fn each<T: Row>(log: &Log<T>, list: List, add: &mut impl FnMut(Added<'_>)) {
             log.iter().for_each(|row| {
-                add(Added {
-                    list: list as u16,
-                    key: row.key(),
-                    is_across: T::IS_ACROSS,
-                    bytes: row.as_bytes(),
-                });
+                add(Added { list: list as u16, key: row.key(), bytes: row.as_bytes() });
             });
         }
         each(self.orders.ended(), List::Orders, &mut add);
@@ -469,7 +464,7 @@ impl Perpetuals {
         each(self.operators.log(), List::Operators, &mut add);
         for closed in self.series.take_closed() {
             let list = closed.list as u16;
-            add(Added { list, key: closed.key(), is_across: false, bytes: closed.as_bytes() });
+            add(Added { list, key: closed.key(), bytes: closed.as_bytes() });
         }
     }
 
@@ -530,8 +525,6 @@ pub struct Added<'a> {
     pub list: u16,
     /// Its place.
     pub key: log::Key,
-    /// Whether all markets of its owner are asked for at once.
-    pub is_across: bool,
     /// The record.
     pub bytes: &'a [u8],
 }

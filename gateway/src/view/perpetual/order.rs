@@ -1,6 +1,7 @@
 //! Orders of the perpetual side: open ones, and those that ended.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::super::hash::NumberMap;
 use super::log::{Keep, Key, Log, Page, Row};
 use super::rows::{FillRecord, name_tag};
 use ringside_core::command::{
@@ -9,7 +10,7 @@ use ringside_core::command::{
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_core::risk::perpetual::units::{average_price, floor_value};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// One order as it is.
@@ -186,8 +187,6 @@ impl Row for OrderRecord {
 pub struct ForcedRecord(pub OrderRecord);
 
 impl Row for ForcedRecord {
-    const IS_ACROSS: bool = true;
-
     fn key(&self) -> Key {
         Key { tag: self.0.forced().map_or(0, |forced| forced as u64), ..self.0.key() }
     }
@@ -196,8 +195,8 @@ impl Row for ForcedRecord {
 /// All orders that are known.
 #[derive(Clone, Debug)]
 pub struct OrderTable {
-    open: HashMap<OrderId, OrderRecord>,
-    open_of: HashMap<AccountId, BTreeSet<OrderId>>,
+    open: NumberMap<OrderId, OrderRecord>,
+    open_of: NumberMap<AccountId, BTreeSet<OrderId>>,
     ended: Log<OrderRecord>,
     service: Log<OrderRecord>,
     forced: Log<ForcedRecord>,
@@ -208,8 +207,8 @@ pub struct OrderTable {
 impl OrderTable {
     pub(super) fn new(keep: Keep) -> OrderTable {
         OrderTable {
-            open: HashMap::new(),
-            open_of: HashMap::new(),
+            open: NumberMap::default(),
+            open_of: NumberMap::default(),
             ended: Log::new(keep),
             service: Log::new(keep),
             forced: Log::new(keep),

@@ -233,8 +233,6 @@ impl Row for FillRecord {
 }
 
 impl Row for IncomeRecord {
-    const IS_ACROSS: bool = true;
-
     fn key(&self) -> Key {
         Key {
             owner: self.account,
@@ -307,8 +305,6 @@ impl Row for MarketTrade {
 }
 
 impl Row for FundingRecord {
-    const IS_ACROSS: bool = true;
-
     fn key(&self) -> Key {
         let FundingRecord { told } = self;
         Key {

@@ -4,13 +4,14 @@
 //! next start passes over it. Against power failure a commit counts from the next durable one on: `synchronous` is NORMAL
 //! and is raised to FULL for commits that are asked to be durable, which syncs all earlier ones of the log with it.
 
+mod entries;
 mod pack;
 mod read;
 mod schema;
 mod upgrade;
 mod value;
 
-use super::row::{CandleRow, CreditRow, Entry, OrderRow, TradeRow};
+use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
 use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -99,14 +100,14 @@ impl Archive for Sqlite {
             connection.pragma_update(None, "journal_size_limit", LOG_LEN)?;
             connection.pragma_update(None, "temp_store", "MEMORY")?;
             let found = schema::prepare(&mut connection, journal_id)?;
-            if found.format != upgrade::FROM || found.journal_id != journal_id {
+            if !upgrade::FROM.contains(&found.format) || found.journal_id != journal_id {
                 return Ok(found);
             }
-            upgrade::upgrade(&mut connection)?;
+            upgrade::upgrade(&mut connection, found.format)?;
             schema::prepare(&mut connection, journal_id)
         };
         let found = prepare().map_err(|error| failed(&self.path, "open", error))?;
-        if found.format != schema::FORMAT && found.format != upgrade::FROM {
+        if found.format != schema::FORMAT && !upgrade::FROM.contains(&found.format) {
             let place = self.place();
             return Err(ArchiveError::Format { place, found: found.format, known: schema::FORMAT });
         }
@@ -168,7 +169,7 @@ impl Writer {
         pack::insert_balances(&transaction, &batch.balances)?;
         insert_credits(&transaction, &batch.credits)?;
         insert_candles(&transaction, &batch.candles)?;
-        insert_entries(&transaction, &batch.entries)?;
+        entries::insert(&transaction, &batch.entries)?;
         schema::set_mark(&transaction, mark)?;
         transaction.commit()
     }
@@ -253,29 +254,6 @@ fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite
             Wide(row.volume),
             Wide(row.quote_volume),
             unsigned(row.trades)?,
-        ])?;
-    }
-    Ok(())
-}
-
-/// In the order of their lists, not of their arrival: each goes into trees of four orders, in which the rows of one list lie
-/// together. Half the time of an insert is finding the place, and most of that waiting for pages that no cache of the
-/// processor holds.
-fn insert_entries(transaction: &Transaction<'_>, rows: &[Entry]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(schema::INSERT_ENTRY)?;
-    let mut sorted: Vec<&Entry> = rows.iter().collect();
-    sorted.sort_unstable_by_key(|row| (row.list, row.owner, row.market, row.time_ms, row.id));
-    for row in sorted {
-        insert.execute(params![
-            row.list,
-            row.owner,
-            row.market,
-            row.time_ms,
-            unsigned(row.id)?,
-            unsigned(row.sequence)?,
-            (row.tag != 0).then(|| unsigned(row.tag)).transpose()?,
-            row.is_across.then_some(row.owner),
-            &row.bytes[..],
         ])?;
     }
     Ok(())

@@ -5,6 +5,7 @@ use super::super::row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, Ord
 use super::super::{
     ArchiveError, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
 };
+use super::entries::walk::{self, Queries};
 use super::pack::{self, BALANCE_LEN};
 use super::value::{Wide, bound, seconds, trade_key, trade_of_key};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
@@ -72,81 +73,6 @@ fn packed_sql(table: &str) -> String {
 const CREDITS_SQL: &str = "SELECT sequence, time_ns, account, asset, amount, reason \
     FROM credits WHERE sequence <= ?1 ORDER BY number DESC LIMIT ?2";
 
-/// How entries are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// Of one market, by time.
-    Time,
-    /// Of one market, by id.
-    Id,
-    /// Of all markets, by time.
-    Across,
-    /// Of one tag, by time.
-    Tag,
-    /// The same in one market.
-    TagOfMarket,
-}
-
-const WAYS: [Way; 5] = [Way::Time, Way::Id, Way::Across, Way::Tag, Way::TagOfMarket];
-
-impl Way {
-    fn of(asked: &EntriesAsked) -> Way {
-        match (asked.market, asked.tag) {
-            (None, 0) => Way::Across,
-            (None, _) => Way::Tag,
-            // Where a time is asked for as well, its end bounds what is looked at; ids rise with it.
-            (Some(_), 0) if asked.ids != (0..=u64::MAX) && asked.times == (i64::MIN..=i64::MAX) => Way::Id,
-            (Some(_), 0) => Way::Time,
-            (Some(_), _) => Way::TagOfMarket,
-        }
-    }
-
-    /// Which of them are meant. A sign before a column keeps the planner from an index of it.
-    fn filter(self) -> &'static str {
-        match self {
-            Way::Time => {
-                "entries WHERE list = ?1 AND owner = ?2 AND market = ?3 AND time_ms BETWEEN ?5 AND ?6 \
-                 AND +id BETWEEN ?7 AND ?8 AND sequence <= ?9"
-            }
-            Way::Id => {
-                "entries INDEXED BY entries_id WHERE list = ?1 AND owner = ?2 AND market = ?3 \
-                 AND id BETWEEN ?7 AND ?8 AND +time_ms BETWEEN ?5 AND ?6 AND sequence <= ?9"
-            }
-            Way::Across => {
-                "entries INDEXED BY entries_across WHERE list = ?1 AND across = ?2 AND time_ms BETWEEN ?5 AND ?6 \
-                 AND +id BETWEEN ?7 AND ?8 AND sequence <= ?9"
-            }
-            Way::Tag => {
-                "entries INDEXED BY entries_tag WHERE list = ?1 AND owner = ?2 AND tag = ?4 \
-                 AND time_ms BETWEEN ?5 AND ?6 AND +id BETWEEN ?7 AND ?8 AND sequence <= ?9"
-            }
-            Way::TagOfMarket => {
-                "entries INDEXED BY entries_tag WHERE list = ?1 AND owner = ?2 AND tag = ?4 AND +market = ?3 \
-                 AND time_ms BETWEEN ?5 AND ?6 AND +id BETWEEN ?7 AND ?8 AND sequence <= ?9"
-            }
-        }
-    }
-
-    /// The SQL of a list.
-    fn list(self, is_oldest: bool) -> String {
-        let direction = if is_oldest { "ASC" } else { "DESC" };
-        let order = match self {
-            Way::Id => format!("id {direction}"),
-            _ => format!("time_ms {direction}, id {direction}"),
-        };
-        let filter = self.filter();
-        format!(
-            "SELECT list, owner, market, time_ms, id, sequence, tag, across, bytes FROM {filter} \
-             ORDER BY {order} LIMIT ?10 OFFSET ?11"
-        )
-    }
-
-    /// The SQL of a count; the numbers that lists take beside are there and without effect.
-    fn count(self) -> String {
-        format!("SELECT count(*) FROM {} AND ?10 IS NOT ?11", self.filter())
-    }
-}
-
 /// What the database would do for each list query.
 pub(super) fn plans(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let both = [false, true];
@@ -157,7 +83,7 @@ pub(super) fn plans(connection: &Connection) -> rusqlite::Result<Vec<(String, St
     both.iter().for_each(|&oldest| queries.push((format!("candles, oldest {oldest}"), candles_sql(oldest))));
     queries.push(("trades".to_string(), trades_sql()));
     ["fills", "balances"].iter().for_each(|&table| queries.push((table.to_string(), packed_sql(table))));
-    WAYS.iter().for_each(|way| queries.push((format!("entries, {way:?}"), way.list(false))));
+    queries.extend(Queries::new().named());
     queries.push(("credits".to_string(), CREDITS_SQL.to_string()));
     let mut plans = Vec::new();
     for (name, sql) in queries {
@@ -183,6 +109,7 @@ pub(super) struct Reader {
     balances: String,
     trades: String,
     candles: [String; 2],
+    entries: Queries,
 }
 
 impl Reader {
@@ -198,6 +125,7 @@ impl Reader {
             balances: packed_sql("balances"),
             trades: trades_sql(),
             candles: both.map(candles_sql),
+            entries: Queries::new(),
         }
     }
 
@@ -259,7 +187,7 @@ impl ArchiveReader for Reader {
     fn rows(&mut self) -> Result<u64, ArchiveError> {
         let sql = "SELECT (SELECT count(*) FROM orders) + (SELECT count(*) FROM trades) + \
                    (SELECT count(*) FROM credits) + (SELECT count(*) FROM candles) + \
-                   (SELECT count(*) FROM entries) + \
+                   (SELECT coalesce(sum(count), 0) FROM packs) + \
                    (SELECT coalesce(sum(length(entries)), 0) / ?1 FROM balances)";
         let found = self.connection.query_row(sql, [BALANCE_LEN as i64], |row| unsigned(row, 0));
         found.map_err(|error| self.failed("the number of rows", error))
@@ -380,18 +308,13 @@ impl ArchiveReader for Reader {
     }
 
     fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<(), ArchiveError> {
-        let sql = Way::of(asked).list(asked.is_oldest);
-        let params = entry_params(asked, bound(asked.limit as u64), bound(asked.skip as u64));
-        self.list("an entry", &sql, rusqlite::params_from_iter(params), entry_row, rows)
+        let listed = walk::list(&self.connection, &self.entries, asked, rows);
+        listed.map_err(|error| self.failed("an entry", error))
     }
 
     fn count_entries(&mut self, asked: &EntriesAsked) -> Result<u64, ArchiveError> {
-        let sql = Way::of(asked).count();
-        let mut counts = Vec::new();
-        let read = |row: &Row<'_>| unsigned(row, 0);
-        let params = rusqlite::params_from_iter(entry_params(asked, 1, 0));
-        self.list("a number of entries", &sql, params, read, &mut counts)?;
-        Ok(counts.pop().unwrap_or(0))
+        let counted = walk::count(&self.connection, &self.entries, asked);
+        counted.map_err(|error| self.failed("a number of entries", error))
     }
 
     fn credits(
@@ -402,41 +325,6 @@ impl ArchiveReader for Reader {
     ) -> Result<(), ArchiveError> {
         self.list("a credit", CREDITS_SQL, params![bound(through), bound(limit as u64)], credit_row, rows)
     }
-}
-
-fn entry_params(asked: &EntriesAsked, limit: i64, skip: i64) -> [rusqlite::types::Value; 11] {
-    let EntriesAsked { list, owner, market, tag, ids, times, through, .. } = asked;
-    [
-        i64::from(*list),
-        i64::from(*owner),
-        market.map_or(0, i64::from),
-        bound(*tag),
-        *times.start(),
-        *times.end(),
-        bound(*ids.start()),
-        bound(*ids.end()),
-        bound(*through),
-        limit,
-        skip,
-    ]
-    .map(rusqlite::types::Value::Integer)
-}
-
-fn entry_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let bytes: Vec<u8> = row.get(8)?;
-    let tag: Option<i64> = row.get(6)?;
-    let across: Option<i64> = row.get(7)?;
-    Ok(Entry {
-        list: row.get(0)?,
-        owner: row.get(1)?,
-        market: row.get(2)?,
-        time_ms: row.get(3)?,
-        id: unsigned(row, 4)?,
-        sequence: unsigned(row, 5)?,
-        tag: tag.map_or(0, i64::unsigned_abs),
-        is_across: across.is_some(),
-        bytes: bytes.into(),
-    })
 }
 
 fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
@@ -508,7 +396,7 @@ fn candle_row(row: &Row<'_>) -> rusqlite::Result<CandleRow> {
 }
 
 /// What is said of a packed row whose bytes are no entries.
-fn no_row() -> rusqlite::Error {
+pub(super) fn no_row() -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, "its length is not that of whole entries".into())
 }
 

@@ -4,18 +4,18 @@
 //! index whose last columns are the order of the list, so that a page costs the same whatever lies behind it: an index
 //! ends with the row's number, which is the order id or the number of arrival. An index that most rows go into costs more
 //! to write than to do without: lists of orders of any status are merged from those of each status, and lists that only
-//! grow at their end are packed ([`super::pack`]).
+//! grow at their end are packed ([`super::pack`], [`super::entries`]).
 
 use super::super::Mark;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 /// Version of tables and values.
-pub(super) const FORMAT: i64 = 2;
+pub(super) const FORMAT: i64 = 3;
 
 /// `key` of a trade: market in the upper 20 bits of 63, trade id in the lower 43. `*_s` are whole seconds, `*_rest`
 /// nanoseconds to be added, `lasted` nanoseconds from placement to end. Amounts of 128 bits are integers where they fit
 /// and 16 bytes, big end first, where they do not. Of a packed row `sequence` is that of its first entry, and `market` -1
-/// where its list is that of all markets. `tag` and `across` (the owner) are null where an entry is not asked for by them.
+/// where its list is that of all markets.
 const TABLES: &str = "
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -57,7 +57,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What format 1 did not have: lists that only grow at their end, and entries.
+/// What format 1 did not have: lists that only grow at their end.
 pub(super) const PACKED_TABLES: &str = "
     CREATE TABLE fills (
         number INTEGER PRIMARY KEY, account INTEGER NOT NULL, market INTEGER NOT NULL,
@@ -70,16 +70,33 @@ pub(super) const PACKED_TABLES: &str = "
         first_s INTEGER NOT NULL, last_s INTEGER NOT NULL, sequence INTEGER NOT NULL, entries BLOB NOT NULL
     ) STRICT;
     CREATE INDEX balances_of ON balances (account, market, first_s);
+";
 
-    CREATE TABLE entries (
-        list INTEGER NOT NULL, owner INTEGER NOT NULL, market INTEGER NOT NULL,
-        time_ms INTEGER NOT NULL, id INTEGER NOT NULL,
-        sequence INTEGER NOT NULL, tag INTEGER, across INTEGER, bytes BLOB NOT NULL,
-        PRIMARY KEY (list, owner, market, time_ms, id)
+/// What format 2 did not have: entries in packs ([`super::entries`]). `first_*` and `last_*` are the smallest and largest times
+/// and ids of a pack's entries, `sequence` and `through` those of its commands. `last_id` in `tags` is that of the pack,
+/// `first` in `names` the first key of the row's pairs ([`super::entries`] again).
+pub(super) const ENTRY_TABLES: &str = "
+    CREATE TABLE packs (
+        number INTEGER PRIMARY KEY, list INTEGER NOT NULL, owner INTEGER NOT NULL, market INTEGER NOT NULL,
+        first_ms INTEGER NOT NULL, first_id INTEGER NOT NULL, last_ms INTEGER NOT NULL, last_id INTEGER NOT NULL,
+        sequence INTEGER NOT NULL, through INTEGER NOT NULL, count INTEGER NOT NULL, entries BLOB NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX packs_id ON packs (list, owner, market, last_id);
+    CREATE INDEX packs_time ON packs (list, owner, market, last_ms, last_id);
+
+    CREATE TABLE tags (
+        list INTEGER NOT NULL, owner INTEGER NOT NULL, market INTEGER NOT NULL, tag INTEGER NOT NULL,
+        last_id INTEGER NOT NULL, pack INTEGER NOT NULL,
+        PRIMARY KEY (list, owner, market, tag, last_id)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX entries_id ON entries (list, owner, market, id);
-    CREATE INDEX entries_tag ON entries (list, owner, tag, time_ms, id) WHERE tag IS NOT NULL;
-    CREATE INDEX entries_across ON entries (list, across, time_ms, id) WHERE across IS NOT NULL;
+
+    CREATE TABLE runs (
+        run INTEGER PRIMARY KEY, level INTEGER NOT NULL, count INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE names (
+        number INTEGER PRIMARY KEY, run INTEGER NOT NULL, first INTEGER NOT NULL, pairs BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX names_of ON names (run, first);
 ";
 
 pub(super) const INSERT_ORDER: &str =
@@ -92,7 +109,21 @@ pub(super) const INSERT_CREDIT: &str = "INSERT INTO credits VALUES (NULL, ?1, ?2
 pub(super) const INSERT_CANDLE: &str =
     "INSERT INTO candles VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
-pub(super) const INSERT_ENTRY: &str = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+pub(super) const INSERT_PACK: &str =
+    "INSERT INTO packs VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+pub(super) const INSERT_TAG: &str = "INSERT INTO tags VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// Runs of names: their statements all stand here, as those that merge read and write.
+pub(super) const INSERT_RUN: &str = "INSERT INTO runs VALUES (NULL, ?1, ?2)";
+pub(super) const DELETE_RUN: &str = "DELETE FROM runs WHERE run = ?1";
+pub(super) const RUNS: &str = "SELECT run FROM runs ORDER BY run";
+pub(super) const RUNS_OF_LEVEL: &str = "SELECT run FROM runs WHERE level = ?1 AND count <= ?2 ORDER BY run";
+pub(super) const INSERT_NAMES: &str = "INSERT INTO names VALUES (NULL, ?1, ?2, ?3)";
+pub(super) const DELETE_NAMES: &str = "DELETE FROM names WHERE run = ?1";
+pub(super) const NAMES_OF_RUN: &str =
+    "SELECT pairs FROM names INDEXED BY names_of WHERE run = ?1 ORDER BY first, number";
+pub(super) const NAMES_BEFORE: &str = "SELECT first, pairs FROM names INDEXED BY names_of \
+    WHERE run = ?1 AND first <= ?2 ORDER BY first DESC, number DESC";
 
 /// What an archive says of itself.
 pub(super) struct Found {
@@ -110,6 +141,7 @@ pub(super) fn prepare(connection: &mut Connection, journal_id: [u8; 16]) -> rusq
     if is_made.is_none() {
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(PACKED_TABLES)?;
+        transaction.execute_batch(ENTRY_TABLES)?;
         transaction.execute("INSERT INTO meta VALUES (0, ?1, ?2, 0, 0)", params![FORMAT, &journal_id[..]])?;
     }
     let found =

@@ -1,21 +1,31 @@
-//! An archive of format 1 made into one of this format, when it is first opened to write: all or nothing, in one
-//! transaction. Format 1 had an index for each list and each change of a balance in a row of its own.
+//! An archive of an earlier format made into one of this format, when it is first opened to write: all or nothing, in one
+//! transaction. Format 1 had an index for each list and each change of a balance in a row of its own, format 2 each entry.
 
-use super::super::row::{BalanceChange, TradeRow};
-use super::pack;
+use super::super::row::{BalanceChange, Entry, List, TradeRow};
 use super::read::{TRADE_COLUMNS, time, trade_row, unsigned};
-use super::schema::{FORMAT, PACKED_TABLES};
+use super::schema::{ENTRY_TABLES, FORMAT, PACKED_TABLES};
 use super::value::Wide;
+use super::{entries, pack};
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
-/// The format that can be upgraded.
-pub(super) const FROM: i64 = 1;
+/// The formats that can be upgraded.
+pub(super) const FROM: [i64; 2] = [1, 2];
 /// Rows that are packed together.
 const ROWS: usize = 65_536;
 
-/// Upgrades an archive of format [`FROM`].
-pub(super) fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Upgrades an archive of one of the formats [`FROM`].
+pub(super) fn upgrade(connection: &mut Connection, format: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(ENTRY_TABLES)?;
+    match format {
+        1 => from_1(&transaction)?,
+        _ => from_2(&transaction)?,
+    }
+    transaction.execute("UPDATE meta SET format = ?1", [FORMAT])?;
+    transaction.commit()
+}
+
+fn from_1(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "DROP INDEX orders_account; DROP INDEX orders_market;
          DROP INDEX trades_maker; DROP INDEX trades_taker;
@@ -24,14 +34,20 @@ pub(super) fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     )?;
     transaction.execute_batch(PACKED_TABLES)?;
     let trades = format!("SELECT {TRADE_COLUMNS} FROM trades ORDER BY sequence, key");
-    in_batches(&transaction, &trades, trade_row, |rows: &[TradeRow]| pack::insert_fills(&transaction, rows))?;
+    in_batches(transaction, &trades, trade_row, |rows: &[TradeRow]| pack::insert_fills(transaction, rows))?;
     let balances = "SELECT sequence, time_s, time_rest, account, asset, available, frozen FROM balances_1 \
                     ORDER BY number";
-    let insert = |rows: &[BalanceChange]| pack::insert_balances(&transaction, rows);
-    in_batches(&transaction, balances, balance_row, insert)?;
-    transaction.execute_batch("DROP TABLE balances_1")?;
-    transaction.execute("UPDATE meta SET format = ?1", [FORMAT])?;
-    transaction.commit()
+    let insert = |rows: &[BalanceChange]| pack::insert_balances(transaction, rows);
+    in_batches(transaction, balances, balance_row, insert)?;
+    transaction.execute_batch("DROP TABLE balances_1")
+}
+
+fn from_2(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    // In the order of their table, so that a list's packs are whole but where a batch ends.
+    let all = "SELECT list, owner, market, time_ms, id, sequence, tag, bytes FROM entries \
+               ORDER BY list, owner, market, time_ms, id";
+    in_batches(transaction, all, entry_row, |rows: &[Entry]| entries::insert(transaction, rows))?;
+    transaction.execute_batch("DROP TABLE entries")
 }
 
 fn in_batches<T>(
@@ -61,5 +77,22 @@ fn balance_row(row: &Row<'_>) -> rusqlite::Result<BalanceChange> {
         asset: row.get(4)?,
         available: row.get::<_, Wide>(5)?.0,
         frozen: row.get::<_, Wide>(6)?.0,
+    })
+}
+
+/// The table does not say what a list keeps to. As if its entries may come late, each can be packed: in more packs than need
+/// be, which whoever reads finds as well.
+fn entry_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let tag: Option<i64> = row.get(6)?;
+    let bytes: Vec<u8> = row.get(7)?;
+    Ok(Entry {
+        list: List { number: row.get(0)?, is_late: true },
+        owner: row.get(1)?,
+        market: row.get(2)?,
+        time_ms: row.get(3)?,
+        id: unsigned(row, 4)?,
+        sequence: unsigned(row, 5)?,
+        tag: tag.map_or(0, i64::unsigned_abs),
+        bytes: bytes.into(),
     })
 }

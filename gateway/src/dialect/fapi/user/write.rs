@@ -5,8 +5,7 @@ use super::{
     AccountUpdate, AlgoUpdate, BalanceUpdate, CalledRow, Fill, Happening, MarginCall, OrderUpdate,
     PositionRow, UserEvent,
 };
-use crate::dialect::decimal::{write_entry, write_i64, write_u64};
-
+use crate::dialect::fapi::object::Object;
 use crate::dialect::fapi::words;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
@@ -164,11 +163,8 @@ fn order(o: &mut Object<'_>, update: &OrderUpdate) {
     o.text("V", SelfTradePrevention::from_code(told.self_trade).map_or("", words::self_trade));
     o.text("pm", PriceMatch::from_code(told.price_match).map_or("", words::price_match));
     o.number("gtd", told.good_till_ms);
-    o.key("er");
-    o.out.push(b'"');
     let reason = if update.happening == Happening::Expired { told.expiry_reason } else { 0 };
-    write_u64(o.out, reason.into());
-    o.out.push(b'"');
+    o.digits("er", Some(reason.into()));
 }
 
 /// 4.2.
@@ -239,12 +235,7 @@ fn algo(o: &mut Object<'_>, update: &AlgoUpdate) {
     o.text("f", PerpetualTimeInForce::from_code(told.time_in_force).map_or("", words::time_in_force));
     o.units("q", told.quantity);
     o.text("X", update.status);
-    o.key("ai");
-    o.out.push(b'"');
-    if let Some(actual) = actual {
-        write_u64(o.out, actual.told.order);
-    }
-    o.out.push(b'"');
+    o.digits("ai", actual.map(|actual| actual.told.order));
     o.units("ap", actual.map_or(0, |actual| average_price(actual.told.value, actual.told.filled)));
     o.units("aq", actual.map_or(0, |actual| actual.told.filled));
     o.text("act", actual.map_or("", |actual| order_type(actual.told.order_type)));
@@ -272,157 +263,9 @@ fn balance(object: &mut Object<'_>, update: &BalanceUpdate) {
     object.number("ts", update.time_ms);
 }
 
-/// An object on its way. Keys, and texts but for those of [`Object::escaped`], need no escapes.
-struct Object<'a> {
-    out: &'a mut Vec<u8>,
-    is_empty: bool,
-}
-
-impl Object<'_> {
-    fn new(out: &mut Vec<u8>) -> Object<'_> {
-        out.push(b'{');
-        Object { out, is_empty: true }
-    }
-
-    fn end(self) {
-        self.out.push(b'}');
-    }
-
-    /// What every event begins with.
-    fn begin(&mut self, name: &str, now_ms: i64, time_ms: Option<i64>) {
-        self.text("e", name);
-        self.number("E", now_ms);
-        if let Some(time_ms) = time_ms {
-            self.number("T", time_ms);
-        }
-    }
-
-    fn key(&mut self, key: &str) {
-        if !std::mem::take(&mut self.is_empty) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
-    }
-
-    fn text(&mut self, key: &str, value: &str) {
-        self.key(key);
-        self.out.push(b'"');
-        self.out.extend_from_slice(value.as_bytes());
-        self.out.push(b'"');
-    }
-
-    fn escaped(&mut self, key: &str, value: &str) {
-        self.key(key);
-        // Strings always have a JSON form.
-        self.out.extend_from_slice(serde_json::to_string(value).unwrap_or_default().as_bytes());
-    }
-
-    fn flag(&mut self, key: &str, value: bool) {
-        self.key(key);
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
-    }
-
-    fn number(&mut self, key: &str, value: i64) {
-        self.key(key);
-        write_i64(self.out, value);
-    }
-
-    fn id(&mut self, key: &str, value: u64) {
-        self.key(key);
-        write_u64(self.out, value);
-    }
-
-    /// Steps of 10^-8, shortest form.
-    fn units(&mut self, key: &str, value: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_entry(self.out, value);
-        self.out.push(b'"');
-    }
-
-    /// Micros with exactly 8 decimals.
-    fn money(&mut self, key: &str, micros: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_fixed(self.out, i128::from(micros) * 100);
-        self.out.push(b'"');
-    }
-
-    /// The same, `0` for none.
-    fn money_or_none(&mut self, key: &str, micros: i64) {
-        if micros == 0 { self.text(key, "0") } else { self.money(key, micros) }
-    }
-
-    /// Steps of 10^-8 with exactly 8 decimals.
-    fn exact(&mut self, key: &str, value: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_fixed(self.out, value.into());
-        self.out.push(b'"');
-    }
-
-    fn object(&mut self, key: &str, write: impl FnOnce(&mut Object<'_>)) {
-        self.key(key);
-        let mut object = Object::new(self.out);
-        write(&mut object);
-        object.end();
-    }
-
-    fn list<T>(&mut self, key: &str, rows: impl Iterator<Item = T>, write: impl Fn(&mut Object<'_>, T)) {
-        self.key(key);
-        self.out.push(b'[');
-        for (number, row) in rows.enumerate() {
-            if number > 0 {
-                self.out.push(b',');
-            }
-            let mut object = Object::new(self.out);
-            write(&mut object, row);
-            object.end();
-        }
-        self.out.push(b']');
-    }
-}
-
-/// Steps of 10^-8 with exactly 8 decimals.
-fn write_fixed(out: &mut Vec<u8>, value: i128) {
-    const ONE: u128 = 100_000_000;
-    if value < 0 {
-        out.push(b'-');
-    }
-    let magnitude = value.unsigned_abs();
-    write_u64(out, u64::try_from(magnitude / ONE).unwrap_or(u64::MAX));
-    let mut digits = [b'0'; 8];
-    let mut rest = magnitude % ONE;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.push(b'.');
-    out.extend_from_slice(&digits);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn money_has_eight_decimals() {
-        for (micros, text) in [
-            (0, "0.00000000"),
-            (1, "0.00000100"),
-            (-1, "-0.00000100"),
-            (450_000, "0.45000000"),
-            (-12_000_000, "-12.00000000"),
-            (i64::MAX, "9223372036854.77580700"),
-            (i64::MIN, "-9223372036854.77580800"),
-        ] {
-            let mut out = Vec::new();
-            write_fixed(&mut out, i128::from(micros) * 100);
-            assert_eq!(String::from_utf8(out).unwrap(), text);
-        }
-    }
 
     #[test]
     fn the_last_event_of_a_key() {

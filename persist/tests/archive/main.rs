@@ -3,6 +3,9 @@
 //! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-persist --test archive` repeats it.
 #![allow(clippy::unwrap_used)]
 
+mod entries;
+mod upgrade;
+
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::reject::Reject;
@@ -12,7 +15,6 @@ use ringside_persist::archive::{
     Archive, ArchiveError, ArchiveReader, Batch, CandlesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
 };
 use ringside_persist::storage::faulty::Random;
-use rusqlite::types::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -343,22 +345,20 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
             "candles USING PRIMARY KEY (market=? AND interval_s=? AND open_s>? AND open_s<?)",
         ),
         (
-            "entries, Time",
-            "entries USING PRIMARY KEY (list=? AND owner=? AND market=? AND time_ms>? AND time_ms<?)",
-        ),
-        ("entries, Id", "entries USING INDEX entries_id (list=? AND owner=? AND market=? AND id>? AND id<?)"),
-        (
-            "entries, Across",
-            "entries USING INDEX entries_across (list=? AND across=? AND time_ms>? AND time_ms<?)",
+            "entries, list",
+            "packs USING INDEX packs_id (list=? AND owner=? AND market=? AND last_id>? AND last_id<?)",
         ),
         (
-            "entries, Tag",
-            "entries USING INDEX entries_tag (list=? AND owner=? AND tag=? AND time_ms>? AND time_ms<?)",
+            "entries, list, oldest",
+            "packs USING INDEX packs_id (list=? AND owner=? AND market=? AND last_id>? AND last_id<?)",
         ),
+        ("entries, from id", "packs USING INDEX packs_id (list=? AND owner=? AND market=? AND last_id>?)"),
         (
-            "entries, TagOfMarket",
-            "entries USING INDEX entries_tag (list=? AND owner=? AND tag=? AND time_ms>? AND time_ms<?)",
+            "entries, from time",
+            "packs USING COVERING INDEX packs_time (list=? AND owner=? AND market=? AND last_ms>?)",
         ),
+        ("entries, from name", "names USING INDEX names_of (run=? AND first<?)"),
+        ("entries, from market", "packs USING COVERING INDEX packs_id (list=? AND owner=? AND market>?)"),
         ("trades", "trades USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         ("fills", "fills USING INDEX fills_of (account=? AND market=? AND first_s<?)"),
         ("balances", "balances USING INDEX balances_of (account=? AND market=? AND first_s<?)"),
@@ -382,104 +382,13 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
     // The credits are read from their end, whoever they were given to.
     let credits = &plans.iter().find(|(name, _)| name == "credits").unwrap().1;
     assert_eq!(credits, "SCAN credits");
-    assert_eq!(plans.len(), expected.len() + 3, "every plan is looked at: {plans:?}");
-}
-
-/// An archive of format 1 with these rows: tables, indexes and columns as the version that wrote it had them.
-fn write_format_1(store: &Sqlite, all: &Batch, mark: Mark) {
-    std::fs::create_dir_all(store.path().parent().unwrap()).unwrap();
-    let old = rusqlite::Connection::open(store.path()).unwrap();
-    old.execute_batch(include_str!("golden/archive_1.sql")).unwrap();
-    let (sequence, time_ns) = (mark.sequence as i64, mark.time_ns);
-    old.execute("INSERT INTO meta VALUES (0, 1, ?1, ?2, ?3)", (&JOURNAL[..], sequence, time_ns)).unwrap();
-    let wide = |amount: i128| match i64::try_from(amount) {
-        Ok(small) => Value::Integer(small),
-        Err(_) => Value::Blob(amount.to_be_bytes().to_vec()),
-    };
-    let split = |ns: i64| (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
-    let insert = |table: &str, values: Vec<Value>| {
-        let marks = vec!["?"; values.len()].join(", ");
-        let sql = format!("INSERT INTO {table} VALUES ({marks})");
-        old.prepare_cached(&sql).unwrap().execute(rusqlite::params_from_iter(values)).unwrap();
-    };
-    let int = |value: u64| Value::Integer(value as i64);
-    for row in &all.orders {
-        let (created_s, created_rest) = split(row.created_ns);
-        insert(
-            "orders",
-            vec![
-                int(row.order),
-                int(row.sequence),
-                int(row.account.into()),
-                int(row.market.into()),
-                int(row.status as u64),
-                int(row.side as u64),
-                int(row.order_type as u64),
-                int(row.time_in_force as u64),
-                int(row.reject.map_or(0, |reject| reject.code()).into()),
-                row.price.into(),
-                row.quantity.into(),
-                row.filled.into(),
-                wide(row.quote_quantity),
-                wide(row.traded),
-                created_s.into(),
-                created_rest.into(),
-                (row.updated_ns - row.created_ns).into(),
-            ],
-        );
+    // Packs of a tag are found by it, and then by their number.
+    for name in ["entries, tag", "entries, tag, oldest"] {
+        let plan = &plans.iter().find(|(known, _)| known == name).unwrap().1;
+        let of_tag = "SEARCH tags USING PRIMARY KEY (list=? AND owner=? AND market=? AND tag=? AND last_id>? AND last_id<?)";
+        assert_eq!(*plan, format!("{of_tag}; SEARCH packs USING INTEGER PRIMARY KEY (rowid=?)"));
     }
-    for row in &all.trades {
-        let (time_s, time_rest) = split(row.time_ns);
-        insert(
-            "trades",
-            vec![
-                int(u64::from(row.market) << 43 | row.trade),
-                int(row.sequence),
-                int(row.market.into()),
-                int(row.taker_side as u64),
-                row.price.into(),
-                row.quantity.into(),
-                int(row.maker_order),
-                int(row.taker_order),
-                int(row.maker_account.into()),
-                int(row.taker_account.into()),
-                wide(row.maker_fee),
-                wide(row.taker_fee),
-                time_s.into(),
-                time_rest.into(),
-            ],
-        );
-    }
-    for row in &all.balances {
-        let (time_s, time_rest) = split(row.time_ns);
-        let (account, asset) = (int(row.account.into()), int(row.asset.into()));
-        let values = [int(row.sequence), time_s.into(), time_rest.into(), account, asset];
-        let amounts = [wide(row.available), wide(row.frozen)];
-        insert("balances", [vec![Value::Null], values.to_vec(), amounts.to_vec()].concat());
-    }
-}
-
-#[test]
-fn an_archive_of_format_1_is_taken_over() {
-    let folder = Folder::new("format-1");
-    let store = folder.store();
-    let mut maker = Maker::new(5);
-    maker.batch(2_000);
-    (maker.all.credits, maker.all.candles) = (Vec::new(), Vec::new());
-    write_format_1(&store, &maker.all, maker.mark());
-    let error = store.writer([8; 16]).map(|_| ()).unwrap_err();
-    assert!(matches!(error, ArchiveError::Foreign { .. }), "another journal's is left as it is: {error}");
-    let mut writer = store.writer(JOURNAL).unwrap();
-    assert_eq!(writer.mark(), maker.mark());
-    let mut reader = store.reader().unwrap();
-    (0..200).for_each(|_| maker.check(reader.as_mut()));
-    // And goes on.
-    let batch = maker.batch(500);
-    writer.commit(&batch, maker.mark(), true).unwrap();
-    (0..200).for_each(|_| maker.check(reader.as_mut()));
-    let count = maker.all.orders.len() + maker.all.trades.len() + maker.all.balances.len();
-    let further = maker.all.credits.len() + maker.all.candles.len();
-    assert_eq!(reader.rows().unwrap(), (count + further) as u64);
+    assert_eq!(plans.len(), expected.len() + 5, "every plan is looked at: {plans:?}");
 }
 
 #[test]

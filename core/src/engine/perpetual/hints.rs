@@ -1,0 +1,133 @@
+//! Hints to the processor about what the commands that come soon will touch. They change no state and no result.
+
+use crate::book::Orders;
+use crate::command::{PlacePerpetual, Side};
+use crate::ids::{AccountId, MarketId, OrderId};
+use crate::perpetual::order::name_hash;
+use crate::perpetual::{Perpetual, State};
+use crate::prefetch::{Hint, prefetch};
+
+/// Hints that commands come soon, as `Engine::prefetch` gives them.
+impl Perpetual {
+    /// Has begun to load what the first order on the other side of a book needs for a fill.
+    #[inline]
+    pub(crate) fn prefetch_meeting(&self, index: usize, side: Side) {
+        let Perpetual { books, orders, state, .. } = self;
+        let first = orders.levels.get(books[index].side(side.opposite()).best_level()).head;
+        state.prefetch_maker(index, orders, first);
+    }
+
+    /// What a placement will touch.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, place: &PlacePerpetual, hint: Hint) {
+        let Some(index) = self.state.index_of(place.market) else { return };
+        let Some(side) = Side::from_code(place.side) else { return };
+        let Perpetual { books, orders, state, .. } = self;
+        let Orders { pool, levels, .. } = orders;
+        let book = &books[index];
+        if hint == Hint::First {
+            state.prefetch_account(index, place.account);
+            state.names.hint(name_hash(place.account, &place.client_order));
+        }
+        let steps = book.steps(place.price);
+        let opposite = book.side(side.opposite());
+        if opposite.best() <= opposite.key(steps) {
+            let first = levels.get(opposite.best_level()).head;
+            match hint {
+                Hint::First => {}
+                Hint::Second => {
+                    prefetch(pool.get(first));
+                    state.prefetch_details(first);
+                    state.prefetch_filled(index, place.account);
+                }
+                Hint::Third => {
+                    let maker = pool.get(first);
+                    for neighbour in [maker.next, maker.younger, maker.older] {
+                        prefetch(pool.get(neighbour));
+                    }
+                    state.prefetch_details(maker.next);
+                    state.prefetch_account(index, maker.account);
+                    state.prefetch_filled(index, maker.account);
+                }
+            }
+            return;
+        }
+        let own = book.side(side);
+        let Some(level) = own.hint(levels, own.key(steps)) else { return };
+        match hint {
+            Hint::First => prefetch(levels.get(level)),
+            Hint::Second => {
+                prefetch(pool.get(levels.get(level).tail));
+                prefetch(pool.get(state.holding(place.account, index).orders.youngest));
+            }
+            Hint::Third => {}
+        }
+    }
+
+    /// What the cancel or the change of an order will touch.
+    #[inline]
+    pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
+        let Some(index) = self.state.index_of(market) else { return };
+        let Perpetual { orders, state, .. } = self;
+        match hint {
+            Hint::First => {
+                state.slots.hint(order);
+                state.prefetch_account(index, account);
+            }
+            Hint::Second => {
+                let slot = state.slots.guess(order);
+                prefetch(orders.pool.get(slot));
+                state.prefetch_details(slot);
+            }
+            Hint::Third => {
+                let slot = state.slots.guess(order);
+                orders.prefetch_around(slot);
+                if let Some(details) = state.details.get(slot as usize) {
+                    state.names.hint(name_hash(details.account, &details.client_order));
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// What of an account an order touches.
+    #[inline(always)]
+    pub(super) fn prefetch_account(&self, index: usize, account: AccountId) {
+        let holding = self.holding(account, index);
+        // Its first two lines.
+        prefetch(holding);
+        prefetch(&holding.waiting);
+        prefetch(self.accounts.get(account));
+    }
+
+    /// What of an account a fill touches, and an order does not.
+    #[inline(always)]
+    pub(super) fn prefetch_filled(&self, index: usize, account: AccountId) {
+        prefetch(&self.accounts.get(account).volume);
+        prefetch(&self.holding(account, index).realised);
+        self.bands.hint(index, account);
+    }
+
+    /// What the fill of a resting order touches, that of the one behind it apart.
+    #[inline]
+    pub(super) fn prefetch_maker(&self, index: usize, orders: &Orders, slot: u32) {
+        let maker = orders.pool.get(slot);
+        self.prefetch_details(slot);
+        self.prefetch_account(index, maker.account);
+        self.prefetch_filled(index, maker.account);
+        self.slots.hint(maker.id);
+        for neighbour in [maker.next, maker.younger, maker.older] {
+            prefetch(orders.pool.get(neighbour));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch_details(&self, slot: u32) {
+        if let Some(details) = self.details.get(slot as usize) {
+            prefetch(details);
+            prefetch(&details.value);
+            prefetch(&details.reservation);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What a plain order that arrives would trade with plain resting ones, worked out before anything changes: every fill, and how
+//! each party stands after all of them.
+//!
+//! The arithmetic is that of `risk/perpetual/`, the rules are those of `settle.rs`, which decides wherever this does not: about
+//! parties with an isolated position here, with affiliates, who would change their tier, who are not far from a warning; about orders that only reduce, have a date or attached orders; and about meetings that are no fill.
+
+use super::watch::slack;
+use crate::book::pool::NONE;
+use crate::book::{Book, Mutation, Orders};
+use crate::command::{MarginMode, Side};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::money::{Money, Price, Quantity, Rate};
+use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::bands::Threshold;
+use crate::perpetual::{Standing, State, mode_of};
+use crate::risk::perpetual::band::Band;
+use crate::risk::perpetual::position::{Filled, Position, open_fees};
+use crate::risk::perpetual::{fee, units};
+
+/// Most fills of one order that are worked out.
+const FILLS_MAX: usize = 64;
+
+/// An order that arrives, as far as its fills depend on it.
+pub(super) struct Arrival {
+    pub(super) account: AccountId,
+    pub(super) index: usize,
+    pub(super) side: Side,
+    /// Last key of the other side that it may trade at.
+    pub(super) limit: u64,
+    pub(super) quantity: Quantity,
+    /// Where it may trade, if that is bounded.
+    pub(super) band: Option<Band>,
+}
+
+/// One fill.
+#[derive(Clone, Copy)]
+pub(super) struct Planned {
+    pub(super) value: Money,
+    pub(super) maker_fee: Money,
+    pub(super) taker_fee: Money,
+    pub(super) maker_realised: Money,
+    pub(super) taker_realised: Money,
+}
+
+/// How an account stands after the fills so far.
+#[derive(Clone, Copy)]
+pub(super) struct Party {
+    pub(super) account: AccountId,
+    pub(super) is_maker: bool,
+    pub(super) position: Position,
+    pub(super) open_fees: Money,
+    pub(super) realised: Money,
+    pub(super) wallet: Money,
+    /// At which its scopes must be tested, once all fills are known; `None` where that takes a look at other markets.
+    pub(super) threshold: Option<Threshold>,
+    /// Its cross positions in other markets, without the wallet.
+    others: Standing,
+    /// Notional of its position, and equity, where the last fill asked for them.
+    standing: Option<(Money, Money)>,
+    /// What its side of a fill pays.
+    rate: Rate,
+    /// Value of its fills.
+    traded: Money,
+}
+
+/// Memory for the meetings of one order.
+pub(crate) struct Meetings {
+    /// In the order of the fills.
+    pub(super) fills: Vec<Planned>,
+    /// The order's account first, then the makers' as they are met.
+    pub(super) parties: Vec<Party>,
+    /// Levels, as the match leaves them.
+    pub(super) mutations: Vec<Mutation>,
+    /// Filled quantity and value over all.
+    pub(super) filled: Quantity,
+    pub(super) value: Money,
+}
+
+impl Meetings {
+    pub(crate) fn new() -> Meetings {
+        Meetings {
+            fills: Vec::with_capacity(FILLS_MAX),
+            parties: Vec::with_capacity(FILLS_MAX + 1),
+            mutations: Vec::with_capacity(FILLS_MAX),
+            filled: 0,
+            value: 0,
+        }
+    }
+}
+
+impl Party {
+    /// One side of a fill, with its fee, as [`State::leg`] has it of a cross account, which must not come below its maintenance
+    /// margin where it opens. `None`: it does, or numbers are out of range.
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        state: &State,
+        index: usize,
+        side: Side,
+        fill: (Quantity, Money, Money),
+    ) -> Option<Filled> {
+        let (quantity, value, fee) = fill;
+        let held = self.position.held()?;
+        let filled = self.position.fill(side, quantity, value)?;
+        let position = filled.position;
+        if position.cost.checked_abs()? > units::VALUE_MAX {
+            return None;
+        }
+        self.wallet = self.wallet.checked_add(filled.realised)?.checked_sub(fee)?;
+        self.open_fees = open_fees(self.open_fees, held, &filled, fee)?;
+        self.realised = self.realised.checked_add(filled.realised)?;
+        self.position = position;
+        self.traded = self.traded.checked_add(value)?;
+        self.standing = None;
+        if filled.opened > 0 {
+            let (notional, equity) = self.standing(state, index)?;
+            self.standing = Some((notional, equity));
+            let free = equity.checked_sub(self.others.maintenance)?;
+            // Rates are below 1.
+            if free < notional && free < state.symbols[index].brackets.maintenance(notional)? {
+                return None;
+            }
+        }
+        Some(filled)
+    }
+
+    /// Notional of its position, and equity.
+    #[inline(always)]
+    fn standing(&self, state: &State, index: usize) -> Option<(Money, Money)> {
+        let Position { quantity, cost } = self.position;
+        let (notional, worth) = units::notional_and_value(quantity, state.mark(index))?;
+        let equity = self.wallet.checked_add(self.others.equity)?;
+        Some((notional, equity.checked_add(worth.checked_sub(cost)?)?))
+    }
+}
+
+impl State {
+    /// An account before the first of its fills. `None`: it is none that this decides about.
+    #[inline(always)]
+    fn party(&self, account: AccountId, index: usize, is_maker: bool) -> Option<Party> {
+        let (record, holding): (&Account, &Holding) =
+            (self.accounts.get(account), self.holding(account, index));
+        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
+        let [maker_rate, taker_rate, .., affiliate] = self.rates(account)?;
+        let is_alone = markets & !(1 << index) == 0;
+        let is_known = mode_of(record, holding) == MarginMode::Cross
+            && account != FEE_ACCOUNT
+            && affiliate == 0
+            && holding.bound == 0;
+        if !is_known {
+            return None;
+        }
+        let others = match is_alone {
+            true => Standing::default(),
+            false => self.cross_with(account, 0, Some((index, &Holding::default())))?,
+        };
+        Some(Party {
+            account,
+            is_maker,
+            position: holding.position(),
+            open_fees: holding.open_fees,
+            realised: holding.realised,
+            wallet: record.wallet,
+            threshold: is_alone.then_some(Threshold::Never),
+            others,
+            standing: None,
+            rate: if is_maker { maker_rate } else { taker_rate },
+            traded: 0,
+        })
+    }
+
+    /// Works out what an order meets. `None`: something is out of the ordinary.
+    #[inline(always)]
+    pub(super) fn meetings(
+        &self,
+        meetings: &mut Meetings,
+        book: &Book,
+        orders: &Orders,
+        arrival: &Arrival,
+    ) -> Option<()> {
+        let Arrival { account, index, side, limit, quantity, ref band } = *arrival;
+        let Meetings { fills, parties, .. } = meetings;
+        fills.clear();
+        parties.clear();
+        let mut taker = self.party(account, index, false)?;
+        parties.push(taker);
+        let maker_side = side.opposite();
+        let opposite = book.side(maker_side);
+        let mut left = quantity;
+        let (mut low, mut high) = (Price::MAX, Price::MIN);
+        let mut next = (opposite.best() <= limit).then(|| opposite.best_level());
+        while let Some(handle) = next {
+            let level = orders.levels.get(handle);
+            if book.key(maker_side, level.price) > limit {
+                break;
+            }
+            if band.is_some_and(|band| !band.reaches(side, level.price)) {
+                return None;
+            }
+            (low, high) = (low.min(level.price), high.max(level.price));
+            let mut slot = level.head;
+            while slot != NONE {
+                let maker = orders.pool.get(slot);
+                let details = &self.details[slot as usize];
+                let is_plain = details.flags == 0
+                    && details.reserved_quantity != 0
+                    && details.good_till_ms == 0
+                    && details.children == [0; 2]
+                    && !details.is_shortened;
+                if !is_plain || maker.account == account || fills.len() == FILLS_MAX {
+                    return None;
+                }
+                let quantity = left.min(maker.remaining);
+                if quantity < left {
+                    self.prefetch_maker(index, orders, maker.next);
+                }
+                let value = units::value(level.price, quantity)?;
+                // Few: an order meets more than some only in a sweep.
+                let place = match parties.iter().skip(1).position(|party| party.account == maker.account) {
+                    Some(place) => place + 1,
+                    None => {
+                        parties.push(self.party(maker.account, index, true)?);
+                        parties.len() - 1
+                    }
+                };
+                let party = parties.get_mut(place)?;
+                let (taker_fee, maker_fee) = fee::both(value, taker.rate, party.rate)?;
+                let maker_realised =
+                    party.fill(self, index, maker_side, (quantity, value, maker_fee))?.realised;
+                let taker_realised = taker.fill(self, index, side, (quantity, value, taker_fee))?.realised;
+                fills.push(Planned { value, maker_fee, taker_fee, maker_realised, taker_realised });
+                left -= quantity;
+                if left == 0 {
+                    break;
+                }
+                slot = maker.next;
+            }
+            if left == 0 {
+                break;
+            }
+            next = opposite.after(&orders.levels, handle);
+        }
+        (meetings.filled, meetings.value) = (quantity - left, taker.traded);
+        if fills.is_empty() {
+            return Some(());
+        }
+        if !self.triggers[index].stay_quiet(low, high) {
+            return None;
+        }
+        parties[0] = taker;
+        for party in parties.iter_mut() {
+            self.settle_party(index, party)?;
+        }
+        Some(())
+    }
+
+    /// Completes a party after its fills. `None`: it changes its tier, or is to be tested and may be warned.
+    #[inline(always)]
+    fn settle_party(&self, index: usize, party: &mut Party) -> Option<()> {
+        let record = self.accounts.get(party.account);
+        if self.tiers.earned(record.volume.checked_add(party.traded)?) > record.tier {
+            return None;
+        }
+        let quantity = party.position.quantity;
+        let Standing { maintenance, positions, .. } = party.others;
+        if quantity == 0 && positions == 0 {
+            return (party.wallet >= 0).then_some(());
+        }
+        let (notional, equity) = match party.standing {
+            Some(standing) => standing,
+            None => party.standing(self, index)?,
+        };
+        if let Some(threshold) = &mut party.threshold {
+            *threshold = self.well(index, record.called_ms, quantity, (notional, equity))?;
+            return Some(());
+        }
+        let own = if quantity == 0 { 0 } else { self.symbols[index].brackets.maintenance(notional)? };
+        let positions = positions + u32::from(quantity != 0);
+        (slack(equity, maintenance.checked_add(own)?, positions, false) > 0).then_some(())
+    }
+}

@@ -1,0 +1,411 @@
+//! Holders of one market by what does not move with its mark, each in a region of keys
+//! (`risk/perpetual/adl_region.rs`): so that auto-deleveraging looks at those who can be first, not at all.
+//!
+//! Each side is a tree of sixteen branches a node, as deep as there is need of: at its ends lie lists of up to [`ROOM`]
+//! accounts, one that is full becomes a node. Whoever has no key (several positions in one scope, dust) stands in a list beside
+//! it. Not state: an engine restored from a snapshot enters everybody anew. Who comes before whom is decided in
+//! `engine/perpetual/rank.rs`.
+
+use crate::account::Sparse;
+use crate::ids::AccountId;
+use crate::memory::Pages;
+use crate::risk::perpetual::adl_region::{DEPTH_MAX, Key, PARTS, Region};
+use zerocopy::FromZeros;
+
+/// Accounts in one list.
+const ROOM: usize = 30;
+/// Marks a branch that is a list.
+const LIST: u32 = 1 << 31;
+/// The node that a tree begins at.
+const ROOT: u32 = 0;
+/// Cells taken at once.
+const BLOCK: usize = 1024;
+
+/// Where a holder stands. All zeros: nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
+struct Seat {
+    entry: u32,
+    rest: u32,
+    /// The list it is in.
+    list: u32,
+    /// Its place there.
+    place: u32,
+    /// Which of the four groups it is in, + 1.
+    group: u16,
+    /// How many parts on the way to its list.
+    depth: u16,
+}
+
+/// Which holders it stands among.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// By its key.
+    Keyed { is_long: bool, key: Key },
+    /// Beside those with keys.
+    Loose { is_long: bool },
+}
+
+impl Group {
+    fn number(self) -> u16 {
+        match self {
+            Group::Keyed { is_long, .. } => 1 + u16::from(is_long),
+            Group::Loose { is_long } => 3 + u16::from(is_long),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Crowd {
+    seats: Sparse<Seat, 1024>,
+    /// Short holders, long holders.
+    trees: [Tree; 2],
+    loose: [Vec<AccountId>; 2],
+}
+
+impl Crowd {
+    /// Nobody; memory for the seats of `accounts`.
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Crowd {
+        Crowd {
+            seats: Sparse::new(accounts, pages),
+            trees: [(); 2].map(|()| Tree::new()),
+            loose: [(); 2].map(|()| Vec::with_capacity(BLOCK)),
+        }
+    }
+
+    /// Gives an account its place, or none.
+    pub(crate) fn set(&mut self, account: AccountId, group: Option<Group>) {
+        let seat = *self.seats.get(account);
+        let number = group.map_or(0, Group::number);
+        if seat.group == number {
+            let Some(Group::Keyed { key, .. }) = group else { return };
+            if key.shares(key_of(&seat), seat.depth as u8) {
+                // Its list holds both keys.
+                let seat = self.seats.get_mut(account);
+                (seat.entry, seat.rest) = (key.entry, key.rest);
+                return;
+            }
+        }
+        match seat.group {
+            0 => {}
+            group @ (1 | 2) => self.trees[group as usize - 1].remove(&mut self.seats, account),
+            group => {
+                let list = &mut self.loose[group as usize - 3];
+                list.swap_remove(seat.place as usize);
+                if let Some(&moved) = list.get(seat.place as usize) {
+                    self.seats.get_mut(moved).place = seat.place;
+                }
+            }
+        }
+        let seat = self.seats.get_mut(account);
+        *seat = Seat { group: number, ..Seat::default() };
+        match group {
+            None => {}
+            Some(Group::Keyed { is_long, key }) => {
+                (seat.entry, seat.rest) = (key.entry, key.rest);
+                self.trees[usize::from(is_long)].insert(&mut self.seats, account);
+            }
+            Some(Group::Loose { is_long }) => {
+                let list = &mut self.loose[usize::from(is_long)];
+                seat.place = list.len() as u32;
+                list.push(account);
+            }
+        }
+    }
+
+    /// Where an account stands.
+    pub(crate) fn group(&self, account: AccountId) -> Option<Group> {
+        let seat = self.seats.get(account);
+        match seat.group {
+            0 => None,
+            group @ (1 | 2) => Some(Group::Keyed { is_long: group == 2, key: key_of(seat) }),
+            group => Some(Group::Loose { is_long: group == 4 }),
+        }
+    }
+
+    /// Holders of a side that have no key.
+    pub(crate) fn loose(&self, is_long: bool) -> &[AccountId] {
+        &self.loose[usize::from(is_long)]
+    }
+
+    /// What a region of holders of a side consists of: smaller regions, or accounts, some of which may be of regions beside it.
+    pub(crate) fn open(&self, is_long: bool, region: Region, mut show: impl FnMut(Part)) {
+        let tree = &self.trees[usize::from(is_long)];
+        let mut branch = ROOT;
+        for depth in 0..region.depth() {
+            branch = tree.nodes.get(branch)[region.first().part(depth)];
+            if branch == 0 {
+                return;
+            }
+            if branch & LIST != 0 {
+                break;
+            }
+        }
+        if branch & LIST == 0 {
+            let node = tree.nodes.get(branch);
+            (0..PARTS).filter(|&part| node[part] != 0).for_each(|part| show(Part::Region(region.part(part))));
+            return;
+        }
+        let mut list = branch & !LIST;
+        while list != 0 {
+            let cell = tree.lists.get(list);
+            cell[2..][..cell[0] as usize].iter().for_each(|&account| show(Part::Account(account)));
+            list = cell[1];
+        }
+    }
+
+    /// Everybody of a side, in no order that means anything.
+    #[cfg(test)]
+    fn all(&self, is_long: bool) -> Vec<AccountId> {
+        let (mut all, mut open) = (self.loose(is_long).to_vec(), vec![Region::ALL]);
+        while let Some(region) = open.pop() {
+            self.open(is_long, region, |part| match part {
+                Part::Region(part) => open.push(part),
+                Part::Account(account) => all.push(account),
+            });
+        }
+        all
+    }
+}
+
+/// A part of a region.
+pub(crate) enum Part {
+    /// Not looked into yet.
+    Region(Region),
+    /// One of those in it.
+    Account(AccountId),
+}
+
+/// Cells of some words that are taken a block at a time and never moved, and the chain of the free ones by their first word.
+/// Cell 0 is never given out.
+struct Cells<const WORDS: usize> {
+    blocks: Vec<Box<[[u32; WORDS]]>>,
+    used: u32,
+    free: u32,
+}
+
+impl<const WORDS: usize> Cells<WORDS> {
+    fn new() -> Cells<WORDS> {
+        Cells { blocks: vec![vec![[0; WORDS]; BLOCK].into()], used: 1, free: 0 }
+    }
+
+    #[inline]
+    fn get(&self, cell: u32) -> &[u32; WORDS] {
+        &self.blocks[cell as usize / BLOCK][cell as usize % BLOCK]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, cell: u32) -> &mut [u32; WORDS] {
+        &mut self.blocks[cell as usize / BLOCK][cell as usize % BLOCK]
+    }
+
+    /// A cell of zeros.
+    fn take(&mut self) -> u32 {
+        if self.free != 0 {
+            let cell = self.free;
+            self.free = self.get(cell)[0];
+            self.get_mut(cell)[0] = 0;
+            return cell;
+        }
+        let cell = self.used;
+        if cell as usize == self.blocks.len() * BLOCK {
+            self.blocks.push(vec![[0; WORDS]; BLOCK].into());
+        }
+        self.used += 1;
+        cell
+    }
+
+    fn give_back(&mut self, cell: u32) {
+        let free = self.free;
+        let words = self.get_mut(cell);
+        *words = [0; WORDS];
+        words[0] = free;
+        self.free = cell;
+    }
+}
+
+/// Holders of one side. A list is a count, the list that goes on with it (only where digits of keys are at their end) and
+/// accounts.
+struct Tree {
+    nodes: Cells<PARTS>,
+    lists: Cells<{ ROOM + 2 }>,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        Tree { nodes: Cells::new(), lists: Cells::new() }
+    }
+
+    /// Puts an account at the end of a list with room.
+    fn push(&mut self, seats: &mut Sparse<Seat, 1024>, (list, depth): (u32, u8), account: AccountId) {
+        let cell = self.lists.get_mut(list);
+        let place = cell[0];
+        cell[2 + place as usize] = account;
+        cell[0] += 1;
+        let seat = seats.get_mut(account);
+        (seat.list, seat.place, seat.depth) = (list, place, depth.into());
+    }
+
+    /// Enters an account whose seat has its key.
+    fn insert(&mut self, seats: &mut Sparse<Seat, 1024>, account: AccountId) {
+        let key = key_of(seats.get(account));
+        let mut node = ROOT;
+        for depth in 0..DEPTH_MAX {
+            let part = key.part(depth);
+            let branch = self.nodes.get(node)[part];
+            if branch & LIST == 0 && branch != 0 {
+                node = branch;
+                continue;
+            }
+            let list = branch & !LIST;
+            if list != 0 && (self.lists.get(list)[0] as usize) < ROOM {
+                return self.push(seats, (list, depth + 1), account);
+            }
+            if list == 0 || depth + 1 == DEPTH_MAX {
+                let first = self.lists.take();
+                self.lists.get_mut(first)[1] = list;
+                self.nodes.get_mut(node)[part] = LIST | first;
+                return self.push(seats, (first, depth + 1), account);
+            }
+            // Full: those in it are divided by their next digits.
+            let divided = *self.lists.get(list);
+            self.lists.give_back(list);
+            let new = self.nodes.take();
+            self.nodes.get_mut(node)[part] = new;
+            for &moved in &divided[2..] {
+                let part = key_of(seats.get(moved)).part(depth + 1);
+                let mut list = self.nodes.get(new)[part] & !LIST;
+                if list == 0 {
+                    list = self.lists.take();
+                    self.nodes.get_mut(new)[part] = LIST | list;
+                }
+                self.push(seats, (list, depth + 2), moved);
+            }
+            node = new;
+        }
+    }
+
+    /// Takes an account out, and what is empty then.
+    fn remove(&mut self, seats: &mut Sparse<Seat, 1024>, account: AccountId) {
+        let seat = *seats.get(account);
+        let key = key_of(&seat);
+        let mut path = [ROOT; DEPTH_MAX as usize];
+        let mut depth = 0;
+        let first = loop {
+            let branch = self.nodes.get(path[depth])[key.part(depth as u8)];
+            if branch & LIST != 0 {
+                break branch & !LIST;
+            }
+            depth += 1;
+            path[depth] = branch;
+        };
+        // The last of the first list takes its place, so that all that go on are full.
+        let cell = self.lists.get_mut(first);
+        cell[0] -= 1;
+        let (last, next) = (cell[2 + cell[0] as usize], cell[1]);
+        let is_empty = cell[0] == 0;
+        if last != account {
+            self.lists.get_mut(seat.list)[2 + seat.place as usize] = last;
+            let moved = seats.get_mut(last);
+            (moved.list, moved.place) = (seat.list, seat.place);
+        }
+        if !is_empty {
+            return;
+        }
+        self.lists.give_back(first);
+        let mut branch = if next == 0 { 0 } else { LIST | next };
+        loop {
+            let node = self.nodes.get_mut(path[depth]);
+            node[key.part(depth as u8)] = branch;
+            if branch != 0 || depth == 0 || node.iter().any(|&branch| branch != 0) {
+                return;
+            }
+            self.nodes.give_back(path[depth]);
+            branch = 0;
+            depth -= 1;
+        }
+    }
+}
+
+fn key_of(seat: &Seat) -> Key {
+    Key { entry: seat.entry, rest: seat.rest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn everybody_is_found_in_the_region_of_its_key() {
+        let mut crowd = Crowd::new(100, Pages::Small);
+        let mut model: BTreeMap<AccountId, Group> = BTreeMap::new();
+        let mut random = 11u64;
+        let mut next = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % bound
+        };
+        for step in 0..60_000 {
+            let account = next(2_000) as AccountId;
+            let is_long = next(3) == 0;
+            // Many alike, some far apart, some close.
+            let key = match next(3) {
+                0 => Key { entry: 77, rest: 5 },
+                1 => Key { entry: next(1 << 32) as u32, rest: next(1 << 32) as u32 },
+                _ => Key { entry: 1 << 20 | next(40) as u32, rest: 9 << 24 | next(3) as u32 },
+            };
+            // It fills, then it empties.
+            let group = match next(20) {
+                0 => Some(Group::Loose { is_long }),
+                number if number < if step < 40_000 { 16 } else { 3 } => Some(Group::Keyed { is_long, key }),
+                _ => None,
+            };
+            crowd.set(account, group);
+            match group {
+                Some(group) => _ = model.insert(account, group),
+                None => _ = model.remove(&account),
+            }
+            if step % 997 != 0 {
+                continue;
+            }
+            for is_long in [false, true] {
+                let mut all = crowd.all(is_long);
+                all.sort_unstable();
+                let expected = model.iter().filter(|(_, group)| match group {
+                    Group::Keyed { is_long: side, .. } | Group::Loose { is_long: side } => *side == is_long,
+                });
+                assert_eq!(all, expected.map(|(&account, _)| account).collect::<Vec<_>>(), "{step}");
+            }
+            for (&account, group) in &model {
+                let Group::Keyed { is_long, key } = *group else { continue };
+                for depth in 0..DEPTH_MAX {
+                    let region = (0..depth).fold(Region::ALL, |region, depth| region.part(key.part(depth)));
+                    let mut is_there = false;
+                    crowd.open(is_long, region, |part| {
+                        is_there |= match part {
+                            Part::Region(part) => part == region.part(key.part(depth)),
+                            Part::Account(found) => found == account,
+                        };
+                    });
+                    assert!(is_there, "{account} of {key:?} is not in {region:?}");
+                }
+            }
+        }
+        for account in 0..2_000 {
+            crowd.set(account, None);
+        }
+        assert!(crowd.all(false).is_empty() && crowd.all(true).is_empty());
+        // Nothing is kept by mistake: what was taken can be taken again.
+        for tree in &crowd.trees {
+            assert!(tree.nodes.get(ROOT).iter().all(|&branch| branch == 0));
+            let chain = |mut cell: u32, next: &dyn Fn(u32) -> u32| {
+                let mut count = 0;
+                while cell != 0 {
+                    (count, cell) = (count + 1, next(cell));
+                }
+                count
+            };
+            assert_eq!(chain(tree.nodes.free, &|cell| tree.nodes.get(cell)[0]), tree.nodes.used - 1);
+            assert_eq!(chain(tree.lists.free, &|cell| tree.lists.get(cell)[0]), tree.lists.used - 1);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether commands are taken, and why one is not. Says nothing of what a client is told.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Why there is no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
+pub enum Unavailable {
+    /// This deployment has no engine. Nothing was handed over.
+    #[error("the engine is not started")]
+    Disabled,
+    /// Recovery runs. Nothing was handed over.
+    #[error("the engine is restarting")]
+    Restarting,
+    /// The ring or the journal's disk has no room for a command of this priority. Nothing was handed over.
+    #[error("the queue is full")]
+    Busy,
+    /// The engine or its journal has stopped for good. Nothing was handed over.
+    #[error("the engine has stopped")]
+    Halted,
+    /// The command was handed over and no reply came: it may or may not have taken effect.
+    #[error("the outcome is unknown")]
+    Unknown,
+}
+
+impl Unavailable {
+    /// Every reason, in the order of their numbers, with the word of figures and logs.
+    pub const ALL: [(Unavailable, &'static str); 5] = [
+        (Unavailable::Disabled, "disabled"),
+        (Unavailable::Restarting, "restarting"),
+        (Unavailable::Busy, "busy"),
+        (Unavailable::Halted, "halted"),
+        (Unavailable::Unknown, "unknown"),
+    ];
+}
+
+/// Who may have the last slots of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// A new order, or anything else that adds load: not the last slots.
+    Order,
+    /// A cancel: any slot.
+    Cancel,
+    /// A command of the exchange itself, or of its administrator: any slot.
+    Internal,
+}
+
+/// Whether commands are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// There is no engine.
+    Disabled = 0,
+    /// Recovery runs.
+    Restarting = 1,
+    /// Commands are taken.
+    Running = 2,
+    /// The engine or the journal has stopped for good.
+    Halted = 3,
+}
+
+/// What the journal's disk has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Room {
+    /// Everything.
+    All = 0,
+    /// Cancels and internal commands only.
+    Cancels = 1,
+    /// Nothing but what the rings hold already.
+    Nothing = 2,
+}
+
+/// The phase as all threads share it, and with it the room on the journal's disk.
+#[derive(Debug)]
+pub struct EnginePhase(AtomicU8, AtomicU8);
+
+impl EnginePhase {
+    /// Starts in `phase`.
+    pub fn new(phase: Phase) -> EnginePhase {
+        EnginePhase(AtomicU8::new(phase as u8), AtomicU8::new(Room::All as u8))
+    }
+
+    /// The phase now.
+    pub fn get(&self) -> Phase {
+        // Acquire: partner of the Release in `set`; who sees `Running` sees the recovered views and the lanes.
+        match self.0.load(Ordering::Acquire) {
+            0 => Phase::Disabled,
+            1 => Phase::Restarting,
+            2 => Phase::Running,
+            _ => Phase::Halted,
+        }
+    }
+
+    /// Moves to `phase`. Nothing leaves [`Phase::Halted`].
+    pub fn set(&self, phase: Phase) {
+        // Release: partner of the Acquire in `get`.
+        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |present| {
+            (present != Phase::Halted as u8).then_some(phase as u8)
+        });
+    }
+
+    /// Says what the journal's disk has room for.
+    pub fn set_room(&self, room: Room) {
+        // Relaxed: a lone figure that may be seen late; the journal keeps a margin for that.
+        self.1.store(room as u8, Ordering::Relaxed);
+    }
+
+    /// Whether the journal's disk has room for a command of this priority.
+    pub(super) fn has_room_for(&self, priority: Priority) -> bool {
+        let most = if priority == Priority::Order { Room::All } else { Room::Cancels };
+        self.1.load(Ordering::Relaxed) <= most as u8
+    }
+}

@@ -1,0 +1,236 @@
+//! A worker without its server: a ring whose other end the test holds.
+
+use super::*;
+use ringside_core::agent::{Agent, Runner};
+use ringside_core::command::AdvanceTime;
+use ringside_core::event;
+use ringside_core::ring::{self, Consumer, Doorbell, Mapping, Options, Wait};
+
+struct Rig {
+    phase: Arc<EnginePhase>,
+    port: Arc<Port>,
+    ingress: Ingress,
+    ring: Consumer<Command>,
+}
+
+fn rig(capacity: usize) -> Rig {
+    let phase = Arc::new(EnginePhase::new(Phase::Running));
+    let port = Arc::new(Port::new(phase.clone()));
+    let options = Options { capacity, consumers: 1, start: 1, wait: Wait::Park };
+    let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
+    port.attach(Lane::new(producer, 7));
+    let ingress = Ingress::new(port.clone());
+    Rig { phase, port, ingress, ring: consumers.pop().expect("one consumer") }
+}
+
+impl Rig {
+    fn submit(&self, priority: Priority) -> Submission {
+        self.ingress.submit(Command::new(AdvanceTime {}), priority)
+    }
+
+    /// Answers everything in the ring, as matcher and egress would; gives the numbers answered.
+    fn answer(&mut self) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        self.ring.poll(usize::MAX, |_, command| {
+            assert_eq!(command.source, 7);
+            numbers.push(command.source_seq);
+            self.port.reply(reply(command.source_seq));
+        });
+        self.port.wake();
+        numbers
+    }
+}
+
+fn reply(source_seq: u64) -> Reply {
+    let done = event::Done {
+        source_seq,
+        source: 7,
+        command: 48,
+        reject: 0,
+        order: 0,
+        account: 0,
+        market: 0,
+        idempotency_key: 0,
+        replayed: 0,
+        update: 0,
+    };
+    Reply {
+        sequence: 100 + source_seq,
+        time_ns: 0,
+        done,
+        order: None,
+        further_orders: Vec::new(),
+        trades: Vec::new(),
+        perpetual: None,
+    }
+}
+
+fn poll(submission: &mut Submission) -> Option<Result<u64, Unavailable>> {
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(submission).poll(&mut context) {
+        Poll::Ready(result) => Some(result.map(|reply| reply.sequence)),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn numbers_are_dense_and_replies_find_their_requests() {
+    let mut rig = rig(8);
+    let mut first = rig.submit(Priority::Order);
+    let mut second = rig.submit(Priority::Cancel);
+    drop(rig.submit(Priority::Order));
+    assert_eq!((poll(&mut first), poll(&mut second), rig.port.queue_len()), (None, None, 3));
+    assert_eq!(rig.answer(), [1, 2, 3]);
+    assert_eq!(poll(&mut first), None, "a reply is not seen before it is taken");
+    rig.ingress.take_replies();
+    assert_eq!(
+        (poll(&mut second), poll(&mut first), rig.port.queue_len()),
+        (Some(Ok(102)), Some(Ok(101)), 0)
+    );
+    assert!(rig.ingress.0.state.borrow().waiting.is_empty(), "nothing is kept");
+    let mut fourth = rig.submit(Priority::Order);
+    assert_eq!(rig.answer(), [4]);
+    rig.ingress.take_replies();
+    assert_eq!(poll(&mut fourth), Some(Ok(104)));
+}
+
+#[test]
+fn the_last_fifth_is_kept_for_cancels() {
+    let mut rig = rig(8);
+    let mut sent: Vec<_> = (0..7).map(|_| rig.submit(Priority::Order)).collect();
+    assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
+    assert_eq!(poll(&mut rig.submit(Priority::Order)), Some(Err(Unavailable::Busy)));
+    sent.push(rig.submit(Priority::Cancel));
+    assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
+    assert_eq!(poll(&mut rig.submit(Priority::Internal)), Some(Err(Unavailable::Busy)));
+    assert_eq!(rig.answer(), [1, 2, 3, 4, 5, 6, 7, 8], "a refused command takes no number");
+    assert!(poll(&mut rig.submit(Priority::Order)).is_none(), "there is room again");
+}
+
+#[test]
+fn each_phase_has_its_answer() {
+    let mut rig = rig(8);
+    for (phase, answer) in [
+        (Phase::Disabled, Some(Err(Unavailable::Disabled))),
+        (Phase::Restarting, Some(Err(Unavailable::Restarting))),
+        (Phase::Running, None),
+    ] {
+        rig.phase.set(phase);
+        assert_eq!(poll(&mut rig.submit(Priority::Order)), answer);
+    }
+    let mut waiting = rig.submit(Priority::Order);
+    assert_eq!(poll(&mut waiting), None);
+    rig.ring.halt();
+    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
+    rig.phase.set(Phase::Halted);
+    rig.phase.set(Phase::Running);
+    assert_eq!(rig.phase.get(), Phase::Halted, "nothing leaves a halt");
+    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
+    rig.ingress.sweep();
+    assert_eq!(poll(&mut waiting), Some(Err(Unavailable::Unknown)), "no reply can come any more");
+    assert_eq!(rig.answer(), [1, 2]);
+}
+
+#[test]
+fn a_request_waits_its_time_and_a_late_reply_disturbs_nobody() {
+    let mut rig = rig(8);
+    let mut old = rig.submit(Priority::Order);
+    assert_eq!(poll(&mut old), None);
+    for _ in 0..SWEEPS_MAX {
+        rig.ingress.sweep();
+    }
+    let mut young = rig.submit(Priority::Order);
+    assert_eq!((poll(&mut old), poll(&mut young)), (None, None));
+    rig.ingress.sweep();
+    assert_eq!((poll(&mut old), poll(&mut young)), (Some(Err(Unavailable::Unknown)), None));
+    assert_eq!(rig.answer(), [1, 2]);
+    rig.ingress.take_replies();
+    assert_eq!(poll(&mut young), Some(Ok(102)));
+    assert!(rig.ingress.0.state.borrow().waiting.is_empty());
+}
+
+#[test]
+fn one_turn_of_a_worker_is_shown_at_once_and_long_ones_in_parts() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let mut rig = rig(64);
+    let shown = |rig: &mut Rig| rig.answer().len() as u32;
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let running = tokio::task::spawn_local(rig.ingress.clone().run());
+        tokio::task::yield_now().await;
+        let mut sent: Vec<_> = (1..STAGED_MAX).map(|_| rig.submit(Priority::Order)).collect();
+        assert_eq!(shown(&mut rig), 0, "the turn goes on");
+        sent.push(rig.submit(Priority::Order));
+        assert_eq!(shown(&mut rig), STAGED_MAX, "as many as wait for nothing");
+        sent.extend((0..3).map(|_| rig.submit(Priority::Order)));
+        tokio::task::yield_now().await;
+        assert_eq!(shown(&mut rig), 3, "the turn is over");
+        sent.push(rig.submit(Priority::Order));
+        running.abort();
+        assert!(running.await.is_err_and(|error| error.is_cancelled()));
+        assert_eq!(shown(&mut rig), 1, "the end shows what is left");
+        sent.push(rig.submit(Priority::Order));
+        assert_eq!(shown(&mut rig), 1, "and from then on all is shown at once");
+    });
+}
+
+/// The stages, as far as a worker sees them: answers every command of its ring.
+struct Answering(Consumer<Command>, Arc<Port>, Vec<Doorbell>);
+
+impl Agent for Answering {
+    fn name(&self) -> &str {
+        "answering"
+    }
+
+    fn do_work(&mut self) -> usize {
+        let Answering(ring, port, _) = self;
+        let count = ring.poll(usize::MAX, |_, command| port.reply(reply(command.source_seq)));
+        if count > 0 {
+            port.wake();
+        }
+        count
+    }
+
+    fn doorbells(&self) -> &[Doorbell] {
+        &self.2
+    }
+}
+
+#[test]
+fn a_worker_that_runs_the_stages_has_its_replies_at_the_end_of_the_turn() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let Rig { port, ingress, ring, .. } = rig(64);
+    let bells = vec![ring.doorbell()];
+    let runner = Runner { name: "stages".to_owned(), wait: Wait::Park, invoked: true, ..Runner::default() };
+    let stages = runner.spawn(vec![Box::new(Answering(ring, port.clone(), bells))]).expect("a thread");
+    port.lane.lock().as_mut().expect("a lane").invoker = Some(stages.invoker());
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        tokio::task::spawn_local(ingress.clone().run());
+        tokio::task::yield_now().await;
+        for _ in 0..50 {
+            let submit = || ingress.submit(Command::new(AdvanceTime {}), Priority::Order);
+            let mut sent: Vec<_> = (0..2 * STAGED_MAX).map(|_| submit()).collect();
+            assert!(sent.iter_mut().all(|submission| poll(submission).is_none()), "the turn goes on");
+            // Whether this thread runs the stages or, where they are about to sleep, their own: every reply comes.
+            for submission in sent {
+                submission.await.expect("a reply");
+            }
+        }
+    });
+    assert!(ingress.0.state.borrow().waiting.is_empty());
+}
+
+#[test]
+fn one_wake_brings_all_replies_of_a_batch() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let mut rig = rig(8);
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        tokio::task::spawn_local(rig.ingress.clone().run());
+        let waiting: Vec<_> = (0..5).map(|_| tokio::task::spawn_local(rig.submit(Priority::Order))).collect();
+        tokio::task::yield_now().await;
+        assert_eq!(rig.answer(), [1, 2, 3, 4, 5]);
+        for (index, task) in (1..).zip(waiting) {
+            let reply = task.await.expect("no panic").expect("a reply");
+            assert_eq!(reply.done.source_seq, index);
+        }
+    });
+}

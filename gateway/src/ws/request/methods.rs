@@ -1,0 +1,114 @@
+//! Methods of requests over a WebSocket: each is a row that names the route which answers it.
+
+use crate::api::{Auth, Dialect, Handler, Method, Permission, Response, Route, Weight};
+use crate::dialect::fapi::refusal;
+
+/// One method.
+#[derive(Debug)]
+pub struct Row {
+    /// Its name, without the `v1/` that may stand before it.
+    pub name: &'static str,
+    /// What answers.
+    pub target: Target,
+}
+
+/// What answers a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The route of this HTTP method and path.
+    Route(Method, &'static str),
+    /// A connection logs on.
+    Logon,
+    /// What a connection is: nobody is logged on, so that logging out changes nothing.
+    Status,
+}
+
+const fn row(name: &'static str, method: Method, path: &'static str) -> Row {
+    Row { name, target: Target::Route(method, path) }
+}
+
+/// Every method. Those behind `userDataStream.stop` are not the original's for this venue: existing clients ask for them all
+/// the same, as for the spot venue's.
+pub static METHODS: &[Row] = &[
+    row("order.place", Method::Post, "/fapi/v1/order"),
+    row("order.cancel", Method::Delete, "/fapi/v1/order"),
+    row("order.modify", Method::Put, "/fapi/v1/order"),
+    row("order.status", Method::Get, "/fapi/v1/order"),
+    row("algoOrder.place", Method::Post, "/fapi/v1/algoOrder"),
+    row("algoOrder.cancel", Method::Delete, "/fapi/v1/algoOrder"),
+    row("depth", Method::Get, "/fapi/v1/depth"),
+    row("ticker.price", Method::Get, "/fapi/v1/ticker/price"),
+    row("ticker.book", Method::Get, "/fapi/v1/ticker/bookTicker"),
+    row("v2/account.position", Method::Get, "/fapi/v3/positionRisk"),
+    row("account.position", Method::Get, "/fapi/v2/positionRisk"),
+    row("v2/account.balance", Method::Get, "/fapi/v3/balance"),
+    row("account.balance", Method::Get, "/fapi/v2/balance"),
+    row("v2/account.status", Method::Get, "/fapi/v3/account"),
+    row("account.status", Method::Get, "/fapi/v2/account"),
+    Row { name: "session.logon", target: Target::Logon },
+    Row { name: "session.status", target: Target::Status },
+    Row { name: "session.logout", target: Target::Status },
+    row("userDataStream.start", Method::Post, "/fapi/v1/listenKey"),
+    row("userDataStream.ping", Method::Put, "/fapi/v1/listenKey"),
+    row("userDataStream.stop", Method::Delete, "/fapi/v1/listenKey"),
+    row("ping", Method::Get, "/fapi/v1/ping"),
+    row("time", Method::Get, "/fapi/v1/time"),
+    row("exchangeInfo", Method::Get, "/fapi/v1/exchangeInfo"),
+    row("order.test", Method::Post, "/fapi/v1/order/test"),
+    row("klines", Method::Get, "/fapi/v1/klines"),
+    row("myTrades", Method::Get, "/fapi/v1/userTrades"),
+];
+
+/// The target of a method's name.
+pub fn find(name: &str) -> Option<Target> {
+    let plain = name.strip_prefix("v1/").unwrap_or(name);
+    METHODS.iter().find(|row| row.name == plain).map(|row| row.target)
+}
+
+/// The methods that a route answers.
+pub fn of(method: Method, path: &str) -> Vec<&'static str> {
+    let is_its = |row: &&Row| matches!(row.target, Target::Route(of, at) if of == method && at == path);
+    METHODS.iter().filter(is_its).map(|row| row.name).collect()
+}
+
+/// Logging on: a good signature is told that its key cannot, since a secret that both sides know would then speak for
+/// requests that it has not signed.
+pub static LOGON: Route = Route {
+    dialect: Dialect::Fapi,
+    auth: Auth::Signed(Permission::Read),
+    weight: Weight::Fixed(2),
+    is_api: false,
+    ..Route::new(Method::Post, "/ws-fapi/v1", Handler::Now(|_| Err(refusal::HMAC_KEY.into())))
+};
+
+/// Asking what the connection is; the session itself knows.
+pub static STATUS: Route = Route {
+    dialect: Dialect::Fapi,
+    weight: Weight::Fixed(2),
+    is_api: false,
+    ..Route::new(Method::Get, "/ws-fapi/v1", Handler::Now(|_| Ok(Response::json("{}"))))
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::routes;
+
+    #[test]
+    fn every_method_has_one_name_and_a_route() {
+        for (index, row) in METHODS.iter().enumerate() {
+            assert_eq!(METHODS.iter().position(|other| other.name == row.name), Some(index), "{}", row.name);
+            assert_eq!(find(row.name), Some(row.target));
+            if let Target::Route(method, path) = row.target {
+                assert!(of(method, path).contains(&row.name));
+                let is_there = routes().any(|route| route.method == method && route.path == path);
+                assert!(is_there, "{} {path}", row.name);
+            }
+        }
+        assert_eq!(find("v1/order.place"), find("order.place"));
+        assert_ne!(find("v2/account.status"), find("account.status"));
+        for name in ["", "v1/", "v2/order.place", "Order.place", "order.place ", "v1/v1/ping"] {
+            assert_eq!(find(name), None, "{name}");
+        }
+    }
+}
