@@ -335,6 +335,16 @@ fn parameters_are_judged_as_over_http() {
 }
 
 #[test]
+fn an_address_that_says_more_or_else_is_refused() {
+    let mut venue = with(|_| {});
+    for wrong in ["=null", "=1", "", "=true&returnRateLimits=true"] {
+        let answer = venue.exchange.request("GET", &format!("{PATH}?returnRateLimits{wrong}"), &[], "");
+        let said = r#"{"error":"returnRateLimits must be true or false"}"#;
+        assert_eq!((answer.status, &*answer.body), (400, said), "{wrong}");
+    }
+}
+
+#[test]
 fn limits_are_those_of_http_and_are_told() {
     let mut venue = with(|config| {
         config.weight_per_minute = 60;

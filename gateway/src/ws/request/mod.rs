@@ -16,7 +16,7 @@
 //! | key | parameter `apiKey`, in place of the header of existing clients (`perpetual.md` 2) |
 //! | signature | HMAC-SHA256 over all parameters but itself, `apiKey` among them, sorted by name and joined as in a query; values raw or percent-encoded, booleans as JSON or as Python writes them |
 //! | `session.logon` | refused with -4056, as by the original for keys of this kind: each request is signed by itself |
-//! | `returnRateLimits` | parameter of the address or of a request: whether answers say `rateLimits`; they do unless told otherwise |
+//! | `returnRateLimits` | parameter of the address or of a request: `true` or `false`, else 400: whether answers say `rateLimits`; they do unless told otherwise |
 //! | several at once | as many as [`session::RUNNING_MAX`], answered as they finish; commands reach the engine in the order of the frames |
 //! | limits | messages of 64 KiB, `websocket_requests_per_second`, else the connection is closed once what was read is answered. The upgrade weighs 5 |
 //!
@@ -31,8 +31,8 @@ pub mod session;
 
 use super::server::{UPGRADE_REQUIRED, check_phase, hand_over};
 use crate::api::docs::{Param, Shape};
-use crate::api::{Answer, Call, Handler, Method, Route, Weight};
-use crate::dialect::spot::refusal;
+use crate::api::{Answer, Call, Error, Handler, Method, Route, Weight};
+use crate::dialect::spot::refusal::{self, Refusal};
 use session::Session;
 
 /// The row.
@@ -46,16 +46,29 @@ pub static ROUTES: &[Route] = &[Route {
         Shape::Boolean,
         "Whether answers say how much of the limits is used",
     )],
-    refusals: &[&[UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
+    refusals: &[&[SHOWS_LIMITS, UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
     ..Route::new(Method::Get, "/ws-fapi/v1", Handler::Now(upgrade))
 }];
 
+const SHOWS_LIMITS: Refusal = Refusal { status: 400, error: "returnRateLimits must be true or false" };
+
 fn upgrade(call: &Call) -> Answer {
     check_phase(call)?;
-    let shows_limits =
-        !call.query().get("returnRateLimits").is_some_and(|sent| sent.eq_ignore_ascii_case("false"));
+    let shows_limits = shows_limits(call)?;
     let (ip, now_ms) = (call.ip, call.now_ms);
     hand_over(call, move |socket, worker, seat| {
         Session::new(socket, worker, seat, ip, now_ms, shows_limits).run()
     })
+}
+
+/// What the address says of it: once, a boolean in any case; true where it is silent.
+fn shows_limits(call: &Call) -> Result<bool, Error> {
+    let mut sent =
+        call.query().pairs().filter(|(name, _)| name == "returnRateLimits").map(|(_, value)| value);
+    match (sent.next(), sent.next()) {
+        (None, _) => Ok(true),
+        (Some(value), None) if value.eq_ignore_ascii_case("true") => Ok(true),
+        (Some(value), None) if value.eq_ignore_ascii_case("false") => Ok(false),
+        _ => Err(SHOWS_LIMITS.into()),
+    }
 }
