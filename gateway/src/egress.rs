@@ -260,15 +260,7 @@ fn reply(ports: &mut [Destination], events: &[Event]) {
     let Some(destination) = ports.iter_mut().find(|destination| destination.source == done.source) else {
         return;
     };
-    let mut reply = Reply {
-        sequence: end.sequence,
-        time_ns: end.time_ns,
-        done: *done,
-        order: None,
-        further_orders: Vec::new(),
-        trades: Vec::new(),
-        perpetual: None,
-    };
+    let mut reply = Reply::new(end.sequence, end.time_ns, *done);
     // A delisting ends orders by the thousand, and who asked for it needs none of them.
     let wants_all = done.command == command::Kind::CancelAll as u16;
     for event in events {

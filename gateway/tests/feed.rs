@@ -171,15 +171,7 @@ fn reply(command: &Command, reject: u16) -> Reply {
         replayed: 0,
         update: 0,
     };
-    Reply {
-        sequence: 1,
-        time_ns: 0,
-        done,
-        order: None,
-        further_orders: Vec::new(),
-        trades: Vec::new(),
-        perpetual: None,
-    }
+    Reply::new(1, 0, done)
 }
 
 /// What a server of this test answers with, and what it saw.

@@ -149,14 +149,7 @@ fn any_bytes_are_bodies_and_queries() {
     // Referral records need a contract: without one each read of them is a fault of the server.
     let is_read_here = |tag: &str| tag != "websocket" && tag != "referral";
     let rows: Vec<_> = routes().filter(|route| route.is_api && is_read_here(route.tag)).collect();
-    let fuzz = Fuzz {
-        name: "-p ringside-gateway --test fuzz_bodies",
-        corpus: BODIES.iter().map(|body| body.as_bytes().to_vec()).collect(),
-        dictionary: WORDS,
-        record_len: 1,
-        len_max: 70_000,
-        seconds: 2.0,
-    };
+    let fuzz = Fuzz::of_text("-p ringside-gateway --test fuzz_bodies", BODIES, WORDS, 70_000);
     let mut inputs = 0;
     let run = fuzz.run(|bytes| {
         inputs += 1;

@@ -1,5 +1,5 @@
-//! Any text as a frame of `/ws` or of `/ws-fapi/v1`, and any bytes as frames: a text is answered, as malformed exactly where another reading of
-//! the JSON says so; bytes that break the framing end their own connection and no other.
+//! Any text as a frame of `/ws` or of `/ws-fapi/v1`, and any bytes as frames: a text is answered, as malformed exactly where
+//! another reading of the JSON says so; bytes that break the framing end their own connection and no other.
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
 
@@ -72,14 +72,8 @@ fn any_text_is_a_frame() {
     exchange.open();
     let mut socket = Socket::open(&exchange);
     let views = Views::default();
-    let fuzz = Fuzz {
-        name: "-p ringside-gateway --test fuzz_frames any_text",
-        corpus: FRAMES.iter().map(|frame| frame.as_bytes().to_vec()).collect(),
-        dictionary: WORDS,
-        record_len: 1,
-        len_max: 60_000,
-        seconds: 2.0,
-    };
+    let fuzz =
+        Fuzz::of_text("-p ringside-gateway --test fuzz_frames any_text_is_a_frame", FRAMES, WORDS, 60_000);
     let mut inputs = 0;
     let run = fuzz.run(|bytes| {
         inputs += 1;
@@ -149,14 +143,8 @@ fn any_text_is_a_request() {
     exchange.open();
     let _running = exchange.run_stages();
     let mut socket = Socket::at(&exchange, "/ws-fapi/v1");
-    let fuzz = Fuzz {
-        name: "-p ringside-gateway --test fuzz_frames any_text_is_a_request",
-        corpus: REQUESTS.iter().map(|frame| frame.as_bytes().to_vec()).collect(),
-        dictionary: WORDS,
-        record_len: 1,
-        len_max: 60_000,
-        seconds: 2.0,
-    };
+    let name = "-p ringside-gateway --test fuzz_frames any_text_is_a_request";
+    let fuzz = Fuzz::of_text(name, REQUESTS, WORDS, 60_000);
     let mut inputs = 0;
     let run = fuzz.run(|bytes| {
         inputs += 1;
@@ -214,21 +202,15 @@ fn any_bytes_are_frames() {
     corpus.push(wire(0x88, &[3, 232]));
     corpus.push(wire(0x8a, b"pong"));
     corpus.push(wire(0x00, b"").repeat(300));
-    let fuzz = Fuzz {
-        name: "-p ringside-gateway --test fuzz_frames any_bytes",
-        corpus,
-        dictionary: &[
-            b"\x81\x80",
-            b"\x81\xfe\xff\xff",
-            b"\x81\xff\x00\x00\x00\x00\x00\x01\x00\x01",
-            b"\x88\x82",
-            b"\x89\xfe",
-            b"\xff",
-        ],
-        record_len: 1,
-        len_max: 70_000,
-        seconds: 2.0,
-    };
+    let dictionary: &[&[u8]] = &[
+        b"\x81\x80",
+        b"\x81\xfe\xff\xff",
+        b"\x81\xff\x00\x00\x00\x00\x00\x01\x00\x01",
+        b"\x88\x82",
+        b"\x89\xfe",
+        b"\xff",
+    ];
+    let fuzz = Fuzz::of_bytes("-p ringside-gateway --test fuzz_frames any_bytes", corpus, dictionary, 70_000);
     // One after the other, so that an input says the same when it is run again.
     fuzz.run(|bytes| ["/ws", "/ws-fapi/v1"].map(|path| outcome(&exchange, path, bytes, &mut healthy)));
 }

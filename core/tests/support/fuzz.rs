@@ -73,7 +73,18 @@ impl Run {
     }
 }
 
-impl Fuzz<'_> {
+impl<'a> Fuzz<'a> {
+    /// Bytes without structure, for two seconds.
+    pub fn of_bytes(name: &'a str, corpus: Vec<Vec<u8>>, dictionary: &'a [&'a [u8]], len_max: usize) -> Self {
+        Fuzz { name, corpus, dictionary, record_len: 1, len_max, seconds: 2.0 }
+    }
+
+    /// The same from texts.
+    pub fn of_text(name: &'a str, corpus: &[&str], dictionary: &'a [&'a [u8]], len_max: usize) -> Self {
+        let corpus = corpus.iter().map(|text| text.as_bytes().to_vec()).collect();
+        Fuzz::of_bytes(name, corpus, dictionary, len_max)
+    }
+
     /// Runs `target` until the time is up; a panic in it ends the test. `target` gives a signature of what happened.
     pub fn run<S: Hash>(mut self, mut target: impl FnMut(&[u8]) -> S) -> Run {
         if let Ok(hex) = std::env::var("FUZZ_INPUT") {

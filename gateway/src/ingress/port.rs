@@ -32,6 +32,19 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// A verdict with no more than itself.
+    pub const fn new(sequence: Sequence, time_ns: i64, done: event::Done) -> Reply {
+        Reply {
+            sequence,
+            time_ns,
+            done,
+            order: None,
+            further_orders: Vec::new(),
+            trades: Vec::new(),
+            perpetual: None,
+        }
+    }
+
     /// The orders that the command changed other than as makers, in the order of the events.
     pub fn orders(&self) -> &[event::Order] {
         if self.further_orders.is_empty() { self.order.as_slice() } else { &self.further_orders }

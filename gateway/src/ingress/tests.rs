@@ -54,15 +54,7 @@ fn reply(source_seq: u64) -> Reply {
         replayed: 0,
         update: 0,
     };
-    Reply {
-        sequence: 100 + source_seq,
-        time_ns: 0,
-        done,
-        order: None,
-        further_orders: Vec::new(),
-        trades: Vec::new(),
-        perpetual: None,
-    }
+    Reply::new(100 + source_seq, 0, done)
 }
 
 fn poll(submission: &mut Submission) -> Option<Result<u64, Unavailable>> {

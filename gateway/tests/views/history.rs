@@ -315,16 +315,7 @@ impl Rig {
             let mut expected = searched(&self.reference, all);
             expected.retain(|order| !order.status.is_resting());
             let mut rows = Vec::new();
-            let asked = OrdersAsked {
-                account,
-                market: None,
-                status: None,
-                created: Seconds::ALL,
-                before: u64::MAX,
-                through: u64::MAX,
-                limit: usize::MAX,
-            };
-            reader.orders(&asked, &mut rows).expect("history is read");
+            reader.orders(&OrdersAsked::all(account), &mut rows).expect("history is read");
             assert!(rows.iter().map(rows::order_of).eq(expected.iter().copied()), "orders of {account}");
             ended += rows.len();
             let mut rows = Vec::new();

@@ -115,6 +115,21 @@ pub struct OrdersAsked {
     pub limit: usize,
 }
 
+impl OrdersAsked {
+    /// All of an account's.
+    pub const fn all(account: AccountId) -> OrdersAsked {
+        OrdersAsked {
+            account,
+            market: None,
+            status: None,
+            created: Seconds::ALL,
+            before: OrderId::MAX,
+            through: Sequence::MAX,
+            limit: usize::MAX,
+        }
+    }
+}
+
 /// Which fills of an account are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct FillsAsked {

@@ -500,16 +500,7 @@ fn kill_9_in_mid_commit_leaves_whole_commits() {
         let mut reader = store.reader().unwrap();
         let (mut orders, mut trades, mut balances) = (Vec::new(), Vec::new(), Vec::new());
         for account in 0..ACCOUNTS as AccountId {
-            let asked = OrdersAsked {
-                account,
-                market: None,
-                status: None,
-                created: Seconds::ALL,
-                before: u64::MAX,
-                through: u64::MAX,
-                limit: usize::MAX,
-            };
-            reader.orders(&asked, &mut orders).unwrap();
+            reader.orders(&OrdersAsked::all(account), &mut orders).unwrap();
             reader.balances(account, Seconds::ALL, u64::MAX, usize::MAX, &mut balances).unwrap();
         }
         for market in 0..MARKETS as MarketId {

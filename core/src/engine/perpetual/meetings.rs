@@ -2,7 +2,8 @@
 //! each party stands after all of them.
 //!
 //! The arithmetic is that of `risk/perpetual/`, the rules are those of `settle.rs`, which decides wherever this does not: about
-//! parties with an isolated position here, with affiliates, who would change their tier, who are not far from a warning; about orders that only reduce, have a date or attached orders; and about meetings that are no fill.
+//! parties with an isolated position here, with affiliates, who would change their tier, who are not far from a warning; about
+//! orders that only reduce, have a date or attached orders; and about meetings that are no fill.
 
 use super::watch::slack;
 use crate::book::pool::NONE;
