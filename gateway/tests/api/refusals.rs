@@ -144,6 +144,9 @@ fn credentials(produced: &mut Produced) {
     for path in ["/ws", "/ws-fapi/v1"] {
         produced.request(&mut exchange, ("GET", path), &[], "", (426, "upgrade required"));
     }
+    let path = "/ws-fapi/v1?returnRateLimits=null";
+    let expected = (400, "returnRateLimits must be true or false");
+    produced.request(&mut exchange, ("GET", path), &[], "", expected);
 }
 
 fn login(produced: &mut Produced) {
