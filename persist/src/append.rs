@@ -238,13 +238,14 @@ fn seal(storage: &dyn Storage, tail: &mut Tail, place: &Place, epoch: u32) -> Re
     let mut used = 0;
     if pad_len > 0 {
         used += stamp.pad(&mut room, pad_len, place.last, place.offset - place.batch_start);
-        record::sum(&mut room, stamp.salt, 0, used);
+        stamp.link(&mut room, 0, used);
         digest.update(&room[..used]);
     }
     let at = place.offset + used as u64;
     let seal =
         Seal { digest: [0; 16], batch_len: at - place.batch_start, command_count: place.batch_commands };
     let seal_len = stamp.seal(&mut room[used..], &seal, place.last, at - place.batch_start);
+    stamp.link(&mut room, used, used + seal_len);
     record::finish_seal(&mut room[used..], stamp.salt, checksum::truncated(digest.finalize()));
     used += seal_len;
     file.write_at(place.offset, &room[..used]).map_err(PersistError::io("write", &name))?;

@@ -33,6 +33,13 @@ impl Salt {
         };
         crc32c::crc32c_append(after_len, &record[8..])
     }
+
+    /// The same of the record of these blocks that carries `carried`, whatever its header says there.
+    fn crc_of(self, header: &Block, carried: u64, body: &[Block]) -> u32 {
+        let carried = carried.to_le_bytes();
+        let parts = [&header[..4], &header[8..16], &carried, &header[24..], body.as_flattened()];
+        parts.into_iter().fold(self.start, crc32c::crc32c_append)
+    }
 }
 
 /// What a length of one byte changes in the CRC after it.
@@ -100,7 +107,7 @@ pub fn chain(seed: u64, record: &[u8]) -> u64 {
 /// [`chain`] of a record whose first block is at hand as words, the CRC's half of the first included, and whose other
 /// blocks are `body`. Who has just made the words need not read them back from where they were stored.
 #[inline(always)]
-pub fn chain_of(seed: u64, header: [u64; 8], body: &[[u8; 64]]) -> u64 {
+pub fn chain_of(seed: u64, header: Words, body: &[Block]) -> u64 {
     let mut chain = Chain::after(seed);
     let mut header = header;
     header[0] &= u64::from(u32::MAX);
@@ -111,8 +118,14 @@ pub fn chain_of(seed: u64, header: [u64; 8], body: &[[u8; 64]]) -> u64 {
     chain.end()
 }
 
-#[inline]
-fn words(block: &[u8; 64]) -> [u64; 8] {
+/// The unit that records are made of.
+pub(crate) type Block = [u8; 64];
+
+/// A block as the little-endian words that it consists of.
+pub(crate) type Words = [u64; 8];
+
+#[inline(always)]
+pub(crate) fn words(block: &Block) -> Words {
     let (words, _) = block.as_chunks::<8>();
     std::array::from_fn(|index| u64::from_le_bytes(words[index]))
 }
@@ -120,27 +133,27 @@ fn words(block: &[u8; 64]) -> [u64; 8] {
 struct Chain(u64);
 
 impl Chain {
-    #[inline]
+    #[inline(always)]
     fn after(seed: u64) -> Chain {
         Chain(seed ^ WEIGHTS[8])
     }
 
-    #[inline]
-    fn block(&mut self, words: [u64; 8]) {
+    #[inline(always)]
+    fn block(&mut self, words: Words) {
         let word = |index: usize| words[index] ^ WEIGHTS[index];
         let left = fold(word(0), word(1)) ^ fold(word(2), word(3)).rotate_left(17);
         let right = fold(word(4), word(5)) ^ fold(word(6), word(7)).rotate_left(41);
         self.0 = fold(self.0 ^ left, WEIGHTS[9] ^ right).wrapping_add(left.rotate_left(29));
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(&self) -> u64 {
         fold(self.0 ^ WEIGHTS[10], self.0.rotate_left(32) ^ WEIGHTS[9])
     }
 }
 
 /// The two halves of a 128-bit product, one over the other.
-#[inline]
+#[inline(always)]
 const fn fold(left: u64, right: u64) -> u64 {
     let product = left as u128 * right as u128;
     product as u64 ^ (product >> 64) as u64

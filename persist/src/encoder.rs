@@ -44,41 +44,33 @@ pub struct Batch {
     /// The last command up to their end.
     pub last: Sequence,
     salt: Salt,
-    /// The CRCs of records are filled in up to there.
-    summed: usize,
     /// What of the batch was taken as parts.
     digest: blake3::Hasher,
     is_finished: bool,
 }
 
 impl Batch {
-    /// Fills in the CRCs that are missing and completes the seal. Nothing is written before; it is a step of its own so that
-    /// another thread can take it.
+    /// Completes the seal. Nothing is written before; it is a step of its own so that another thread can take it.
     pub fn finish(&mut self) {
         if self.is_finished {
             return;
         }
         let (batch, seal) = self.buffer[..self.len].split_at_mut(self.len - SEAL_LEN);
-        sum_and_digest(batch, self.salt, self.summed, &mut self.digest);
+        digest(batch, &mut self.digest);
         record::finish_seal(seal, self.salt, checksum::truncated(self.digest.finalize()));
         self.is_finished = true;
     }
 }
 
-/// Records whose CRCs are filled in together, in bytes: they are still in the nearest cache then.
-const SUM_LEN: usize = 16 << 10;
+/// Records that are linked together, in bytes: they are still in the nearest cache then.
+const LINK_LEN: usize = 8 << 10;
 
-/// Fills in the CRCs of records from byte `summed` on and takes all records up into `digest`, a piece that fits the second-level
-/// cache at a time.
-fn sum_and_digest(records: &mut [u8], salt: Salt, mut summed: usize, digest: &mut blake3::Hasher) {
+/// Takes records up into `digest`, a piece that fits the second-level cache at a time.
+fn digest(records: &[u8], digest: &mut blake3::Hasher) {
     /// BLAKE3 is fastest on pieces of whole powers of two.
     const PIECE_LEN: usize = 64 << 10;
-    let mut digested = 0;
-    while digested < records.len() {
-        let end = records.len().min(digested + PIECE_LEN);
-        summed = record::sum(records, salt, summed, end);
-        digest.update(&records[digested..end]);
-        digested = end;
+    for piece in records.chunks(PIECE_LEN) {
+        digest.update(piece);
     }
 }
 
@@ -100,8 +92,8 @@ pub struct Encoder {
     start: u64,
     buffer: Buffer,
     used: usize,
-    /// The CRCs of records in `buffer` are filled in up to there.
-    summed: usize,
+    /// The records in `buffer` have their chains and CRCs up to there.
+    linked: usize,
     /// Byte of the segment at which the batch starts.
     batch_start: u64,
     /// Byte of the segment up to which everything is durable when the next record is written: what it vouches for.
@@ -132,7 +124,7 @@ impl Encoder {
             start: tail.offset,
             buffer: Encoder::room(config.batch_len),
             used: 0,
-            summed: 0,
+            linked: 0,
             batch_start: tail.offset,
             mark: tail.offset,
             command_count: 0,
@@ -193,9 +185,15 @@ impl Encoder {
         self.used += self.stamp.command(&mut self.buffer[self.used..], command, distance);
         self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
         self.command_count += 1;
-        if self.used - self.summed >= SUM_LEN {
-            self.summed = record::sum(&mut self.buffer, self.stamp.salt, self.summed, self.used);
+        if self.used - self.linked >= LINK_LEN {
+            self.link();
         }
+    }
+
+    /// Gives the records in the buffer their chains and CRCs.
+    #[inline(never)]
+    fn link(&mut self) {
+        self.linked = self.stamp.link(&mut self.buffer, self.linked, self.used);
     }
 
     /// What was taken since the last part or batch, to be written at once though it is not sealed; the buffer is
@@ -205,10 +203,11 @@ impl Encoder {
         if self.used == 0 {
             return None;
         }
-        sum_and_digest(&mut self.buffer[..self.used], self.stamp.salt, self.summed, &mut self.digest);
+        self.link();
+        digest(&self.buffer[..self.used], &mut self.digest);
         let result = write(self.start, &self.buffer[..self.used]);
         self.start += self.used as u64;
-        (self.used, self.summed) = (0, 0);
+        (self.used, self.linked) = (0, 0);
         Some(result)
     }
 
@@ -225,6 +224,7 @@ impl Encoder {
         };
         let distance = self.distance();
         self.used += self.stamp.seal(&mut self.buffer[self.used..], &seal, self.last, distance);
+        self.link();
         let batch = Batch {
             buffer: std::mem::replace(&mut self.buffer, next),
             len: self.used,
@@ -232,7 +232,6 @@ impl Encoder {
             begins: self.is_fresh.then_some(self.header),
             last: self.last.sequence,
             salt: self.stamp.salt,
-            summed: self.summed,
             digest: std::mem::take(&mut self.digest),
             is_finished: false,
         };
@@ -241,7 +240,7 @@ impl Encoder {
             (self.mark, self.stamp.durable_seq) = (self.batch_start, self.batch_seq);
         }
         self.start += self.used as u64;
-        (self.used, self.summed) = (0, 0);
+        (self.used, self.linked) = (0, 0);
         self.batch_start = self.start;
         self.batch_seq = self.last.sequence;
         self.command_count = 0;

@@ -34,9 +34,9 @@
 
 mod parse;
 
-use crate::checksum::{self, Salt};
+use crate::checksum::{self, Block, Salt};
 pub use parse::{Class, Flaw, Record, len_at, parse};
-pub(crate) use parse::{Plain, chain_at, chained_at, is_zero, parse_unless, plain_at};
+pub(crate) use parse::{Plain, chain_at, is_zero, kind_of, parse_unless, plain_of};
 use ringside_core::command::{self, BODY_LEN, Command};
 use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -57,6 +57,8 @@ pub const RECORD_LEN_MAX: usize = 64 * 1024;
 pub const SEAL_LEN: usize = HEADER_LEN + padded(size_of::<Seal>());
 /// Bytes of the longest command's record.
 pub const COMMAND_LEN_MAX: usize = HEADER_LEN + padded(size_of::<Command>());
+/// Word of a header that holds the chain.
+pub(crate) const CHAIN: usize = 2;
 /// Bits of `flags` that may be set.
 pub const DISTANCE_MASK: u32 = (1 << 28) - 1;
 
@@ -130,15 +132,15 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Appends the record of `command` at the start of `room`, moves the chain on and gives the bytes taken.
-    /// `distance` is in bytes. `room` holds at least [`COMMAND_LEN_MAX`]. Its CRC is left for [`sum`] to fill in.
+    /// Appends the record of `command` at the start of `room` and gives the bytes taken. `distance` is in bytes. `room` holds
+    /// at least [`COMMAND_LEN_MAX`]. Its chain and its CRC are left for [`Stamp::link`] to fill in.
     #[inline]
-    pub fn command(&mut self, room: &mut [u8], command: &Command, distance: u64) -> usize {
+    pub fn command(&self, room: &mut [u8], command: &Command, distance: u64) -> usize {
         let header = Header {
             len: 0,
             crc32c: 0,
             seq: command.sequence,
-            chain: self.chain,
+            chain: 0,
             durable_seq: self.durable_seq,
             ts_ns: command.time_ns,
             epoch: self.epoch,
@@ -148,30 +150,31 @@ impl Stamp {
             flags: units(distance),
             source_seq: command.source_seq,
         };
-        match body_len_of(command.kind) {
-            Some(len) if command.reserved == 0 && ends_at(&command.body, len) => {
-                let header = Header { len: len as u32, ..header };
-                // The zeros that pad the body stand behind it in the command, too: nearly every record is copied in one
-                // piece of a length that the compiler knows.
-                match padded(len) {
-                    64 => {
-                        room[HEADER_LEN..2 * HEADER_LEN].copy_from_slice(&command.body[..64]);
-                        self.finish(room, header, 2 * HEADER_LEN)
-                    }
-                    128 => {
-                        room[HEADER_LEN..3 * HEADER_LEN].copy_from_slice(&command.body[..128]);
-                        self.finish(room, header, 3 * HEADER_LEN)
-                    }
-                    _ => self.put(room, header, &command.body[..len]),
-                }
+        let Some(len) = body_len_of(command.kind).filter(|_| command.reserved == 0) else {
+            return self.put(room, Header { kind: RAW, ..header }, command.as_bytes());
+        };
+        let header = Header { len: len as u32, ..header };
+        // The zeros that pad the body stand behind it in the command, too: nearly every record is copied in one piece of a
+        // length that the compiler knows.
+        match padded(len) {
+            64 if ends_at::<8>(&command.body, len) => {
+                room[HEADER_LEN..2 * HEADER_LEN].copy_from_slice(&command.body[..64]);
+                self.finish(room, header, 2 * HEADER_LEN)
             }
-            _ => self.put(room, Header { kind: RAW, ..header }, command.as_bytes()),
+            128 if ends_at::<16>(&command.body, len) => {
+                room[HEADER_LEN..3 * HEADER_LEN].copy_from_slice(&command.body[..128]);
+                self.finish(room, header, 3 * HEADER_LEN)
+            }
+            _ if ends_at::<{ BODY_LEN / 8 }>(&command.body, len) => {
+                self.put(room, header, &command.body[..len])
+            }
+            _ => self.put(room, Header { kind: RAW, len: 0, ..header }, command.as_bytes()),
         }
     }
 
-    /// Appends a pad of exactly `len` bytes (a multiple of 64, at most [`RECORD_LEN_MAX`]) after the command `last`, its CRC
-    /// left for [`sum`].
-    pub fn pad(&mut self, room: &mut [u8], len: usize, last: Last, distance: u64) -> usize {
+    /// Appends a pad of exactly `len` bytes (a multiple of 64, at most [`RECORD_LEN_MAX`]) after the command `last`, to be
+    /// linked as commands are.
+    pub fn pad(&self, room: &mut [u8], len: usize, last: Last, distance: u64) -> usize {
         assert!(
             len.is_multiple_of(HEADER_LEN) && (HEADER_LEN..=RECORD_LEN_MAX).contains(&len),
             "pad of {len}"
@@ -181,10 +184,10 @@ impl Stamp {
         self.finish(room, header, len)
     }
 
-    /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes, which [`finish_seal`] must complete with the
-    /// digest before they are written. The chain goes on without waiting for it: what a seal says about its batch is
-    /// compared with the batch.
-    pub fn seal(&mut self, room: &mut [u8], seal: &Seal, last: Last, distance: u64) -> usize {
+    /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes, to be linked as commands are, which [`finish_seal`] must
+    /// complete with the digest before they are written. The chain goes on without waiting for it: what a seal says about its
+    /// batch is compared with the batch.
+    pub fn seal(&self, room: &mut [u8], seal: &Seal, last: Last, distance: u64) -> usize {
         self.put(room, self.internal(SEAL, last, distance), seal.as_bytes())
     }
 
@@ -193,7 +196,7 @@ impl Stamp {
             len: 0,
             crc32c: 0,
             seq: last.sequence,
-            chain: self.chain,
+            chain: 0,
             durable_seq: self.durable_seq,
             ts_ns: last.time_ns,
             epoch: self.epoch,
@@ -205,37 +208,29 @@ impl Stamp {
         }
     }
 
-    fn put(&mut self, room: &mut [u8], header: Header, body: &[u8]) -> usize {
+    fn put(&self, room: &mut [u8], header: Header, body: &[u8]) -> usize {
         let total = HEADER_LEN + padded(body.len());
         room[HEADER_LEN..HEADER_LEN + body.len()].copy_from_slice(body);
         room[HEADER_LEN + body.len()..total].fill(0);
         self.finish(room, Header { len: body.len() as u32, ..header }, total)
     }
 
-    /// Writes the header in front of a body that is there, and moves the chain on.
-    // Inlined and given the header by value, so that its fields become words in registers: as words read back from halves that
-    // were stored a moment ago they would have to wait until those have left the store buffer.
+    /// Writes the header in front of a body that is there.
+    // Inlined and given the header by value, so that its fields become words in registers.
     #[inline(always)]
-    fn finish(&mut self, room: &mut [u8], header: Header, total: usize) -> usize {
-        let record = &mut room[..total];
-        let (blocks, _) = record.as_chunks_mut::<HEADER_LEN>();
-        let [first, body @ ..] = blocks else { unreachable!("a record has a header") };
-        // Each record waits for the chain of the one before, so the chain goes from one to the next in registers, too.
-        // It does not look at the CRC's field.
-        let words = header.words();
-        for (room, word) in first.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+    fn finish(&self, room: &mut [u8], header: Header, total: usize) -> usize {
+        let (words, _) = room[..total].as_chunks_mut::<8>();
+        for (room, word) in words.iter_mut().zip(header.words()) {
             *room = word.to_le_bytes();
         }
-        let body = if header.kind == SEAL { &[] } else { &*body };
-        self.chain = checksum::chain_of(self.chain, words, body);
         total
     }
-}
 
-/// Fills in the CRCs of whole records, one after the other from byte `from` of `records` on, until one ends at or behind byte
-/// `until`; gives where. Done for many records at a time it costs the least.
-pub fn sum(records: &mut [u8], salt: Salt, from: usize, until: usize) -> usize {
-    checksum::many::fill(records, salt, from, until)
+    /// Gives whole records their chains and CRCs, one after the other from byte `from` of `records` on, until one ends at or
+    /// behind byte `until`; gives where. Done for many records at a time it costs the least.
+    pub fn link(&mut self, records: &mut [u8], from: usize, until: usize) -> usize {
+        checksum::many::link(records, self.salt, &mut self.chain, from, until)
+    }
 }
 
 /// Completes a seal that [`Stamp::seal`] wrote with the digest of its batch.
@@ -245,10 +240,10 @@ pub fn finish_seal(record: &mut [u8], salt: Salt, digest: [u8; 16]) {
     record[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The part of a record of type `kind` that the chain covers.
-#[inline]
-fn chained(kind: u16, record: &[u8]) -> &[u8] {
-    if kind == SEAL { &record[..HEADER_LEN] } else { record }
+/// What the chain covers of the blocks behind the header of a record of type `kind`.
+#[inline(always)]
+pub(crate) fn chained(kind: u16, body: &[Block]) -> &[Block] {
+    if kind == SEAL { &[] } else { body }
 }
 
 /// The last command before a pad or a seal.
@@ -292,10 +287,10 @@ static BODY_LENS: [u8; 256] = {
     lens
 };
 
-/// Whether nothing but zeros stands in the body from its first `len` bytes on, a whole number of words. Looks at every word,
-/// those before through a mask: a loop of a length that the compiler knows costs less than one that is shorter.
-#[inline]
-fn ends_at(body: &[u8; BODY_LEN], len: usize) -> bool {
+/// Whether nothing but zeros stands in the body from its first `len` bytes on, a whole number of words, at most `WITHIN`. Looks at
+/// each of those through a mask: a loop of a length that the compiler knows costs less than one that is shorter.
+#[inline(always)]
+fn ends_at<const WITHIN: usize>(body: &[u8; BODY_LEN], len: usize) -> bool {
     const WORDS: usize = BODY_LEN / 8;
     static MASKS: [u64; 2 * WORDS] = {
         let mut masks = [0; 2 * WORDS];
@@ -307,10 +302,11 @@ fn ends_at(body: &[u8; BODY_LEN], len: usize) -> bool {
         masks
     };
     let (words, _) = body.as_chunks::<8>();
-    let Some((masks, _)) = MASKS[WORDS - len / 8..].split_first_chunk::<WORDS>() else {
+    let Some((masks, _)) = MASKS[WORDS - len / 8..].split_first_chunk::<WITHIN>() else {
         unreachable!("a body is no longer than its room")
     };
-    words.iter().zip(masks).fold(0, |any, (word, mask)| any | u64::from_le_bytes(*word) & mask) == 0
+    let within = words.iter().zip(masks).fold(0, |any, (word, mask)| any | u64::from_le_bytes(*word) & mask);
+    words[WITHIN..].iter().fold(within, |any, word| any | u64::from_le_bytes(*word)) == 0
 }
 
 #[cfg(test)]
@@ -343,7 +339,7 @@ mod tests {
             let mut room = Room([0xaa; 1024]);
             let mut stamp = stamp();
             assert_eq!(stamp.command(&mut room.0, &command, 640), len);
-            assert_eq!(sum(&mut room.0, stamp.salt, 0, 1), len);
+            assert_eq!(stamp.link(&mut room.0, 0, 1), len);
             let record = parse(&room.0, stamp.salt).expect("valid");
             assert_eq!((record.class(), record.bytes.len(), record.distance()), (Class::Command, len, 640));
             assert!(record.command() == command, "{command:?}");
@@ -361,7 +357,7 @@ mod tests {
         let seal_len = stamp.seal(&mut room.0[pad_len..], &seal, last, 192);
         assert_eq!((pad_len, seal_len), (192, SEAL_LEN));
         let salt = stamp.salt;
-        assert_eq!(sum(&mut room.0, salt, 0, 193), pad_len + seal_len);
+        assert_eq!(stamp.link(&mut room.0, 0, 193), pad_len + seal_len);
         assert_eq!(parse(&room.0, stamp.salt).expect("pad").class(), Class::Pad);
         let record = parse(&room.0[192..], stamp.salt).expect("seal");
         assert_eq!((record.class(), record.seal(), record.header.seq), (Class::Seal, seal, 10));
@@ -376,7 +372,7 @@ mod tests {
         let mut room = Room([0; 1024]);
         let mut stamp = stamp();
         let len = stamp.command(&mut room.0, &command(1), 0);
-        sum(&mut room.0, stamp.salt, 0, len);
+        stamp.link(&mut room.0, 0, len);
         for bit in 0..len * 8 {
             room.0[bit / 8] ^= 1 << (bit % 8);
             assert!(parse(&room.0, stamp.salt).is_err(), "bit {bit}");

@@ -221,12 +221,13 @@ mod tests {
             for _ in 0..random.below(20) {
                 let len = HEADER_LEN * (1 + random.below(40) as usize);
                 let len = stamp.pad(&mut room, len, Last::default(), 0);
-                record::sum(&mut room, salt, 0, len);
+                stamp.link(&mut room, 0, len);
                 bytes.extend_from_slice(&room[..len]);
             }
             seals.push((start, bytes.len() as u64));
             let seal = Seal { digest: [0; 16], batch_len: 0, command_count: 0 };
             stamp.seal(&mut room, &seal, Last::default(), 0);
+            stamp.link(&mut room, 0, SEAL_LEN);
             finish_seal(&mut room, salt, checksum::digest(&bytes[start as usize..]));
             bytes.extend_from_slice(&room[..SEAL_LEN]);
         }

@@ -1,10 +1,10 @@
 //! Bytes back into records and commands: whether a record's own bytes agree with each other, and what it says.
 
 use super::{
-    DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SCHEMA, SEAL, Seal, body_len_of, chained,
-    padded,
+    CHAIN, DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SCHEMA, SEAL, Seal, body_len_of,
+    chained, padded,
 };
-use crate::checksum::{self, Salt};
+use crate::checksum::{self, Block, Salt, Words};
 use ringside_core::command::{Command, Kind};
 use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -75,13 +75,13 @@ pub fn len_at(bytes: &[u8]) -> Option<usize> {
 #[inline]
 pub(crate) fn chain_at(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
-    u64::from_le_bytes(words[2])
+    u64::from_le_bytes(words[CHAIN])
 }
 
-/// The part of a whole record that its successor's chain covers.
-#[inline]
-pub(crate) fn chained_at(record: &[u8]) -> &[u8] {
-    chained(u16::from_le_bytes([record[46], record[47]]), record)
+/// The type of a record by the words of its header.
+#[inline(always)]
+pub(crate) fn kind_of(header: &Words) -> u16 {
+    (header[5] >> 48) as u16
 }
 
 /// The record at the start of `bytes`, which reach to the end of the segment, or hold what [`len_at`] says, or [`RECORD_LEN_MAX`].
@@ -127,23 +127,20 @@ pub(crate) struct Plain {
     pub(crate) is_command: bool,
 }
 
-/// Looks at a whole record whose sums are right: `None` for all but pads, and commands of a known kind that nobody has to look at
-/// before they are replayed.
+/// Looks at a whole record whose sums are right, by the words of its header: `None` for all but pads, and commands of a known
+/// kind that nobody has to look at before they are replayed.
 #[inline(always)]
-pub(crate) fn plain_at(record: &[u8]) -> Option<Plain> {
-    let (words, _) = record.as_chunks::<8>();
-    let word = |index: usize| u64::from_le_bytes(words[index]);
-    let len = word(0) as u32 as usize;
-    let (schema, kind) = ((word(5) >> 32) as u16, (word(5) >> 48) as u16);
+pub(crate) fn plain_of(header: &Words, body: &[Block]) -> Option<Plain> {
+    let (len, schema, kind) = (header[0] as u32 as usize, (header[5] >> 32) as u16, kind_of(header));
     let is_command = body_len_of(kind) == Some(len) && kind != Kind::SkipCommand as u16;
     let is_plain = schema == SCHEMA
-        && (word(6) >> 32) as u32 & !DISTANCE_MASK == 0
+        && (header[6] >> 32) as u32 & !DISTANCE_MASK == 0
         && (is_command || kind == PAD)
-        && is_zero(&record[HEADER_LEN + len..]);
+        && is_zero(&body.as_flattened()[len..]);
     is_plain.then(|| Plain {
-        sequence: word(1),
-        time_ns: word(4).cast_signed(),
-        epoch: word(5) as u32,
+        sequence: header[1],
+        time_ns: header[4].cast_signed(),
+        epoch: header[5] as u32,
         is_command,
     })
 }
@@ -189,7 +186,9 @@ impl<'a> Record<'a> {
     /// Chain that the record after it must carry.
     #[inline]
     pub fn chain_after(&self) -> u64 {
-        checksum::chain(self.header.chain, chained(self.header.kind, self.bytes))
+        let (blocks, _) = self.bytes.as_chunks::<HEADER_LEN>();
+        let [first, body @ ..] = blocks else { unreachable!("a record has a header") };
+        checksum::chain_of(self.header.chain, checksum::words(first), chained(self.header.kind, body))
     }
 
     /// Its body without padding.
