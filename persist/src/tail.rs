@@ -15,8 +15,11 @@ use crate::snapshot_store;
 use crate::storage::ahead::{self, Pool};
 use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
 use crate::survey::Survey;
+use crate::turns;
 use ringside_core::command::{Kind, SkipCommand};
 use ringside_core::ids::Sequence;
+use std::cell::Cell;
+use std::thread::JoinHandle;
 
 /// What a walk over the journal found.
 #[derive(Clone, Debug)]
@@ -87,6 +90,11 @@ pub(crate) fn walk_checked(
     let count = survey.segments.len();
     let mut walked: Option<Walked> = None;
     let pool = Pool::new(ROOM);
+    // Of the last segment most may be empty: that is looked at while the rest is read, checked and worked off.
+    let blank = match count.checked_sub(1).filter(|&last| last >= from) {
+        Some(last) => Blank::behind(storage, survey.header(last))?,
+        None => Blank::default(),
+    };
     for index in from..count {
         let header = survey.header(index);
         if let Some(walked) = &walked {
@@ -124,7 +132,7 @@ pub(crate) fn walk_checked(
                 let witness = format!("the next segment, {}", survey.header(index + 1).name());
                 return Err(rot(header, &bad, witness));
             }
-            Some(bad) => walked.cut = judge(storage, survey, header, &bad, witness)?,
+            Some(bad) => walked.cut = judge(storage, survey, header, &bad, witness, &blank)?,
             None => {}
         }
     }
@@ -185,6 +193,7 @@ fn judge(
     header: &SegmentHeader,
     bad: &Bad,
     witness: Option<Sequence>,
+    blank: &Blank,
 ) -> Result<Option<Cut>, PersistError> {
     if witness >= Some(bad.sequence) {
         return Err(rot(header, bad, "a witness outside".to_string()));
@@ -196,12 +205,54 @@ fn judge(
     }
     let name = header.name();
     let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-    let rest = search(file.as_ref(), header, bad)?;
+    let end = blank.from(header).map_err(PersistError::io("read", &name))?;
+    let rest = search(file.as_ref(), header, bad, end)?;
     if let Some(witness) = rest.witness {
         return Err(rot(header, bad, witness));
     }
     let cut = Cut { segment: name, offset: bad.offset, len: rest.end - bad.offset, flaw: bad.flaw };
     Ok((!bad.is_blank || cut.len > 0).then_some(cut))
+}
+
+/// Bytes of a segment that are looked through at a time.
+const STRIDE: usize = 1 << 20;
+
+/// From where on the end of a segment holds nothing but zeros: looked at from the back on, by a thread of its own.
+#[derive(Default)]
+struct Blank(Cell<Option<JoinHandle<std::io::Result<u64>>>>);
+
+impl Blank {
+    /// Begins to look, if the segment is long enough to be worth it.
+    fn behind(storage: &dyn Storage, header: &SegmentHeader) -> Result<Blank, PersistError> {
+        if !ahead::is_worth_it(header.segment_len) {
+            return Ok(Blank::default());
+        }
+        let (name, len) = (header.name(), header.segment_len);
+        let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+        let look = move || {
+            turns::ask_for_short();
+            let mut window = Buffer::zeroed(STRIDE);
+            let mut end = len;
+            while end > DATA_START {
+                let start = DATA_START.max(end.saturating_sub(STRIDE as u64));
+                let window = &mut window[..(end - start) as usize];
+                file.read_at(start, window)?;
+                if !record::is_zero(window) {
+                    break;
+                }
+                end = start;
+            }
+            Ok(end)
+        };
+        let thread = std::thread::Builder::new().name("replay-end".to_string()).spawn(look);
+        Ok(Blank(Cell::new(Some(thread.map_err(PersistError::io("start", "a thread of replay"))?))))
+    }
+
+    /// Byte of the segment, which is at most its length.
+    fn from(&self, header: &SegmentHeader) -> std::io::Result<u64> {
+        let Some(thread) = self.0.take() else { return Ok(header.segment_len) };
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
 }
 
 struct Rest {
@@ -210,16 +261,15 @@ struct Rest {
     end: u64,
 }
 
-/// Looks at every place from the bad record on where a record could start.
-fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad) -> Result<Rest, PersistError> {
-    const STRIDE: usize = 1 << 20;
+/// Looks at every place from the bad record on where a record could start. From byte `end` on there are only zeros.
+fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Result<Rest, PersistError> {
     let name = header.name();
     let salt = header.salt();
     let mut rest = Rest { witness: None, end: bad.offset };
     let mut start = bad.offset - bad.offset % BLOCK_LEN as u64;
     let mut window =
         Buffer::zeroed((header.segment_len - start).min((STRIDE + RECORD_LEN_MAX) as u64) as usize);
-    while start < header.segment_len {
+    while start < end {
         let len = (header.segment_len - start).min(window.len() as u64) as usize;
         file.read_at(start, &mut window[..len]).map_err(PersistError::io("read", &name))?;
         let bytes = &window[..len];
