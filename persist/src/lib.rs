@@ -13,7 +13,7 @@
 //! | the only disk is lost, or lies about its cache | lost | lost |
 //!
 //! Rot inside the very last batch before a power failure, or the last two where full batches follow each other, looks like a
-//! torn write; 5 ms after the last command a seal vouches for it.
+//! torn write; 5 ms after the last command a seal vouches for it. What of it can be told is announced ([`tail::Cut`]).
 //!
 //! - [`checksum`], [`record`], [`segment`]: the bytes of a frame and of a file.
 //! - [`storage`]: file operations, real ones and a double that breaks.

@@ -107,8 +107,12 @@ impl std::fmt::Display for Report {
         if let Some(cut) = &self.cut {
             writeln!(
                 f,
-                "recovery: {} bytes of a torn write cut at byte {} of {}: {}",
-                cut.len, cut.offset, cut.segment, cut.flaw
+                "recovery: {} bytes of a torn write cut at byte {} of {}: {}{}",
+                cut.len,
+                cut.offset,
+                cut.segment,
+                cut.flaw,
+                cut.doubt()
             )?;
         }
         for sequence in &self.skipped {

@@ -5,7 +5,12 @@
 //! journal was durable before it was written. If one of them, or a segment or snapshot after the bad record, or a
 //! witness outside vouches for the bad record, it was durable and is damaged: the answer is an error that names it.
 //! Otherwise it belongs to the last write, which nobody was told about: the journal ends there. Zeros are not
-//! trusted more than other bytes.
+//! trusted more than other bytes; they only decide how the cut is announced ([`Cut::is_suspect`]).
+//!
+//! What the rule cannot know. A batch is vouched for by the first sector of a later write: of the batch after the next where full
+//! batches follow each other, two on their way at a time; of the next one otherwise, or of the seal 5 ms later. If the power goes
+//! before that, a batch that was acknowledged stands on the disk with nothing behind it that knows, and damage to it afterwards
+//! looks as if it had never been whole.
 
 use crate::error::PersistError;
 use crate::record::{self, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
@@ -60,6 +65,23 @@ pub struct Cut {
     pub len: u64,
     /// What is wrong with the first record there.
     pub flaw: Flaw,
+    /// Every sector of that record has something in it, though a segment is full of zeros before it is written: a write that was
+    /// cut short would have left some as they were. So its bytes were most likely damaged after they were written, and may have
+    /// been acknowledged; nothing says so for certain.
+    pub is_suspect: bool,
+}
+
+impl Cut {
+    /// What is to be said of it to whoever looks.
+    pub fn doubt(&self) -> &'static str {
+        match self.is_suspect {
+            true => {
+                "; no sector of the first bad record is missing, as a torn write would leave it: it may have been whole, and \
+                 acknowledged, before it was damaged. Compare with a copy"
+            }
+            false => "",
+        }
+    }
 }
 
 /// Reads and checks everything from segment `from` of the survey to the end, and shows every command's record on the
@@ -210,7 +232,13 @@ fn judge(
     if let Some(witness) = rest.witness {
         return Err(rot(header, bad, witness));
     }
-    let cut = Cut { segment: name, offset: bad.offset, len: rest.end - bad.offset, flaw: bad.flaw };
+    let cut = Cut {
+        segment: name,
+        offset: bad.offset,
+        len: rest.end - bad.offset,
+        flaw: bad.flaw,
+        is_suspect: rest.is_suspect,
+    };
     Ok((!bad.is_blank || cut.len > 0).then_some(cut))
 }
 
@@ -259,13 +287,15 @@ struct Rest {
     witness: Option<String>,
     /// Byte after the last that is not zero, from the bad record on.
     end: u64,
+    /// See [`Cut::is_suspect`].
+    is_suspect: bool,
 }
 
 /// Looks at every place from the bad record on where a record could start. From byte `end` on there are only zeros.
 fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Result<Rest, PersistError> {
     let name = header.name();
     let salt = header.salt();
-    let mut rest = Rest { witness: None, end: bad.offset };
+    let mut rest = Rest { witness: None, end: bad.offset, is_suspect: false };
     let mut start = bad.offset - bad.offset % BLOCK_LEN as u64;
     let mut window =
         Buffer::zeroed((header.segment_len - start).min((STRIDE + RECORD_LEN_MAX) as u64) as usize);
@@ -274,6 +304,9 @@ fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Resul
         file.read_at(start, &mut window[..len]).map_err(PersistError::io("read", &name))?;
         let bytes = &window[..len];
         let first = bad.offset.saturating_sub(start) as usize;
+        if start <= bad.offset && matches!(bad.flaw, Flaw::Crc | Flaw::Length) {
+            rest.is_suspect = is_written(bytes, first);
+        }
         for at in (first..len.min(STRIDE)).step_by(HEADER_LEN) {
             let block = &bytes[at..at + HEADER_LEN];
             if let Some(used) = block.iter().rposition(|&byte| byte != 0) {
@@ -298,6 +331,14 @@ fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Resul
         start += STRIDE as u64;
     }
     Ok(rest)
+}
+
+/// Whether something stands in every sector of the record at byte `at` of `bytes`, which start at a block boundary.
+fn is_written(bytes: &[u8], at: usize) -> bool {
+    const SECTOR_LEN: usize = 512;
+    let end = bytes.len().min(at + record::len_at(&bytes[at..]).unwrap_or(HEADER_LEN));
+    let sectors = &bytes[at - at % SECTOR_LEN..bytes.len().min(end.next_multiple_of(SECTOR_LEN))];
+    !sectors.chunks(SECTOR_LEN).any(record::is_zero)
 }
 
 fn snapshots_max(survey: &Survey) -> Option<Sequence> {

@@ -225,10 +225,11 @@ impl std::fmt::Display for Verdict {
                 Err(reason) => writeln!(f, "{name}: DAMAGED, {reason}")?,
             }
         }
-        if let Some(Cut { segment, offset, len, flaw }) = &self.cut {
+        if let Some(cut @ Cut { segment, offset, len, flaw, .. }) = &self.cut {
             writeln!(
                 f,
-                "{segment}: a torn write of {len} bytes at byte {offset} ({flaw}); recovery will cut it"
+                "{segment}: a torn write of {len} bytes at byte {offset} ({flaw}); recovery will cut it{}",
+                cut.doubt()
             )?;
         }
         if self.is_in_use {
