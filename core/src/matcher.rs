@@ -293,6 +293,9 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
             work += 1;
             self.send();
         }
+        if work == 0 && self.engine.tidy() {
+            work = 1;
+        }
         work
     }
 

@@ -2,10 +2,12 @@
 //! of them gives, in both directions, for cross and isolated scopes, in one market and in two.
 #![allow(clippy::unwrap_used)]
 
+mod perpetual_support;
 #[allow(dead_code, unreachable_pub, reason = "of a generator that other tests use more of")]
 #[path = "support/random.rs"]
 mod random;
 
+use perpetual_support::{ONE, USDT, limit_order};
 use random::Random;
 use ringside_core::command::*;
 use ringside_core::event::{self, Event, LiquidationStep};
@@ -13,8 +15,6 @@ use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeSet;
 
-const ONE: i64 = 100_000_000;
-const USDT: i64 = 1_000_000;
 const ACCOUNTS: u32 = 3_000;
 
 /// An engine that looks into regions, and one that orders everybody.
@@ -82,29 +82,13 @@ impl Both {
 
     fn order(&mut self, account: u32, market: u32, side: Side, price: i64, quantity: i64) -> bool {
         self.names += 1;
+        let client_order = padded(&format!("order-{}", self.names)).unwrap();
         self.give(PlacePerpetual {
-            account,
             market,
-            side: side as u8,
-            order_type: PerpetualOrderType::Limit as u8,
-            time_in_force: 0,
-            self_trade: 0,
-            working_type: 0,
-            price_match: 0,
-            flags: 0,
             price,
             quantity,
-            stop_price: 0,
-            callback_rate: 0,
-            leverage: 0,
-            good_till_ms: 0,
-            take_profit: 0,
-            stop_loss: 0,
-            client_order: padded(&format!("order-{}", self.names)).unwrap(),
-            attached_working_type: 0,
-            reserved: [0; 3],
-            idempotency_key: 0,
-            idempotency_body: 0,
+            client_order,
+            ..limit_order(account, side, "0", "0")
         })
     }
 

@@ -7,8 +7,10 @@
 //! `engine/perpetual/rank.rs`.
 
 use crate::account::Sparse;
+use crate::book::pool::{Chained, NONE, Pool};
 use crate::ids::AccountId;
 use crate::memory::Pages;
+use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl_region::{DEPTH_MAX, Key, PARTS, Region};
 use zerocopy::FromZeros;
 
@@ -16,10 +18,10 @@ use zerocopy::FromZeros;
 const ROOM: usize = 30;
 /// Marks a branch that is a list.
 const LIST: u32 = 1 << 31;
-/// The node that a tree begins at.
-const ROOT: u32 = 0;
-/// Cells taken at once.
-const BLOCK: usize = 1024;
+/// Nodes and lists taken at once.
+const CHUNK: usize = 1024;
+/// Accounts without a key that there is memory for at start.
+const LOOSE: usize = 1024;
 
 /// Where a holder stands. All zeros: nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
@@ -67,8 +69,8 @@ impl Crowd {
     pub(crate) fn new(accounts: usize, pages: Pages) -> Crowd {
         Crowd {
             seats: Sparse::new(accounts, pages),
-            trees: [(); 2].map(|()| Tree::new()),
-            loose: [(); 2].map(|()| Vec::with_capacity(BLOCK)),
+            trees: [(); 2].map(|()| Tree::new(accounts, pages)),
+            loose: [(); 2].map(|()| Vec::with_capacity(LOOSE)),
         }
     }
 
@@ -130,10 +132,10 @@ impl Crowd {
     /// What a region of holders of a side consists of: smaller regions, or accounts, some of which may be of regions beside it.
     pub(crate) fn open(&self, is_long: bool, region: Region, mut show: impl FnMut(Part)) {
         let tree = &self.trees[usize::from(is_long)];
-        let mut branch = ROOT;
+        let mut branch = tree.root;
         for depth in 0..region.depth() {
-            branch = tree.nodes.get(branch)[region.first().part(depth)];
-            if branch == 0 {
+            branch = tree.nodes.get(branch).branches[region.first().part(depth)];
+            if branch == NONE {
                 return;
             }
             if branch & LIST != 0 {
@@ -141,15 +143,33 @@ impl Crowd {
             }
         }
         if branch & LIST == 0 {
-            let node = tree.nodes.get(branch);
-            (0..PARTS).filter(|&part| node[part] != 0).for_each(|part| show(Part::Region(region.part(part))));
+            let branches = &tree.nodes.get(branch).branches;
+            let parts = (0..PARTS).filter(|&part| branches[part] != NONE);
+            parts.for_each(|part| show(Part::Region(region.part(part))));
             return;
         }
-        let mut list = branch & !LIST;
-        while list != 0 {
-            let cell = tree.lists.get(list);
-            cell[2..][..cell[0] as usize].iter().for_each(|&account| show(Part::Account(account)));
-            list = cell[1];
+        let mut slot = branch & !LIST;
+        while slot != NONE {
+            let list = tree.lists.get(slot);
+            list.accounts[..list.count as usize].iter().for_each(|&account| show(Part::Account(account)));
+            slot = list.next;
+        }
+    }
+
+    /// Hints that an account is given another place soon.
+    #[inline]
+    pub(crate) fn hint(&self, account: AccountId) {
+        prefetch(self.seats.get(account));
+    }
+
+    /// The same once its seat has come near: the list it leaves.
+    #[inline]
+    pub(crate) fn hint_list(&self, account: AccountId) {
+        let seat = self.seats.get(account);
+        if let 1 | 2 = seat.group {
+            let list = self.trees[seat.group as usize - 1].lists.get(seat.list);
+            prefetch(list);
+            prefetch(&list.accounts[(seat.place as usize).min(ROOM - 1)]);
         }
     }
 
@@ -175,108 +195,101 @@ pub(crate) enum Part {
     Account(AccountId),
 }
 
-/// Cells of some words that are taken a block at a time and never moved, and the chain of the free ones by their first word.
-/// Cell 0 is never given out.
-struct Cells<const WORDS: usize> {
-    blocks: Vec<Box<[[u32; WORDS]]>>,
-    used: u32,
-    free: u32,
+/// A part of a tree: a node or a list by the part of its region, lists marked [`LIST`].
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Node {
+    branches: [u32; PARTS],
 }
 
-impl<const WORDS: usize> Cells<WORDS> {
-    fn new() -> Cells<WORDS> {
-        Cells { blocks: vec![vec![[0; WORDS]; BLOCK].into()], used: 1, free: 0 }
-    }
-
-    #[inline]
-    fn get(&self, cell: u32) -> &[u32; WORDS] {
-        &self.blocks[cell as usize / BLOCK][cell as usize % BLOCK]
-    }
-
-    #[inline]
-    fn get_mut(&mut self, cell: u32) -> &mut [u32; WORDS] {
-        &mut self.blocks[cell as usize / BLOCK][cell as usize % BLOCK]
-    }
-
-    /// A cell of zeros.
-    fn take(&mut self) -> u32 {
-        if self.free != 0 {
-            let cell = self.free;
-            self.free = self.get(cell)[0];
-            self.get_mut(cell)[0] = 0;
-            return cell;
-        }
-        let cell = self.used;
-        if cell as usize == self.blocks.len() * BLOCK {
-            self.blocks.push(vec![[0; WORDS]; BLOCK].into());
-        }
-        self.used += 1;
-        cell
-    }
-
-    fn give_back(&mut self, cell: u32) {
-        let free = self.free;
-        let words = self.get_mut(cell);
-        *words = [0; WORDS];
-        words[0] = free;
-        self.free = cell;
+impl Chained for Node {
+    fn chain(&mut self) -> &mut u32 {
+        &mut self.branches[0]
     }
 }
 
-/// Holders of one side. A list is a count, the list that goes on with it (only where digits of keys are at their end) and
-/// accounts.
+/// Accounts with keys of one region.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct List {
+    count: u32,
+    /// The list that goes on with it: only where digits of keys are at their end.
+    next: u32,
+    accounts: [AccountId; ROOM],
+}
+
+impl Chained for List {
+    fn chain(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+/// Holders of one side.
 struct Tree {
-    nodes: Cells<PARTS>,
-    lists: Cells<{ ROOM + 2 }>,
+    nodes: Pool<Node, CHUNK>,
+    lists: Pool<List, CHUNK>,
+    /// The node that it begins at.
+    root: u32,
 }
 
 impl Tree {
-    fn new() -> Tree {
-        Tree { nodes: Cells::new(), lists: Cells::new() }
+    fn new(accounts: usize, pages: Pages) -> Tree {
+        // Memory comes with those who hold.
+        let mut nodes = Pool::new(CHUNK, accounts.max(CHUNK), pages);
+        let root = nodes.take();
+        Tree { nodes, lists: Pool::new(CHUNK, accounts.max(CHUNK), pages), root }
+    }
+
+    /// An empty list, or one that goes on with another.
+    fn new_list(&mut self, next: u32) -> u32 {
+        let slot = self.lists.take();
+        let list = self.lists.get_mut(slot);
+        (list.count, list.next) = (0, next);
+        slot
     }
 
     /// Puts an account at the end of a list with room.
-    fn push(&mut self, seats: &mut Sparse<Seat, 1024>, (list, depth): (u32, u8), account: AccountId) {
-        let cell = self.lists.get_mut(list);
-        let place = cell[0];
-        cell[2 + place as usize] = account;
-        cell[0] += 1;
+    fn push(&mut self, seats: &mut Sparse<Seat, 1024>, (slot, depth): (u32, u8), account: AccountId) {
+        let list = self.lists.get_mut(slot);
+        let place = list.count;
+        list.accounts[place as usize] = account;
+        list.count += 1;
         let seat = seats.get_mut(account);
-        (seat.list, seat.place, seat.depth) = (list, place, depth.into());
+        (seat.list, seat.place, seat.depth) = (slot, place, depth.into());
     }
 
     /// Enters an account whose seat has its key.
     fn insert(&mut self, seats: &mut Sparse<Seat, 1024>, account: AccountId) {
         let key = key_of(seats.get(account));
-        let mut node = ROOT;
+        let mut node = self.root;
         for depth in 0..DEPTH_MAX {
             let part = key.part(depth);
-            let branch = self.nodes.get(node)[part];
-            if branch & LIST == 0 && branch != 0 {
+            let branch = self.nodes.get(node).branches[part];
+            if branch & LIST == 0 && branch != NONE {
                 node = branch;
                 continue;
             }
             let list = branch & !LIST;
-            if list != 0 && (self.lists.get(list)[0] as usize) < ROOM {
+            if list != NONE && (self.lists.get(list).count as usize) < ROOM {
                 return self.push(seats, (list, depth + 1), account);
             }
-            if list == 0 || depth + 1 == DEPTH_MAX {
-                let first = self.lists.take();
-                self.lists.get_mut(first)[1] = list;
-                self.nodes.get_mut(node)[part] = LIST | first;
+            if list == NONE || depth + 1 == DEPTH_MAX {
+                let first = self.new_list(list);
+                self.nodes.get_mut(node).branches[part] = LIST | first;
                 return self.push(seats, (first, depth + 1), account);
             }
             // Full: those in it are divided by their next digits.
-            let divided = *self.lists.get(list);
-            self.lists.give_back(list);
+            let divided = self.lists.get(list).accounts;
+            self.lists.give(list);
             let new = self.nodes.take();
-            self.nodes.get_mut(node)[part] = new;
-            for &moved in &divided[2..] {
+            *self.nodes.get_mut(new) = Node::default();
+            self.nodes.get_mut(node).branches[part] = new;
+            for moved in divided {
                 let part = key_of(seats.get(moved)).part(depth + 1);
-                let mut list = self.nodes.get(new)[part] & !LIST;
-                if list == 0 {
-                    list = self.lists.take();
-                    self.nodes.get_mut(new)[part] = LIST | list;
+                let mut list = self.nodes.get(new).branches[part] & !LIST;
+                if list == NONE {
+                    list = self.new_list(NONE);
+                    self.nodes.get_mut(new).branches[part] = LIST | list;
                 }
                 self.push(seats, (list, depth + 2), moved);
             }
@@ -287,41 +300,48 @@ impl Tree {
     /// Takes an account out, and what is empty then.
     fn remove(&mut self, seats: &mut Sparse<Seat, 1024>, account: AccountId) {
         let seat = *seats.get(account);
+        if u16::from(DEPTH_MAX) != seat.depth && self.lists.get(seat.list).count > 1 {
+            // Others stay in the one list of its region.
+            return self.take_out(seats, &seat, seat.list, account);
+        }
         let key = key_of(&seat);
-        let mut path = [ROOT; DEPTH_MAX as usize];
+        let mut path = [self.root; DEPTH_MAX as usize];
         let mut depth = 0;
         let first = loop {
-            let branch = self.nodes.get(path[depth])[key.part(depth as u8)];
+            let branch = self.nodes.get(path[depth]).branches[key.part(depth as u8)];
             if branch & LIST != 0 {
                 break branch & !LIST;
             }
             depth += 1;
             path[depth] = branch;
         };
-        // The last of the first list takes its place, so that all that go on are full.
-        let cell = self.lists.get_mut(first);
-        cell[0] -= 1;
-        let (last, next) = (cell[2 + cell[0] as usize], cell[1]);
-        let is_empty = cell[0] == 0;
-        if last != account {
-            self.lists.get_mut(seat.list)[2 + seat.place as usize] = last;
-            let moved = seats.get_mut(last);
-            (moved.list, moved.place) = (seat.list, seat.place);
-        }
-        if !is_empty {
+        self.take_out(seats, &seat, first, account);
+        let List { count, next, .. } = *self.lists.get(first);
+        if count != 0 {
             return;
         }
-        self.lists.give_back(first);
-        let mut branch = if next == 0 { 0 } else { LIST | next };
+        self.lists.give(first);
+        let branch = if next == NONE { NONE } else { LIST | next };
         loop {
             let node = self.nodes.get_mut(path[depth]);
-            node[key.part(depth as u8)] = branch;
-            if branch != 0 || depth == 0 || node.iter().any(|&branch| branch != 0) {
+            node.branches[key.part(depth as u8)] = branch;
+            if branch != NONE || depth == 0 || node.branches.iter().any(|&branch| branch != NONE) {
                 return;
             }
-            self.nodes.give_back(path[depth]);
-            branch = 0;
+            self.nodes.give(path[depth]);
             depth -= 1;
+        }
+    }
+
+    /// Has the last of the first list take an account's place, so that all that go on are full.
+    fn take_out(&mut self, seats: &mut Sparse<Seat, 1024>, seat: &Seat, first: u32, account: AccountId) {
+        let list = self.lists.get_mut(first);
+        list.count -= 1;
+        let last = list.accounts[list.count as usize];
+        if last != account {
+            self.lists.get_mut(seat.list).accounts[seat.place as usize] = last;
+            let moved = seats.get_mut(last);
+            (moved.list, moved.place) = (seat.list, seat.place);
         }
     }
 }
@@ -396,16 +416,8 @@ mod tests {
         assert!(crowd.all(false).is_empty() && crowd.all(true).is_empty());
         // Nothing is kept by mistake: what was taken can be taken again.
         for tree in &crowd.trees {
-            assert!(tree.nodes.get(ROOT).iter().all(|&branch| branch == 0));
-            let chain = |mut cell: u32, next: &dyn Fn(u32) -> u32| {
-                let mut count = 0;
-                while cell != 0 {
-                    (count, cell) = (count + 1, next(cell));
-                }
-                count
-            };
-            assert_eq!(chain(tree.nodes.free, &|cell| tree.nodes.get(cell)[0]), tree.nodes.used - 1);
-            assert_eq!(chain(tree.lists.free, &|cell| tree.lists.get(cell)[0]), tree.lists.used - 1);
+            assert!(tree.nodes.get(tree.root).branches.iter().all(|&branch| branch == NONE));
+            assert_eq!((tree.nodes.count(), tree.lists.count()), (Ok(1), Ok(0)));
         }
     }
 }

@@ -478,6 +478,12 @@ impl Engine {
         self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog)
     }
 
+    /// Does some of the work that is put off until it is needed; to be called while there is no command. Whether there was any.
+    /// No effect on state or results.
+    pub fn tidy(&mut self) -> bool {
+        self.perpetual.as_mut().is_some_and(|perpetual| perpetual.state.rank_some())
+    }
+
     /// From now on every account is tested after every command, as if there were no thresholds: what they are compared
     /// with. No part of the state.
     pub fn test_every_position(&mut self) {

@@ -163,6 +163,7 @@ impl Perpetual {
             if state.pools.fees != fees {
                 emitter.emit(pools_event(&state.pools));
             }
+            state.rank_few();
         }
         Some(Quick { order: id, account, market, update: books[index].update })
     }

@@ -40,6 +40,7 @@ impl Perpetual {
     pub(crate) fn scan(&mut self) {
         self.state.recall();
         self.state.tidy_rankings();
+        self.state.rank_few();
         if self.state.finds_all_well() && !self.test_fund() {
             self.state.has_backlog = self.state.allowance == 0;
             return;
