@@ -269,6 +269,15 @@ impl Symbol {
             .fold(self.set, |strictest, state| if state as u8 > strictest as u8 { state } else { strictest })
     }
 
+    /// Whether that is the one in which everything goes on.
+    #[inline]
+    pub(crate) fn is_trading(&self) -> bool {
+        let lacks_index =
+            self.index_halts | ((self.index.state == IndexState::Stale) & (self.index.price != 0));
+        let has_window = self.recovery != PerpetualState::Trading;
+        (self.set == PerpetualState::Trading) & !lacks_index & (self.pause_ms == 0) & !has_window
+    }
+
     /// What the windows after a recovery ask at a time; they end here.
     pub(crate) fn recover(&mut self, now_ms: i64) {
         let [cancel_only, post_only] = self.recovery_ms;

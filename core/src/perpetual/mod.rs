@@ -186,7 +186,7 @@ impl Perpetual {
                 has_backlog: false,
                 tests_all: false,
                 tiers: volume::shipped_tiers(),
-                volumes: Volumes::default(),
+                volumes: Volumes::new(accounts),
                 pending: Vec::with_capacity(1024),
                 fee_burn_bps: 0,
                 recovery_ms: [0; 2],
@@ -214,8 +214,10 @@ impl Perpetual {
     }
 
     /// Adds a market.
-    pub(crate) fn list(&mut self, symbol: Symbol) -> usize {
+    pub(crate) fn list(&mut self, mut symbol: Symbol) -> usize {
         let (accounts, pages) = self.state.memory;
+        // Address space: a list that grows by moving holds up the command that it grows in.
+        let _ = symbol.holders.try_reserve_exact(accounts);
         self.books.push(Book::new(symbol.tick.value()));
         self.state.symbols.push(symbol);
         self.state.holdings.push(Sparse::new(accounts, pages));
@@ -261,7 +263,7 @@ impl State {
         self.symbols[index].prices.mark
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn holding(&self, account: AccountId, index: usize) -> &Holding {
         self.holdings[index].get(account)
     }

@@ -22,7 +22,8 @@ pub(crate) struct Names {
 impl Names {
     /// Room for the names of `capacity` orders.
     pub(crate) fn new(capacity: usize, pages: Pages) -> Names {
-        let len = (capacity + capacity / 2).next_power_of_two().max(16);
+        // A quarter of the cells at most, as long as no more are open: a second look at one is a branch that nothing foretells.
+        let len = (capacity * 3).next_power_of_two().max(16);
         let mut cells = pages.reserved(0, len);
         cells.resize(len, FREE);
         Names { cells, shift: 64 - len.trailing_zeros(), len: 0, most: len * 2 / 3 }
@@ -79,7 +80,7 @@ impl Names {
 
     #[cold]
     fn grow(&mut self) {
-        let mut larger = Names::new(self.cells.len(), Pages::Small);
+        let mut larger = Names::new(self.cells.len() / 2, Pages::Small);
         self.cells.iter().filter(|&&name| name != FREE).for_each(|&name| larger.add(name));
         *self = larger;
     }

@@ -6,6 +6,7 @@
 use super::account::Account;
 use crate::ids::AccountId;
 use crate::money::Money;
+use crate::prefetch::prefetch;
 use crate::risk::perpetual::vip::{Tier, Tiers};
 use std::collections::VecDeque;
 
@@ -13,6 +14,9 @@ use std::collections::VecDeque;
 pub(crate) const WINDOW_14_H: i64 = 336;
 /// Whole hours before the running one that V30 counts.
 pub(crate) const WINDOW_30_H: i64 = 720;
+/// See [`Volumes::new`].
+const HOURS_WITHOUT_A_MOVE: usize = 4;
+
 /// The table that ships.
 pub(crate) fn shipped_tiers() -> Tiers {
     let rows = [
@@ -54,6 +58,14 @@ pub(crate) struct Volumes {
 }
 
 impl Volumes {
+    /// None, with address space for some hours in which all of so many accounts trade: until it is used up no entry moves.
+    pub(crate) fn new(accounts: usize) -> Volumes {
+        let mut entries = VecDeque::new();
+        // Refused, it grows by moving: slower, and no less right.
+        let _ = entries.try_reserve_exact(accounts.saturating_mul(HOURS_WITHOUT_A_MOVE));
+        Volumes { entries, ..Volumes::default() }
+    }
+
     /// Adds a fill to what an account traded.
     #[inline]
     pub(crate) fn add_to(&mut self, account: AccountId, record: &mut Account, value: Money) {
@@ -74,6 +86,15 @@ impl Volumes {
         }
         self.entries.push_back(Entry { hour: self.hour, account, volume: value });
         self.forgotten + self.entries.len() as u64
+    }
+
+    /// Hints that what stands behind the handle of an account is added to soon.
+    #[inline(always)]
+    pub(crate) fn hint(&self, handle: u64) {
+        let place = handle.wrapping_sub(1).wrapping_sub(self.forgotten);
+        if let Some(entry) = self.entries.get(place as usize) {
+            prefetch(entry);
+        }
     }
 
     /// The next entry that leaves V14 at `hour`.

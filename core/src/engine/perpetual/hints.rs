@@ -42,6 +42,7 @@ impl Perpetual {
                 }
                 Hint::Third => {
                     let maker = pool.get(first);
+                    state.volumes.hint(state.accounts.get(place.account).hour);
                     for neighbour in [maker.next, maker.younger, maker.older] {
                         prefetch(pool.get(neighbour));
                     }

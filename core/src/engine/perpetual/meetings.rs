@@ -41,6 +41,8 @@ pub(super) struct Planned {
     pub(super) taker_fee: Money,
     pub(super) maker_realised: Money,
     pub(super) taker_realised: Money,
+    /// The hash of the maker's name, where it is filled.
+    pub(super) name: u64,
 }
 
 /// How an account stands after the fills so far.
@@ -151,6 +153,7 @@ impl State {
         if !is_known {
             return None;
         }
+        self.volumes.hint(record.hour);
         let others = match is_alone {
             true => Standing::default(),
             false => self.cross_with(account, 0, Some((index, &Holding::default())))?,
@@ -229,7 +232,8 @@ impl State {
                 let maker_realised =
                     party.fill(self, index, maker_side, (quantity, value, maker_fee))?.realised;
                 let taker_realised = taker.fill(self, index, side, (quantity, value, taker_fee))?.realised;
-                fills.push(Planned { value, maker_fee, taker_fee, maker_realised, taker_realised });
+                let name = if quantity == maker.remaining { self.hinted_name(details) } else { 0 };
+                fills.push(Planned { value, maker_fee, taker_fee, maker_realised, taker_realised, name });
                 left -= quantity;
                 if left == 0 {
                     break;
@@ -259,7 +263,7 @@ impl State {
     #[inline(always)]
     fn settle_party(&self, index: usize, party: &mut Party) -> Option<()> {
         let record = self.accounts.get(party.account);
-        if self.tiers.earned(record.volume.checked_add(party.traded)?) > record.tier {
+        if self.tiers.raises(record.tier, record.volume.checked_add(party.traded)?) {
             return None;
         }
         let quantity = party.position.quantity;

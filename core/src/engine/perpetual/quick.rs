@@ -10,9 +10,9 @@ use super::settle::reason;
 use crate::book::pool::NONE;
 use crate::book::{Book, Orders};
 use crate::command::{
-    CancelPerpetual, ModifyPerpetual, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualState,
-    PerpetualStatus, PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side,
-    TimeInForce, WorkingType,
+    CancelPerpetual, ModifyPerpetual, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualStatus,
+    PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, TimeInForce,
+    WorkingType,
 };
 use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Execution, PerpetualAmended, PerpetualPlaced, Sink};
@@ -41,15 +41,23 @@ impl State {
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
-        self.alert == 0 && !self.has_backlog && !is_recalled && !self.tests_all
+        (self.alert == 0) & !self.has_backlog & !is_recalled & !self.tests_all
     }
 
-    /// Takes a plain order that has left its book out of the tables, and gives its slot back.
+    /// The hash of an order's name, whose cell begins to load.
     #[inline(always)]
-    pub(super) fn forget_plain(&mut self, index: usize, orders: &mut Orders, slot: u32) {
+    pub(super) fn hinted_name(&self, details: &Details) -> u64 {
+        let name = name_hash(details.account, &details.client_order);
+        self.names.hint(name);
+        name
+    }
+
+    /// Takes a plain order that has left its book, and whose name has the hash `name`, out of the tables, and gives its slot
+    /// back.
+    #[inline(always)]
+    pub(super) fn forget_plain(&mut self, index: usize, orders: &mut Orders, slot: u32, name: u64) {
         let details = &mut self.details[slot as usize];
         let (account, id) = (details.account, details.id);
-        let name = name_hash(account, &details.client_order);
         details.stage = Stage::Running;
         self.names.remove(name);
         self.slots.remove(id);
@@ -176,6 +184,8 @@ impl Perpetual {
         if !is_plain {
             return None;
         }
+        orders.prefetch_around(slot);
+        let name = state.hinted_name(details);
         let (account, side, id) = (details.account, details.side, details.id);
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
@@ -186,7 +196,7 @@ impl Perpetual {
         // Nothing refuses it any more.
         holding.set_bucket(side, bucket);
         let mutation = books[index].take_out(orders, slot);
-        state.forget_plain(index, orders, slot);
+        state.forget_plain(index, orders, slot, name);
         let (market, details) = (cancel.market, &state.details[slot as usize]);
         emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
         emitter.emit(depth_event(market, mutation));
@@ -349,7 +359,7 @@ impl State {
         let symbol = &self.symbols[index];
         let record = self.accounts.get(account);
         let opposite = book.side(side.opposite());
-        let is_sound = symbol.state() == PerpetualState::Trading
+        let is_sound = symbol.is_trading()
             && price > 0
             && symbol.tick.divides(price)
             && (symbol.get(P::MinPrice)..=symbol.get(P::MaxPrice)).contains(&price)

@@ -9,7 +9,7 @@ use super::quick::{Quick, is_plain};
 use super::settle::{reason, trade_event};
 use crate::book::{Mutation, Orders};
 use crate::command::{
-    MarginMode, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualState, PerpetualStatus,
+    MarginMode, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualStatus,
     PerpetualTimeInForce as Tif, PlacePerpetual, SelfTradePrevention, Side, WorkingType,
 };
 use crate::engine::emit::{Emitter, depth_event};
@@ -135,7 +135,7 @@ impl Perpetual {
         if !fills.is_empty() {
             let mut taker = Taker { order: id, account, side, limit, remaining: quantity, ending: None };
             mutations.clear();
-            let mut taking = Taking { state, index, emitter, fills: fills.iter(), mutations };
+            let mut taking = Taking { state, index, emitter, fills: fills.iter(), name: 0, mutations };
             sweep(&mut books[index], orders, &mut taker, &mut taking);
             debug_assert!(taking.fills.as_slice().is_empty());
         }
@@ -194,7 +194,7 @@ impl State {
             (symbol.get(P::MaxQuantity), price)
         };
         let notional = units::ceil_value(quantity, judged)?;
-        let is_sound = symbol.state() == PerpetualState::Trading
+        let is_sound = symbol.is_trading()
             && quantity > 0
             && symbol.lot.divides(quantity)
             && (symbol.get(P::MinQuantity)..=most).contains(&quantity)
@@ -277,6 +277,8 @@ struct Taking<'a, 'e, 's, S: Sink> {
     index: usize,
     emitter: &'e mut Emitter<'s, S>,
     fills: std::slice::Iter<'a, Planned>,
+    /// The hash of the name of the order that was filled last.
+    name: u64,
     mutations: &'a mut Vec<Mutation>,
 }
 
@@ -288,8 +290,9 @@ impl<S: Sink> Settlement for Taking<'_, '_, '_, S> {
 
     #[inline(always)]
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill) {
-        let Taking { state, index, emitter, fills, .. } = self;
+        let Taking { state, index, emitter, fills, name, .. } = self;
         let Some(planned) = fills.next() else { unreachable!("all of it was worked out") };
+        *name = planned.name;
         let symbol = &mut state.symbols[*index];
         symbol.trades += 1;
         symbol.last_price = fill.price;
@@ -317,7 +320,7 @@ impl<S: Sink> Settlement for Taking<'_, '_, '_, S> {
 
     #[inline(always)]
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        self.state.forget_plain(self.index, orders, slot);
+        self.state.forget_plain(self.index, orders, slot, self.name);
     }
 
     #[inline(always)]

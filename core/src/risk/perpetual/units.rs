@@ -238,7 +238,7 @@ const fn share(value: Money, part: i64, whole: i64) -> (i128, i128) {
 /// A share `part` / `whole` of `value`, up; none of nothing. `whole` >= 0.
 #[inline]
 pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
-    if whole <= 0 || part == 0 {
+    if whole <= 0 || part == 0 || value == 0 {
         return Some(0);
     }
     if part == whole {
@@ -264,7 +264,11 @@ pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
 /// `value` x `rate`, up.
 #[inline]
 pub const fn ceil_of(value: Money, rate: Rate) -> Option<Money> {
-    narrow(ceil_rate((value as i128).wrapping_mul(rate as i128)))
+    match value.checked_mul(rate) {
+        // Most products fit a word, and a division of one by a constant is a multiplication.
+        Some(product) if product >= 0 => Some((product as u64).div_ceil(RATE_ONE as u64) as Money),
+        _ => narrow(ceil_rate((value as i128).wrapping_mul(rate as i128))),
+    }
 }
 
 /// `value` x `rate`, down.

@@ -53,6 +53,13 @@ impl Tiers {
         self.rows.get(usize::from(tier).min(last)).unwrap_or(&self.rows[0])
     }
 
+    /// Whether a volume of 14 days earns more than a tier.
+    #[inline(always)]
+    pub(crate) fn raises(&self, tier: u8, volume: Money) -> bool {
+        // Volumes of tiers rise.
+        self.rows().get(usize::from(tier) + 1).is_some_and(|next| volume >= next.volume_min)
+    }
+
     /// The tier that a volume of 14 days earns.
     pub(crate) fn earned(&self, volume: Money) -> u8 {
         let above = self.rows().iter().skip(1).take_while(|tier| volume >= tier.volume_min).count();
@@ -392,6 +399,12 @@ mod tests {
         assert_eq!(Tiers::new(&[row(0), row(5), row(5)]), None);
         assert_eq!(Tiers::new(&[row(0); TIERS_MAX + 1]), None);
         let tiers = tiers();
+        for (tier, volume) in
+            (0..8).flat_map(|tier| [0, 999_999, 1_000_000, 5_000_000, 500_000_000].map(|v| (tier, v)))
+        {
+            let volume = volume * MONEY_UNIT;
+            assert_eq!(tiers.raises(tier, volume), tiers.earned(volume) > tier, "{tier} {volume}");
+        }
         assert_eq!(tiers.earned(0), 0);
         assert_eq!(tiers.earned(1_000_000 * MONEY_UNIT - 1), 0);
         assert_eq!(tiers.earned(1_000_000 * MONEY_UNIT), 1);
