@@ -217,23 +217,22 @@ fn fold(one: u64, other: u64) -> u64 {
 /// Whether a name is one: 1 to 36 of `[.A-Z:/a-z0-9_-]`, then zeros.
 #[inline]
 pub(crate) fn is_name(name: &ClientOrder) -> bool {
-    // All bytes alike and without a branch, so that the compiler looks at sixteen at a time; the last sixteen overlap those
-    // before them. `-./`, digits and `:` are neighbours.
-    let mut wrong = u8::from(name[0] == 0);
-    for at in [0, 16, 20] {
-        for byte in sixteen(name, at) {
-            let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-            let is_listed = is_letter | (byte.wrapping_sub(b'-') < 14) | (byte == b'_');
-            wrong |= u8::from(!(is_listed | (byte == 0)));
-        }
-    }
-    // After a zero come only zeros.
+    // `-./`, digits and `:` are neighbours.
+    let is_listed = |byte: u8| {
+        let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        is_letter | (byte.wrapping_sub(b'-') < 14) | (byte == b'_')
+    };
+    // What is not listed must be a zero, and what follows a zero as well. All bytes alike and without a branch, so that the
+    // compiler looks at sixteen at a time; the last sixteen overlap those before them, and the very last has none behind it.
+    let mut wrong = [0u8; 16];
     for at in [0, 16, 19] {
-        for (byte, next) in sixteen(name, at).into_iter().zip(sixteen(name, at + 1)) {
-            wrong |= u8::from((byte == 0) & (next != 0));
+        let bytes = sixteen(name, at).into_iter().zip(sixteen(name, at + 1));
+        for (wrong, (byte, next)) in wrong.iter_mut().zip(bytes) {
+            *wrong |= if is_listed(byte) { 0 } else { byte | next };
         }
     }
-    wrong == 0
+    let last = name[35];
+    (name[0] != 0) & (is_listed(last) | (last == 0)) & (wrong.iter().fold(0, |sum, lane| sum | lane) == 0)
 }
 
 #[inline(always)]

@@ -142,10 +142,43 @@ pub const fn product(price: Price, quantity: Quantity) -> i128 {
     (price as i128).wrapping_mul(quantity as i128)
 }
 
+/// The product of two magnitudes in micros, down, and whether something is left. `None` where more than a word is left of it
+/// without the twos of a micro, as of few.
+#[inline(always)]
+const fn micros(one: u64, other: u64) -> Option<(i64, bool)> {
+    let wide = (one as u128).wrapping_mul(other as u128);
+    let high = (wide >> 64) as u64;
+    if high >> PRODUCT_SHIFT != 0 {
+        return None;
+    }
+    let low = wide as u64;
+    let rest = high << (64 - PRODUCT_SHIFT) | low >> PRODUCT_SHIFT;
+    let quotient = rest / PRODUCT_ODD;
+    let is_whole = (low & ((1 << PRODUCT_SHIFT) - 1) == 0) & (quotient.wrapping_mul(PRODUCT_ODD) == rest);
+    Some((quotient as i64, !is_whole))
+}
+
+/// With the sign of a number: signs of positions are as good as random, so nothing branches on one.
+#[inline(always)]
+const fn signed_as(number: i64, magnitude: i64) -> i64 {
+    let sign = number >> 63;
+    (magnitude ^ sign).wrapping_sub(sign)
+}
+
 /// `V`, the value of a trade: exact. `None` where it leaves the range, or where the configuration let a pair of
 /// price and quantity in whose value is no whole micro.
-#[inline]
+#[inline(always)]
 pub const fn value(price: Price, quantity: Quantity) -> Option<Money> {
+    if (price | quantity) >= 0
+        && let Some((value, is_rounded)) = micros(price as u64, quantity as u64)
+    {
+        return if is_rounded { None } else { Some(value) };
+    }
+    wide_value(price, quantity)
+}
+
+#[inline(never)]
+const fn wide_value(price: Price, quantity: Quantity) -> Option<Money> {
     let products = product(price, quantity);
     let (quotient, is_exact) = split::<PRODUCT_ODD, PRODUCT_SHIFT>(products.unsigned_abs());
     if !is_exact || quotient > i64::MAX as u128 {
@@ -158,18 +191,49 @@ pub const fn value(price: Price, quantity: Quantity) -> Option<Money> {
 /// `N`, the value of a signed quantity at a price off the grid, down.
 #[inline]
 pub const fn floor_value(quantity: Quantity, price: Price) -> Option<Money> {
+    if let Some((_, value)) = narrow_notional_and_value(quantity, price) {
+        return Some(value);
+    }
     narrow(floor_micros(product(price, quantity)))
 }
 
 /// `N`, the value of a signed quantity at a price off the grid, up.
 #[inline]
 pub const fn ceil_value(quantity: Quantity, price: Price) -> Option<Money> {
+    if (price | quantity) >= 0
+        && let Some((down, is_rounded)) = micros(price as u64, quantity as u64)
+    {
+        return Some(down.wrapping_add(is_rounded as i64));
+    }
     narrow(ceil_micros(product(price, quantity)))
 }
 
 /// The notional of a signed quantity, and its value down: [`notional`] and [`floor_value`] at the price of one of them.
-#[inline]
+#[inline(always)]
 pub const fn notional_and_value(quantity: Quantity, mark: Price) -> Option<(Money, Money)> {
+    match narrow_notional_and_value(quantity, mark) {
+        None => wide_notional_and_value(quantity, mark),
+        some => some,
+    }
+}
+
+#[inline(always)]
+const fn narrow_notional_and_value(quantity: Quantity, mark: Price) -> Option<(Money, Money)> {
+    if mark < 0 {
+        return None;
+    }
+    match micros(mark as u64, quantity.unsigned_abs()) {
+        Some((down, is_rounded)) => {
+            let up = down.wrapping_add(is_rounded as i64);
+            let value = down.wrapping_add((is_rounded & (quantity < 0)) as i64);
+            Some((up, signed_as(quantity, value)))
+        }
+        None => None,
+    }
+}
+
+#[inline(never)]
+const fn wide_notional_and_value(quantity: Quantity, mark: Price) -> Option<(Money, Money)> {
     let products = product(mark, quantity);
     let (down, is_exact) = split::<PRODUCT_ODD, PRODUCT_SHIFT>(products.unsigned_abs());
     // At most 2^126 / 10^10.
@@ -184,6 +248,9 @@ pub const fn notional_and_value(quantity: Quantity, mark: Price) -> Option<(Mone
 /// The notional used in margin formulas: the absolute value of a position at the mark, up.
 #[inline]
 pub const fn notional(quantity: Quantity, mark: Price) -> Option<Money> {
+    if let Some((notional, _)) = narrow_notional_and_value(quantity, mark) {
+        return Some(notional);
+    }
     let products = product(mark, quantity).unsigned_abs();
     // At most 2^126.
     narrow(ceil_micros(products as i128))
@@ -290,6 +357,44 @@ mod tests {
         assert_eq!(500 * lot, UNIT / 2);
         assert_eq!(value(60_000 * UNIT, UNIT / 2), Some(30_000_000_000));
         assert_eq!(value(60_000 * UNIT, UNIT / 2), Some(30_000 * MONEY_UNIT));
+    }
+
+    #[test]
+    fn words_give_what_wide_products_give() {
+        let mut random = 5u64;
+        let mut number = |bits: u32| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 1 >> (63 - bits)) as i64
+        };
+        let mut exact = 0;
+        for step in 0..200_000u32 {
+            let round = if step % 3 == 0 { 100_000 } else { 1 };
+            let [mut price, mut quantity] =
+                [step % 63, step / 63 % 63].map(|bits| number(bits) / round * round);
+            if step % 5 < 2 {
+                quantity = -quantity;
+            }
+            match step % 1_009 {
+                0 => price = i64::MAX,
+                1 => price = -price,
+                2 => quantity = i64::MIN,
+                3 => quantity = i64::MAX,
+                _ => {}
+            }
+            let (products, what) = (product(price, quantity), format!("{price} {quantity}"));
+            assert_eq!(value(price, quantity), wide_value(price, quantity), "{what}");
+            let both = wide_notional_and_value(quantity, price);
+            assert_eq!(notional_and_value(quantity, price), both, "{what}");
+            assert_eq!(floor_value(quantity, price), narrow(floor_micros(products)), "{what}");
+            assert_eq!(ceil_value(quantity, price), narrow(ceil_micros(products)), "{what}");
+            let away = narrow(ceil_micros(products.unsigned_abs() as i128));
+            assert_eq!(notional(quantity, price), away, "{what}");
+            let rate = quantity % RATE_ONE;
+            let charged = narrow(ceil_rate(i128::from(price) * i128::from(rate)));
+            assert_eq!(ceil_of(price, rate), charged, "{what}");
+            exact += u32::from(value(price, quantity).is_some_and(|value| value != 0));
+        }
+        assert!(exact > 1_000, "{exact}");
     }
 
     #[test]
