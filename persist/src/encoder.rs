@@ -39,6 +39,8 @@ pub struct Batch {
     pub len: usize,
     /// Byte of the segment they go to.
     pub offset: u64,
+    /// Bytes of the batch, those included that were taken as parts.
+    pub whole_len: u64,
     /// The segment they begin, when they do.
     pub begins: Option<SegmentHeader>,
     /// The last command up to their end.
@@ -229,6 +231,7 @@ impl Encoder {
             buffer: std::mem::replace(&mut self.buffer, next),
             len: self.used,
             offset: self.start,
+            whole_len: self.start + self.used as u64 - self.batch_start,
             begins: self.is_fresh.then_some(self.header),
             last: self.last.sequence,
             salt: self.stamp.salt,

@@ -322,7 +322,7 @@ impl Shared {
                 let header = &current.header;
                 let durable = Position { segment: header.number, offset: batch.offset + batch.len as u64 };
                 let next = queue.begun.front().copied();
-                self.status.flush_ends(durable, batch.len, header.segment_len, begun, next);
+                self.status.flush_ends(durable, batch.whole_len, header.segment_len, begun, next);
                 if !is_stored && current.file.is_write_durable() {
                     self.gate.publish_written(batch.last);
                 }

@@ -145,14 +145,16 @@ struct Pace {
 }
 
 impl Pace {
-    /// `elapsed`: since the last look; `bytes`: of the journal now. Says what it last found, where it is too early for another look.
+    /// `elapsed`: since the last look; `bytes`: of the journal now. Where it is too early for another look, says what it last
+    /// found, unless so many have come already that it will find them fast.
     fn look(&mut self, elapsed: Duration, bytes: u64) -> bool {
+        let grown = u128::from(bytes - self.bytes) * 1_000;
+        let is_fast = grown >= u128::from(FAST) * elapsed.max(LOOK).as_millis();
         if elapsed >= LOOK {
-            let grown = u128::from(bytes - self.bytes) * 1_000;
-            self.is_fast = grown >= u128::from(FAST) * elapsed.as_millis();
+            self.is_fast = is_fast;
             (self.looked_at, self.bytes) = (self.looked_at + elapsed, bytes);
         }
-        self.is_fast
+        self.is_fast || is_fast
     }
 }
 
@@ -457,7 +459,8 @@ mod tests {
     #[test]
     fn what_comes_fast_is_told_from_what_comes_slowly() {
         let mut pace = Pace { looked_at: Instant::now(), bytes: 0, is_fast: false };
-        assert!(!pace.look(LOOK / 2, FAST), "too early to say");
+        assert!(!pace.look(LOOK / 2, FAST / 4 - 1), "too early to say");
+        assert!(pace.look(LOOK / 2, FAST / 4), "whatever comes in the other half");
         assert!(pace.look(2 * LOOK, FAST / 2), "as many as make it fast");
         assert!(pace.look(LOOK / 2, FAST / 2), "too early to say otherwise");
         assert!(!pace.look(LOOK, FAST / 2 + FAST / 4 - 1), "one byte less");

@@ -154,7 +154,7 @@ impl JournalStatus {
     pub(crate) fn flush_ends(
         &self,
         durable: Position,
-        len: usize,
+        len: u64,
         segment_len: u64,
         begun: u64,
         next: Option<u64>,
@@ -169,7 +169,7 @@ impl JournalStatus {
         // One after the other, on whichever thread: each sees the counts of the one before through its hand-over.
         self.flushes.record(took);
         self.batches.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(len as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(len, Ordering::Relaxed);
         self.segment_room.store(segment_len - durable.offset, Ordering::Relaxed);
         self.durable.store(durable.pack(), Ordering::Release);
     }
