@@ -253,7 +253,8 @@ impl Reject {
 
     /// The reject of a number; `None` for 0 (accepted) and numbers this version does not know.
     pub fn from_code(code: u16) -> Option<Reject> {
-        Reject::ALL.into_iter().find(|reject| reject.code() == code)
+        // Most commands are accepted: nothing is looked for then.
+        if code == 0 { None } else { Reject::ALL.into_iter().find(|reject| reject.code() == code) }
     }
 
     /// Whether a placement refused for this reason is kept as an order with status `rejected` (`spot.md` 4).
