@@ -18,6 +18,7 @@ pub mod market;
 mod memory;
 pub mod order;
 pub mod perpetual;
+pub mod queue;
 pub mod recent;
 mod shared;
 pub mod slots;

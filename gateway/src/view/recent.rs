@@ -10,6 +10,7 @@ use super::history::{
 };
 use super::order::OrderRecord;
 use super::perpetual::log::Keep;
+use super::queue;
 use super::slots::SlotIndex;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use std::collections::VecDeque;
@@ -23,14 +24,14 @@ const PERPETUAL_SHARE: usize = 8;
 /// Rows of one kind in the order of the events, each with the command it belongs to.
 #[derive(Clone, Debug)]
 struct Queue<T> {
-    rows: VecDeque<(Sequence, T)>,
+    rows: queue::Queue<(Sequence, T)>,
     /// Place of the first row.
     first: u64,
 }
 
-impl<T> Queue<T> {
+impl<T: Copy> Queue<T> {
     fn new() -> Queue<T> {
-        Queue { rows: VecDeque::new(), first: 0 }
+        Queue { rows: queue::Queue::default(), first: 0 }
     }
 
     /// Adds a row; gives its place.
@@ -118,7 +119,10 @@ impl RecentHistory {
         while let Some((_, order)) = self.ended.pop(sequence) {
             self.index.remove(order.order);
             let list = &mut self.account_orders[order.account as usize];
-            if let Ok(place) = list.binary_search_by_key(&order.order, |(id, _)| *id) {
+            // Mostly it stands first, and a search would fetch what nobody has looked at for long.
+            if list.front().is_some_and(|(id, _)| *id == order.order) {
+                list.pop_front();
+            } else if let Ok(place) = list.binary_search_by_key(&order.order, |(id, _)| *id) {
                 list.remove(place);
             }
             self.forgotten.newest_order = self.forgotten.newest_order.max(order.order);
@@ -261,12 +265,12 @@ impl HistoryStore for RecentHistory {
     fn save(&self, writer: &mut Writer<'_>) {
         save_head(writer, self.forgotten, &self.last_trades);
         writer.count(self.ended.rows.len());
-        for (sequence, order) in &self.ended.rows {
+        for (sequence, order) in self.ended.rows.iter() {
             writer.u64(*sequence);
             order.save(writer);
         }
         writer.count(self.trades.rows.len());
-        for (sequence, trade) in &self.trades.rows {
+        for (sequence, trade) in self.trades.rows.iter() {
             writer.u64(*sequence);
             writer.u64(trade.market.into());
             writer.u64(trade.trade);

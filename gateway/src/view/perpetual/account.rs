@@ -204,26 +204,35 @@ impl AccountTable {
     /// Takes a position; its quantity before.
     pub(super) fn position(&mut self, position: &event::PerpetualPosition, time_ms: i64) -> Quantity {
         let account = self.at(position.account);
-        let untouched = account.untouched(position.market);
-        let known = account.holdings.get(&position.market).map(|holding| holding.position);
-        let holding = account.holdings.entry(position.market).or_insert(untouched);
-        let before = holding.position.quantity;
-        holding.position = *position;
-        holding.updated_ms = time_ms;
-        // The mode of a market that was never told of follows the account's, which this command may have changed before.
-        let found = known.unwrap_or_else(|| {
-            let told = self.found.modes.iter().find(|(account, _)| *account == position.account);
-            let mode = told.map_or(untouched.position.mode, |(_, mode)| *mode);
-            event::PerpetualPosition { mode, ..untouched.position }
-        });
+        let found = match account.holdings.get_mut(&position.market) {
+            Some(holding) => {
+                holding.updated_ms = time_ms;
+                std::mem::replace(&mut holding.position, *position)
+            }
+            None => {
+                let untouched = account.untouched(position.market);
+                let holding = Holding { position: *position, updated_ms: time_ms, ..untouched };
+                account.holdings.insert(position.market, holding);
+                // The mode of a market that was never told of follows the account's, which this command may have changed
+                // before.
+                let told = self.found.modes.iter().find(|(account, _)| *account == position.account);
+                let mode = told.map_or(untouched.position.mode, |(_, mode)| *mode);
+                event::PerpetualPosition { mode, ..untouched.position }
+            }
+        };
         self.found.positions.push(found);
-        before
+        found.quantity
     }
 
     pub(super) fn exposure(&mut self, exposure: &event::PerpetualExposure) {
         let account = self.at(exposure.account);
-        let untouched = account.untouched(exposure.market);
-        account.holdings.entry(exposure.market).or_insert(untouched).exposure = *exposure;
+        match account.holdings.get_mut(&exposure.market) {
+            Some(holding) => holding.exposure = *exposure,
+            None => {
+                let untouched = account.untouched(exposure.market);
+                account.holdings.insert(exposure.market, Holding { exposure: *exposure, ..untouched });
+            }
+        }
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {

@@ -6,6 +6,7 @@
 //! page by either is a stretch.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::super::queue::Queue;
 use ringside_core::ids::{MarketId, Sequence};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -159,14 +160,47 @@ pub enum Keep {
     Nothing,
 }
 
+/// Where the rows of an owner in a market stand.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// Ids with places, ascending.
+    list: VecDeque<(u64, u64)>,
+    /// The greatest id so far, so that the list's end, which nobody has looked at for long, is written and not read.
+    newest: u64,
+    /// Whether some id came after a greater one: else places ascend as well, and what goes first stands first.
+    is_mixed: bool,
+}
+
+impl Places {
+    fn push(&mut self, id: u64, place: u64) {
+        // Orders end in another order than they are placed.
+        if self.newest > id {
+            self.is_mixed = true;
+            let at = self.list.partition_point(|(known, _)| *known < id);
+            self.list.insert(at, (id, place));
+        } else {
+            self.newest = id;
+            self.list.push_back((id, place));
+        }
+    }
+
+    /// Lets go of the row that has the first place.
+    fn pop(&mut self, id: u64) {
+        if !self.is_mixed || self.list.front().is_some_and(|(first, _)| *first == id) {
+            self.list.pop_front();
+        } else if let Ok(at) = self.list.binary_search_by_key(&id, |(id, _)| *id) {
+            self.list.remove(at);
+        }
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Log<T> {
-    rows: VecDeque<(Sequence, T)>,
+    rows: Queue<(Sequence, T)>,
     /// Place of the first row; places grow by one and are never given twice.
     first: u64,
-    /// Ids with places, ascending.
-    lists: BTreeMap<(u32, MarketId), VecDeque<(u64, u64)>>,
+    lists: BTreeMap<(u32, MarketId), Places>,
     keep: Keep,
     through: Sequence,
 }
@@ -174,7 +208,7 @@ pub struct Log<T> {
 impl<T: Row> Log<T> {
     /// Nothing yet.
     pub fn new(keep: Keep) -> Log<T> {
-        Log { rows: VecDeque::new(), first: 0, lists: BTreeMap::new(), keep, through: 0 }
+        Log { rows: Queue::default(), first: 0, lists: BTreeMap::new(), keep, through: 0 }
     }
 
     /// Adds a row.
@@ -185,15 +219,7 @@ impl<T: Row> Log<T> {
             return;
         }
         let key = row.key();
-        let list = self.lists.entry((key.owner, key.market)).or_default();
-        match list.back() {
-            // Orders end in another order than they are placed.
-            Some((newest, _)) if *newest > key.id => {
-                let at = list.partition_point(|(id, _)| *id < key.id);
-                list.insert(at, (key.id, place));
-            }
-            _ => list.push_back((key.id, place)),
-        }
+        self.lists.entry((key.owner, key.market)).or_default().push(key.id, place);
     }
 
     /// Rows of this command and before are in the archive alone.
@@ -219,7 +245,7 @@ impl<T: Row> Log<T> {
     /// The rows of an owner that are kept, market by market, oldest first.
     pub fn of(&self, owner: u32) -> impl DoubleEndedIterator<Item = &T> {
         let lists = self.lists.range((owner, 0)..=(owner, MarketId::MAX));
-        lists.flat_map(|(_, list)| list).map(|(_, place)| self.at(*place))
+        lists.flat_map(|(_, places)| &places.list).map(|(_, place)| self.at(*place))
     }
 
     fn at(&self, place: u64) -> &T {
@@ -228,14 +254,14 @@ impl<T: Row> Log<T> {
 
     /// The row of an id.
     pub fn get(&self, owner: u32, market: MarketId, id: u64) -> Option<&T> {
-        let list = self.lists.get(&(owner, market))?;
+        let list = &self.lists.get(&(owner, market))?.list;
         let at = list.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(self.at(list[at].1))
     }
 
     /// Rows with smaller ids that are kept, newest first.
     pub fn before(&self, owner: u32, market: MarketId, id: u64) -> impl Iterator<Item = &T> {
-        let list = self.lists.get(&(owner, market));
+        let list = self.lists.get(&(owner, market)).map(|places| &places.list);
         let end = list.map_or(0, |list| list.partition_point(|(known, _)| *known < id));
         let rows = list.into_iter().flat_map(move |list| list.range(..end).rev());
         rows.map(|(_, place)| self.at(*place))
@@ -248,7 +274,7 @@ impl<T: Row> Log<T> {
             None => (page.owner, 0)..=(page.owner, MarketId::MAX),
         };
         let mut found = Vec::new();
-        for list in self.lists.range(markets).map(|(_, list)| list) {
+        for list in self.lists.range(markets).map(|(_, places)| &places.list) {
             let time_ms = |place: u64| self.at(place).key().time_ms;
             let first = list.partition_point(|(id, place)| {
                 id < page.ids.start() || time_ms(*place) < *page.times.start()
@@ -285,7 +311,7 @@ impl<T: Row> Log<T> {
                 .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
             end.saturating_sub(first) as u64
         };
-        self.lists.range(markets).map(|(_, list)| of_list(list)).sum()
+        self.lists.range(markets).map(|(_, places)| of_list(&places.list)).sum()
     }
 
     /// Everything of `archived` and before can be read elsewhere; what is above the window goes.
@@ -319,11 +345,9 @@ impl<T: Row> Log<T> {
         self.first += 1;
         let key = row.key();
         let at = (key.owner, key.market);
-        let Some(list) = self.lists.get_mut(&at) else { return };
-        if let Ok(place) = list.binary_search_by_key(&key.id, |(id, _)| *id) {
-            list.remove(place);
-        }
-        if list.is_empty() {
+        let Some(places) = self.lists.get_mut(&at) else { return };
+        places.pop(key.id);
+        if places.list.is_empty() {
             self.lists.remove(&at);
         }
     }
@@ -331,7 +355,7 @@ impl<T: Row> Log<T> {
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         writer.u64(self.through);
         writer.count(self.rows.len());
-        for (sequence, row) in &self.rows {
+        for (sequence, row) in self.rows.iter() {
             writer.u64(*sequence);
             writer.record(row);
         }
