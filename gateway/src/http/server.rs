@@ -23,14 +23,17 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
 use tokio_util::sync::CancellationToken;
 
 /// Connections that may wait in the listener for the acceptor.
 const BACKLOG: i32 = 1_024;
 /// How long the acceptor rests after the system refused it a connection, such as for want of file descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// Tasks that a thread runs before it looks for what has arrived meanwhile: as many as may be ready together, so that their
+/// commands become one batch and the system is asked once.
+const TASKS_OF_A_TURN: u32 = 512;
 /// How often it is noted in the key file when keys were last used.
 const NOTE_KEY_USES: Duration = Duration::from_secs(60);
 
@@ -136,8 +139,24 @@ fn spawn<F: Future<Output = ()>>(
     name: String,
     main: impl FnOnce() -> F + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name(name).spawn(move || LocalSet::new().block_on(&runtime, main()))
+    let (made, is_made) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name(name).spawn(move || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime =
+            builder.enable_all().event_interval(TASKS_OF_A_TURN).build_local(LocalOptions::default());
+        let (runtime, made_it) = match runtime {
+            Ok(runtime) => (Some(runtime), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        // Whoever receives waits for it below.
+        let _ = made.send(made_it);
+        if let Some(runtime) = runtime {
+            runtime.block_on(main());
+        }
+    })?;
+    // A thread that ends without a word has panicked, and whoever joins it is told.
+    is_made.recv().unwrap_or(Ok(()))?;
+    Ok(thread)
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -266,8 +285,14 @@ fn serve(accepted: Accepted, http: &http1::Builder, worker: Rc<Worker>, watchdog
     let http = http.serve_connection(Stream::new(tcp, watch, place), service).with_upgrades();
     tokio::task::spawn_local(async move {
         let mut http = pin!(http);
+        poll_fn(|context| {
+            watched.entry.note(context.waker());
+            Poll::Ready(())
+        })
+        .await;
+        let watch = &*watched.entry.watch;
         let mut is_draining = false;
-        let served = poll_fn(|context| match watched.entry.asked(context.waker()) {
+        let served = poll_fn(|context| match watch.asked() {
             Asked::Close => Poll::Ready(None),
             Asked::Drain if !is_draining => {
                 is_draining = true;

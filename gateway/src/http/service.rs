@@ -7,6 +7,7 @@
 use super::caller::{Caller, Charged};
 use super::fault::Fault;
 use super::limits::Client;
+use super::order_rate::Counted;
 use super::response::Response;
 use super::router::Match;
 use super::watch::Watch;
@@ -19,6 +20,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::io::Write;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -33,6 +35,9 @@ const ORDER_COUNT_10S: [HeaderName; 2] =
 const ORDER_COUNT_1M: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-order-count-1m"), HeaderName::from_static("x-mbx-order-count-1m")];
 const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Headers of an answer whose orders are counted: room for them is taken once.
+const HEADERS: usize = 7;
 
 /// Most bytes of a body too large that are read and thrown away, so that the client gets to read the refusal.
 const DRAIN_LEN_MAX: usize = 1 << 20;
@@ -234,16 +239,18 @@ fn finish(
     let mut response = hyper::Response::new(Full::new(answer.body));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
-    headers.reserve(4 + answer.headers.len());
+    headers.reserve(HEADERS + answer.headers.len());
     headers.insert(CONTENT_TYPE, answer.content_type);
     if is_counted {
-        put_both(headers, USED_WEIGHT, charged.used);
-        if let Some(counted) = charged.orders
-            && charged.dialect == Dialect::Fapi
-            && answer.status == StatusCode::OK
-        {
-            put_both(headers, ORDER_COUNT_10S, counted.ten_seconds);
-            put_both(headers, ORDER_COUNT_1M, counted.minute);
+        let is_counted_order = charged.dialect == Dialect::Fapi && answer.status == StatusCode::OK;
+        match charged.orders.filter(|_| is_counted_order) {
+            None => put_both(headers, USED_WEIGHT, HeaderValue::from(charged.used)),
+            Some(Counted { ten_seconds, minute }) => {
+                let [used, ten_seconds, minute] = values([charged.used, ten_seconds, minute]);
+                put_both(headers, USED_WEIGHT, used);
+                put_both(headers, ORDER_COUNT_10S, ten_seconds);
+                put_both(headers, ORDER_COUNT_1M, minute);
+            }
         }
     }
     for (name, value) in answer.headers {
@@ -256,8 +263,23 @@ fn finish(
     response
 }
 
-fn put_both(headers: &mut HeaderMap, names: [HeaderName; 2], number: u32) {
-    let value = HeaderValue::from(number);
+/// Numbers as values of headers, in one piece of memory.
+fn values<const N: usize>(numbers: [u32; N]) -> [HeaderValue; N] {
+    let mut text = Vec::with_capacity(N * 10);
+    let ends = numbers.map(|number| {
+        // A vector takes whatever is written.
+        let _ = write!(text, "{number}");
+        text.len()
+    });
+    let text = Bytes::from(text);
+    let mut start = 0;
+    ends.map(|end| {
+        let digits = text.slice(std::mem::replace(&mut start, end)..end);
+        HeaderValue::from_maybe_shared(digits).unwrap_or(HeaderValue::from_static("0"))
+    })
+}
+
+fn put_both(headers: &mut HeaderMap, names: [HeaderName; 2], value: HeaderValue) {
     let [name, alias] = names;
     headers.insert(name, value.clone());
     headers.insert(alias, value);

@@ -4,12 +4,21 @@ use super::limits::Client;
 use super::watch::Watch;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
+
+/// Up to so many bytes it costs less to join head and body than to have the system gather them.
+const JOINED_LEN_MAX: usize = 4_096;
+
+thread_local! {
+    /// Head and body of the answer that is being written.
+    static JOINED: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(JOINED_LEN_MAX));
+}
 
 /// Most bytes thrown away when a connection closes.
 const DISCARD_LEN_MAX: usize = 256 * 1024;
@@ -82,7 +91,15 @@ impl Write for Stream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.tcp).poll_write_vectored(context, slices)
+        let len: usize = slices.iter().map(|slice| slice.len()).sum();
+        if len > JOINED_LEN_MAX {
+            return Pin::new(&mut self.tcp).poll_write_vectored(context, slices);
+        }
+        JOINED.with_borrow_mut(|joined| {
+            joined.clear();
+            slices.iter().for_each(|slice| joined.extend_from_slice(slice));
+            Pin::new(&mut self.tcp).poll_write(context, joined)
+        })
     }
 }
 

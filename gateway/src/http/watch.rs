@@ -31,6 +31,8 @@ pub struct Watch {
     phase: AtomicU8,
     since_tick: AtomicU32,
     is_expired: AtomicBool,
+    /// An [`Asked`].
+    asked: AtomicU8,
     tick: Arc<AtomicU32>,
 }
 
@@ -66,6 +68,16 @@ impl Watch {
     pub fn is_expired(&self) -> bool {
         self.is_expired.load(Ordering::Relaxed)
     }
+
+    /// What is asked of the connection now.
+    #[inline]
+    pub fn asked(&self) -> Asked {
+        match self.asked.load(Ordering::Relaxed) {
+            0 => Asked::Nothing,
+            1 => Asked::Drain,
+            _ => Asked::Close,
+        }
+    }
 }
 
 /// All connections of one worker.
@@ -86,18 +98,18 @@ pub struct Entry {
     pub watch: Arc<Watch>,
     /// Wakes its task.
     waker: RefCell<Option<Waker>>,
-    asked: std::cell::Cell<Asked>,
 }
 
 /// What a connection is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Asked {
     /// Nothing: go on.
-    Nothing,
+    Nothing = 0,
     /// Finish the running request, then close.
-    Drain,
+    Drain = 1,
     /// Close now.
-    Close,
+    Close = 2,
 }
 
 /// Keeps a connection watched; dropping it ends that.
@@ -140,9 +152,10 @@ impl Watchdog {
             phase: AtomicU8::new(Phase::Head as u8),
             since_tick,
             is_expired: AtomicBool::new(false),
+            asked: AtomicU8::new(Asked::Nothing as u8),
             tick: self.tick.clone(),
         });
-        let entry = Rc::new(Entry { watch, waker: RefCell::default(), asked: Asked::Nothing.into() });
+        let entry = Rc::new(Entry { watch, waker: RefCell::default() });
         let key = self.connections.borrow_mut().insert(entry.clone());
         Watched { watchdog: self.clone(), key, entry }
     }
@@ -188,19 +201,14 @@ impl Watchdog {
 }
 
 impl Entry {
-    /// Notes the task to wake; what is asked of it now.
-    #[inline]
-    pub fn asked(&self, waker: &Waker) -> Asked {
-        let mut noted = self.waker.borrow_mut();
-        if !noted.as_ref().is_some_and(|noted| noted.will_wake(waker)) {
-            *noted = Some(waker.clone());
-        }
-        self.asked.get()
+    /// Notes the task to wake: once, as a connection stays with its task.
+    pub fn note(&self, waker: &Waker) {
+        *self.waker.borrow_mut() = Some(waker.clone());
     }
 
     fn ask(&self, asked: Asked) {
-        if self.asked.get() != Asked::Close {
-            self.asked.set(asked);
+        if self.watch.asked() != Asked::Close {
+            self.watch.asked.store(asked as u8, Ordering::Relaxed);
         }
         self.wake();
     }
@@ -237,7 +245,7 @@ mod tests {
     }
 
     fn asked(watched: &Watched) -> Asked {
-        watched.entry.asked(Waker::noop())
+        watched.entry.watch.asked()
     }
 
     #[test]
