@@ -155,9 +155,13 @@ fn is_batch_exempt(call: &Call) -> bool {
     })
 }
 
-async fn place_order(call: Call, flags: u16) -> Answer {
-    let params = params(&call)?;
-    Ok(Response::json(place_one(&call, &params, flags).await?.json()))
+async fn place_order(mut call: Call, flags: u16) -> Answer {
+    let placing = {
+        let params = params(&call)?;
+        Placing::read(&call, &params, flags)?
+    };
+    call.let_go();
+    Ok(Response::json(placing.carry_out(&call).await?.json()))
 }
 
 thread_local! {
@@ -179,25 +183,46 @@ pub(super) fn generated_name() -> Result<ClientOrder, Error> {
     })
 }
 
-async fn place_one(call: &Call, params: &Params<'_>, flags: u16) -> Result<order::Shown, Error> {
-    let generated = generated_name()?;
-    let mut command = {
-        let views = views(call)?;
-        place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
-    };
-    command.flags |= flags;
-    let priority = if is_exempt(params) { Priority::Cancel } else { Priority::Order };
-    let reply = submit(call, command, priority).await?;
-    let views = views(call)?;
-    let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
-    if let Some(reject) = reply.done.rejected() {
-        return Err(place::explain(reject, &command, market, params.get("leverage")).into());
+/// A placement that was read from a request.
+struct Placing {
+    command: PlacePerpetual,
+    priority: Priority,
+    is_compatible: bool,
+    /// As it was sent, for the refusal that names it.
+    leverage: Option<Box<str>>,
+}
+
+impl Placing {
+    fn read(call: &Call, params: &Params<'_>, flags: u16) -> Result<Placing, Error> {
+        let generated = generated_name()?;
+        let mut command = {
+            let views = views(call)?;
+            place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
+        };
+        command.flags |= flags;
+        let priority = if is_exempt(params) { Priority::Cancel } else { Priority::Order };
+        let leverage = params.get("leverage").map(Box::from);
+        Ok(Placing { command, priority, is_compatible: call.is_compatible(), leverage })
     }
-    let order = match &reply.perpetual {
-        Some(order) => **order,
-        None => judged(&command, market.lot(), reply.time_ns),
-    };
-    Ok(order::shown(&order, market.symbol, call.is_compatible()))
+
+    async fn carry_out(&self, call: &Call) -> Result<order::Shown, Error> {
+        let Placing { command, priority, is_compatible, leverage } = self;
+        let reply = submit(call, *command, *priority).await?;
+        let views = views(call)?;
+        let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
+        if let Some(reject) = reply.done.rejected() {
+            return Err(place::explain(reject, command, market, leverage.as_deref()).into());
+        }
+        let order = match &reply.perpetual {
+            Some(order) => **order,
+            None => judged(command, market.lot(), reply.time_ns),
+        };
+        Ok(order::shown(&order, market.symbol, *is_compatible))
+    }
+}
+
+async fn place_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Error> {
+    Placing::read(call, params, 0)?.carry_out(call).await
 }
 
 /// An order that was judged and not placed.
@@ -323,7 +348,7 @@ async fn place_batch(call: Call) -> Answer {
     let mut answers = Vec::with_capacity(PLACED_MAX);
     for raw in elements(&params)? {
         answers.push(element(match Params::of_json(raw.get()) {
-            Some(params) => place_one(&call, &params, 0).await,
+            Some(params) => place_one(&call, &params).await,
             None => Err(refusal::not_valid("batchOrders").into()),
         }));
     }

@@ -55,15 +55,16 @@ pub static ROUTES: &[Route] = &[Route {
     ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(place(call))))
 }];
 
-async fn place(call: Call) -> Answer {
-    let body: PlaceBody<'_> = call.json()?;
-    match call.head.headers.get(IDEMPOTENCY_KEY) {
-        None => {
-            let (order, market) = prepare(&call, &body, false)?;
-            carry_out(&call, order, &market).await
+async fn place(mut call: Call) -> Answer {
+    let (order, market) = {
+        let body: PlaceBody<'_> = call.json()?;
+        if let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) {
+            return place_keyed(&call, &body, key).await;
         }
-        Some(key) => place_keyed(&call, &body, key).await,
-    }
+        prepare(&call, &body, false)?
+    };
+    call.let_go();
+    carry_out(&call, order, &market).await
 }
 
 /// Checks in the order of `spot.md` 3 up to the engine. Whether the market is open is left to the engine where

@@ -56,20 +56,32 @@ impl<'a> Params<'a> {
             let begin = params.0.len();
             // Most requests are sent as they are meant, and then their parts are as well.
             let is_plain = text.iter().all(|byte| byte.is_ascii() && !matches!(byte, b'%' | b'+'));
-            let read = |part: &'a [u8]| match str::from_utf8(part) {
-                Ok(part) if is_plain => Cow::Borrowed(part),
-                _ => decode(part),
-            };
-            for pair in text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
-                let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
-                let (name, value) = (read(&pair[..at]), read(pair.get(at + 1..).unwrap_or(b"")));
-                if params.0[begin..].iter().any(|(other, _)| *other == name) {
-                    return Err(refusal::twice(&name));
+            match str::from_utf8(text) {
+                Ok(text) if is_plain => {
+                    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+                        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                        params.add(begin, Cow::Borrowed(name), Cow::Borrowed(value))?;
+                    }
                 }
-                params.0.push((name, value));
+                _ => {
+                    for pair in text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+                        let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+                        let value = pair.get(at + 1..).unwrap_or(b"");
+                        params.add(begin, decode(&pair[..at]), decode(value))?;
+                    }
+                }
             }
         }
         Ok(params)
+    }
+
+    /// Adds one of the text whose first stands at `begin`.
+    fn add(&mut self, begin: usize, name: Cow<'a, str>, value: Cow<'a, str>) -> Result<(), Refusal> {
+        if self.0[begin..].iter().any(|(other, _)| *other == name) {
+            return Err(refusal::twice(&name));
+        }
+        self.0.push((name, value));
+        Ok(())
     }
 
     /// Of a JSON object: strings, numbers (their digits) and booleans; what is null is not sent.
