@@ -4,15 +4,17 @@ use super::disk::Bare;
 use crate::workload::Stamper;
 use anyhow::{Context, Result, anyhow};
 use ringside_core::command::Command;
+use ringside_persist::checksum::{self, Salt};
 use ringside_persist::config::PersistConfig;
 use ringside_persist::encoder::{Batch, Encoder, Tail};
-use ringside_persist::record::Last;
+use ringside_persist::record::{COMMAND_LEN_MAX, Last, Stamp};
 use ringside_persist::segment::{self, SegmentHeader};
 use ringside_persist::storage::Buffer;
 use ringside_persist::turns;
+use std::hint::black_box;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Encodes into the batches of a journal that has nowhere to stand.
 fn encoder() -> (Encoder, Buffer) {
@@ -35,9 +37,8 @@ fn encoder() -> (Encoder, Buffer) {
     (Encoder::new(&config, 1, 1, &tail), Encoder::room(config.batch_len))
 }
 
-/// Bytes per second of turning commands into batches, whose CRCs and digests are left out unless `is_summed`; nothing is
-/// written.
-pub fn encoding(commands: &[Command], count: usize, is_summed: bool) -> f64 {
+/// Bytes per second of turning commands into batches, whose digests are left out unless `is_digested`; nothing is written.
+pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
     let (mut encoder, mut room) = encoder();
     let mut stamper = Stamper::after(0);
     let mut bytes = 0;
@@ -45,7 +46,7 @@ pub fn encoding(commands: &[Command], count: usize, is_summed: bool) -> f64 {
     for command in commands.iter().cycle().take(count) {
         if !encoder.has_room() {
             let mut batch = encoder.close(room);
-            if is_summed {
+            if is_digested {
                 batch.finish();
             }
             bytes += batch.len;
@@ -54,6 +55,45 @@ pub fn encoding(commands: &[Command], count: usize, is_summed: bool) -> f64 {
         encoder.push(&stamper.stamp(*command));
     }
     bytes as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Bytes per second of each thing that is done to a batch, by itself, on one thread.
+pub struct Pieces {
+    /// Commands laid down as records.
+    pub records: f64,
+    /// Their chains and CRCs.
+    pub links: f64,
+    /// The digest.
+    pub digests: f64,
+}
+
+/// Takes `count` commands, those given over and over, through the pieces one after the other, a batch at a time.
+pub fn pieces(commands: &[Command], count: usize) -> Pieces {
+    let batch_len = PersistConfig::new("").batch_len;
+    let mut room = Buffer::zeroed(batch_len);
+    let mut stamp = Stamp { salt: Salt::new(&[1; 16], 1), chain: 1, durable_seq: 1, epoch: 1 };
+    let mut stamper = Stamper::after(0);
+    let (mut bytes, mut took) = (0, [Duration::ZERO; 3]);
+    let mut source = commands.iter().cycle().take(count).peekable();
+    while source.peek().is_some() {
+        let start = Instant::now();
+        let mut used = 0;
+        while used + COMMAND_LEN_MAX <= batch_len
+            && let Some(command) = source.next()
+        {
+            used += stamp.command(&mut room[used..], &stamper.stamp(*command), used as u64);
+        }
+        took[0] += start.elapsed();
+        let start = Instant::now();
+        stamp.link(&mut room, 0, used);
+        took[1] += start.elapsed();
+        let start = Instant::now();
+        black_box(checksum::digest(&room[..used]));
+        took[2] += start.elapsed();
+        bytes += used;
+    }
+    let [records, links, digests] = took.map(|took| bytes as f64 / took.as_secs_f64());
+    Pieces { records, links, digests }
 }
 
 /// Bytes per second of all that the format asks for and no more: commands from memory become batches on one thread, their
