@@ -105,7 +105,7 @@ fn a_book_of_the_rules_is_the_book() {
         resting: Vec::new(),
     };
     let mut clients: Vec<Client> = Vec::new();
-    let (mut compared, mut begun) = (0, 0);
+    let (mut compared, mut begun, mut used) = (0, 0, 0);
     for round in 0..1_500 {
         flow.step();
         flow.venue.exchange.clock.turn(flow.random.below(40) as i64);
@@ -125,7 +125,7 @@ fn a_book_of_the_rules_is_the_book() {
             clients.push(client);
             begun += 1;
             if clients.len() > 12 {
-                clients.remove(flow.random.below(12) as usize);
+                used += clients.remove(flow.random.below(12) as usize).book.used;
             }
         }
         if round % 10 == 0 {
@@ -145,7 +145,7 @@ fn a_book_of_the_rules_is_the_book() {
             }
         }
     }
-    let used: usize = clients.iter().map(|client| client.book.used).sum();
+    used += clients.iter().map(|client| client.book.used).sum::<usize>();
     assert!(
         compared > 100 && begun > 50 && used > 500,
         "{compared} comparisons, {begun} books, {used} events"
