@@ -86,12 +86,17 @@ impl<'a> Request<'a> {
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Integer, string or null. A string that is no text could not be read again where it comes back.
+/// Longest integer that is an id, sign included: more than 128 bits have, and short of what no float can hold.
+const INTEGER_LEN_MAX: usize = 40;
+
+/// Integer, string or null. A string that is no text, or an integer beyond any reader's, could not be read again where it
+/// comes back.
 fn is_id(text: &str) -> bool {
     match text.as_bytes().first() {
         Some(b'"') => serde_json::from_str::<Text<'_>>(text).is_ok(),
         _ => {
-            text == NO_ID || text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit())
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            text == NO_ID || text.len() <= INTEGER_LEN_MAX && digits.bytes().all(|byte| byte.is_ascii_digit())
         }
     }
 }
@@ -239,6 +244,7 @@ mod tests {
             "0",
             "-7",
             "18446744073709551616",
+            "-170141183460469231731687303715884105728",
             "null",
             "\"\"",
             r#""a\u0041""#,
@@ -261,6 +267,7 @@ mod tests {
             (r#"{"method":"ping"}"#, "null", -1102),
             (r#"{"id":1.5,"method":"ping"}"#, "null", -1102),
             (r#"{"id":1e3,"method":"ping"}"#, "null", -1102),
+            (r#"{"id":12345678901234567890123456789012345678901,"method":"ping"}"#, "null", -1102),
             (r#"{"id":true,"method":"ping"}"#, "null", -1102),
             (r#"{"id":{},"method":"ping"}"#, "null", -1102),
             (r#"{"id":"\ud800","method":"ping"}"#, "null", -1102),

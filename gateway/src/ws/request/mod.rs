@@ -11,7 +11,7 @@
 //!
 //! | Rule | |
 //! |---|---|
-//! | `id` | must be sent: integer, string or null; it comes back as it was sent. Reusing one is the client's affair |
+//! | `id` | must be sent: integer (of at most 40 characters), string or null; it comes back as it was sent. Reusing one is the client's affair |
 //! | `params` | object, or absent; null values are not sent. Values are strings, numbers or booleans; at most 100 |
 //! | key | parameter `apiKey`, in place of the header of existing clients (`perpetual.md` 2) |
 //! | signature | HMAC-SHA256 over all parameters but itself, `apiKey` among them, sorted by name and joined as in a query; values raw or percent-encoded, booleans as JSON or as Python writes them |
