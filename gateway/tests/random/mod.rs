@@ -9,9 +9,10 @@ mod generator;
 
 pub(crate) use generator::Random;
 
-/// The seed that `RINGSIDE_SEED` names, or one that differs from run to run. Prints the line that runs `test` again.
+/// The seed that `RINGSIDE_SEED` names, or 1: a run of the suite judges a change, and is the same for the same code; who looks
+/// for more names other seeds. Prints the line that runs `test` again.
 pub(crate) fn seed(test: &str) -> u64 {
-    seed_or(test, u64::from(std::process::id()) * 7_919 + 1)
+    seed_or(test, 1)
 }
 
 /// The same with a seed of its own where none is named: for a test that also says what must come up in it.
