@@ -307,6 +307,10 @@ impl Shared {
             }
         }
         file.sync().map_err(PersistError::io("sync", name))?;
+        if job.is_stored {
+            // The next batch is stored as this one was, by a thread that should not wait: about as much, and a quarter more.
+            file.expect(batch.offset + batch.len as u64, batch.whole_len + batch.whole_len / 4);
+        }
         Ok(current)
     }
 

@@ -381,8 +381,12 @@ impl Agent for Journaller {
             Duration::from_millis(100)
         } else if self.is_gathering() {
             GATHER
-        } else if self.batch_since.is_some() {
-            self.config.sync_interval.min(self.config.idle_seal)
+        } else if let Some(since) = self.batch_since {
+            // Until the batch is to be closed; behind one that is on its way to the disk for longer, a little at a time.
+            match self.config.sync_interval.saturating_sub(since.elapsed()) {
+                Duration::ZERO => self.config.sync_interval.min(self.config.idle_seal),
+                left => left,
+            }
         } else if self.is_unvouched {
             self.config.idle_seal
         } else {

@@ -75,6 +75,10 @@ pub trait File: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Makes everything written durable, length included.
     fn sync(&self) -> io::Result<()>;
+    /// Says that `len` bytes from `offset` on are written next. Any thread may, also while another writes; changes no byte.
+    fn expect(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
     /// Whether [`File::write_at`] returns only when the bytes are durable.
     fn is_write_durable(&self) -> bool {
         false

@@ -4,7 +4,7 @@
 //! - a segment keeps its length for life (nothing here truncates one, the directory lock keeps other engines out),
 //!   so no page of the map ever lies beyond the end of the file;
 //! - every byte of it is allocated and was written before it is mapped, so a store needs no block;
-//! - the map is private to [`MappedFile`] and only used under its mutex; readers use file reads.
+//! - the map is private to [`MappedFile`] and stored into only under its mutex; readers use file reads.
 //!
 //! What is left is a device that fails under the map: the store raises SIGBUS, and the handler ends the process
 //! after one line. Nothing was acknowledged then that was not synced before.
@@ -12,7 +12,7 @@
 
 use crate::error::EXIT_JOURNAL;
 use crate::storage::File;
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,16 +21,15 @@ use std::sync::{Mutex, Once, PoisonError};
 /// A file whose bytes are stored through a map. The map covers the whole file and is populated when made.
 pub(crate) struct MappedFile {
     file: fs::File,
+    map: MmapRaw,
     // One thread writes, so the mutex is never contended; it keeps the store safe to share.
-    map: Mutex<MmapMut>,
+    storing: Mutex<()>,
 }
 
 impl MappedFile {
     pub(crate) fn new(file: fs::File) -> io::Result<MappedFile> {
-        // SAFETY: the file keeps its length while it is mapped, and no other process stores into it: the caller
-        // holds the directory's lock, and segments are never truncated (module header).
-        let map = unsafe { MmapOptions::new().populate().map_mut(&file)? };
-        Ok(MappedFile { file, map: Mutex::new(map) })
+        let map = MmapOptions::new().populate().map_raw(&file)?;
+        Ok(MappedFile { file, map, storing: Mutex::new(()) })
     }
 }
 
@@ -44,17 +43,34 @@ impl File for MappedFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
         let start = usize::try_from(offset).ok();
-        let room = start.and_then(|start| map.get_mut(start..start.checked_add(bytes.len())?));
-        let room = room
+        let start =
+            start.filter(|start| start.checked_add(bytes.len()).is_some_and(|end| end <= self.map.len()));
+        let start = start
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a store past the segment's end"))?;
-        room.copy_from_slice(bytes);
+        let _storing = self.storing.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the bytes from `start` on lie within the map, as was just seen, and the file behind it keeps its length
+        // (module header). Nobody else stores or loads there: the mutex is held, the map is private, and `bytes`, a borrow of
+        // other memory, cannot lie in it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr().add(start), bytes.len())
+        };
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    /// Has the system make the pages writable now: the first store into each would wait for that, after every sync anew.
+    fn expect(&self, offset: u64, len: u64) {
+        let Ok(start) = usize::try_from(offset) else { return };
+        let left = self.map.len().saturating_sub(start);
+        let len = usize::try_from(len).map_or(left, |len| len.min(left));
+        if len > 0 {
+            // Where the system knows no such advice, stores wait as before.
+            let _ = self.map.advise_range(Advice::PopulateWrite, start, len);
+        }
     }
 }
 
