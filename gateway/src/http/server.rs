@@ -261,6 +261,8 @@ fn builder(config: &Config) -> http1::Builder {
     // Heads that take too long are cut by the watchdog (`watch.rs` says why), so the library's own clock is off.
     http.header_read_timeout(None);
     http.max_buf_size(config.header_len_max.len());
+    // The stream says when a client has gone (`stream.rs`).
+    http.half_close(true);
     http
 }
 

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
 /// Up to so many bytes it costs less to join head and body than to have the system gather them.
@@ -28,13 +29,33 @@ const DISCARD_LEN_MAX: usize = 256 * 1024;
 pub struct Stream {
     tcp: TokioIo<TcpStream>,
     watch: Arc<Watch>,
+    /// More has arrived than the request that runs.
+    has_more: bool,
     _place: Place,
 }
 
 impl Stream {
     /// A stream of an accepted connection.
     pub fn new(tcp: TcpStream, watch: Arc<Watch>, place: Place) -> Stream {
-        Stream { tcp: TokioIo::new(tcp), watch, _place: place }
+        Stream { tcp: TokioIo::new(tcp), watch, has_more: false, _place: place }
+    }
+
+    /// Ready with an error once the client has gone whose request runs: whatever waits for the engine on its behalf ends then.
+    /// The HTTP library would look for that by a read, for which it takes another buffer with every request. Asks the system only
+    /// when something has arrived.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        if self.has_more || !self.watch.is_in_request() {
+            return Poll::Pending;
+        }
+        match self.tcp.inner().poll_peek(context, &mut ReadBuf::new(&mut [0])) {
+            Poll::Ready(Ok(0)) => Poll::Ready(io::ErrorKind::ConnectionAborted.into()),
+            Poll::Ready(Err(error)) => Poll::Ready(error),
+            Poll::Ready(Ok(_)) => {
+                self.has_more = true;
+                Poll::Pending
+            }
+            Poll::Pending => Poll::Pending,
+        }
     }
 }
 
@@ -60,6 +81,7 @@ impl Read for Stream {
         let read = Pin::new(&mut self.tcp).poll_read(context, buffer);
         if matches!(read, Poll::Ready(Ok(()))) {
             self.watch.received();
+            self.has_more = false;
         }
         read
     }
@@ -75,6 +97,9 @@ impl Write for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(gone) = self.poll_gone(context) {
+            return Poll::Ready(Err(gone));
+        }
         Pin::new(&mut self.tcp).poll_flush(context)
     }
 

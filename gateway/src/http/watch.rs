@@ -63,6 +63,12 @@ impl Watch {
         self.enter(Phase::Idle);
     }
 
+    /// Whether a request is being read, handled or answered.
+    #[inline]
+    pub fn is_in_request(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == Phase::Request as u8
+    }
+
     /// Whether the running request has taken too long.
     #[inline]
     pub fn is_expired(&self) -> bool {
