@@ -36,8 +36,17 @@ const ORDER_COUNT_1M: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-order-count-1m"), HeaderName::from_static("x-mbx-order-count-1m")];
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Headers of an answer whose orders are counted: room for them is taken once.
-const HEADERS: usize = 7;
+thread_local! {
+    /// What every answer whose orders are counted has: an answer takes a copy, so that names are hashed once for all of them.
+    static OF_ORDERS: HeaderMap = {
+        let (mut headers, empty) = (HeaderMap::with_capacity(7), HeaderValue::from_static(""));
+        headers.insert(CONTENT_TYPE, empty.clone());
+        for names in [USED_WEIGHT, ORDER_COUNT_10S, ORDER_COUNT_1M] {
+            put_both(&mut headers, names, empty.clone());
+        }
+        headers
+    };
+}
 
 /// Most bytes of a body too large that are read and thrown away, so that the client gets to read the refusal.
 const DRAIN_LEN_MAX: usize = 1 << 20;
@@ -238,19 +247,14 @@ fn finish(
     });
     let mut response = hyper::Response::new(Full::new(answer.body));
     *response.status_mut() = answer.status;
+    let is_counted_order = is_counted && charged.dialect == Dialect::Fapi && answer.status == StatusCode::OK;
     let headers = response.headers_mut();
-    headers.reserve(HEADERS + answer.headers.len());
-    headers.insert(CONTENT_TYPE, answer.content_type);
-    if is_counted {
-        let is_counted_order = charged.dialect == Dialect::Fapi && answer.status == StatusCode::OK;
-        match charged.orders.filter(|_| is_counted_order) {
-            None => put_both(headers, USED_WEIGHT, HeaderValue::from(charged.used)),
-            Some(Counted { ten_seconds, minute }) => {
-                let [used, ten_seconds, minute] = values([charged.used, ten_seconds, minute]);
-                put_both(headers, USED_WEIGHT, used);
-                put_both(headers, ORDER_COUNT_10S, ten_seconds);
-                put_both(headers, ORDER_COUNT_1M, minute);
-            }
+    if let Some(counted) = charged.orders.filter(|_| is_counted_order) {
+        *headers = of_orders(answer.content_type, charged.used, counted);
+    } else {
+        headers.insert(CONTENT_TYPE, answer.content_type);
+        if is_counted {
+            put_both(headers, USED_WEIGHT, HeaderValue::from(charged.used));
         }
     }
     for (name, value) in answer.headers {
@@ -261,6 +265,18 @@ fn finish(
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// Headers of an answer whose orders are counted.
+fn of_orders(content_type: HeaderValue, used: u32, counted: Counted) -> HeaderMap {
+    let mut headers = OF_ORDERS.with(HeaderMap::clone);
+    let values = values([used, counted.ten_seconds, counted.minute]);
+    let values = values.into_iter().flat_map(|value| [value.clone(), value]);
+    // A map without names that stand in it twice gives its values in the order in which they were put.
+    for (place, value) in headers.values_mut().zip(std::iter::once(content_type).chain(values)) {
+        *place = value;
+    }
+    headers
 }
 
 /// Numbers as values of headers, in one piece of memory.
@@ -283,4 +299,27 @@ fn put_both(headers: &mut HeaderMap, names: [HeaderName; 2], value: HeaderValue)
     let [name, alias] = names;
     headers.insert(name, value.clone());
     headers.insert(alias, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::response::JSON;
+
+    #[test]
+    fn every_header_of_a_counted_answer_has_its_own_value() {
+        let headers = of_orders(JSON, 1, Counted { ten_seconds: 22, minute: 333 });
+        let said: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        let expected = [
+            ("content-type", "application/json;charset=utf-8"),
+            ("x-ex-used-weight-1m", "1"),
+            ("x-mbx-used-weight-1m", "1"),
+            ("x-ex-order-count-10s", "22"),
+            ("x-mbx-order-count-10s", "22"),
+            ("x-ex-order-count-1m", "333"),
+            ("x-mbx-order-count-1m", "333"),
+        ];
+        assert_eq!(said, expected);
+    }
 }
