@@ -17,6 +17,8 @@ pub(crate) struct Index {
     mask: u64,
     /// Resting orders that fell out of the window.
     old: Table<u32>,
+    /// The youngest order that ever did.
+    youngest_old: OrderId,
 }
 
 impl Index {
@@ -29,6 +31,7 @@ impl Index {
             window: pages.reserved(cells, cells).into_boxed_slice(),
             mask: cells as u64 - 1,
             old: Table::new(capacity / 4),
+            youngest_old: 0,
         }
     }
 
@@ -43,10 +46,12 @@ impl Index {
         self.find_old(id)
     }
 
+    /// An order that is not in the window has mostly ended, and cancels often come too late: that the table cannot hold it
+    /// is said without a look at memory that nobody else keeps near.
     #[cold]
     #[inline(never)]
     fn find_old(&self, id: OrderId) -> u32 {
-        if id == OrderId::MAX { NONE } else { self.old.find(id).unwrap_or(NONE) }
+        if id > self.youngest_old { NONE } else { self.old.find(id).unwrap_or(NONE) }
     }
 
     /// The cell that `find` reads first.
@@ -68,6 +73,7 @@ impl Index {
     /// Keeps an order whose cell was taken.
     #[inline(never)]
     fn age(&mut self, id: OrderId, slot: u32) {
+        self.youngest_old = self.youngest_old.max(id);
         *self.old.entry(id) = slot;
     }
 

@@ -1,5 +1,6 @@
 //! A market's book: two sides, the queue of each price, and the update id. It knows no accounts and no money.
 
+pub(crate) mod directory;
 pub(crate) mod grid;
 pub(crate) mod index;
 pub(crate) mod level;

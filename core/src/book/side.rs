@@ -3,14 +3,15 @@
 //! A price is a *key*: its count of grid steps for sells, the complement of it for buys, so the best price of
 //! either side is the smallest key, and no code here asks which side it is. Levels stand in leaves of 64
 //! neighbouring keys, a bit each for those in use. A leaf stands in a directory indexed by its number, which serves any
-//! stretch of prices as wide as itself, and the one behind it is the next cell in use. Leaves whose cell is taken, as in a
-//! book wider than that, stand elsewhere: they are found by a table, and in order through nodes of 64 bits, each bit a
-//! non-empty node or leaf below. The range of prices is that of the integer.
+//! stretch of prices as wide as itself. Leaves whose cell is taken, as in a book wider than that, stand elsewhere: they are
+//! found by a table, and in order through nodes of 64 bits, each bit a non-empty node or leaf below. The range of prices is
+//! that of the integer.
 //!
-//! A leaf whose last order has left stays: where orders come and go, it is soon wanted again. It is closed when the
-//! search for the next price comes past it, or all such leaves together when more than a few and twice those in use would
-//! be open, so memory is bounded by the count of levels in use.
+//! A leaf whose last order has left stays, unmarked: where orders come and go, it is soon wanted again. Some such leaf is
+//! closed for each one opened while more than a few and twice those in use are open, so memory is bounded by the count of
+//! levels in use.
 
+use super::directory::Directory;
 use super::level::{FAN, Leaf, Level, Levels};
 use super::pool::NONE;
 use super::table::Table;
@@ -26,13 +27,8 @@ const FAN_BITS: u32 = FAN.trailing_zeros();
 /// Heights of nodes are 1..=TOP; at TOP there is one node. A key has 63 bits, a leaf's number 57.
 const TOP: u32 = 10;
 const _: () = assert!(FAN_BITS * (TOP + 1) >= 63);
-/// So many leaves of a side may be open beside twice those in use when they were last counted.
+/// So many leaves of a side may be open beside twice those in use.
 const FREELY_OPEN: usize = 16;
-/// Leaves in the directory.
-const DIRECTORY: usize = 1024;
-/// Words of a bit for each of its cells.
-const WORDS: usize = DIRECTORY / 64;
-const _: () = assert!(WORDS == u16::BITS as usize);
 
 /// See the module.
 pub(crate) struct Side {
@@ -47,14 +43,10 @@ pub(crate) struct Side {
     second_level: u32,
     /// Leaves that are open.
     open: usize,
-    /// How many may be before those that are not in use are closed.
-    most_open: usize,
-    /// Place of the leaf, by its number modulo the size; the leaf itself says whether it is the one.
-    directory: Box<[u32; DIRECTORY]>,
-    /// Which cells of the directory are in use.
-    in_use: [u64; WORDS],
-    /// Which of those words are not 0.
-    words_in_use: u16,
+    /// Those of them that have levels.
+    used: usize,
+    /// Those of them whose cell was free.
+    directory: Directory,
     /// Leaves that are not in the directory.
     elsewhere: Table<u32>,
     /// Those in order: height and number of a node -> bits of its children.
@@ -74,10 +66,8 @@ impl Side {
             second: UNKNOWN,
             second_level: 0,
             open: 0,
-            most_open: FREELY_OPEN,
-            directory: Box::new([0; DIRECTORY]),
-            in_use: [0; WORDS],
-            words_in_use: 0,
+            used: 0,
+            directory: Directory::new(),
             elsewhere: Table::new(64),
             nodes: Table::new(128),
         }
@@ -110,7 +100,7 @@ impl Side {
     /// The place of a leaf, 0 where there is none.
     #[inline(always)]
     fn find(&self, levels: &Levels, number: u64) -> u32 {
-        let place = self.directory[number as usize % DIRECTORY];
+        let place = self.directory.place(number);
         if levels.leaf(place).number == number { place } else { self.find_elsewhere(number) }
     }
 
@@ -122,7 +112,7 @@ impl Side {
     /// Handle of the level that a key has or would have; `None` where not even its leaf exists.
     #[inline]
     pub(crate) fn hint(&self, levels: &Levels, key: u64) -> Option<u32> {
-        let place = self.directory[(key / FAN) as usize % DIRECTORY];
+        let place = self.directory.place(key / FAN);
         (levels.leaf(place).number == key / FAN).then_some(handle(place, key))
     }
 
@@ -135,7 +125,7 @@ impl Side {
         key: u64,
         price: Price,
     ) -> (u32, &'l mut Level) {
-        let place = self.directory[(key / FAN) as usize % DIRECTORY];
+        let place = self.directory.place(key / FAN);
         if levels.leaf(place).number == key / FAN {
             self.enter_at(levels, place, key, price)
         } else {
@@ -167,7 +157,12 @@ impl Side {
         key: u64,
         price: Price,
     ) -> (u32, &'l mut Level) {
-        levels.leaf_mut(place).bits |= 1u64 << (key % FAN);
+        let leaf = levels.leaf_mut(place);
+        if leaf.bits == 0 {
+            self.used = self.used.wrapping_add(1);
+            self.directory.mark(key / FAN, place);
+        }
+        leaf.bits |= 1u64 << (key % FAN);
         let handle = handle(place, key);
         let (best, best_level) = (self.best, self.best_level);
         let is_best = key < best;
@@ -186,18 +181,16 @@ impl Side {
 
     #[inline(never)]
     fn open_leaf(&mut self, levels: &mut Levels, number: u64) -> u32 {
-        if self.open == self.most_open {
-            self.close_unused(levels);
+        // Two for one: fewer may be open than when there were more in use.
+        for _ in 0..2 {
+            if self.open >= FREELY_OPEN + 2 * self.used {
+                self.close_any_unused(levels);
+            }
         }
         self.open += 1;
-        let cell = number as usize % DIRECTORY;
-        self.close_if_unused(levels, self.directory[cell]);
+        self.close_if_unused(levels, self.directory.place(number));
         let place = levels.take(number);
-        if self.directory[cell] == 0 {
-            self.directory[cell] = place;
-            self.in_use[cell / 64] |= 1 << (cell % 64);
-            self.words_in_use |= 1 << (cell / 64);
-        } else {
+        if !self.directory.insert(number, place) {
             self.open_elsewhere(number, place);
         }
         place
@@ -219,8 +212,13 @@ impl Side {
     /// Takes a level out if its last order has left it; the best price moves on if it was the best.
     #[inline(always)]
     pub(crate) fn leave(&mut self, levels: &mut Levels, handle: u32, is_empty: bool) {
-        let leaf = levels.leaf_mut(handle / FAN as u32);
+        let place = handle / FAN as u32;
+        let leaf = levels.leaf_mut(place);
         leaf.bits &= !(u64::from(is_empty) << (handle % FAN as u32));
+        if leaf.bits == 0 {
+            self.used = self.used.wrapping_sub(1);
+            self.directory.unmark(leaf.number, place);
+        }
         if is_empty & (handle == self.best_level) {
             self.move_on(levels);
         }
@@ -260,23 +258,23 @@ impl Side {
         self.best_level = 0;
     }
 
-    /// Closes every leaf that is not in use.
-    #[cold]
-    fn close_unused(&mut self, levels: &mut Levels) {
-        for word in 0..WORDS {
-            let mut cells = self.in_use[word];
-            while cells != 0 {
-                let cell = word * 64 + cells.trailing_zeros() as usize;
-                self.close_if_unused(levels, self.directory[cell]);
-                cells &= cells - 1;
-            }
+    /// Closes a leaf that is not in use.
+    #[inline(never)]
+    fn close_any_unused(&mut self, levels: &mut Levels) {
+        match self.directory.any_unused() {
+            Some(place) => self.close_leaf(levels, place, levels.leaf(place).number),
+            None => self.close_unused_elsewhere(levels),
         }
+    }
+
+    /// Closes every leaf that is neither in the directory nor in use.
+    #[cold]
+    fn close_unused_elsewhere(&mut self, levels: &mut Levels) {
         let mut next = self.elsewhere.find(0).map(|_| 0).or_else(|| self.elsewhere_after(0));
         while let Some(number) = next {
             self.close_if_unused(levels, self.elsewhere.find(number).unwrap_or(0));
             next = self.elsewhere_after(number);
         }
-        self.most_open = FREELY_OPEN + 2 * self.open;
     }
 
     /// Closes the leaf at `place`, if there is one, unless it is in use.
@@ -297,12 +295,7 @@ impl Side {
     #[inline(always)]
     fn close_leaf(&mut self, levels: &mut Levels, place: u32, number: u64) {
         self.open -= 1;
-        let cell = number as usize % DIRECTORY;
-        if self.directory[cell] == place {
-            self.directory[cell] = 0;
-            self.in_use[cell / 64] &= !(1 << (cell % 64));
-            self.words_in_use &= !(u16::from(self.in_use[cell / 64] == 0) << (cell / 64));
-        } else {
+        if !self.directory.remove(number, place) {
             self.close_elsewhere(number);
         }
         levels.give(place);
@@ -321,54 +314,11 @@ impl Side {
         }
     }
 
-    /// The first open leaf behind `number`, and its place.
+    /// The first leaf behind `number` that may be in use, and its place: one that is not in the directory need not be.
     #[inline(always)]
     fn leaf_after(&self, levels: &Levels, number: u64) -> Option<(u32, Leaf)> {
-        let near = self.near_after(levels, number);
+        let near = self.directory.after(levels, number);
         if self.elsewhere.len() == 0 { near } else { self.nearer(levels, number, near) }
-    }
-
-    /// The first leaf of the directory behind `number`. Cells come in order of their distance from that of `number`, so
-    /// the first leaf that is no further away than the directory is wide is the nearest.
-    #[inline(always)]
-    fn near_after(&self, levels: &Levels, number: u64) -> Option<(u32, Leaf)> {
-        let first = number as usize % DIRECTORY;
-        let mut distance = 0;
-        let mut nearest: Option<(u32, Leaf)> = None;
-        while let Some(cell) = self.cell_after((first + distance) % DIRECTORY) {
-            let before = distance;
-            distance = cell.wrapping_sub(first + 1) % DIRECTORY + 1;
-            if distance <= before {
-                break;
-            }
-            let place = self.directory[cell];
-            let leaf = *levels.leaf(place);
-            if leaf.number > number {
-                if leaf.number - number <= DIRECTORY as u64 {
-                    return Some((place, leaf));
-                }
-                if nearest.is_none_or(|(_, nearest)| leaf.number < nearest.number) {
-                    nearest = Some((place, leaf));
-                }
-            }
-        }
-        nearest
-    }
-
-    /// The next cell of the directory in use behind `cell`, around its end up to `cell` itself.
-    #[inline(always)]
-    fn cell_after(&self, cell: usize) -> Option<usize> {
-        let word = cell / 64;
-        let behind = self.in_use[word] & (!1 << (cell % 64));
-        if behind != 0 {
-            return Some(word * 64 + behind.trailing_zeros() as usize);
-        }
-        if self.words_in_use == 0 {
-            return None;
-        }
-        let next = self.words_in_use.rotate_right(word as u32 + 1).trailing_zeros() as usize;
-        let word = (word + 1 + next) % WORDS;
-        Some(word * 64 + self.in_use[word].trailing_zeros() as usize)
     }
 
     /// `near`, or the first leaf behind `number` that is not in the directory, where that is nearer.
@@ -462,23 +412,16 @@ impl Side {
             handles.push(handle);
             next = self.after(levels, handle);
         }
-        let places = self.directory.iter().copied().filter(|&place| place != 0);
-        let all = places.chain(self.elsewhere.iter().map(|(_, place)| place));
+        let all = self.directory.places().chain(self.elsewhere.iter().map(|(_, place)| place));
         let (unused, used): (Vec<_>, Vec<_>) = all.partition(|&place| levels.leaf(place).bits == 0);
-        if used.len() != in_use || used.len() + unused.len() != self.open || self.open > self.most_open {
+        if used.len() != in_use || used.len() != self.used || used.len() + unused.len() != self.open {
             return Err(format!(
                 "{in_use} leaves have levels, of {} in use and {} open",
                 used.len(),
                 self.open
             ));
         }
-        let is_marked = |cell: usize| self.in_use[cell / 64] >> (cell % 64) & 1 == 1;
-        let is_word_marked = |word: usize| self.words_in_use >> word & 1 == 1;
-        if (0..DIRECTORY).any(|cell| is_marked(cell) != (self.directory[cell] != 0))
-            || (0..WORDS).any(|word| is_word_marked(word) != (self.in_use[word] != 0))
-        {
-            return Err("cells of the directory are not marked as they are used".into());
-        }
+        self.directory.check(levels)?;
         let children: usize = self.nodes.iter().map(|(_, bits)| bits.count_ones() as usize).sum();
         let elsewhere = self.elsewhere.len();
         let roots = usize::from(elsewhere > 0);
@@ -524,7 +467,7 @@ mod tests {
             let mut levels = Levels::new(0, crate::memory::Pages::Small);
             let mut side = Side::new(which);
             let mut model: BTreeSet<u64> = BTreeSet::new();
-            let mut random = 3u64;
+            let (mut random, mut most_used) = (3u64, 0);
             for step in 0..60_000u32 {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -546,6 +489,8 @@ mod tests {
                     side.leave(&mut levels, side.best_level(), true);
                 }
                 assert_eq!(side.best(), model.first().copied().unwrap_or(EMPTY));
+                most_used = most_used.max(side.used);
+                assert!(side.open <= FREELY_OPEN + 2 * most_used);
                 if step % 500 == 0 {
                     let (handles, leaves) = side.check(&levels, 1).unwrap();
                     assert_eq!((handles.len(), leaves), (model.len(), levels.used()));
@@ -558,7 +503,9 @@ mod tests {
                 side.leave(&mut levels, side.best_level(), true);
             }
             assert_eq!(side.check(&levels, 1), Ok((Vec::new(), levels.used())));
-            side.close_unused(&mut levels);
+            while side.open > 0 {
+                side.close_any_unused(&mut levels);
+            }
             assert_eq!((side.nodes.len(), levels.used()), (0, 0));
             assert_eq!(side.check(&levels, 1), Ok((Vec::new(), 0)));
         }
