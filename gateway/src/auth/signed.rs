@@ -70,8 +70,8 @@ impl Signer {
 /// The parts of a request that concern its signature. What is not sent is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedRequest<'a> {
-    query: &'a [u8],
-    body: &'a [u8],
+    /// Query and body without the signature, each as what stands before and after it.
+    signed: [[&'a [u8]; 2]; 2],
     timestamp_ms: i64,
     window_ms: i64,
     signature: [u8; 32],
@@ -79,18 +79,17 @@ pub struct SignedRequest<'a> {
 
 /// Whether any parameter of a signed request is sent.
 pub fn is_any_sent(query: &str, body: &[u8]) -> bool {
-    let is_sent = |text| Seals::of(text).0.iter().any(|found| !matches!(found, Found::Nowhere));
+    let is_sent = |text| Seals::of(text).found.iter().any(|found| !matches!(found, Found::Nowhere));
     is_sent(query.as_bytes()) || is_sent(body)
 }
 
 impl<'a> SignedRequest<'a> {
     /// Reads timestamp, signature and window, in this order; a parameter in the query counts before one in the body.
     pub fn read(query: &'a str, body: &'a [u8]) -> Result<SignedRequest<'a>, Unsigned> {
-        let query = query.as_bytes();
-        let sent = [Seals::of(query), Seals::of(body)];
+        let sent = [Seals::of(query.as_bytes()), Seals::of(body)];
         let value = |index: usize| -> Result<Option<Cow<'a, [u8]>>, Unsigned> {
-            let found = match sent[0].0[index] {
-                Found::Nowhere => sent[1].0[index],
+            let found = match sent[0].found[index] {
+                Found::Nowhere => sent[1].found[index],
                 found => found,
             };
             match found {
@@ -113,7 +112,7 @@ impl<'a> SignedRequest<'a> {
                 .filter(|window| (1..=WINDOW_MAX_MS).contains(window))
                 .ok_or(Unsigned::NotValid("recvWindow"))?,
         };
-        Ok(SignedRequest { query, body, timestamp_ms, window_ms, signature })
+        Ok(SignedRequest { signed: sent.map(|sent| sent.signed), timestamp_ms, window_ms, signature })
     }
 
     /// Checks when it was made, then that the owner of the secret made it. `now_ms` is when it was fully read.
@@ -129,11 +128,11 @@ impl<'a> SignedRequest<'a> {
 
     /// Whether the signature matches the payload as sent, decoded, or with its values encoded again.
     fn is_signed_by(&self, signer: &Signer) -> bool {
-        let (query, body) = (without_signature(self.query), without_signature(self.body));
-        if signer.verifies([query.0, query.1, body.0, body.1], &self.signature) {
+        let [query, body] = self.signed;
+        if signer.verifies([query[0], query[1], body[0], body[1]], &self.signature) {
             return true;
         }
-        let sent = [[query.0, query.1].concat(), [body.0, body.1].concat()];
+        let sent = [query.concat(), body.concat()];
         let raw = sent.each_ref().map(|text| rewritten(text, |value, out| out.extend_from_slice(value)));
         if signer.verifies([&raw[0], &[], &raw[1], &[]], &self.signature) {
             return true;
@@ -165,13 +164,23 @@ enum Found<'a> {
     Twice,
 }
 
-/// The parameters of [`SEALS`] in one text, found in one pass.
-struct Seals<'a>([Found<'a>; 3]);
+/// What one text says of its signature, found in one pass.
+struct Seals<'a> {
+    /// The parameters of [`SEALS`].
+    found: [Found<'a>; 3],
+    /// The text without its first `signature` pair and one `&` beside it, as what stands before and after.
+    signed: [&'a [u8]; 2],
+}
 
 impl<'a> Seals<'a> {
     fn of(text: &'a [u8]) -> Seals<'a> {
         let mut found = [Found::Nowhere; 3];
+        let mut signed = None;
+        let mut next = 0;
         for pair in text.split(|byte| *byte == b'&') {
+            let start = next;
+            let end = start + pair.len();
+            next = end + 1;
             let index = match pair.first() {
                 Some(b't') => TIMESTAMP,
                 Some(b's') => SIGNATURE,
@@ -180,7 +189,15 @@ impl<'a> Seals<'a> {
             };
             let value = match pair.strip_prefix(SEALS[index].as_bytes()) {
                 Some([]) => &[],
-                Some([b'=', value @ ..]) => value,
+                Some([b'=', value @ ..]) => {
+                    if index == SIGNATURE && signed.is_none() {
+                        signed = Some(match start {
+                            0 => [&[], text.get(next..).unwrap_or(&[])],
+                            _ => [&text[..start - 1], &text[end..]],
+                        });
+                    }
+                    value
+                }
                 Some(_) | None => continue,
             };
             found[index] = match found[index] {
@@ -188,25 +205,8 @@ impl<'a> Seals<'a> {
                 Found::Once(_) | Found::Twice => Found::Twice,
             };
         }
-        Seals(found)
+        Seals { found, signed: signed.unwrap_or([text, &[]]) }
     }
-}
-
-/// `text` without its `signature` pair and one `&` beside it, as what stands before and after.
-fn without_signature(text: &[u8]) -> (&[u8], &[u8]) {
-    const NAME: &[u8] = b"signature=";
-    let mut start = 0;
-    for pair in text.split(|byte| *byte == b'&') {
-        let end = start + pair.len();
-        if pair.starts_with(NAME) {
-            return match start {
-                0 => (&[], text.get(end + 1..).unwrap_or(&[])),
-                _ => (&text[..start - 1], &text[end..]),
-            };
-        }
-        start = end + 1;
-    }
-    (text, &[])
 }
 
 /// The pairs of `text` with each value decoded and then written by `write`.
@@ -243,8 +243,9 @@ fn decode(value: &[u8]) -> Cow<'_, [u8]> {
 /// 1 to 19 digits; more than 63 bits hold is a time that never comes.
 fn integer(digits: &[u8]) -> Option<i64> {
     let is_integer = (1..=19).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(digits).ok().filter(|_| is_integer)?;
-    Some(text.parse().unwrap_or(i64::MAX))
+    // 19 digits are less than 64 bits hold.
+    let value = || digits.iter().fold(0_u64, |value, digit| value * 10 + u64::from(digit - b'0'));
+    is_integer.then(|| i64::try_from(value()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
@@ -311,8 +312,7 @@ mod tests {
             ("a=signature=1&xsignature=2", "a=signature=1&xsignature=2"),
             ("", ""),
         ] {
-            let (before, after) = without_signature(text.as_bytes());
-            assert_eq!([before, after].concat(), expected.as_bytes(), "{text}");
+            assert_eq!(Seals::of(text.as_bytes()).signed.concat(), expected.as_bytes(), "{text}");
         }
     }
 
