@@ -178,12 +178,14 @@ impl Engine {
     /// Every other kind, and every command that was carried out before.
     #[inline(never)]
     fn apply_other<S: Sink>(&mut self, command: &Command, is_new: bool, sink: &mut S) {
-        let mut emitter = self.emitter(sink);
-        let outcome = if is_new && let Some(outcome) = self.unkeyed_quickly(command, &mut emitter) {
-            outcome
-        } else {
-            self.execute_if_new(command, is_new, &mut emitter)
-        };
+        // The sequence as the command has it: read beside the time from where both were just stored, it would be read before
+        // those stores are through.
+        let mut emitter = Emitter::new(sink, command.sequence, self.time.ns());
+        if is_new && let Some(quick) = self.unkeyed_quickly(command, &mut emitter) {
+            emitter.emit(Outcome::from(quick).done(command));
+            return;
+        }
+        let outcome = self.execute_if_new(command, is_new, &mut emitter);
         emitter.emit(outcome.done(command));
     }
 
@@ -323,7 +325,7 @@ impl Engine {
                 perpetual.prefetch_order(cancel.account, cancel.market, cancel.order, hint);
             } else if command.kind == Kind::ModifyPerpetual as u16 {
                 let modify: &ModifyPerpetual = command.body();
-                perpetual.prefetch_order(modify.account, modify.market, modify.order, hint);
+                perpetual.prefetch_modify(modify, hint);
             }
         }
     }

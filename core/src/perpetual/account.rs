@@ -134,9 +134,14 @@ impl Holding {
         before: Quantity,
         after: Quantity,
     ) {
-        let parts = (reservation.scaled(before, whole), reservation.scaled(after, whole));
-        let (Some(old), Some(new)) = parts else { unreachable!("parts of an accepted order") };
-        let bucket = self.bucket(side).without(before, old).and_then(|rest| rest.with(after, new));
+        let part = |quantity| match reservation.scaled(quantity, whole) {
+            Some(part) => part,
+            None => unreachable!("parts of an accepted order"),
+        };
+        let mut bucket = self.bucket(side).without(before, part(before));
+        if after != 0 {
+            bucket = bucket.and_then(|rest| rest.with(after, part(after)));
+        }
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         self.set_bucket(side, bucket);
     }

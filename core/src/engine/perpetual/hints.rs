@@ -1,7 +1,7 @@
 //! Hints to the processor about what the commands that come soon will touch. They change no state and no result.
 
 use crate::book::Orders;
-use crate::command::{PlacePerpetual, Side};
+use crate::command::{ModifyPerpetual, PlacePerpetual, Side};
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::perpetual::order::name_hash;
 use crate::perpetual::{Perpetual, State};
@@ -47,8 +47,7 @@ impl Perpetual {
                         prefetch(pool.get(neighbour));
                     }
                     state.prefetch_details(maker.next);
-                    state.prefetch_account(index, maker.account);
-                    state.prefetch_filled(index, maker.account);
+                    state.prefetch_party(index, maker.account);
                 }
             }
             return;
@@ -65,7 +64,16 @@ impl Perpetual {
         }
     }
 
-    /// What the cancel or the change of an order will touch.
+    /// What the change of an order will touch.
+    #[inline]
+    pub(crate) fn prefetch_modify(&self, modify: &ModifyPerpetual, hint: Hint) {
+        if hint == Hint::First {
+            prefetch(self.state.accounts.get(modify.account));
+        }
+        self.prefetch_order(modify.account, modify.market, modify.order, hint);
+    }
+
+    /// What the cancel of an order will touch.
     #[inline]
     pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
         let Some(index) = self.state.index_of(market) else { return };
@@ -73,7 +81,7 @@ impl Perpetual {
         match hint {
             Hint::First => {
                 state.slots.hint(order);
-                state.prefetch_account(index, account);
+                state.prefetch_holding(index, account);
             }
             Hint::Second => {
                 let slot = state.slots.guess(order);
@@ -95,11 +103,30 @@ impl State {
     /// What of an account an order touches.
     #[inline(always)]
     pub(super) fn prefetch_account(&self, index: usize, account: AccountId) {
+        self.prefetch_holding(index, account);
+        prefetch(self.accounts.get(account));
+    }
+
+    /// What of it the cancel of one touches.
+    #[inline(always)]
+    pub(super) fn prefetch_holding(&self, index: usize, account: AccountId) {
         let holding = self.holding(account, index);
         // Its first two lines.
         prefetch(holding);
         prefetch(&holding.waiting);
-        prefetch(self.accounts.get(account));
+    }
+
+    /// What of an account a fill touches.
+    #[inline(always)]
+    pub(super) fn prefetch_party(&self, index: usize, account: AccountId) {
+        let (holding, record) = (self.holding(account, index), self.accounts.get(account));
+        // Its three lines, and both of the record.
+        prefetch(holding);
+        prefetch(&holding.waiting);
+        prefetch(&holding.realised);
+        prefetch(record);
+        prefetch(&record.volume);
+        self.bands.hint(index, account);
     }
 
     /// What of an account a fill touches, and an order does not.
@@ -115,8 +142,7 @@ impl State {
     pub(super) fn prefetch_maker(&self, index: usize, orders: &Orders, slot: u32) {
         let maker = orders.pool.get(slot);
         self.prefetch_details(slot);
-        self.prefetch_account(index, maker.account);
-        self.prefetch_filled(index, maker.account);
+        self.prefetch_party(index, maker.account);
         self.slots.hint(maker.id);
         for neighbour in [maker.next, maker.younger, maker.older] {
             prefetch(orders.pool.get(neighbour));

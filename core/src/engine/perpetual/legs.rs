@@ -119,7 +119,12 @@ impl State {
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
     #[inline(always)]
     pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {
-        let record = self.accounts.get(account);
+        self.rates_of(self.accounts.get(account))
+    }
+
+    /// The same of an account's record.
+    #[inline(always)]
+    pub(super) fn rates_of(&self, record: &Account) -> Option<[i64; 5]> {
         if (record.referral_total_bps | record.promo_bps | u32::from(record.fee_burn)) == 0 {
             // Nothing is taken off, as of most.
             let tier = self.tiers.of(record.tier);

@@ -13,9 +13,10 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity, Rate};
 use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::bands::Threshold;
+use crate::perpetual::market::Symbol;
 use crate::perpetual::{Standing, State, mode_of};
 use crate::risk::perpetual::band::Band;
-use crate::risk::perpetual::position::{Filled, Position, open_fees};
+use crate::risk::perpetual::position::{Filled, Position};
 use crate::risk::perpetual::{fee, units};
 
 /// Most fills of one order that are worked out.
@@ -70,8 +71,10 @@ pub(super) struct Party {
 pub(crate) struct Meetings {
     /// In the order of the fills.
     pub(super) fills: Vec<Planned>,
-    /// The order's account first, then the makers' as they are met.
+    /// The makers as they are met, then the order's account.
     pub(super) parties: Vec<Party>,
+    /// Accounts of the parties, ascending, each above its place among them.
+    pub(super) ascending: Vec<u64>,
     /// Levels, as the match leaves them.
     pub(super) mutations: Vec<Mutation>,
     /// Filled quantity and value over all.
@@ -84,6 +87,7 @@ impl Meetings {
         Meetings {
             fills: Vec::with_capacity(FILLS_MAX),
             parties: Vec::with_capacity(FILLS_MAX + 1),
+            ascending: Vec::with_capacity(FILLS_MAX + 1),
             mutations: Vec::with_capacity(FILLS_MAX),
             filled: 0,
             value: 0,
@@ -95,32 +99,25 @@ impl Party {
     /// One side of a fill, with its fee, as [`State::leg`] has it of a cross account, which must not come below its maintenance
     /// margin where it opens. `None`: it does, or numbers are out of range.
     #[inline(always)]
-    fn fill(
-        &mut self,
-        state: &State,
-        index: usize,
-        side: Side,
-        fill: (Quantity, Money, Money),
-    ) -> Option<Filled> {
-        let (quantity, value, fee) = fill;
-        let held = self.position.held()?;
-        let filled = self.position.fill(side, quantity, value)?;
+    fn fill(&mut self, symbol: &Symbol, side: Side, fill: (Quantity, Money, Money)) -> Option<Filled> {
+        let (_, value, fee) = fill;
+        let (filled, open_fees) = self.position.fill_with_fees(side, fill, self.open_fees)?;
         let position = filled.position;
         if position.cost.checked_abs()? > units::VALUE_MAX {
             return None;
         }
         self.wallet = self.wallet.checked_add(filled.realised)?.checked_sub(fee)?;
-        self.open_fees = open_fees(self.open_fees, held, &filled, fee)?;
+        self.open_fees = open_fees;
         self.realised = self.realised.checked_add(filled.realised)?;
         self.position = position;
         self.traded = self.traded.checked_add(value)?;
         self.standing = None;
         if filled.opened > 0 {
-            let (notional, equity) = self.standing(state, index)?;
+            let (notional, equity) = self.standing(symbol)?;
             self.standing = Some((notional, equity));
             let free = equity.checked_sub(self.others.maintenance)?;
             // Rates are below 1.
-            if free < notional && free < state.symbols[index].brackets.maintenance(notional)? {
+            if free < notional && free < symbol.brackets.maintenance(notional)? {
                 return None;
             }
         }
@@ -129,9 +126,9 @@ impl Party {
 
     /// Notional of its position, and equity.
     #[inline(always)]
-    fn standing(&self, state: &State, index: usize) -> Option<(Money, Money)> {
+    fn standing(&self, symbol: &Symbol) -> Option<(Money, Money)> {
         let Position { quantity, cost } = self.position;
-        let (notional, worth) = units::notional_and_value(quantity, state.mark(index))?;
+        let (notional, worth) = units::notional_and_value(quantity, symbol.prices.mark)?;
         let equity = self.wallet.checked_add(self.others.equity)?;
         Some((notional, equity.checked_add(worth.checked_sub(cost)?)?))
     }
@@ -144,7 +141,7 @@ impl State {
         let (record, holding): (&Account, &Holding) =
             (self.accounts.get(account), self.holding(account, index));
         let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
-        let [maker_rate, taker_rate, .., affiliate] = self.rates(account)?;
+        let [maker_rate, taker_rate, .., affiliate] = self.rates_of(record)?;
         let is_alone = markets & !(1 << index) == 0;
         let is_known = mode_of(record, holding) == MarginMode::Cross
             && account != FEE_ACCOUNT
@@ -183,11 +180,12 @@ impl State {
         arrival: &Arrival,
     ) -> Option<()> {
         let Arrival { account, index, side, limit, quantity, ref band } = *arrival;
-        let Meetings { fills, parties, .. } = meetings;
+        let Meetings { fills, parties, ascending, .. } = meetings;
+        let symbol = &self.symbols[index];
         fills.clear();
         parties.clear();
+        ascending.clear();
         let mut taker = self.party(account, index, false)?;
-        parties.push(taker);
         let maker_side = side.opposite();
         let opposite = book.side(maker_side);
         let mut left = quantity;
@@ -220,18 +218,18 @@ impl State {
                 }
                 let value = units::value(level.price, quantity)?;
                 // Few: an order meets more than some only in a sweep.
-                let place = match parties.iter().skip(1).position(|party| party.account == maker.account) {
-                    Some(place) => place + 1,
+                let place = match parties.iter().position(|party| party.account == maker.account) {
+                    Some(place) => place,
                     None => {
+                        ascending.push(u64::from(maker.account) << 32 | parties.len() as u64);
                         parties.push(self.party(maker.account, index, true)?);
                         parties.len() - 1
                     }
                 };
                 let party = parties.get_mut(place)?;
                 let (taker_fee, maker_fee) = fee::both(value, taker.rate, party.rate)?;
-                let maker_realised =
-                    party.fill(self, index, maker_side, (quantity, value, maker_fee))?.realised;
-                let taker_realised = taker.fill(self, index, side, (quantity, value, taker_fee))?.realised;
+                let maker_realised = party.fill(symbol, maker_side, (quantity, value, maker_fee))?.realised;
+                let taker_realised = taker.fill(symbol, side, (quantity, value, taker_fee))?.realised;
                 let name = if quantity == maker.remaining { self.hinted_name(details) } else { 0 };
                 fills.push(Planned { value, maker_fee, taker_fee, maker_realised, taker_realised, name });
                 left -= quantity;
@@ -252,16 +250,18 @@ impl State {
         if !self.triggers[index].stay_quiet(low, high) {
             return None;
         }
-        parties[0] = taker;
+        ascending.push(u64::from(account) << 32 | parties.len() as u64);
+        ascending.sort_unstable();
+        parties.push(taker);
         for party in parties.iter_mut() {
-            self.settle_party(index, party)?;
+            self.settle_party(symbol, party)?;
         }
         Some(())
     }
 
     /// Completes a party after its fills. `None`: it changes its tier, or is to be tested and may be warned.
     #[inline(always)]
-    fn settle_party(&self, index: usize, party: &mut Party) -> Option<()> {
+    fn settle_party(&self, symbol: &Symbol, party: &mut Party) -> Option<()> {
         let record = self.accounts.get(party.account);
         if self.tiers.raises(record.tier, record.volume.checked_add(party.traded)?) {
             return None;
@@ -273,13 +273,13 @@ impl State {
         }
         let (notional, equity) = match party.standing {
             Some(standing) => standing,
-            None => party.standing(self, index)?,
+            None => party.standing(symbol)?,
         };
         if let Some(threshold) = &mut party.threshold {
-            *threshold = self.well(index, record.called_ms, quantity, (notional, equity))?;
+            *threshold = self.well(symbol, record.called_ms, quantity, (notional, equity))?;
             return Some(());
         }
-        let own = if quantity == 0 { 0 } else { self.symbols[index].brackets.maintenance(notional)? };
+        let own = if quantity == 0 { 0 } else { symbol.brackets.maintenance(notional)? };
         let positions = positions + u32::from(quantity != 0);
         (slack(equity, maintenance.checked_add(own)?, positions, false) > 0).then_some(())
     }

@@ -94,7 +94,7 @@ impl Engine {
         if outcome.idempotency_key != 0
             && let Some(quick) = self.quickly(command, emitter)
         {
-            return Outcome { idempotency_key: outcome.idempotency_key, ..quick };
+            return Outcome { idempotency_key: outcome.idempotency_key, ..quick.into() };
         }
         let mut perpetual = self.take_perpetual(emitter);
         let answer = match kind {
@@ -130,7 +130,7 @@ impl Engine {
         &mut self,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Outcome> {
+    ) -> Option<Quick> {
         let is_keyed = command.kind == Kind::PlacePerpetual as u16
             && command.body::<PlacePerpetual>().idempotency_key != 0;
         if is_keyed { None } else { self.quickly(command, emitter) }
@@ -138,7 +138,7 @@ impl Engine {
 
     /// Carries out the plainest commands at once, once their idempotency keys were looked at.
     #[inline(always)]
-    fn quickly<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<Outcome> {
+    fn quickly<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<Quick> {
         const PLACE: u16 = Kind::PlacePerpetual as u16;
         const CANCEL: u16 = Kind::CancelPerpetual as u16;
         const MODIFY: u16 = Kind::ModifyPerpetual as u16;
@@ -148,13 +148,11 @@ impl Engine {
         let perpetual = self.perpetual.as_mut()?;
         perpetual.state.now_ms = self.time.ns() / 1_000_000;
         perpetual.state.accounts_count = self.accounts.count();
-        let quick = match command.kind {
-            PLACE => perpetual.placed_quickly(command.body(), &mut self.next_order, emitter)?,
-            CANCEL => perpetual.cancel_quick(command.body(), emitter)?,
-            _ => perpetual.modify_quick(command.body(), emitter)?,
-        };
-        let Quick { order, account, market, update } = quick;
-        Some(Outcome { order, account, market: Some(market), update, ..Outcome::default() })
+        match command.kind {
+            PLACE => perpetual.placed_quickly(command.body(), &mut self.next_order, emitter),
+            CANCEL => perpetual.cancel_quick(command.body(), emitter),
+            _ => perpetual.modify_quick(command.body(), emitter),
+        }
     }
 
     /// Lets time pass on the perpetual side.

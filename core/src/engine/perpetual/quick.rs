@@ -14,14 +14,16 @@ use crate::command::{
     PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, TimeInForce,
     WorkingType,
 };
+use crate::engine::Outcome;
 use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Execution, PerpetualAmended, PerpetualPlaced, Sink};
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::account::{Account, Holding, exposure_event};
+use crate::perpetual::market::Symbol;
 use crate::perpetual::order::{Details, Stage, is_name, name_hash};
-use crate::perpetual::{Perpetual, State, id_of};
+use crate::perpetual::{Perpetual, State};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation};
 use crate::risk::perpetual::{band, units};
@@ -34,6 +36,14 @@ pub(crate) struct Quick {
     pub(crate) market: MarketId,
     /// Update id of the market's book.
     pub(crate) update: u64,
+}
+
+impl From<Quick> for Outcome {
+    #[inline(always)]
+    fn from(quick: Quick) -> Outcome {
+        let Quick { order, account, market, update } = quick;
+        Outcome { order, account, market: Some(market), update, ..Outcome::default() }
+    }
 }
 
 impl State {
@@ -94,11 +104,11 @@ impl Perpetual {
         let self_trade = SelfTradePrevention::from_code(place.self_trade)?;
         let working_type = WorkingType::from_code(place.working_type)?;
         WorkingType::from_code(place.attached_working_type)?;
-        let (book, symbol) = (&mut books[index], &state.symbols[index]);
-        let holding = state.holding(account, index);
+        let (book, entrant) = (&mut books[index], state.entrant(account, index));
+        let Entrant { symbol, record, holding, .. } = entrant;
         let is_allowed = self_trade != SelfTradePrevention::RejectTaker
             && i64::from(holding.orders.open_orders()) < symbol.get(P::MaxOpenOrders)
-            && state.accounts.get(account).disabled == 0
+            && record.disabled == 0
             && is_name(&place.client_order);
         if !is_allowed {
             return None;
@@ -106,8 +116,8 @@ impl Perpetual {
         let vacancy = state.names.vacancy(name)?;
         let buckets = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
         let before = if side == Side::Buy { buckets[0] } else { buckets[1] };
-        let opening = Opening { account, index, side, price, whole: quantity, open: quantity };
-        let (bucket, reservation) = state.enters(book, orders, &opening, holding, before)?;
+        let opening = Opening { side, price, whole: quantity, open: quantity };
+        let (bucket, reservation) = state.enters(book, orders, &entrant, &opening, before)?;
 
         // Nothing refuses it any more.
         let id = *next_order;
@@ -164,17 +174,16 @@ impl Perpetual {
         let Perpetual { books, orders, state, .. } = self;
         state.check_account(cancel.account).ok()?;
         let index = state.index_of(cancel.market)?;
-        state.prefetch_account(index, cancel.account);
+        state.prefetch_holding(index, cancel.account);
         let slot = state.slots.find(cancel.order)?;
         prefetch(orders.pool.get(slot));
         state.prefetch_details(slot);
+        let State { details, holdings, names, slots, .. } = state;
+        let details = &mut details[slot as usize];
         // Anything may be asked for.
-        if state.details[slot as usize].id != cancel.order {
-            return None;
-        }
-        let details = &state.details[slot as usize];
-        let is_plain = details.account == cancel.account
-            && details.market == id_of(index)
+        let is_plain = details.id == cancel.order
+            && details.account == cancel.account
+            && details.market == cancel.market
             && details.stage == Stage::Resting
             && details.flags == 0
             && details.is_of(cancel.classes)
@@ -185,19 +194,23 @@ impl Perpetual {
             return None;
         }
         orders.prefetch_around(slot);
-        let name = state.hinted_name(details);
-        let (account, side, id) = (details.account, details.side, details.id);
+        let name = name_hash(details.account, &details.client_order);
+        names.hint(name);
+        let (account, market, side, id) = (details.account, details.market, details.side, details.id);
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
-        let holding = state.holdings[index].get_mut(account);
+        let holding = holdings[index].get_mut(account);
         let [buys, sells] = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
         let bucket = if side == Side::Buy { buys } else { sells }.without(remaining, part)?;
 
         // Nothing refuses it any more.
+        details.stage = Stage::Running;
         holding.set_bucket(side, bucket);
         let mutation = books[index].take_out(orders, slot);
-        state.forget_plain(index, orders, slot, name);
-        let (market, details) = (cancel.market, &state.details[slot as usize]);
+        holding.orders.unlink(orders, slot);
+        orders.pool.give(slot);
+        names.remove(name);
+        slots.remove(id);
         emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
         emitter.emit(depth_event(market, mutation));
         let now = if side == Side::Buy { [bucket, sells] } else { [buys, bucket] };
@@ -239,14 +252,13 @@ impl Perpetual {
         if !is_plain {
             return None;
         }
-        let opening =
-            Opening { account, index, side, price, whole: quantity, open: quantity - details.filled };
+        let opening = Opening { side, price, whole: quantity, open: quantity - details.filled };
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
-        let holding = state.holding(account, index);
-        let before = holding.bucket(side);
+        let entrant = state.entrant(account, index);
+        let before = entrant.holding.bucket(side);
         let released = before.without(remaining, part)?;
-        let (bucket, reservation) = state.enters(&books[index], orders, &opening, holding, released)?;
+        let (bucket, reservation) = state.enters(&books[index], orders, &entrant, &opening, released)?;
 
         // Nothing refuses it any more.
         let details = &mut state.details[slot as usize];
@@ -331,10 +343,17 @@ fn resting(
     }
 }
 
+/// Who sends an order, and where to.
+pub(super) struct Entrant<'a> {
+    pub(super) account: AccountId,
+    pub(super) index: usize,
+    pub(super) symbol: &'a Symbol,
+    pub(super) record: &'a Account,
+    pub(super) holding: &'a Holding,
+}
+
 /// What an order asks of its market and its account when it enters the book.
 struct Opening {
-    account: AccountId,
-    index: usize,
     side: Side,
     price: Price,
     /// What the filters judge, and what is to rest.
@@ -343,6 +362,17 @@ struct Opening {
 }
 
 impl State {
+    #[inline(always)]
+    pub(super) fn entrant(&self, account: AccountId, index: usize) -> Entrant<'_> {
+        Entrant {
+            account,
+            index,
+            symbol: &self.symbols[index],
+            record: self.accounts.get(account),
+            holding: self.holding(account, index),
+        }
+    }
+
     /// The checks of price, quantity, bracket and margin (`place.rs`, `judge.rs`) of an order that rests whole, beside a
     /// bucket of its side that is `before`: the bucket with it, and what it reserves. `None`: one fails, it would trade, or
     /// it is not sure that it is covered.
@@ -351,13 +381,12 @@ impl State {
         &self,
         book: &Book,
         orders: &Orders,
+        entrant: &Entrant<'_>,
         opening: &Opening,
-        holding: &Holding,
         before: Bucket,
     ) -> Option<(Bucket, Reservation)> {
-        let Opening { account, index, side, price, whole, open } = *opening;
-        let symbol = &self.symbols[index];
-        let record = self.accounts.get(account);
+        let Opening { side, price, whole, open } = *opening;
+        let Entrant { symbol, record, holding, .. } = *entrant;
         let opposite = book.side(side.opposite());
         let is_sound = symbol.is_trading()
             && price > 0
@@ -382,7 +411,7 @@ impl State {
         };
         let reference = if (judged, open) == (price, whole) { notional } else { units::value(judged, open)? };
         let mark = symbol.prices.mark;
-        let [_, taker_rate, ..] = self.rates(account)?;
+        let [_, taker_rate, ..] = self.rates_of(record)?;
         // Better than the mark, and no product in question that could leave its range.
         let loses_nothing = match side {
             Side::Buy => judged <= mark,
@@ -393,7 +422,7 @@ impl State {
         } else {
             Reservation::new(side, open, reference, mark, taker_rate)?
         };
-        let bucket = self.admits(account, index, (side, before), open, reservation)?;
+        let bucket = self.admits(entrant, (side, before), open, reservation)?;
         Some((bucket, reservation))
     }
 
@@ -402,15 +431,12 @@ impl State {
     #[inline(always)]
     pub(super) fn admits(
         &self,
-        account: AccountId,
-        index: usize,
+        entrant: &Entrant<'_>,
         (side, before): (Side, Bucket),
         open: Quantity,
         reservation: Reservation,
     ) -> Option<Bucket> {
-        let (record, holding): (&Account, &Holding) =
-            (self.accounts.get(account), self.holding(account, index));
-        let symbol = &self.symbols[index];
+        let Entrant { account, index, symbol, record, holding } = *entrant;
         let mark = symbol.prices.mark;
         let bucket = before.with(open, reservation)?;
         let leverage = symbol.leverage(holding);

@@ -5,7 +5,7 @@
 //! out of the ordinary, a refusal above all, goes there from the start.
 
 use super::meetings::{Arrival, Meetings, Party, Planned};
-use super::quick::{Quick, is_plain};
+use super::quick::{Entrant, Quick, is_plain};
 use super::settle::{reason, trade_event};
 use crate::book::{Mutation, Orders};
 use crate::command::{
@@ -16,7 +16,7 @@ use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Execution, PerpetualPlaced, PerpetualPosition, PerpetualTrade, PerpetualWallet, Sink};
 use crate::ids::OrderId;
 use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
-use crate::money::{Price, Quantity};
+use crate::money::{Money, Price, Quantity};
 use crate::order::Order;
 use crate::perpetual::facts::pools_event;
 use crate::perpetual::market::Range;
@@ -85,8 +85,7 @@ impl Perpetual {
         let index = self.state.index_of(market)?;
         let name = name_hash(account, &place.client_order);
         self.state.names.hint(name);
-        self.state.prefetch_account(index, account);
-        self.state.prefetch_filled(index, account);
+        self.state.prefetch_party(index, account);
         self.prefetch_meeting(index, side);
         let Perpetual { books, orders, state, meetings } = self;
         let is_still = state.is_quiet()
@@ -131,11 +130,19 @@ impl Perpetual {
         };
         emitter.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, quantity));
         let fees = state.pools.fees;
-        let Meetings { fills, parties, mutations, .. } = meetings;
+        let Meetings { fills, parties, ascending, mutations, value, .. } = meetings;
         if !fills.is_empty() {
             let mut taker = Taker { order: id, account, side, limit, remaining: quantity, ending: None };
             mutations.clear();
-            let mut taking = Taking { state, index, emitter, fills: fills.iter(), name: 0, mutations };
+            let mut taking = Taking {
+                state,
+                index,
+                emitter,
+                fills: fills.iter(),
+                name: 0,
+                traded: Some(*value),
+                mutations,
+            };
             sweep(&mut books[index], orders, &mut taker, &mut taking);
             debug_assert!(taking.fills.as_slice().is_empty());
         }
@@ -146,9 +153,11 @@ impl Perpetual {
         }
         if !fills.is_empty() {
             mutations.iter().for_each(|&mutation| emitter.emit(depth_event(market, mutation)));
-            parties.sort_unstable_by_key(|party| party.account);
-            parties.iter().for_each(|party| state.put_party(index, party, emitter));
-            for &Party { account, wallet, threshold, .. } in parties.iter() {
+            for &place in ascending.iter() {
+                state.put_party(index, &parties[place as u32 as usize], emitter);
+            }
+            for &place in ascending.iter() {
+                let Party { account, wallet, threshold, .. } = parties[place as u32 as usize];
                 let record = state.accounts.get_mut(account);
                 if std::mem::replace(&mut record.wallet, wallet) != wallet {
                     emitter.emit(PerpetualWallet { account, reserved: 0, wallet });
@@ -213,6 +222,7 @@ impl State {
     ) -> Option<()> {
         let (record, holding) = (self.accounts.get(place.account), self.holding(place.account, index));
         let symbol = &self.symbols[index];
+        let entrant = Entrant { account: place.account, index, symbol, record, holding };
         let is_allowed = terms.self_trade != SelfTradePrevention::RejectTaker
             && (terms.self_trade == SelfTradePrevention::None || record.group == 0)
             && i64::from(holding.orders.open_orders()) < symbol.get(P::MaxOpenOrders)
@@ -231,17 +241,18 @@ impl State {
             } else {
                 (meetings.filled, meetings.value)
             };
-        let [_, taker_rate, ..] = self.rates(place.account)?;
+        let [_, taker_rate, ..] = self.rates_of(record)?;
         let reservation = Reservation::new(terms.side, quantity, reference, symbol.prices.mark, taker_rate)?;
         let before = (terms.side, holding.bucket(terms.side));
-        self.admits(place.account, index, before, quantity, reservation).map(|_| ())
+        self.admits(&entrant, before, quantity, reservation).map(|_| ())
     }
 
     /// Puts a party where its fills left it, and tells its position, and of a maker its order margin. Its wallet is told after
     /// those of all.
     #[inline(always)]
     fn put_party<S: Sink>(&mut self, index: usize, party: &Party, emitter: &mut Emitter<'_, S>) {
-        let account = party.account;
+        let (account, market) = (party.account, id_of(index));
+        let symbol = &self.symbols[index];
         let holding = self.holdings[index].get_mut(account);
         let before = holding.quantity;
         (holding.quantity, holding.cost) = (party.position.quantity, party.position.cost);
@@ -249,17 +260,17 @@ impl State {
         holding.trimmed = party.position.quantity;
         emitter.emit(PerpetualPosition {
             account,
-            market: id_of(index),
+            market,
             quantity: party.position.quantity,
             cost: party.position.cost,
             isolated_wallet: holding.isolated,
             open_fees: party.open_fees,
             realised: party.realised,
-            leverage: self.symbols[index].leverage(holding),
+            leverage: symbol.leverage(holding),
             mode: MarginMode::Cross as u32,
         });
         if party.is_maker {
-            emitter.emit(holding.exposure_event(account, id_of(index)));
+            emitter.emit(holding.exposure_event(account, market));
         }
         if (before == 0) != (party.position.quantity == 0) {
             self.enlist(account, index, before);
@@ -279,6 +290,8 @@ struct Taking<'a, 'e, 's, S: Sink> {
     fills: std::slice::Iter<'a, Planned>,
     /// The hash of the name of the order that was filled last.
     name: u64,
+    /// Value of all fills, until it counts for the volume of the order's account.
+    traded: Option<Money>,
     mutations: &'a mut Vec<Mutation>,
 }
 
@@ -290,7 +303,7 @@ impl<S: Sink> Settlement for Taking<'_, '_, '_, S> {
 
     #[inline(always)]
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill) {
-        let Taking { state, index, emitter, fills, name, .. } = self;
+        let Taking { state, index, emitter, fills, name, traded, .. } = self;
         let Some(planned) = fills.next() else { unreachable!("all of it was worked out") };
         *name = planned.name;
         let symbol = &mut state.symbols[*index];
@@ -311,7 +324,10 @@ impl<S: Sink> Settlement for Taking<'_, '_, '_, S> {
         let holding = state.holdings[*index].get_mut(maker.account);
         holding.rebook(taker.side.opposite(), reserved, maker.remaining, left);
         state.count_volume(maker.account, planned.value);
-        state.count_volume(taker.account, planned.value);
+        // With the first fill, as entries of volumes stand in the order in which accounts trade.
+        if let Some(traded) = traded.take() {
+            state.count_volume(taker.account, traded);
+        }
         state.pools.fees += planned.maker_fee + planned.taker_fee;
         assert!(state.pools.fees >= 0, "the fee pool is below zero");
     }

@@ -17,6 +17,7 @@ use crate::event::MarginCall;
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
 use crate::perpetual::bands::Threshold;
+use crate::perpetual::market::Symbol;
 use crate::perpetual::{Perpetual, Standing, State, id_of, mode_of};
 use crate::risk::perpetual::bankruptcy::{is_due, margin_ratio};
 use crate::risk::perpetual::bracket::Brackets;
@@ -182,7 +183,7 @@ impl State {
         }
         let (notional, value) = units::notional_and_value(holding.quantity, symbol.prices.mark)?;
         let equity = record.wallet.checked_add(value.checked_sub(holding.cost)?)?;
-        let threshold = self.well(index, record.called_ms, holding.quantity, (notional, equity))?;
+        let threshold = self.well(symbol, record.called_ms, holding.quantity, (notional, equity))?;
         self.bands.set(index, account, threshold);
         Some(())
     }
@@ -192,12 +193,11 @@ impl State {
     #[inline]
     pub(super) fn well(
         &self,
-        index: usize,
+        symbol: &Symbol,
         called_ms: i64,
         quantity: Quantity,
         (notional, equity): (Money, Money),
     ) -> Option<Threshold> {
-        let symbol = &self.symbols[index];
         let mark = symbol.prices.mark;
         let steepest = symbol.brackets.rows().last()?.maintenance_rate;
         if steepest < RATE_ONE / 2 && equity / 4 > notional {

@@ -217,7 +217,7 @@ impl Exposure {
 
     /// No less than [`Exposure::cross`]'s `initial`, at the price of one division: the largest exposure, and the larger
     /// charges, as if all orders opened.
-    #[inline]
+    #[inline(always)]
     pub fn cross_most(&self, leverage: u32) -> Option<Money> {
         let most = self.notional.checked_abs()?.max(self.filled_max()?);
         let charges = |bucket: Bucket| bucket.open_loss.checked_add(bucket.fee);

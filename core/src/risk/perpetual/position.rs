@@ -64,6 +64,42 @@ impl Position {
         Some(Filled { position, realised, closed, closed_value, opened, opened_value })
     }
 
+    /// The same beside what was paid to open it, `fees` so far, with the fill's own `fee` ([`open_fees`]). What only opens has
+    /// nothing to share out.
+    #[inline(always)]
+    pub fn fill_with_fees(
+        self,
+        side: Side,
+        (quantity, value, fee): (Quantity, Money, Money),
+        fees: Money,
+    ) -> Option<(Filled, Money)> {
+        let is_opening = match side {
+            Side::Buy => self.quantity >= 0,
+            Side::Sell => self.quantity <= 0,
+        };
+        if !is_opening || quantity <= 0 {
+            return self.close_with_fees(side, (quantity, value, fee), fees);
+        }
+        let position = Position {
+            quantity: self.quantity.checked_add(signed(side, quantity)?)?,
+            cost: self.cost.checked_add(signed(side, value)?)?,
+        };
+        let (opened, opened_value) = (quantity, value);
+        let filled = Filled { position, realised: 0, closed: 0, closed_value: 0, opened, opened_value };
+        Some((filled, fees.checked_add(fee)?))
+    }
+
+    #[inline(never)]
+    fn close_with_fees(
+        self,
+        side: Side,
+        (quantity, value, fee): (Quantity, Money, Money),
+        fees: Money,
+    ) -> Option<(Filled, Money)> {
+        let filled = self.fill(side, quantity, value)?;
+        Some((filled, open_fees(fees, self.held()?, &filled, fee)?))
+    }
+
     /// Absolute quantity.
     #[inline]
     pub const fn held(self) -> Option<Quantity> {
@@ -109,6 +145,7 @@ impl Position {
 
 /// Fees that were paid to open what is left of a position: reduced by a closing part as its cost is, and raised by an
 /// opening part's share of the fill's fee. `before` is the sum so far, `held` the quantity before the fill.
+#[inline]
 pub fn open_fees(before: Money, held: Quantity, filled: &Filled, fee: Money) -> Option<Money> {
     let removed = ceil_share(before, filled.closed, held)?;
     let added = ceil_share(fee, filled.opened, filled.closed.checked_add(filled.opened)?)?;
@@ -196,6 +233,38 @@ mod tests {
         let flip = trade(part.position, Side::Sell, 300, 600_000);
         let fees = open_fees(fees, 200 * LOT, &flip, 9_000_000).unwrap();
         assert_eq!(fees, 3_000_000, "a third of the flip opened");
+    }
+
+    #[test]
+    fn fees_worked_out_with_a_fill_are_those_worked_out_after_it() {
+        let mut random = 3u64;
+        let mut number = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((random >> 33) % bound) as i64
+        };
+        let ends = [0, 1, -1, i64::MAX, i64::MIN, i64::MAX / 2];
+        for step in 0..100_000 {
+            let quantity = (number(9) - 4) * LOT;
+            let mut position = Position { quantity, cost: quantity / 7 * 600 + number(50) };
+            let mut fill = ((number(6) - 1) * LOT, number(1 << 31), number(1_000) - 100);
+            let mut fees = number(1 << 20) - 1_000;
+            match step % 23 {
+                0 => position.quantity = ends[step % ends.len()],
+                1 => position.cost = ends[step % ends.len()],
+                2 => fill.0 = ends[step % ends.len()],
+                3 => fill.1 = ends[step % ends.len()],
+                4 => fill.2 = ends[step % ends.len()],
+                5 => fees = ends[step % ends.len()],
+                _ => {}
+            }
+            for side in [Side::Buy, Side::Sell] {
+                let apart = position
+                    .fill(side, fill.0, fill.1)
+                    .and_then(|filled| Some((filled, open_fees(fees, position.held()?, &filled, fill.2)?)));
+                let both = position.fill_with_fees(side, fill, fees);
+                assert_eq!(both, apart, "{position:?} {side:?} {fill:?} {fees}");
+            }
+        }
     }
 
     #[test]
