@@ -83,6 +83,9 @@ struct Shared {
     gate: Arc<Gate>,
     status: Arc<JournalStatus>,
     queue: Mutex<Queue>,
+    /// There is something to do for one of the threads.
+    given: Condvar,
+    /// A job is settled.
     changed: Condvar,
     /// Jobs settled.
     finished: AtomicU64,
@@ -151,6 +154,7 @@ impl Flushing {
             gate,
             status,
             queue: Mutex::new(queue),
+            given: Condvar::new(),
             changed: Condvar::new(),
             finished: AtomicU64::new(0),
             bell: Doorbell::new(),
@@ -209,7 +213,7 @@ impl Flushing {
     pub(crate) fn hand_over(&mut self, job: Job) {
         debug_assert!(self.has_threads());
         self.shared.lock().jobs.push_back((self.given, job));
-        self.shared.changed.notify_all();
+        self.shared.given.notify_one();
         self.given += 1;
     }
 
@@ -241,7 +245,7 @@ impl Flushing {
 impl Drop for Flushing {
     fn drop(&mut self) {
         self.shared.lock().is_stopped = true;
-        self.shared.changed.notify_all();
+        self.shared.given.notify_all();
         for thread in self.threads.drain(..) {
             // It has not panicked: that would have ended the process.
             let _ = thread.join();
@@ -259,6 +263,7 @@ impl Shared {
         loop {
             if let Some((number, job)) = queue.next_to_write() {
                 let current = queue.begin(&job, &self.status);
+                self.call_for_the_rest(&queue);
                 drop(queue);
                 let result = self.put(current, &job);
                 queue = self.lock();
@@ -274,6 +279,7 @@ impl Shared {
                 self.changed.notify_all();
                 self.bell.ring();
             } else if let Some((number, mut job)) = queue.jobs.pop_front() {
+                self.call_for_the_rest(&queue);
                 drop(queue);
                 job.batch.finish();
                 queue = self.lock();
@@ -283,8 +289,15 @@ impl Shared {
                 // What is ready has a writer at work before it, who goes on with it.
                 return;
             } else {
-                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue = self.given.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
+        }
+    }
+
+    /// Wakes another thread if this one leaves something undone: nobody else may come to look for it.
+    fn call_for_the_rest(&self, queue: &Queue) {
+        if !queue.jobs.is_empty() || queue.place_to_write().is_some() {
+            self.given.notify_one();
         }
     }
 
@@ -347,6 +360,13 @@ impl Shared {
 impl Queue {
     /// The job whose turn it is, unless it is not ready or must not be begun yet.
     fn next_to_write(&mut self) -> Option<(u64, Job)> {
+        let place = self.place_to_write()?;
+        self.turn += 1;
+        Some(self.ready.swap_remove(place))
+    }
+
+    /// Where in `ready` it is.
+    fn place_to_write(&self) -> Option<usize> {
         let place = self.ready.iter().position(|(number, _)| *number == self.turn)?;
         let under_way = self.turn - self.settled;
         let batch = &self.ready[place].1.batch;
@@ -355,11 +375,7 @@ impl Queue {
                 && !self.is_beginning
                 && batch.begins.is_none()
                 && self.current.file.is_write_durable();
-        if !is_free {
-            return None;
-        }
-        self.turn += 1;
-        Some(self.ready.swap_remove(place))
+        is_free.then_some(place)
     }
 
     /// Notes that `job` is begun; gives the segment before it, unless something has failed.
