@@ -23,7 +23,7 @@
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use ringside_bench::journal::disk::{Bare, Scratch, reading};
-use ringside_bench::journal::encoding::{Pieces, encoding, format_alone, pieces};
+use ringside_bench::journal::encoding::{Pieces, encoding, format_alone, pieces, stamping};
 use ringside_bench::journal::running::{Journalled, commands, config};
 use ringside_bench::journal::stages;
 use ringside_bench::report::{self, ForeignLoad, Unit, bar, median};
@@ -149,6 +149,7 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     let spares = 2 * (arguments.commands * 160 / (64 * MIB) + 2);
     let mut disk: [Vec<f64>; 3] = Default::default();
     let mut twice: Vec<f64> = Vec::new();
+    let mut kernels: Vec<f64> = Vec::new();
     let mut ours: [Vec<f64>; 3] = Default::default();
     let mut rates: [Vec<f64>; 3] = Default::default();
     let mut busy: [Vec<f64>; 3] = Default::default();
@@ -158,15 +159,15 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     let mut costs = String::new();
     for _ in 0..arguments.repetitions {
         for (index, (name, method)) in METHODS.iter().enumerate() {
-            let (alone, both, journal) = quiet(arguments, || {
+            let (alone, kernel, both, journal) = quiet(arguments, || {
                 let begun = Instant::now();
                 let bare = Bare::new(&scratch.folder("bare")?, *method, 128 * MIB)?;
                 let allocated = begun.elapsed();
                 let begun = Instant::now();
-                let alone = bare.sweep(MIB)?;
+                let (alone, kernel) = bare.sweep(MIB)?;
                 let both = bare.len() as f64 / (allocated + begun.elapsed()).as_secs_f64();
                 let journal = run(scratch, name, Some(*method), spares, &commands, arguments.commands)?;
-                Ok((alone, both, journal))
+                Ok((alone, kernel, both, journal))
             })?;
             disk[index].push(alone);
             ours[index].push(journal.bytes);
@@ -174,6 +175,7 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
             busy[index].push(journal.busy);
             if *method == Method::Direct {
                 twice.push(both);
+                kernels.push(kernel);
                 costs = journal.costs;
             }
         }
@@ -227,6 +229,8 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     )?;
     writeln!(text, "  the format alone: {:.0} MB/s", median(&alone) / 1e6)?;
     writeln!(text, "  nanoseconds of a processor for a command, direct, last run: {costs}")?;
+    let a_command = median(&ours[0]) / median(&rates[0]);
+    writeln!(text, "  {}", least(&commands, arguments, a_command, median(&kernels) * a_command, best)?)?;
     // Disk and journal of one repetition ran next to each other, so their ratio is the steadier figure.
     let ratios: Vec<f64> =
         (0..arguments.repetitions).map(|run| ours[0][run] / disk[0][run].max(disk[1][run])).collect();
@@ -236,6 +240,30 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     let ratios: Vec<f64> = ours[0].iter().zip(&alone).map(|(ours, alone)| ours / alone).collect();
     writeln!(text, "      share of the format alone: {:.2}\n", median(&ratios))?;
     Ok(passed)
+}
+
+/// What a command of `a_command` bytes costs at least, each part by itself and near its memory, and what share of `disk` that leaves
+/// on as many processors as there are: with every one of them at work all the time, nothing moved between them, nobody woken.
+fn least(
+    commands: &[Command],
+    arguments: &Arguments,
+    a_command: f64,
+    kernel: f64,
+    disk: f64,
+) -> Result<String> {
+    let medians = |figure: &dyn Fn() -> f64| -> f64 {
+        median(&(0..arguments.repetitions).map(|_| figure()).collect::<Vec<f64>>())
+    };
+    let bringing = medians(&|| stamping(commands, arguments.commands));
+    let format = medians(&|| a_command * 1e9 / encoding(commands, arguments.commands, true));
+    let processors = std::thread::available_parallelism()?.get();
+    let bound = a_command * 1e9 * processors as f64 / (bringing + format + kernel);
+    Ok(format!(
+        "  at least: brought {bringing:.0}, records, sums and digest {format:.0}, the kernel's write {kernel:.0}; on {processors} \
+         processors that bounds the journal to {:.0} MB/s, {:.2} of the disk",
+        bound / 1e6,
+        bound / disk
+    ))
 }
 
 /// What the journal came to at full speed.

@@ -1,6 +1,7 @@
 //! The format by itself: commands into batches, with no ring and nobody to tell.
 
 use super::disk::Bare;
+use super::running::RING;
 use crate::workload::Stamper;
 use anyhow::{Context, Result, anyhow};
 use ringside_core::command::Command;
@@ -15,6 +16,7 @@ use std::hint::black_box;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use zerocopy::FromZeros;
 
 /// Encodes into the batches of a journal that has nowhere to stand.
 fn encoder() -> (Encoder, Buffer) {
@@ -55,6 +57,18 @@ pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
         encoder.push(&stamper.stamp(*command));
     }
     bytes as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Nanoseconds of stamping a command where it is to lie, among as many as a ring holds: the least that bringing it can cost.
+pub fn stamping(commands: &[Command], count: usize) -> f64 {
+    let mut room = vec![Command::new_zeroed(); RING];
+    let mut stamper = Stamper::after(0);
+    let start = Instant::now();
+    for (place, command) in commands.iter().cycle().take(count).enumerate() {
+        room[place % RING] = stamper.stamp(*command);
+    }
+    black_box(&room);
+    start.elapsed().as_nanos() as f64 / count as f64
 }
 
 /// Bytes per second of each thing that is done to a batch, by itself, on one thread.

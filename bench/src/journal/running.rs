@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use zerocopy::FromZeros;
 
 /// Slots of the journal ring: more than a batch holds.
-const RING: usize = 1 << 14;
+pub const RING: usize = 1 << 14;
 /// Commands stamped and published at a time.
 const PIECE: usize = 256;
 

@@ -13,17 +13,28 @@ pub struct Cost {
     pub waited_ns: u64,
 }
 
+impl Cost {
+    /// From the system's account of a thread.
+    fn told(schedstat: &str) -> Option<Cost> {
+        let mut figures = schedstat.split_whitespace().map_while(|figure| figure.parse().ok());
+        Some(Cost { ran_ns: figures.next()?, waited_ns: figures.next()? })
+    }
+}
+
+/// What the calling thread has cost so far. Zeros where the system does not say.
+pub fn own() -> Cost {
+    Cost::told(&fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default()).unwrap_or_default()
+}
+
 /// What all threads that live have cost so far. Empty where the system does not say.
 pub fn costs() -> BTreeMap<String, Cost> {
     let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
     for entry in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
         let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        let figures = read("schedstat");
-        let mut figures = figures.split_whitespace().map_while(|figure| figure.parse::<u64>().ok());
-        if let (Some(ran_ns), Some(waited_ns)) = (figures.next(), figures.next()) {
+        if let Some(added) = Cost::told(&read("schedstat")) {
             let cost = costs.entry(read("comm").trim().to_string()).or_default();
-            cost.ran_ns += ran_ns;
-            cost.waited_ns += waited_ns;
+            cost.ran_ns += added.ran_ns;
+            cost.waited_ns += added.waited_ns;
         }
     }
     costs
