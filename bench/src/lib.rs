@@ -1,6 +1,7 @@
 //! Benchmarks and load runs: workloads, the floor they are measured against, the load client, reports.
 //!
-//! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost. [`data`]: recorded flow with known outcome.
+//! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost, [`paid_floor`]: with money and events.
+//!   [`data`]: recorded flow with known outcome.
 //! - [`peers`]: rings that ours is measured against.
 //!
 //! Nothing here decides anything about money, and no number is printed for a run whose fills are not the expected ones.
@@ -11,6 +12,7 @@ pub mod journal;
 pub mod kills;
 pub mod load;
 pub mod op;
+pub mod paid_floor;
 pub mod peers;
 pub mod perpetual;
 pub mod replay;

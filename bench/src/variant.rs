@@ -5,6 +5,7 @@
 
 use crate::floor::Floor;
 use crate::op::{FillSum, Op, OpKind, TakesFills};
+use crate::paid_floor::PaidFloor;
 use crate::perpetual::PerpetualFlow;
 use crate::report;
 use crate::workload::{LOT, Stamper, TICK, Workload, level_of, price_of};
@@ -179,6 +180,41 @@ impl Variant for OnFloor {
 
     fn sum(&mut self) -> &mut FillSum {
         &mut self.sum
+    }
+}
+
+/// The floor with the least that money and events can cost.
+pub struct OnPaidFloor(PaidFloor);
+
+impl Variant for OnPaidFloor {
+    type Input = Op;
+
+    fn fresh(workload: &Workload) -> OnPaidFloor {
+        OnPaidFloor(PaidFloor::new(workload.accounts as usize + 1))
+    }
+
+    fn input(&mut self, _: &Workload, op: &Op) -> Op {
+        *op
+    }
+
+    #[inline(always)]
+    fn apply(&mut self, op: &Op) {
+        self.0.apply(op);
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hint(&self, op: &Op, hint: Hint) {
+        if hint == Hint::Second {
+            self.0.hint(op);
+        }
+    }
+
+    fn sum(&mut self) -> &mut FillSum {
+        self.0.sum()
     }
 }
 

@@ -9,7 +9,8 @@ use ringside_bench::data::flow;
 use ringside_bench::op::FillSum;
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::variant::{
-    Dropped, Kept, OnBook, OnEngine, OnFloor, Pass, Variant, ns_per_command, timed, timed_each, timer_cost_ns,
+    Dropped, Kept, OnBook, OnEngine, OnFloor, OnPaidFloor, Pass, Variant, ns_per_command, timed, timed_each,
+    timer_cost_ns,
 };
 use ringside_bench::workload::{Shape, Workload};
 use std::fmt::Write as _;
@@ -53,21 +54,23 @@ const fn row<V: Variant>(name: &'static str, look_ahead: bool) -> Row {
     Row { name, timed: timed::<V>, timed_each: timed_each::<V>, look_ahead }
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 10] = [
     row::<OnFloor>("floor", false),
     row::<OnBook>("book and matching", false),
     row::<OnEngine<Kept>>("whole engine", false),
     row::<OnEngine<Dropped>>("whole engine, events dropped", false),
+    row::<OnPaidFloor>("floor with money and events", false),
     row::<OnFloor>("floor, look-ahead", true),
     row::<OnBook>("book and matching, look-ahead", true),
     row::<OnEngine<Kept>>("whole engine, look-ahead", true),
     row::<OnEngine<Dropped>>("no events, look-ahead", true),
+    row::<OnPaidFloor>("floor, money, events, look-ahead", true),
 ];
 const FLOOR: usize = 0;
 const BOOK: usize = 1;
 const ENGINE: usize = 2;
 /// Added to the index of a row without hints, the row with them: as the matcher runs, which sees a batch of its ring.
-const HINTED: usize = 4;
+const HINTED: usize = 5;
 
 /// Passes in which each command is timed.
 const LATENCY_PASSES: usize = 3;
