@@ -6,10 +6,9 @@
 //! page by either is a stretch.
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::hash::NumberMap;
 use super::super::queue::Queue;
 use ringside_core::ids::{MarketId, Sequence};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -195,63 +194,13 @@ impl Places {
     }
 }
 
-/// The rows of each owner, market by market. Owners are looked up with every row; in how many markets one has rows stays small.
-#[derive(Clone, Debug, Default)]
-struct Lists(NumberMap<u32, Vec<(MarketId, Places)>>);
-
-impl Lists {
-    /// Those of an owner: of one market, or of all, in their order.
-    fn of(&self, owner: u32, market: Option<MarketId>) -> &[(MarketId, Places)] {
-        let all = self.0.get(&owner).map_or(&[][..], Vec::as_slice);
-        match market.map(|market| Lists::find(all, market)) {
-            None => all,
-            Some(Ok(at)) => &all[at..=at],
-            Some(Err(_)) => &[],
-        }
-    }
-
-    fn get(&self, owner: u32, market: MarketId) -> Option<&Places> {
-        self.of(owner, Some(market)).first().map(|(_, places)| places)
-    }
-
-    /// The list of an owner in a market, made where there is none.
-    fn entry(&mut self, owner: u32, market: MarketId) -> &mut Places {
-        let all = self.0.entry(owner).or_default();
-        let at = match Lists::find(all, market) {
-            Ok(at) => at,
-            Err(at) => {
-                all.insert(at, (market, Places::default()));
-                at
-            }
-        };
-        &mut all[at].1
-    }
-
-    /// Lets go of the row of a list that has the first place.
-    fn pop(&mut self, owner: u32, market: MarketId, id: u64) {
-        let Some(all) = self.0.get_mut(&owner) else { return };
-        let Ok(at) = Lists::find(all, market) else { return };
-        all[at].1.pop(id);
-        if all[at].1.list.is_empty() {
-            all.remove(at);
-            if all.is_empty() {
-                self.0.remove(&owner);
-            }
-        }
-    }
-
-    fn find(all: &[(MarketId, Places)], market: MarketId) -> Result<usize, usize> {
-        all.binary_search_by_key(&market, |(market, _)| *market)
-    }
-}
-
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Log<T> {
     rows: Queue<(Sequence, T)>,
     /// Place of the first row; places grow by one and are never given twice.
     first: u64,
-    lists: Lists,
+    lists: BTreeMap<(u32, MarketId), Places>,
     keep: Keep,
     through: Sequence,
 }
@@ -259,7 +208,7 @@ pub struct Log<T> {
 impl<T: Row> Log<T> {
     /// Nothing yet.
     pub fn new(keep: Keep) -> Log<T> {
-        Log { rows: Queue::default(), first: 0, lists: Lists::default(), keep, through: 0 }
+        Log { rows: Queue::default(), first: 0, lists: BTreeMap::new(), keep, through: 0 }
     }
 
     /// Adds a row.
@@ -270,7 +219,7 @@ impl<T: Row> Log<T> {
             return;
         }
         let key = row.key();
-        self.lists.entry(key.owner, key.market).push(key.id, place);
+        self.lists.entry((key.owner, key.market)).or_default().push(key.id, place);
     }
 
     /// Rows of this command and before are in the archive alone.
@@ -295,11 +244,8 @@ impl<T: Row> Log<T> {
 
     /// The rows of an owner that are kept, market by market, oldest first.
     pub fn of(&self, owner: u32) -> impl DoubleEndedIterator<Item = &T> {
-        self.lists
-            .of(owner, None)
-            .iter()
-            .flat_map(|(_, places)| &places.list)
-            .map(|(_, place)| self.at(*place))
+        let lists = self.lists.range((owner, 0)..=(owner, MarketId::MAX));
+        lists.flat_map(|(_, places)| &places.list).map(|(_, place)| self.at(*place))
     }
 
     fn at(&self, place: u64) -> &T {
@@ -308,14 +254,14 @@ impl<T: Row> Log<T> {
 
     /// The row of an id.
     pub fn get(&self, owner: u32, market: MarketId, id: u64) -> Option<&T> {
-        let list = &self.lists.get(owner, market)?.list;
+        let list = &self.lists.get(&(owner, market))?.list;
         let at = list.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(self.at(list[at].1))
     }
 
     /// Rows with smaller ids that are kept, newest first.
     pub fn before(&self, owner: u32, market: MarketId, id: u64) -> impl Iterator<Item = &T> {
-        let list = self.lists.get(owner, market).map(|places| &places.list);
+        let list = self.lists.get(&(owner, market)).map(|places| &places.list);
         let end = list.map_or(0, |list| list.partition_point(|(known, _)| *known < id));
         let rows = list.into_iter().flat_map(move |list| list.range(..end).rev());
         rows.map(|(_, place)| self.at(*place))
@@ -323,8 +269,12 @@ impl<T: Row> Log<T> {
 
     /// The rows asked for that are kept, oldest first.
     pub fn page(&self, page: &Page) -> Vec<T> {
+        let markets = match page.market {
+            Some(market) => (page.owner, market)..=(page.owner, market),
+            None => (page.owner, 0)..=(page.owner, MarketId::MAX),
+        };
         let mut found = Vec::new();
-        for list in self.lists.of(page.owner, page.market).iter().map(|(_, places)| &places.list) {
+        for list in self.lists.range(markets).map(|(_, places)| &places.list) {
             let time_ms = |place: u64| self.at(place).key().time_ms;
             let first = list.partition_point(|(id, place)| {
                 id < page.ids.start() || time_ms(*place) < *page.times.start()
@@ -345,6 +295,10 @@ impl<T: Row> Log<T> {
     /// How many rows that are kept a page would have without its limit. Of a tag, every row is looked at.
     pub fn count(&self, page: &Page) -> u64 {
         let whole = Page { limit: usize::MAX, ..page.clone() };
+        let markets = match page.market {
+            Some(market) => (page.owner, market)..=(page.owner, market),
+            None => (page.owner, 0)..=(page.owner, MarketId::MAX),
+        };
         if page.tag != 0 {
             return self.page(&whole).len() as u64;
         }
@@ -357,7 +311,7 @@ impl<T: Row> Log<T> {
                 .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
             end.saturating_sub(first) as u64
         };
-        self.lists.of(page.owner, page.market).iter().map(|(_, places)| of_list(&places.list)).sum()
+        self.lists.range(markets).map(|(_, places)| of_list(&places.list)).sum()
     }
 
     /// Everything of `archived` and before can be read elsewhere; what is above the window goes.
@@ -390,7 +344,12 @@ impl<T: Row> Log<T> {
         let Some((_, row)) = self.rows.pop_front() else { return };
         self.first += 1;
         let key = row.key();
-        self.lists.pop(key.owner, key.market, key.id);
+        let at = (key.owner, key.market);
+        let Some(places) = self.lists.get_mut(&at) else { return };
+        places.pop(key.id);
+        if places.list.is_empty() {
+            self.lists.remove(&at);
+        }
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
