@@ -18,10 +18,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::RefCell;
 
 /// Characters of a name that is made here.
 const GENERATED_LEN: usize = 22;
+/// Names whose letters are drawn together.
+const GENERATED_AHEAD: usize = 64;
 const PLACED_MAX: usize = 5;
 const CANCELED_MAX: usize = 10;
 
@@ -163,40 +165,22 @@ async fn place_order(mut call: Call, flags: u16) -> Answer {
 }
 
 thread_local! {
-    /// Where this thread's numbers for names stand; 0 before the system was asked for the first.
-    static NUMBERS: Cell<u128> = const { Cell::new(0) };
-}
-
-/// The next of a thread's numbers: a product modulo 2^128, of which the upper half is given. No two of its first 2^126 states
-/// are alike, and where they begin the system draws. They are nobody's secret.
-fn next_number() -> Result<u64, Error> {
-    const FACTOR: u128 = 0xda94_2042_e4dd_58b5;
-    let mut state = NUMBERS.get();
-    if state == 0 {
-        let mut drawn = [0; 16];
-        secret::fill(&mut drawn).map_err(|_| refusal::INTERNAL)?;
-        state = u128::from_le_bytes(drawn) | 1;
-    }
-    state = state.wrapping_mul(FACTOR);
-    NUMBERS.set(state);
-    Ok((state >> 64) as u64)
+    /// Letters for names to come, so that the system is asked for randomness once for many. They are nobody's secret.
+    static LETTERS: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// A name for an order that comes without.
 pub(super) fn generated_name() -> Result<ClientOrder, Error> {
-    const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    /// Letters of one number: 62^10 is less than a fifteenth of what it may be.
-    const OF_ONE: usize = 10;
-    let mut name: ClientOrder = [0; 36];
-    for letters in name[..GENERATED_LEN].chunks_mut(OF_ONE) {
-        let mut number = next_number()?;
-        for letter in letters {
-            let scaled = u128::from(number) * LETTERS.len() as u128;
-            *letter = LETTERS[(scaled >> 64) as usize];
-            number = scaled as u64;
+    LETTERS.with_borrow_mut(|letters| {
+        if letters.len() < GENERATED_LEN {
+            let drawn = secret::random_text(GENERATED_AHEAD * GENERATED_LEN);
+            *letters = drawn.map_err(|_| refusal::INTERNAL)?.to_string();
         }
-    }
-    Ok(name)
+        let rest = letters.len() - GENERATED_LEN;
+        let name = place::client_order(&letters[rest..])?;
+        letters.truncate(rest);
+        Ok(name)
+    })
 }
 
 /// A placement that was read from a request.
