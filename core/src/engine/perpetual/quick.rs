@@ -178,8 +178,7 @@ impl Perpetual {
         let slot = state.slots.find(cancel.order)?;
         prefetch(orders.pool.get(slot));
         state.prefetch_details(slot);
-        let State { details, holdings, names, slots, .. } = state;
-        let details = &mut details[slot as usize];
+        let details = &state.details[slot as usize];
         // Anything may be asked for.
         let is_plain = details.id == cancel.order
             && details.account == cancel.account
@@ -194,23 +193,19 @@ impl Perpetual {
             return None;
         }
         orders.prefetch_around(slot);
-        let name = name_hash(details.account, &details.client_order);
-        names.hint(name);
+        let name = state.hinted_name(details);
         let (account, market, side, id) = (details.account, details.market, details.side, details.id);
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
-        let holding = holdings[index].get_mut(account);
+        let holding = state.holdings[index].get_mut(account);
         let [buys, sells] = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
         let bucket = if side == Side::Buy { buys } else { sells }.without(remaining, part)?;
 
         // Nothing refuses it any more.
-        details.stage = Stage::Running;
         holding.set_bucket(side, bucket);
         let mutation = books[index].take_out(orders, slot);
-        holding.orders.unlink(orders, slot);
-        orders.pool.give(slot);
-        names.remove(name);
-        slots.remove(id);
+        state.forget_plain(index, orders, slot, name);
+        let details = &state.details[slot as usize];
         emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
         emitter.emit(depth_event(market, mutation));
         let now = if side == Side::Buy { [bucket, sells] } else { [buys, bucket] };

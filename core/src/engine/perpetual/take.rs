@@ -220,9 +220,8 @@ impl State {
         terms: &Terms,
         meetings: &Meetings,
     ) -> Option<()> {
-        let (record, holding) = (self.accounts.get(place.account), self.holding(place.account, index));
-        let symbol = &self.symbols[index];
-        let entrant = Entrant { account: place.account, index, symbol, record, holding };
+        let entrant = self.entrant(place.account, index);
+        let Entrant { symbol, record, holding, .. } = entrant;
         let is_allowed = terms.self_trade != SelfTradePrevention::RejectTaker
             && (terms.self_trade == SelfTradePrevention::None || record.group == 0)
             && i64::from(holding.orders.open_orders()) < symbol.get(P::MaxOpenOrders)
