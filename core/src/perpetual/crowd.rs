@@ -280,6 +280,8 @@ impl Tree {
             }
             // Full: those in it are divided by their next digits.
             let divided = self.lists.get(list).accounts;
+            // Their seats lie anywhere: they come all at once, not one after the other.
+            divided.iter().for_each(|&moved| prefetch(seats.get(moved)));
             self.lists.give(list);
             let new = self.nodes.take();
             *self.nodes.get_mut(new) = Node::default();
