@@ -1,8 +1,8 @@
 //! Which scopes a moved mark may have brought below maintenance, without looking at all of them.
 //!
 //! Each position carries a threshold: while every mark of its scope stays on the safe side of its own threshold, the
-//! scope can neither be liquidated nor be warned. A market keeps the thresholds of its long and of its short positions by
-//! account, and above them the largest of every eight, of every eight of those, and so on. So the lowest account whose
+//! scope can neither be liquidated nor be warned. A market keeps the thresholds of its positions by account, and above them the
+//! largest of long and of short ones of every eight, of every eight of those, and so on. So the lowest account whose
 //! threshold a mark has passed is found by going down from the top, and accounts come in ascending order, which is the
 //! order that `risk.md` 12.1 asks for. Nothing is taken out by being found: whoever is not tested yet is found again, so
 //! this is the queue of the scan as well.
@@ -14,116 +14,48 @@ use crate::ids::AccountId;
 use crate::memory::Pages;
 use crate::money::Price;
 use crate::prefetch::prefetch;
+use std::ops::Range;
 
-/// Keys under one key of the level above: a cache line of them.
+/// Keys under one pair of the level above: a cache line of them.
 const FAN: usize = 8;
 /// The key of an account without a threshold: no mark passes it.
-const NEVER: i64 = i64::MIN;
+const NEVER: i64 = 0;
+/// Of an account that is to be tested at any mark.
+const ALWAYS: i64 = i64::MAX;
+/// Above keys of which none is of a short position.
+const NONE: i64 = i64::MIN;
 
-/// Keys by account, and the largest of each [`FAN`] above them.
-struct Tree {
-    /// From the accounts up; the last level fits in one line.
-    levels: Vec<Vec<i64>>,
+/// What of some keys a mark passes first: the largest of all, below 0 where none is of a long position, and the largest of those
+/// below 0.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Pair {
+    long: i64,
+    short: i64,
 }
 
-impl Tree {
-    fn new(accounts: usize, pages: Pages) -> Tree {
-        let mut tree = Tree { levels: Vec::new() };
-        tree.fit(accounts.max(1), pages);
-        tree
-    }
+impl Pair {
+    const NONE: Pair = Pair { long: NONE, short: NONE };
 
-    /// Has room for `accounts`.
-    fn fit(&mut self, accounts: usize, pages: Pages) {
-        let mut len = accounts;
-        let mut level = 0;
-        loop {
-            len = len.div_ceil(FAN) * FAN;
-            if level == self.levels.len() {
-                let mut keys = pages.reserved(0, len);
-                keys.resize(len, NEVER);
-                // What is new above is the largest of what was the top.
-                if let Some(below) = level.checked_sub(1).and_then(|below| self.levels.get(below)) {
-                    for (place, keys_below) in below.chunks(FAN).enumerate() {
-                        keys[place] = largest(keys_below);
-                    }
-                }
-                self.levels.push(keys);
-            } else if self.levels[level].len() < len {
-                self.levels[level].resize(len, NEVER);
-            }
-            if len == FAN && level + 1 == self.levels.len() {
-                return;
-            }
-            len = self.levels[level].len() / FAN;
-            level += 1;
-        }
+    #[inline]
+    fn of(key: i64) -> Pair {
+        Pair { long: key, short: if key < 0 { key } else { NONE } }
     }
 
     #[inline]
-    fn get(&self, account: AccountId) -> i64 {
-        self.levels[0].get(account as usize).copied().unwrap_or(NEVER)
+    fn larger(self, other: Pair) -> Pair {
+        Pair { long: self.long.max(other.long), short: self.short.max(other.short) }
     }
 
     #[inline]
-    fn set(&mut self, account: AccountId, key: i64) {
-        let mut place = account as usize;
-        if place >= self.levels[0].len() {
-            if key == NEVER {
-                return;
-            }
-            self.fit((place + 1) * 2, Pages::Small);
-        }
-        let mut key = key;
-        for level in &mut self.levels {
-            let before = std::mem::replace(&mut level[place], key);
-            if before == key {
-                return;
-            }
-            let first = place / FAN * FAN;
-            key = largest(&level[first..first + FAN]);
-            place /= FAN;
-        }
-    }
-
-    /// The lowest account at or above `from` whose key is above `key`.
-    fn next(&self, from: AccountId, key: i64) -> Option<AccountId> {
-        let top = self.levels.len() - 1;
-        if largest(&self.levels[top]) <= key {
-            return None;
-        }
-        let (mut level, mut place) = (0, from as usize);
-        // Up until a line has something right of where we came from, then down again.
-        loop {
-            let keys = &self.levels[level];
-            let end = (place / FAN + 1) * FAN;
-            let found = (place.min(keys.len())..end.min(keys.len())).find(|&at| keys[at] > key);
-            match found {
-                Some(at) if level == 0 => return Some(at as AccountId),
-                Some(at) => (level, place) = (level - 1, at * FAN),
-                None if level == top => return None,
-                None => (level, place) = (level + 1, end / FAN),
-            }
-        }
+    fn is_passed(self, mark: Price) -> bool {
+        self.long > mark || self.short > mark.saturating_neg()
     }
 }
 
+/// The largest of some.
 #[inline]
-fn largest(keys: &[i64]) -> i64 {
-    keys.iter().copied().fold(NEVER, i64::max)
-}
-
-/// Both sides of a market. Keys are such that a mark passes those above it: thresholds of long positions, negated ones of
-/// short positions.
-struct Market {
-    longs: Tree,
-    shorts: Tree,
-}
-
-/// See the module.
-#[derive(Default)]
-pub(crate) struct Bands {
-    markets: Vec<Market>,
+fn largest(pairs: impl IntoIterator<Item = Pair>) -> Pair {
+    pairs.into_iter().fold(Pair::NONE, Pair::larger)
 }
 
 /// At which marks a position's scope must be tested.
@@ -139,55 +71,157 @@ pub(crate) enum Threshold {
     Above(Price),
 }
 
+impl Threshold {
+    /// The mark of a long position, that of a short one below 0. Marks are above 0.
+    #[inline]
+    fn key(self) -> i64 {
+        match self {
+            Threshold::Never => NEVER,
+            Threshold::Always => ALWAYS,
+            Threshold::Below(mark) => mark.max(NEVER),
+            Threshold::Above(mark) if mark > 0 => -mark,
+            Threshold::Above(_) => ALWAYS,
+        }
+    }
+}
+
+/// Keys of a market by account, and the largest of each [`FAN`] above them.
+struct Tree {
+    keys: Vec<i64>,
+    /// From those above the keys up; the last level has [`FAN`].
+    levels: Vec<Vec<Pair>>,
+}
+
+impl Tree {
+    fn new(accounts: usize, pages: Pages) -> Tree {
+        let mut tree = Tree { keys: pages.reserved(0, padded(accounts)), levels: Vec::new() };
+        tree.fit(accounts, pages);
+        tree
+    }
+
+    /// Has room for `accounts`; the levels are made anew.
+    fn fit(&mut self, accounts: usize, pages: Pages) {
+        let Tree { keys, levels } = self;
+        keys.resize(padded(accounts).max(keys.len()), NEVER);
+        levels.clear();
+        let mut above: Vec<Pair> = pages.reserved(0, padded(keys.len() / FAN));
+        above.extend(keys.chunks(FAN).map(|keys| largest(keys.iter().copied().map(Pair::of))));
+        loop {
+            above.resize(padded(above.len()), Pair::NONE);
+            let mut next = pages.reserved(0, padded(above.len() / FAN));
+            next.extend(above.chunks(FAN).map(|pairs| largest(pairs.iter().copied())));
+            levels.push(above);
+            if next.len() == 1 {
+                return;
+            }
+            above = next;
+        }
+    }
+
+    #[inline]
+    fn get(&self, account: AccountId) -> i64 {
+        self.keys.get(account as usize).copied().unwrap_or(NEVER)
+    }
+
+    #[inline]
+    fn set(&mut self, account: AccountId, key: i64) {
+        let place = account as usize;
+        if place >= self.keys.len() {
+            if key == NEVER {
+                return;
+            }
+            self.fit((place + 1) * 2, Pages::Small);
+        }
+        if std::mem::replace(&mut self.keys[place], key) == key {
+            return;
+        }
+        let mut place = place / FAN;
+        let keys = &self.keys[place * FAN..place * FAN + FAN];
+        let mut pair = largest(keys.iter().copied().map(Pair::of));
+        for level in &mut self.levels {
+            if std::mem::replace(&mut level[place], pair) == pair {
+                return;
+            }
+            place /= FAN;
+            pair = largest(level[place * FAN..place * FAN + FAN].iter().copied());
+        }
+    }
+
+    /// The lowest account at or above `from` whose threshold a mark has passed.
+    #[inline]
+    fn next(&self, from: AccountId, mark: Price) -> Option<AccountId> {
+        let top = self.levels.len();
+        if !largest(self.levels[top - 1].iter().copied()).is_passed(mark) {
+            return None;
+        }
+        let (mut level, mut place) = (0usize, from as usize);
+        // Up until a line has something right of where we came from, then down again.
+        loop {
+            let end = (place / FAN + 1) * FAN;
+            let found = match level.checked_sub(1) {
+                None => first_passed(&self.keys, place..end, |&key| Pair::of(key).is_passed(mark)),
+                Some(above) => first_passed(&self.levels[above], place..end, |pair| pair.is_passed(mark)),
+            };
+            match found {
+                Some(at) if level == 0 => return Some(at as AccountId),
+                Some(at) => (level, place) = (level - 1, at * FAN),
+                None if level == top => return None,
+                None => (level, place) = (level + 1, end / FAN),
+            }
+        }
+    }
+}
+
+/// As many as whole lines hold that hold `count`.
+fn padded(count: usize) -> usize {
+    count.max(1).div_ceil(FAN) * FAN
+}
+
+/// The place of the first in a range, as far as there are any, of which `is_passed` holds.
+#[inline]
+fn first_passed<T>(all: &[T], range: Range<usize>, is_passed: impl Fn(&T) -> bool) -> Option<usize> {
+    (range.start..range.end.min(all.len())).find(|&at| is_passed(&all[at]))
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Bands {
+    markets: Vec<Tree>,
+}
+
 impl Bands {
     /// Adds a market, with memory for `accounts`.
     pub(crate) fn list(&mut self, accounts: usize, pages: Pages) {
-        let tree = || Tree::new(accounts, pages);
-        self.markets.push(Market { longs: tree(), shorts: tree() });
+        self.markets.push(Tree::new(accounts, pages));
     }
 
     /// Gives a position its threshold.
     #[inline]
     pub(crate) fn set(&mut self, index: usize, account: AccountId, threshold: Threshold) {
-        let market = &mut self.markets[index];
-        let (longs, shorts) = match threshold {
-            Threshold::Never => (NEVER, NEVER),
-            Threshold::Always => (i64::MAX, NEVER),
-            Threshold::Below(mark) => (mark, NEVER),
-            // Marks are above 0.
-            Threshold::Above(mark) => (NEVER, mark.saturating_neg()),
-        };
-        market.longs.set(account, longs);
-        market.shorts.set(account, shorts);
+        self.markets[index].set(account, threshold.key());
     }
 
     /// Hints that an account's threshold changes soon.
     #[inline(always)]
     pub(crate) fn hint(&self, index: usize, account: AccountId) {
-        let market = &self.markets[index];
-        for tree in [&market.longs, &market.shorts] {
-            if let Some(key) = tree.levels[0].get(account as usize) {
-                prefetch(key);
-            }
+        let Tree { keys, levels } = &self.markets[index];
+        if let Some(key) = keys.get(account as usize) {
+            prefetch(key);
+        }
+        if let Some(pair) = levels.first().and_then(|pairs| pairs.get(account as usize / FAN)) {
+            prefetch(pair);
         }
     }
 
     /// The lowest account at or above `from` whose threshold a mark has passed.
     #[inline]
     pub(crate) fn next(&self, index: usize, from: AccountId, mark: Price) -> Option<AccountId> {
-        let market = &self.markets[index];
-        let long = market.longs.next(from, mark);
-        let short = market.shorts.next(from, mark.saturating_neg());
-        match (long, short) {
-            (Some(long), Some(short)) => Some(long.min(short)),
-            (one, other) => one.or(other),
-        }
+        self.markets[index].next(from, mark)
     }
 
     /// Whether a mark has passed the threshold of an account.
     pub(crate) fn is_passed(&self, index: usize, account: AccountId, mark: Price) -> bool {
-        let market = &self.markets[index];
-        market.longs.get(account) > mark || market.shorts.get(account) > mark.saturating_neg()
+        Pair::of(self.markets[index].get(account)).is_passed(mark)
     }
 }
 
