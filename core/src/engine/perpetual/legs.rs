@@ -78,7 +78,7 @@ impl State {
         } else {
             wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
         }
-        if filled.position.cost.checked_abs()? > units::VALUE_MAX {
+        if units::magnitude(filled.position.cost)? > units::VALUE_MAX {
             return None;
         }
         Some(Leg {

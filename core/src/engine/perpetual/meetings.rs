@@ -103,7 +103,7 @@ impl Party {
         let (_, value, fee) = fill;
         let (filled, open_fees) = self.position.fill_with_fees(side, fill, self.open_fees)?;
         let position = filled.position;
-        if position.cost.checked_abs()? > units::VALUE_MAX {
+        if units::magnitude(position.cost)? > units::VALUE_MAX {
             return None;
         }
         self.wallet = self.wallet.checked_add(filled.realised)?.checked_sub(fee)?;

@@ -4,7 +4,10 @@
 //! side of a market counts, the two are never added. Which orders are in a bucket is decided elsewhere: reduce-only
 //! and untriggered ones are in none.
 
-use super::units::{ceil_div, ceil_of, ceil_share, ceil_to_step, ceil_value, floor_value, narrow, notional};
+use super::units::{
+    ceil_div, ceil_of, ceil_share, ceil_to_step, ceil_value, floor_value, magnitude, narrow, notional,
+    signed_as,
+};
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity, Rate};
 
@@ -175,15 +178,15 @@ impl Exposure {
     /// Of a position of a notional.
     #[inline]
     pub fn of(held: Quantity, notional: Money, buys: Bucket, sells: Bucket) -> Exposure {
-        Exposure { held, notional: if held < 0 { -notional } else { notional }, buys, sells }
+        Exposure { held, notional: signed_as(held, notional), buys, sells }
     }
 
     /// Exposure if all orders of a side fill: what the brackets bound.
     #[inline]
     pub fn filled(&self, side: Side) -> Option<Money> {
         match side {
-            Side::Buy => self.notional.checked_add(self.buys.reference)?.checked_abs(),
-            Side::Sell => self.notional.checked_sub(self.sells.reference)?.checked_abs(),
+            Side::Buy => magnitude(self.notional.checked_add(self.buys.reference)?),
+            Side::Sell => magnitude(self.notional.checked_sub(self.sells.reference)?),
         }
     }
 
@@ -203,7 +206,7 @@ impl Exposure {
     /// Cross margin at a leverage > 0: the worse side.
     #[inline]
     pub fn cross(&self, leverage: u32) -> Option<Requirement> {
-        let position = margin(self.notional.checked_abs()?, leverage)?;
+        let position = margin(magnitude(self.notional)?, leverage)?;
         let mut initial = position;
         for side in [Side::Buy, Side::Sell] {
             let bucket = self.bucket(side);
@@ -219,7 +222,7 @@ impl Exposure {
     /// charges, as if all orders opened.
     #[inline(always)]
     pub fn cross_most(&self, leverage: u32) -> Option<Money> {
-        let most = self.notional.checked_abs()?.max(self.filled_max()?);
+        let most = magnitude(self.notional)?.max(self.filled_max()?);
         let charges = |bucket: Bucket| bucket.open_loss.checked_add(bucket.fee);
         margin(most, leverage)?.checked_add(charges(self.buys)?.max(charges(self.sells)?))
     }
@@ -242,12 +245,12 @@ impl Exposure {
 
     /// What `initialMargin` shows: without open losses and fees.
     pub fn shown_initial(&self, leverage: u32) -> Option<Money> {
-        margin(self.notional.checked_abs()?.max(self.filled_max()?), leverage)
+        margin(magnitude(self.notional)?.max(self.filled_max()?), leverage)
     }
 
     /// What `openOrderInitialMargin` shows.
     pub fn shown_orders(&self, leverage: u32) -> Option<Money> {
-        self.shown_initial(leverage)?.checked_sub(margin(self.notional.checked_abs()?, leverage)?)
+        self.shown_initial(leverage)?.checked_sub(margin(magnitude(self.notional)?, leverage)?)
     }
 }
 

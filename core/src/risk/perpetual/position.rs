@@ -3,7 +3,9 @@
 //! No average price is stored: all of the cost leaves with the last lot, so realised profit over the life of a
 //! position is exact. Which wallet a profit goes to is not decided here.
 
-use super::units::{PRODUCTS_PER_MICRO, ceil_share, floor_share, floor_value, half_even_div, narrow};
+use super::units::{
+    PRODUCTS_PER_MICRO, ceil_share, floor_share, floor_value, half_even_div, magnitude, narrow,
+};
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity};
 
@@ -103,7 +105,7 @@ impl Position {
     /// Absolute quantity.
     #[inline]
     pub const fn held(self) -> Option<Quantity> {
-        self.quantity.checked_abs()
+        magnitude(self.quantity)
     }
 
     /// The side that closes it; `None` for no position.

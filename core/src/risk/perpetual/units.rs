@@ -158,9 +158,16 @@ const fn micros(one: u64, other: u64) -> Option<(i64, bool)> {
     Some((quotient as i64, !is_whole))
 }
 
-/// With the sign of a number: signs of positions are as good as random, so nothing branches on one.
+/// The absolute value, if there is one. Signs of positions are as good as random, so nothing branches on one.
 #[inline(always)]
-const fn signed_as(number: i64, magnitude: i64) -> i64 {
+pub const fn magnitude(number: i64) -> Option<i64> {
+    let magnitude = number.unsigned_abs() as i64;
+    if magnitude < 0 { None } else { Some(magnitude) }
+}
+
+/// With the sign of a number, without a branch as well.
+#[inline(always)]
+pub(crate) const fn signed_as(number: i64, magnitude: i64) -> i64 {
     let sign = number >> 63;
     (magnitude ^ sign).wrapping_sub(sign)
 }
@@ -332,8 +339,12 @@ pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
 #[inline]
 pub const fn ceil_of(value: Money, rate: Rate) -> Option<Money> {
     match value.checked_mul(rate) {
-        // Most products fit a word, and a division of one by a constant is a multiplication.
-        Some(product) if product >= 0 => Some((product as u64).div_ceil(RATE_ONE as u64) as Money),
+        // Most products fit a word, and a division of one by a constant is a multiplication. Whether something is left of it
+        // nothing foretells.
+        Some(product) if product >= 0 => {
+            let down = product / RATE_ONE;
+            Some(down.wrapping_add((down.wrapping_mul(RATE_ONE) != product) as Money))
+        }
         _ => narrow(ceil_rate((value as i128).wrapping_mul(rate as i128))),
     }
 }
