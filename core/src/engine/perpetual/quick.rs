@@ -27,6 +27,7 @@ use crate::perpetual::{Perpetual, State};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation};
 use crate::risk::perpetual::{band, units};
+use std::hint::select_unpredictable;
 
 /// What such a command says of itself at the end.
 #[derive(Clone, Copy)]
@@ -114,8 +115,7 @@ impl Perpetual {
             return None;
         }
         let vacancy = state.names.vacancy(name)?;
-        let buckets = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
-        let before = if side == Side::Buy { buckets[0] } else { buckets[1] };
+        let (before, beside) = (holding.bucket(side), holding.bucket(side.opposite()));
         let opening = Opening { side, price, whole: quantity, open: quantity };
         let (bucket, reservation) = state.enters(book, orders, &entrant, &opening, before)?;
 
@@ -155,9 +155,7 @@ impl Perpetual {
         let details = resting(place, id, modes, reservation);
         emitter.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, quantity));
         emitter.emit(depth_event(market, mutation));
-        let [buys, sells] = buckets;
-        let now = if side == Side::Buy { [bucket, sells] } else { [buys, bucket] };
-        emitter.emit(exposure_event(account, market, now));
+        emitter.emit(exposure_event(account, market, by_side(side, bucket, beside)));
         Some(Quick { order: id, account, market, update: mutation.update })
     }
 
@@ -198,8 +196,8 @@ impl Perpetual {
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
         let holding = state.holdings[index].get_mut(account);
-        let [buys, sells] = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
-        let bucket = if side == Side::Buy { buys } else { sells }.without(remaining, part)?;
+        let beside = holding.bucket(side.opposite());
+        let bucket = holding.bucket(side).without(remaining, part)?;
 
         // Nothing refuses it any more.
         holding.set_bucket(side, bucket);
@@ -208,8 +206,7 @@ impl Perpetual {
         let details = &state.details[slot as usize];
         emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
         emitter.emit(depth_event(market, mutation));
-        let now = if side == Side::Buy { [bucket, sells] } else { [buys, bucket] };
-        emitter.emit(exposure_event(account, market, now));
+        emitter.emit(exposure_event(account, market, by_side(side, bucket, beside)));
         Some(Quick { order: id, account, market, update: mutation.update })
     }
 }
@@ -347,6 +344,24 @@ pub(super) struct Entrant<'a> {
     pub(super) holding: &'a Holding,
 }
 
+/// A quantity or a difference of prices as a side sees it: a sell sees the opposite.
+#[inline(always)]
+fn facing(side: Side, number: i64) -> i64 {
+    units::signed_as(-i64::from(side == Side::Sell), number)
+}
+
+/// A bucket of a side and the one beside it as those of buys and sells.
+#[inline(always)]
+fn by_side(side: Side, own: Bucket, beside: Bucket) -> [Bucket; 2] {
+    let is_buy = side == Side::Buy;
+    [(own, beside), (beside, own)].map(|(buy, sell)| Bucket {
+        quantity: select_unpredictable(is_buy, buy.quantity, sell.quantity),
+        reference: select_unpredictable(is_buy, buy.reference, sell.reference),
+        open_loss: select_unpredictable(is_buy, buy.open_loss, sell.open_loss),
+        fee: select_unpredictable(is_buy, buy.fee, sell.fee),
+    })
+}
+
 /// What an order asks of its market and its account when it enters the book.
 struct Opening {
     side: Side,
@@ -400,18 +415,15 @@ impl State {
         if !(symbol.get(P::MinNotional)..=symbol.get(P::MaxNotional)).contains(&notional) {
             return None;
         }
-        let judged = match side {
-            Side::Buy => price,
-            Side::Sell => price.max(symbol.sell_reference()).max(book.best(orders, Side::Buy).unwrap_or(0)),
-        };
+        // Sides are as good as random, so nothing that both can have in common branches on one.
+        let least = symbol.sell_reference().max(book.best(orders, Side::Buy).unwrap_or(0));
+        let judged = price.max(select_unpredictable(side == Side::Sell, least, 0));
         let reference = if (judged, open) == (price, whole) { notional } else { units::value(judged, open)? };
         let mark = symbol.prices.mark;
         let [_, taker_rate, ..] = self.rates_of(record)?;
         // Better than the mark, and no product in question that could leave its range.
-        let loses_nothing = match side {
-            Side::Buy => judged <= mark,
-            Side::Sell => judged >= mark,
-        } && open.leading_zeros() + mark.leading_zeros() >= 32;
+        let loses_nothing =
+            facing(side, judged.wrapping_sub(mark)) <= 0 && open.leading_zeros() + mark.leading_zeros() >= 32;
         let reservation = if loses_nothing {
             Reservation::without_loss(reference, taker_rate)?
         } else {
@@ -435,14 +447,12 @@ impl State {
         let mark = symbol.prices.mark;
         let bucket = before.with(open, reservation)?;
         let leverage = symbol.leverage(holding);
-        let (buys, sells) = match side {
-            Side::Buy => (bucket, holding.bucket(Side::Sell)),
-            Side::Sell => (holding.bucket(Side::Buy), bucket),
-        };
         let (position, value) = units::notional_and_value(holding.quantity, mark)?;
-        let exposure = Exposure::of(holding.quantity, position, buys, sells);
-        let opens = bucket.opening(side, holding.quantity)? > 0;
-        if opens && exposure.filled(side)? > symbol.brackets.exposure_max(leverage) {
+        // What a sell asks is what a buy asks beside the opposite position and orders.
+        let held = facing(side, holding.quantity);
+        let exposure = Exposure::of(held, position, bucket, holding.bucket(side.opposite()));
+        let opens = bucket.opening(Side::Buy, held)? > 0;
+        if opens && exposure.filled(Side::Buy)? > symbol.brackets.exposure_max(leverage) {
             return None;
         }
         // Whoever may enter with nothing free, which takes a comparison with the requirement before, goes the long way.
