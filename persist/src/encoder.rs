@@ -12,7 +12,7 @@ use crate::checksum::{self, Salt};
 use crate::config::{PersistConfig, mode_code};
 use crate::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SEAL_LEN, Seal, Stamp};
 use crate::segment::{DATA_START, SegmentHeader};
-use crate::storage::{BLOCK_LEN, Buffer};
+use crate::storage::{BLOCK_LEN, Buffer, streamed};
 use ringside_core::command::Command;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
@@ -93,9 +93,12 @@ pub struct Encoder {
     /// Byte of the segment at which `buffer` starts.
     start: u64,
     buffer: Buffer,
+    /// Bytes of the buffer in use, what is still in `near` included.
     used: usize,
-    /// The records in `buffer` have their chains and CRCs up to there.
+    /// The records stand in `buffer` up to there, with their chains and CRCs; what follows is in `near`.
     linked: usize,
+    /// Where records are laid down: few enough to stay in the nearest caches until they are linked and go to `buffer`.
+    near: Buffer,
     /// Byte of the segment at which the batch starts.
     batch_start: u64,
     /// Byte of the segment up to which everything is durable when the next record is written: what it vouches for.
@@ -127,6 +130,7 @@ impl Encoder {
             buffer: Encoder::room(config.batch_len),
             used: 0,
             linked: 0,
+            near: Buffer::zeroed(LINK_LEN + RECORD_LEN_MAX),
             batch_start: tail.offset,
             mark: tail.offset,
             command_count: 0,
@@ -184,18 +188,29 @@ impl Encoder {
             "commands reach the journal in order, without gap"
         );
         let distance = self.distance();
-        self.used += self.stamp.command(&mut self.buffer[self.used..], command, distance);
+        let at = self.used - self.linked;
+        let len = self.stamp.command(&mut self.near[at..], command, distance);
+        self.used += len;
         self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
         self.command_count += 1;
-        if self.used - self.linked >= LINK_LEN {
+        if at + len >= LINK_LEN {
             self.link();
         }
     }
 
-    /// Gives the records in the buffer their chains and CRCs.
+    /// Gives the records laid down their chains and CRCs, and brings them where they belong. Many of a batch go past the caches
+    /// to where a disk will fetch them; few are wanted again at once.
     #[inline(never)]
     fn link(&mut self) {
-        self.linked = self.stamp.link(&mut self.buffer, self.linked, self.used);
+        let len = self.used - self.linked;
+        self.stamp.link(&mut self.near, 0, len);
+        let (near, room) = (&self.near[..len], &mut self.buffer[self.linked..self.used]);
+        if self.is_in_turn && len >= LINK_LEN {
+            streamed::copy(room, near);
+        } else {
+            room.copy_from_slice(near);
+        }
+        self.linked = self.used;
     }
 
     /// What was taken since the last part or batch, to be written at once though it is not sealed; the buffer is
@@ -225,7 +240,8 @@ impl Encoder {
             command_count: self.command_count,
         };
         let distance = self.distance();
-        self.used += self.stamp.seal(&mut self.buffer[self.used..], &seal, self.last, distance);
+        let at = self.used - self.linked;
+        self.used += self.stamp.seal(&mut self.near[at..], &seal, self.last, distance);
         self.link();
         let batch = Batch {
             buffer: std::mem::replace(&mut self.buffer, next),
@@ -273,7 +289,11 @@ impl Encoder {
             }
             let distance = self.distance();
             let len = left.min(RECORD_LEN_MAX);
-            self.used += self.stamp.pad(&mut self.buffer[self.used..], len, self.last, distance);
+            let at = self.used - self.linked;
+            self.used += self.stamp.pad(&mut self.near[at..], len, self.last, distance);
+            if at + len >= LINK_LEN {
+                self.link();
+            }
         }
     }
 

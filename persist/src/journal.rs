@@ -44,7 +44,7 @@ impl Journal {
     }
 }
 
-/// Commands whose slots are given back together. A publisher that waits for room is woken each time.
+/// Commands whose slots are given back together, and waited for while a batch is under way.
 const STEP: usize = 1024;
 /// Batches under way at most: two being written, one ready to be, one whose digest is being worked out.
 const BATCHES: usize = 4;
@@ -221,17 +221,27 @@ impl Journaller {
     /// Encodes what is in the ring, as far as the buffer has room. Gives slots back in small steps, so that the
     /// matcher fills them meanwhile.
     fn take(&mut self) -> usize {
+        let is_gathering = self.is_gathering();
+        let step_len = STEP.min(self.consumer.capacity() / 2).max(1);
         let encoder = &mut self.encoder;
         let mut taken = 0;
         while encoder.has_room() {
-            let step = self.consumer.poll_until(STEP, |_, command| {
+            // What comes while a batch is under way is taken a whole step at a time: who reads close behind the matcher takes the
+            // lines away that it is writing, and both wait for each other's.
+            if is_gathering && self.consumer.peek(step_len - 1).is_none() {
+                break;
+            }
+            let step = self.consumer.poll_unheard(step_len, |_, command| {
                 encoder.push(command);
                 if encoder.has_room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
             taken += step;
-            if step < STEP {
+            if step < step_len {
                 break;
             }
+        }
+        if taken > 0 {
+            self.consumer.tell_room();
         }
         taken
     }

@@ -4,6 +4,7 @@
 //! - [`mapped`]: the third of them, and the only code that touches mapped memory.
 //! - [`ahead`]: reading from front to back.
 //! - [`Buffer`]: memory that a disk reads and writes directly.
+//! - `streamed`: copies into it past the caches.
 //! - [`faulty`]: a double that keeps what is live apart from what is durable, and breaks on request.
 //!
 //! Which way is the default was measured (ext4 on a virtio disk, Linux 6.18, zero-written file, bytes per second of
@@ -21,6 +22,7 @@ mod buffer;
 pub mod disk;
 pub mod faulty;
 pub mod mapped;
+pub(crate) mod streamed;
 
 pub use buffer::Buffer;
 use std::io;

@@ -12,6 +12,9 @@ use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+/// How many payloads ahead of its turn one is asked for.
+const SOON: u64 = 8;
+
 /// A look at the clock costs as much as several polls.
 const POLLS_PER_LOOK_AT_THE_CLOCK: u32 = 64;
 
@@ -57,11 +60,43 @@ impl<T: Slot> Consumer<T> {
     /// As [`Consumer::poll`], and stops after a payload for which `f` breaks.
     #[inline]
     pub fn poll_until(&mut self, limit: usize, mut f: impl FnMut(Sequence, &T) -> ControlFlow<()>) -> usize {
-        if self.buffer.foreign {
+        let taken = if self.buffer.foreign {
             self.run::<true>(limit, |_, _| {}, &mut f)
         } else {
             self.run::<false>(limit, |_, _| {}, &mut f)
+        };
+        if taken > 0 {
+            self.tell_room();
         }
+        taken
+    }
+
+    /// As [`Consumer::poll_until`], for who takes many steps one after the other. Rings for nobody: a producer that sleeps until
+    /// there is room learns of it at [`Consumer::tell_room`], which must follow; woken at each step it would wake for a few
+    /// slots again and again. And where a whole step is published, payloads are asked for ahead of their turn, since another
+    /// processor has them: 7 of 59 ns a command where that one is far, nothing where it is near.
+    #[inline]
+    pub fn poll_unheard(
+        &mut self,
+        limit: usize,
+        mut f: impl FnMut(Sequence, &T) -> ControlFlow<()>,
+    ) -> usize {
+        if self.buffer.foreign {
+            self.run::<true>(limit, |_, _| {}, &mut f)
+        } else if self.peek(limit.saturating_sub(1)).is_some() {
+            let ask = |consumer: &mut Self, sequence: Sequence| {
+                consumer.buffer.cell(sequence.wrapping_add(SOON)).prefetch_for_read();
+            };
+            self.run::<false>(limit, ask, &mut f)
+        } else {
+            self.run::<false>(limit, |_, _| {}, &mut f)
+        }
+    }
+
+    /// Wakes a producer that sleeps until there is room.
+    #[inline]
+    pub fn tell_room(&self) {
+        self.buffer.header().freed.ring(self.buffer.barrier);
     }
 
     /// As [`Consumer::poll_until`], and before each `f` calls `hint` with the payload `distance` further on, where
@@ -83,11 +118,15 @@ impl<T: Slot> Consumer<T> {
                 hint(payload);
             }
         };
-        if self.buffer.foreign {
+        let taken = if self.buffer.foreign {
             self.run::<true>(limit, look_ahead, &mut f)
         } else {
             self.run::<false>(limit, look_ahead, &mut f)
+        };
+        if taken > 0 {
+            self.tell_room();
         }
+        taken
     }
 
     /// Reads what is published, in the stretches in which it became visible. A payload whose `f` panics is read
@@ -119,7 +158,6 @@ impl<T: Slot> Consumer<T> {
             self.next = sequence;
             // Release: partner of the producer's Acquire in `look_at_consumers`; our reads come before its writes.
             self.line().gating.store(sequence, Ordering::Release);
-            self.buffer.header().freed.ring(self.buffer.barrier);
         }
         sequence.wrapping_sub(first) as usize
     }
