@@ -92,11 +92,14 @@ pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
 
 #[inline(always)]
 fn hint_from<V: Variant>(variant: &V, inputs: &[V::Input], index: usize) {
-    for (near, hint) in (1..).zip(Hint::ALL.into_iter().rev()) {
+    let hint = |near, hint| {
         if let Some(soon) = inputs.get(index + near * LOOK_AHEAD) {
             variant.hint(soon, hint);
         }
-    }
+    };
+    hint(1, Hint::Third);
+    hint(2, Hint::Second);
+    hint(3, Hint::First);
 }
 
 /// Carries out `workload` on a fresh `V` and times every instruction into `latencies`, [`timer_cost_ns`] included.

@@ -140,9 +140,8 @@ impl BareBook {
     /// Hints that an order of this side and price comes soon.
     #[inline]
     pub fn prefetch_price(&self, side: Side, price: Price) {
-        if let Some(level) = self.book.side(side).hint(&self.orders.levels, self.book.key(side, price)) {
-            prefetch(self.orders.levels.get(level));
-        }
+        let levels = &self.orders.levels;
+        prefetch(levels.get(self.book.hint(levels, side, price)));
     }
 
     /// Hints that a command about this order comes soon.

@@ -8,6 +8,7 @@ mod admin;
 pub(crate) mod emit;
 mod end;
 mod fill;
+mod hints;
 pub(crate) mod idempotency;
 pub(crate) mod perpetual;
 mod place;
@@ -21,15 +22,14 @@ pub use view::PendingWithdrawal;
 use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
-    AmendOrder, CancelAll, CancelOrder, CancelPerpetual, Command, CreateAccount, Credit, Kind, ListMarket,
-    ModifyPerpetual, OpenEpoch, OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
+    AmendOrder, CancelAll, Command, CreateAccount, Credit, Kind, ListMarket, OpenEpoch, OperatorNote,
+    SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
 use crate::market::Market;
 use crate::memory::Pages;
 use crate::perpetual::Perpetual;
-use crate::prefetch::{Hint, NEAR};
 use crate::reject::Reject;
 use crate::time::EngineTime;
 use crate::withdrawal::Withdrawals;
@@ -296,37 +296,5 @@ impl Engine {
             self.divergence.get_or_insert(Divergence { checkpoint, expected: verify.hash, computed });
         }
         Outcome::default()
-    }
-
-    /// Whether hints are worth their time: not while what commands touch stays in the caches by itself.
-    #[inline]
-    pub fn wants_hints(&self) -> bool {
-        self.orders.want_hints()
-            || self.accounts.count() > NEAR
-            || self.perpetual.as_ref().is_some_and(|perpetual| perpetual.orders.want_hints())
-    }
-
-    /// Hints that a command comes soon: what it will touch begins to load. Where things are is read from what the
-    /// hint before it has brought near, so each is given some commands after the last. No effect on state or results.
-    #[inline]
-    pub fn prefetch(&self, command: &Command, hint: Hint) {
-        if command.kind == Kind::PlaceOrder as u16 {
-            self.prefetch_place(command.body(), hint);
-        } else if command.kind == Kind::CancelOrder as u16 {
-            let cancel: &CancelOrder = command.body();
-            self.prefetch_order(cancel.account, cancel.order, hint);
-        } else if command.kind == Kind::ReplaceOrder as u16 {
-            self.prefetch_replace(command.body(), hint);
-        } else if let Some(perpetual) = &self.perpetual {
-            if command.kind == Kind::PlacePerpetual as u16 {
-                perpetual.prefetch_place(command.body(), hint);
-            } else if command.kind == Kind::CancelPerpetual as u16 {
-                let cancel: &CancelPerpetual = command.body();
-                perpetual.prefetch_order(cancel.account, cancel.market, cancel.order, hint);
-            } else if command.kind == Kind::ModifyPerpetual as u16 {
-                let modify: &ModifyPerpetual = command.body();
-                perpetual.prefetch_modify(modify, hint);
-            }
-        }
     }
 }

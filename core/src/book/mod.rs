@@ -142,6 +142,12 @@ impl Book {
         self.side(side).key(self.steps(price))
     }
 
+    /// Handle of the level that a price has or would have on a side, as [`Side::hint`] says.
+    #[inline(always)]
+    pub(crate) fn hint(&self, levels: &Levels, side: WhichSide, price: Price) -> u32 {
+        self.side(side).hint(levels, self.key(side, price))
+    }
+
     /// Best price of a side.
     #[inline]
     pub(crate) fn best(&self, orders: &Orders, side: WhichSide) -> Option<Price> {

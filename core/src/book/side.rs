@@ -109,11 +109,11 @@ impl Side {
         if self.elsewhere.len() == 0 { 0 } else { self.elsewhere.find(number).unwrap_or(0) }
     }
 
-    /// Handle of the level that a key has or would have; `None` where not even its leaf exists.
-    #[inline]
-    pub(crate) fn hint(&self, levels: &Levels, key: u64) -> Option<u32> {
+    /// Handle of the level that a key has or would have; of one that is never used where not even its leaf exists.
+    #[inline(always)]
+    pub(crate) fn hint(&self, levels: &Levels, key: u64) -> u32 {
         let place = self.directory.place(key / FAN);
-        (levels.leaf(place).number == key / FAN).then_some(handle(place, key))
+        select_unpredictable(levels.leaf(place).number == key / FAN, handle(place, key), 0)
     }
 
     /// The level of a key and its handle; the caller puts an order into it at once. Takes the same steps whether the level

@@ -1,13 +1,10 @@
-//! Looking at the state without changing it: for tests, recovery checks and cache hints. Clients read views instead.
+//! Looking at the state without changing it: for tests and recovery checks. Clients read views instead.
 
 use super::{Divergence, Engine};
-use crate::book::Orders;
 use crate::book::pool::NONE;
-use crate::command::{Ledger, PlaceOrder, ReplaceOrder, Side, WithdrawalStatus};
+use crate::command::{Ledger, Side, WithdrawalStatus};
 use crate::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId, Sequence, Symbol, WithdrawalId};
-use crate::market::Market;
 use crate::money::{Amount, Price, Quantity};
-use crate::prefetch::{Hint, prefetch};
 use crate::risk::Purse;
 use crate::risk::spot::SpotPurse;
 use std::collections::BTreeMap;
@@ -300,89 +297,6 @@ impl Engine {
                 "account {account} has orders or withdrawals but nothing of asset {asset} frozen"
             )),
         }
-    }
-
-    #[inline]
-    pub(super) fn prefetch_place(&self, place: &PlaceOrder, hint: Hint) {
-        let Some(market) = self.markets.get(place.market as usize) else { return };
-        let Some(side) = Side::from_code(place.side) else { return };
-        let Orders { pool, index, levels } = &self.orders;
-        let opposite = market.book.side(side.opposite());
-        let steps = market.book.steps(place.price);
-        if hint == Hint::First {
-            self.prefetch_account(market, place.account);
-        }
-        if opposite.best() <= opposite.key(steps) {
-            let first = levels.get(opposite.best_level()).head;
-            match hint {
-                Hint::First => {}
-                Hint::Second => prefetch(pool.get(first)),
-                Hint::Third => {
-                    // It may leave: its neighbours change then, it is forgotten, and the next in its queue is met.
-                    let maker = pool.get(first);
-                    prefetch(index.cell(maker.id));
-                    for neighbour in [maker.next, maker.younger, maker.older] {
-                        prefetch(pool.get(neighbour));
-                    }
-                    self.prefetch_account(market, maker.account);
-                }
-            }
-            return;
-        }
-        let own = market.book.side(side);
-        let Some(level) = own.hint(levels, own.key(steps)) else { return };
-        match hint {
-            Hint::First => prefetch(levels.get(level)),
-            Hint::Second => {
-                prefetch(pool.get(levels.get(level).tail));
-                prefetch(pool.get(market.seats.place(place.account).youngest));
-            }
-            Hint::Third => {}
-        }
-    }
-
-    #[inline]
-    pub(super) fn prefetch_order(&self, account: AccountId, order: OrderId, hint: Hint) {
-        self.orders.prefetch(order, hint);
-        // Which market it is in is not known yet; most are in the first.
-        if hint == Hint::First
-            && let Some(market) = self.markets.first()
-        {
-            self.prefetch_account(market, account);
-        }
-    }
-
-    /// Beside the order, the level that it is to have, on both sides until the order is near and tells its own; then the
-    /// last order there.
-    #[inline]
-    pub(super) fn prefetch_replace(&self, replace: &ReplaceOrder, hint: Hint) {
-        self.prefetch_order(replace.account, replace.order, hint);
-        let Orders { pool, index, levels } = &self.orders;
-        match hint {
-            Hint::First => {
-                let Some(Market { book, .. }) = self.markets.first() else { return };
-                for side in [Side::Buy, Side::Sell] {
-                    if let Some(level) = book.side(side).hint(levels, book.key(side, replace.price)) {
-                        prefetch(levels.get(level));
-                    }
-                }
-            }
-            Hint::Second => {}
-            Hint::Third => {
-                let order = pool.get(*index.cell(replace.order));
-                let Some(Market { book, .. }) = self.markets.get(order.market as usize) else { return };
-                let side = order.traits.side();
-                if let Some(level) = book.side(side).hint(levels, book.key(side, replace.price)) {
-                    prefetch(pool.get(levels.get(level).tail));
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_account(&self, market: &Market, account: AccountId) {
-        prefetch(self.balances.place(account, market.rules.base));
-        prefetch(market.seats.place(account));
     }
 }
 

@@ -53,7 +53,7 @@ impl Perpetual {
             return;
         }
         let own = book.side(side);
-        let Some(level) = own.hint(levels, own.key(steps)) else { return };
+        let level = own.hint(levels, own.key(steps));
         match hint {
             Hint::First => prefetch(levels.get(level)),
             Hint::Second => {
