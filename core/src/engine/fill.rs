@@ -1,16 +1,23 @@
-//! The most frequent trade, carried out at once: a new order that the first order it meets fills whole. Three accounts at
-//! most, one level, one trade, events in order as they are made; it decides and says what [`Engine::trade`] would, which
+//! The most frequent trades, carried out without notes of what accounts held before. They are those of a new order that the
+//! first order it meets fills whole, and of one that meets several; they decide and say what [`Engine::trade`] would, which
 //! carries out every other trade.
 
 use super::emit::Emitter;
-use super::place::outcome_of;
+use super::place::{meets_own, outcome_of};
 use super::{Engine, Outcome};
+use crate::book::Mutation;
+use crate::book::level::Level;
+use crate::book::pool::NONE;
 use crate::command::{Command, MarketKind, OrderStatus};
-use crate::event::{self, Sink};
+use crate::event::Sink;
 use crate::ids::{FEE_ACCOUNT, OrderId};
-use crate::market::Market;
+use crate::market::{Market, Rules};
+use crate::matching::Fill;
 use crate::order::{Incoming, Order};
-use crate::risk::spot::{SpotPurse, Terms};
+use crate::prefetch::prefetch;
+use crate::risk::Purse;
+use crate::risk::spot::{SpotPurse, Terms, trade_event};
+use std::hint::select_unpredictable;
 
 impl Engine {
     /// Carries out an order that nothing refuses any more and that the best price of the other side is good enough for,
@@ -49,21 +56,9 @@ impl Engine {
         }
         *trades += 1;
         *last_price = price;
-        emitter.emit(event::Trade {
-            trade: *trades,
-            maker_order,
-            taker_order: id,
-            price,
-            quantity,
-            maker_fee: terms.maker_fee.into(),
-            taker_fee: terms.taker_fee.into(),
-            maker_account: maker,
-            taker_account: order.account,
-            market: rules.id,
-            taker_side: side as u8,
-            maker_filled: u8::from(is_maker_filled),
-            reserved: 0,
-        });
+        let (maker_is, taker) = ((maker_order, maker), (id, order.account));
+        let fill = Fill { price, quantity, is_maker_filled };
+        emitter.emit(trade_event(rules, *trades, side, maker_is, taker, fill, &terms));
         let mut event = order.event(id, OrderStatus::Filled);
         event.filled = quantity;
         emitter.emit(event);
@@ -75,6 +70,112 @@ impl Engine {
         }
         let outcome =
             Outcome { order: id, market: Some(order.market), update: mutation.update, ..outcome_of(command) };
+        emitter.emit(outcome.done(command));
+        true
+    }
+
+    /// The same for an order that meets any number of others, none of its own account's, and rests or ends with what is left.
+    #[inline(never)]
+    pub(super) fn fill_each<S: Sink>(
+        &mut self,
+        command: &Command,
+        order: &Incoming,
+        id: OrderId,
+        limit: u64,
+        emitter: &mut Emitter<'_, S>,
+    ) -> bool {
+        let Engine { orders, balances, notes, markets, .. } = self;
+        let Market { rules, book, seats, trades, last_price } = &mut markets[order.market as usize];
+        let rules: &Rules = rules;
+        let MarketKind::Spot = rules.kind;
+        let side = order.side;
+        let makers_side = side.opposite();
+        if order.is_quote_sized()
+            || order.account == FEE_ACCOUNT
+            || seats.get(FEE_ACCOUNT).open(makers_side) != 0
+            || seats.get(order.account).open(makers_side) != 0 && meets_own(rules, order, limit, book, orders)
+        {
+            return false;
+        }
+        notes.start(None);
+        let mut remaining = order.quantity;
+        let mut sums = Terms::default();
+        let (mut update, mut trade) = (book.update, *trades);
+        let makers = book.side_mut(makers_side);
+        while makers.best() <= limit && remaining > 0 {
+            let handle = makers.best_level();
+            let Level { price, head, mut total, .. } = *orders.levels.get(handle);
+            let mut slot = head;
+            while slot != NONE && remaining > 0 {
+                let maker = orders.pool.get_mut(slot);
+                let Order { id: maker_order, account, next, traits, .. } = *maker;
+                let quantity = remaining.min(maker.remaining);
+                remaining -= quantity;
+                maker.remaining -= quantity;
+                let is_maker_filled = maker.remaining == 0;
+                if remaining > 0 {
+                    let soon = orders.pool.get(next).account;
+                    prefetch(balances.place(soon, rules.base));
+                    prefetch(seats.place(soon));
+                }
+                let terms = Terms::new(rules, side, traits.maker_fee(), price, quantity);
+                trade += 1;
+                update += 1;
+                total -= i128::from(quantity);
+                let fill = Fill { price, quantity, is_maker_filled };
+                let maker_is = (maker_order, account);
+                emitter.emit(trade_event(rules, trade, side, maker_is, (id, order.account), fill, &terms));
+                let seat = seats.get_mut(account);
+                let gained = SpotPurse::new(rules, balances, account).settle(side, &terms);
+                notes.party(account, seat, gained);
+                sums.add(&terms);
+                if is_maker_filled {
+                    seat.unlink(orders, slot);
+                    orders.end(maker_order, slot);
+                    slot = next;
+                }
+            }
+            orders.pool.get_mut(slot).previous = NONE;
+            let level = orders.levels.get_mut(handle);
+            level.head = slot;
+            level.tail = select_unpredictable(slot == NONE, NONE, level.tail);
+            level.total = total;
+            *last_price = price;
+            notes.mutated(rules.id, Mutation { side: makers_side, price, total, update });
+            makers.leave(&mut orders.levels, handle, slot == NONE);
+        }
+        book.update = update;
+        *trades = trade;
+        let mut event = order.event(id, OrderStatus::Filled);
+        event.filled = order.quantity - remaining;
+        let mut purse = SpotPurse::new(rules, balances, order.account);
+        let mut report = purse.take(side, &sums);
+        if remaining > 0 {
+            event.status = OrderStatus::Canceled as u8;
+            if order.may_rest() {
+                event.status = OrderStatus::PartiallyFilled as u8;
+                event.open = remaining;
+                let seat = seats.get_mut(order.account);
+                let record = order.record(id, order.quantity, remaining, rules.maker_fee, seat.youngest);
+                let (slot, mutation) = book.rest_new(orders, record, book.key(side, order.price));
+                seat.link(orders, slot, side);
+                notes.mutated(rules.id, mutation);
+                let changed = report.changed;
+                report = purse.reserve(side, SpotPurse::reservation(side, order.price, remaining));
+                report.changed |= changed;
+            }
+        }
+        emitter.emit(event);
+        notes.tell_levels(emitter);
+        emitter.emit(report);
+        for &(maker, gained) in notes.parties() {
+            emitter.emit(SpotPurse::new(rules, balances, maker).report_maker(side, gained));
+        }
+        if sums.maker_fee != 0 || sums.taker_fee != 0 {
+            emitter.emit(SpotPurse::new(rules, balances, FEE_ACCOUNT).collect(side, &sums));
+        }
+        let outcome =
+            Outcome { order: id, market: Some(order.market), update: book.update, ..outcome_of(command) };
         emitter.emit(outcome.done(command));
         true
     }

@@ -150,7 +150,10 @@ impl Engine {
         let (meets, update) = (book.side(order.side.opposite()).best() <= limit, book.update);
         let id = self.next_order;
         self.next_order += 1;
-        if meets && self.fill_at_once(command, &order, id, &mut emitter) {
+        if meets
+            && (self.fill_at_once(command, &order, id, &mut emitter)
+                || self.fill_each(command, &order, id, limit, &mut emitter))
+        {
             return;
         }
         let outcome = outcome_of(command);
@@ -440,7 +443,7 @@ fn check_book(
 }
 
 /// Whether the order would reach a resting order of its own account before it is filled or stops.
-fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book, orders: &Orders) -> bool {
+pub(super) fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book, orders: &Orders) -> bool {
     let mut budget = order.is_quote_sized().then(|| Budget::new(order.quote_quantity, rules.lot.value()));
     let mut remaining = if budget.is_some() { MAX_ENTRY } else { order.quantity };
     let mut meets = false;

@@ -10,7 +10,7 @@ use crate::book::{Mutation, Orders};
 use crate::command::{OrderStatus, OrderType, SelfTradePrevention, Side};
 use crate::engine::emit::{Emitter, Notes};
 use crate::event::{self, Sink};
-use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, TradeId};
+use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, OrderId, TradeId};
 use crate::market::{Rules, Seats};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
 use crate::money::{Amount, FEE_RATE_ONE, FeeRate, Price, Quantity, UNIT, amount_of, fee, notional};
@@ -91,6 +91,22 @@ impl<'a> SpotPurse<'a> {
         self.report(side, pays, receives, [gain != 0, true])
     }
 
+    /// Settles as the maker of one fill of several; whether it received anything.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, side: Side, terms: &Terms) -> bool {
+        let gain = terms.pays - terms.maker_fee;
+        self.pays(side).receive(gain);
+        self.receives(side).pay_frozen(terms.receives);
+        gain != 0
+    }
+
+    /// Tells what a maker has after all its fills.
+    #[inline(always)]
+    pub(crate) fn report_maker(&mut self, side: Side, gained: bool) -> event::Balances {
+        let (pays, receives) = (*self.pays(side), *self.receives(side));
+        self.report(side, pays, receives, [gained, true])
+    }
+
     /// Settles as the taker, whose order is of `side`.
     #[inline(always)]
     pub(crate) fn take(&mut self, side: Side, terms: &Terms) -> event::Balances {
@@ -143,7 +159,8 @@ impl Purse for SpotPurse<'_> {
     }
 }
 
-/// What a fill moves, as the taker sees it.
+/// What a fill moves, as the taker sees it, or several fills of one order.
+#[derive(Default)]
 pub(crate) struct Terms {
     /// What the taker pays, and the maker receives before its fee.
     pub(crate) pays: Amount,
@@ -156,6 +173,16 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// Adds what another fill of the order moves. Sums of parts of what the taker and the makers pay: bounded by what was
+    /// credited.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, more: &Terms) {
+        self.pays += more.pays;
+        self.receives += more.receives;
+        self.maker_fee += more.maker_fee;
+        self.taker_fee += more.taker_fee;
+    }
+
     /// Of a fill between an order of `side` that arrives now and one that rests since its maker fee was `maker_rate`.
     #[inline(always)]
     pub(crate) fn new(
@@ -177,6 +204,34 @@ impl Terms {
             Side::Buy => Terms { pays: quote, receives: base, maker_fee: quote_fee, taker_fee: base_fee },
             Side::Sell => Terms { pays: base, receives: quote, maker_fee: base_fee, taker_fee: quote_fee },
         }
+    }
+}
+
+/// The event of a fill; maker and taker are an order and its account.
+#[inline(always)]
+pub(crate) fn trade_event(
+    rules: &Rules,
+    trade: TradeId,
+    side: Side,
+    (maker_order, maker_account): (OrderId, AccountId),
+    (taker_order, taker_account): (OrderId, AccountId),
+    fill: Fill,
+    terms: &Terms,
+) -> event::Trade {
+    event::Trade {
+        trade,
+        maker_order,
+        taker_order,
+        price: fill.price,
+        quantity: fill.quantity,
+        maker_fee: terms.maker_fee.into(),
+        taker_fee: terms.taker_fee.into(),
+        maker_account,
+        taker_account,
+        market: rules.id,
+        taker_side: side as u8,
+        maker_filled: u8::from(fill.is_maker_filled),
+        reserved: 0,
     }
 }
 
@@ -263,19 +318,19 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
 
     #[inline(always)]
     fn fill(&mut self, taker: &Taker, maker: &Order, _: u32, fill: Fill) {
-        let maker_rate = maker.traits.maker_fee();
-        let Terms { pays, receives, maker_fee, taker_fee } =
-            Terms::new(self.rules, taker.side, maker_rate, fill.price, fill.quantity);
+        let side = taker.side;
+        let terms = Terms::new(self.rules, side, maker.traits.maker_fee(), fill.price, fill.quantity);
+        let Terms { pays, receives, maker_fee, taker_fee } = terms;
         let mut purse = self.noted(maker.account);
         let mut unpaid = pays;
         if maker.account == taker.account {
             // It pays before it receives: it would otherwise own more for a moment than there is of an asset, which may
             // leave the range of an amount.
-            purse.pays(taker.side).pay(pays);
+            purse.pays(side).pay(pays);
             unpaid = 0;
         }
-        purse.receives(taker.side).pay_frozen(receives);
-        purse.pays(taker.side).receive(pays - maker_fee);
+        purse.receives(side).pay_frozen(receives);
+        purse.pays(side).receive(pays - maker_fee);
         // Sums of parts of what the taker and the makers paid: bounded by what was credited.
         self.paid += unpaid;
         self.received += receives;
@@ -286,21 +341,8 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
         }
         *self.trades += 1;
         *self.last_price = fill.price;
-        self.emitter.emit(event::Trade {
-            trade: *self.trades,
-            maker_order: maker.id,
-            taker_order: taker.order,
-            price: fill.price,
-            quantity: fill.quantity,
-            maker_fee: maker_fee.into(),
-            taker_fee: taker_fee.into(),
-            maker_account: maker.account,
-            taker_account: taker.account,
-            market: self.rules.id,
-            taker_side: taker.side as u8,
-            maker_filled: u8::from(fill.is_maker_filled),
-            reserved: 0,
-        });
+        let (maker, taker) = ((maker.id, maker.account), (taker.order, taker.account));
+        self.emitter.emit(trade_event(self.rules, *self.trades, side, maker, taker, fill, &terms));
     }
 
     #[inline(always)]
