@@ -14,7 +14,8 @@
 //! The line "the format alone" is what the machine has to give to a journal of this format: encoding, digests and writes on
 //! threads of their own, with no ring and nobody to tell. The disk's own figure writes one and the same mebibyte again and again,
 //! one at a time; the line below it shows the same disk given what another thread has just made, as every journal is, one and two
-//! pieces at a time. What each thread costs is taken from the system's own account of it.
+//! pieces at a time. What each thread costs, and what a command costs at least, is taken from the system's own account of the
+//! threads, so that others who run meanwhile do not count; how near the processors are to each other is shown for each run.
 //!
 //! Replay stands beside what bounds it, each by itself: the disk, with one read on its way and with as many as recovery has;
 //! reading and checking with nothing applied; the engine.
@@ -24,6 +25,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use ringside_bench::journal::disk::{Bare, Scratch, reading};
 use ringside_bench::journal::encoding::{Pieces, encoding, format_alone, pieces, stamping};
+use ringside_bench::journal::near::round_trip;
 use ringside_bench::journal::running::{Journalled, commands, config};
 use ringside_bench::journal::stages;
 use ringside_bench::report::{self, ForeignLoad, Unit, bar, median};
@@ -157,6 +159,7 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     let mut alone = Vec::new();
     let mut fed: [Vec<f64>; 2] = Default::default();
     let mut costs = String::new();
+    let mut nearness = Vec::new();
     for _ in 0..arguments.repetitions {
         for (index, (name, method)) in METHODS.iter().enumerate() {
             let (alone, kernel, both, journal) = quiet(arguments, || {
@@ -176,6 +179,7 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
             if *method == Method::Direct {
                 twice.push(both);
                 kernels.push(kernel);
+                nearness.push(format!("{:.0}", round_trip()));
                 costs = journal.costs;
             }
         }
@@ -229,6 +233,11 @@ fn throughput(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Re
     )?;
     writeln!(text, "  the format alone: {:.0} MB/s", median(&alone) / 1e6)?;
     writeln!(text, "  nanoseconds of a processor for a command, direct, last run: {costs}")?;
+    writeln!(
+        text,
+        "  a line to the other processor and back, after each run: {} ns (one core some 25, neighbours 60, far ones 300)",
+        nearness.join(", ")
+    )?;
     let a_command = median(&ours[0]) / median(&rates[0]);
     writeln!(text, "  {}", least(&commands, arguments, a_command, median(&kernels) * a_command, best)?)?;
     // Disk and journal of one repetition ran next to each other, so their ratio is the steadier figure.

@@ -1,6 +1,6 @@
 //! The disk by itself: written as segments are, and read as recovery reads them.
 
-use super::stages;
+use super::stages::OwnClock;
 use anyhow::{Context, Result, anyhow};
 use ringside_persist::config::Method;
 use ringside_persist::segment::{self, DATA_START};
@@ -82,17 +82,13 @@ impl Bare {
         bytes.fill(0x5a);
         let write = || -> Result<(f64, f64)> {
             turns::ask_for_short();
-            let before = stages::own().ran_ns;
-            let start = Instant::now();
+            let (own, start) = (OwnClock::start(), Instant::now());
             for offset in (0..self.len).step_by(piece) {
                 self.file.write_at(offset as u64, &bytes[..piece])?;
                 self.file.sync()?;
             }
             let took = start.elapsed().as_secs_f64();
-            // The system brings its account up to date when another gets a turn.
-            std::thread::yield_now();
-            let ran_ns = stages::own().ran_ns.saturating_sub(before);
-            Ok((self.len as f64 / took, ran_ns as f64 / self.len as f64))
+            Ok((self.len as f64 / took, own.elapsed_ns() / self.len as f64))
         };
         std::thread::scope(|scope| {
             scope.spawn(write).join().map_err(|_| anyhow!("the writing thread panicked"))?

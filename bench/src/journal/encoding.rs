@@ -2,6 +2,7 @@
 
 use super::disk::Bare;
 use super::running::RING;
+use super::stages::OwnClock;
 use crate::workload::Stamper;
 use anyhow::{Context, Result, anyhow};
 use ringside_core::command::Command;
@@ -39,12 +40,12 @@ fn encoder() -> (Encoder, Buffer) {
     (Encoder::new(&config, 1, 1, &tail), Encoder::room(config.batch_len))
 }
 
-/// Bytes per second of turning commands into batches, whose digests are left out unless `is_digested`; nothing is written.
+/// Bytes per second of its processor of turning commands into batches, whose digests are left out unless `is_digested`; nothing is written.
 pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
     let (mut encoder, mut room) = encoder();
     let mut stamper = Stamper::after(0);
     let mut bytes = 0;
-    let start = Instant::now();
+    let clock = OwnClock::start();
     for command in commands.iter().cycle().take(count) {
         if !encoder.has_room() {
             let mut batch = encoder.close(room);
@@ -56,19 +57,19 @@ pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
         }
         encoder.push(&stamper.stamp(*command));
     }
-    bytes as f64 / start.elapsed().as_secs_f64()
+    bytes as f64 * 1e9 / clock.elapsed_ns()
 }
 
-/// Nanoseconds of stamping a command where it is to lie, among as many as a ring holds: the least that bringing it can cost.
+/// Nanoseconds of a processor for stamping a command where it is to lie, among as many as a ring holds: the least that bringing it can cost.
 pub fn stamping(commands: &[Command], count: usize) -> f64 {
     let mut room = vec![Command::new_zeroed(); RING];
     let mut stamper = Stamper::after(0);
-    let start = Instant::now();
+    let clock = OwnClock::start();
     for (place, command) in commands.iter().cycle().take(count).enumerate() {
         room[place % RING] = stamper.stamp(*command);
     }
     black_box(&room);
-    start.elapsed().as_nanos() as f64 / count as f64
+    clock.elapsed_ns() / count as f64
 }
 
 /// Bytes per second of each thing that is done to a batch, by itself, on one thread.

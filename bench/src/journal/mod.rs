@@ -2,5 +2,6 @@
 
 pub mod disk;
 pub mod encoding;
+pub mod near;
 pub mod running;
 pub mod stages;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Instant;
 
 /// Of the threads of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,35 @@ impl Cost {
 }
 
 /// What the calling thread has cost so far. Zeros where the system does not say.
-pub fn own() -> Cost {
+fn own() -> Cost {
     Cost::told(&fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default()).unwrap_or_default()
+}
+
+/// Runs while the calling thread has a processor: what others take meanwhile does not count.
+pub struct OwnClock {
+    ran_ns: u64,
+    start: Instant,
+}
+
+impl OwnClock {
+    /// Starts it.
+    pub fn start() -> OwnClock {
+        OwnClock { ran_ns: settled(), start: Instant::now() }
+    }
+
+    /// Nanoseconds of a processor since then; of the day where the system does not say.
+    pub fn elapsed_ns(&self) -> f64 {
+        match settled().saturating_sub(self.ran_ns) {
+            0 => self.start.elapsed().as_nanos() as f64,
+            ran_ns => ran_ns as f64,
+        }
+    }
+}
+
+/// What the calling thread has cost until now: the system brings its account up to date when another gets a turn.
+fn settled() -> u64 {
+    std::thread::yield_now();
+    own().ran_ns
 }
 
 /// What all threads that live have cost so far. Empty where the system does not say.
