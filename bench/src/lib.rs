@@ -1,6 +1,7 @@
 //! Benchmarks and load runs: workloads, the floor they are measured against, the load client, reports.
 //!
-//! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost, [`paid_floor`]: with money and events.
+//! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost, [`paid_floor`]: with money and events,
+//!   [`margin_floor`]: with those of a perpetual market.
 //!   [`data`]: recorded flow with known outcome.
 //! - [`peers`]: rings that ours is measured against.
 //!
@@ -11,6 +12,7 @@ pub mod floor;
 pub mod journal;
 pub mod kills;
 pub mod load;
+pub mod margin_floor;
 pub mod op;
 pub mod paid_floor;
 pub mod peers;

@@ -36,6 +36,11 @@ pub struct PaidFloor {
 /// Balances and events.
 struct Purses {
     lines: Vec<Line>,
+    told: Told,
+}
+
+/// The events of the running instruction.
+pub(crate) struct Told {
     events: Vec<[u64; WORDS]>,
     written: usize,
     instruction: u64,
@@ -84,16 +89,39 @@ impl Purses {
 
     #[inline(always)]
     fn tell<const N: usize>(&mut self, [a, b, c, d]: [i128; 4]) {
+        self.told.tell::<N>([a, a >> 64, b, b >> 64, c, c >> 64, d, d >> 64].map(|half| half as u64));
+    }
+}
+
+impl Told {
+    pub(crate) fn new() -> Told {
+        Told { events: vec![[1; WORDS]; ROOM], written: 0, instruction: 0 }
+    }
+
+    /// Starts an instruction.
+    #[inline(always)]
+    pub(crate) fn start(&mut self) {
+        self.written = 0;
+        self.instruction += 1;
+    }
+
+    /// Writes `N` events that say `words`.
+    #[inline(always)]
+    pub(crate) fn tell<const N: usize>(&mut self, words: [u64; 8]) {
         let places = self.events[self.written..].first_chunk_mut::<N>();
         for event in places.into_iter().flatten() {
-            let halves = [a, a >> 64, b, b >> 64, c, c >> 64, d, d >> 64].map(|half| half as u64);
             event[0] = self.instruction;
             event[1] = self.instruction;
             event[2] = N as u64;
-            event[3..11].copy_from_slice(&halves);
+            event[3..11].copy_from_slice(&words);
             event[11..].fill(0);
         }
         self.written += N;
+    }
+
+    /// Keeps them from being left out.
+    pub(crate) fn keep(&self) {
+        std::hint::black_box(&self.events);
     }
 }
 
@@ -102,7 +130,7 @@ impl PaidFloor {
     pub fn new(accounts: usize) -> PaidFloor {
         let mut lines: Vec<Line> = Pages::Huge.reserved(accounts, accounts);
         lines.fill(Line([CREDIT; 4]));
-        let purses = Purses { lines, events: vec![[1; WORDS]; ROOM], written: 0, instruction: 0 };
+        let purses = Purses { lines, told: Told::new() };
         PaidFloor { floor: Floor::new(), purses, sum: FillSum::default() }
     }
 
@@ -110,8 +138,7 @@ impl PaidFloor {
     #[inline(always)]
     pub fn apply(&mut self, op: &Op) {
         let PaidFloor { floor, purses, sum } = self;
-        purses.written = 0;
-        purses.instruction += 1;
+        purses.told.start();
         let is_entry = matches!(op.kind, OpKind::New | OpKind::ImmediateOrCancel);
         if !is_entry && floor.open(op.order) == 0 {
             // Refused: its end alone.
@@ -146,7 +173,7 @@ impl PaidFloor {
 
     /// Fills so far.
     pub fn sum(&mut self) -> &mut FillSum {
-        std::hint::black_box(&self.purses.events);
+        self.purses.told.keep();
         &mut self.sum
     }
 }

@@ -1,10 +1,11 @@
 //! Time per command of the whole engine on a perpetual market, margin included, beside the bare floor on the same
-//! flow, interleaved in one run; and how it grows with the number of accounts. Prints nothing but the difference when
-//! the fills are not the floor's.
+//! flow and the least that its tables and events can cost there (`margin_floor.rs`), interleaved in one run; and how it
+//! grows with the number of accounts. Prints nothing but the difference when the fills are not the floor's.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use ringside_bench::margin_floor::OnMarginFloor;
 use ringside_bench::perpetual::PerpetualFlow;
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::variant::{
@@ -80,9 +81,10 @@ fn main() -> Result<()> {
 }
 
 fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut String) -> Result<Measured> {
-    let (mut floor, mut engine) = (Vec::new(), Vec::new());
+    let (mut floor, mut least, mut engine) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..arguments.repetitions {
         floor.push(pass::<OnFloor>(workload)?);
+        least.push(pass::<OnMarginFloor>(workload)?);
         engine.push(pass::<OnPerpetual>(workload)?);
     }
     let timer = timer_cost_ns();
@@ -92,11 +94,13 @@ fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut St
         bail!("flow {name}: {fills:?} instead of {:?}", workload.expected);
     }
     let commands = workload.ops.len();
-    let (floor_ns, engine_ns) = (ns_per_command(&floor, commands), ns_per_command(&engine, commands));
+    let [floor_ns, least_ns, engine_ns] = [&floor, &least, &engine].map(|row| ns_per_command(row, commands));
     writeln!(text, "flow {name}: {commands} commands, {:?}", workload.mix)?;
     writeln!(text, "  {} fills, the same in every row and repetition", workload.expected.fills)?;
-    writeln!(text, "  floor, look-ahead      {floor_ns:>8.1} ns/command")?;
-    writeln!(text, "  perpetual, look-ahead  {engine_ns:>8.1} ns/command, {:.2} x", engine_ns / floor_ns)?;
+    writeln!(text, "  floor, look-ahead          {floor_ns:>8.1} ns/command")?;
+    for (name, ns) in [("floor, tables and events", least_ns), ("perpetual, look-ahead", engine_ns)] {
+        writeln!(text, "  {name:<25}  {ns:>8.1} ns/command, {:.2} x", ns / floor_ns)?;
+    }
     writeln!(text, "  one at a time, {timer} ns of timer included:")?;
     for line in report::percentile_table(&[("perpetual", &latencies)], Unit::Nanoseconds).lines() {
         writeln!(text, "  {line}")?;
