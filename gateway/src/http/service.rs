@@ -11,7 +11,7 @@ use super::order_rate::Counted;
 use super::response::Response;
 use super::router::Match;
 use super::watch::Watch;
-use crate::api::{Answer, Call, Dialect, Error, Handler};
+use crate::api::{Answer, Call, Dialect, Error, Handler, Later};
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
@@ -19,13 +19,14 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderMap, HeaderNa
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::Write;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 const USED_WEIGHT: [HeaderName; 2] =
@@ -65,11 +66,9 @@ pub struct Connection {
     pub is_proxy: bool,
 }
 
-/// Answers a request. Never fails: every refusal is an answer.
-pub async fn respond(
-    connection: Rc<Connection>,
-    mut request: Request<Incoming>,
-) -> hyper::Response<Full<Bytes>> {
+/// Begins to answer a request, and goes on to where it has to wait: for its body, or in its handler. Never fails: every refusal
+/// is an answer.
+pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> Answering {
     let begin = Instant::now();
     connection.watch.begin_request();
     let upgrade = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
@@ -89,18 +88,18 @@ pub async fn respond(
     let query = head.uri.query().unwrap_or("");
     let (mut charged, refusal) = connection.caller.charge(route, query, client, now_ms, begin);
     let dialect = charged.dialect;
-    let answer = match (refusal, found) {
+    let step = match (refusal, found) {
         (Some(fault), _) => {
             if let Fault::Banned { .. } = fault {
                 tracing::debug!(%ip, "refused: banned");
             }
-            Err(fault.error(dialect))
+            Step::Answered(Err(fault.error(dialect)))
         }
-        (None, Match::NotFound(_)) => Err(no_route(Fault::NotFound, dialect, &head)),
+        (None, Match::NotFound(_)) => Step::Answered(Err(no_route(Fault::NotFound, dialect, &head))),
         (None, Match::MethodNotAllowed(allow, _)) => {
             let refusal: Response = no_route(Fault::MethodNotAllowed, dialect, &head).into();
             let allow = HeaderValue::from_str(allow).unwrap_or(HeaderValue::from_static(""));
-            Ok(refusal.with_header(ALLOW, allow))
+            Step::Answered(Ok(refusal.with_header(ALLOW, allow)))
         }
         (None, Match::Route(route, path_params)) => {
             let call = Call {
@@ -114,37 +113,94 @@ pub async fn respond(
                 path_params,
                 upgrade: Cell::new(upgrade),
             };
-            connection.call(call, body, &mut charged).await
+            if body.is_end_stream() {
+                connection.handle(call, &mut charged)
+            } else {
+                Step::Reading(Box::pin(read(connection.clone(), call, body)))
+            }
         }
     };
-    let answer = finish(&connection.caller, answer, &mut charged, is_counted);
-    connection.caller.answered(&charged, answer.status());
-    connection.watch.end_request();
-    answer
+    Answering { connection, charged, is_counted, step }
+}
+
+/// A request that is being answered. It holds what its step needs and no more: every request of every connection moves one,
+/// and what has been read of the request is let go of by its handler.
+pub struct Answering {
+    connection: Rc<Connection>,
+    charged: Charged,
+    /// Whether answers show what was charged.
+    is_counted: bool,
+    step: Step,
+}
+
+enum Step {
+    /// Its body is on the way.
+    Reading(Pin<Box<dyn Future<Output = Result<Call, Error>>>>),
+    /// Its handler waits for something.
+    Handling(Later),
+    /// The answer is there.
+    Answered(Answer),
+    Over,
+}
+
+impl Future for Answering {
+    type Output = Result<hyper::Response<Full<Bytes>>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Answering>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Answering { connection, charged, is_counted, step } = &mut *self;
+        loop {
+            *step = match std::mem::replace(step, Step::Over) {
+                Step::Reading(mut reading) => match reading.as_mut().poll(context) {
+                    Poll::Ready(Ok(call)) => connection.handle(call, charged),
+                    Poll::Ready(Err(error)) => Step::Answered(Err(error)),
+                    Poll::Pending => {
+                        *step = Step::Reading(reading);
+                        return Poll::Pending;
+                    }
+                },
+                Step::Handling(mut answer) => match answer.as_mut().poll(context) {
+                    Poll::Ready(answer) => Step::Answered(answer),
+                    Poll::Pending if connection.watch.is_expired() => {
+                        Step::Answered(Err(Fault::Timeout.error(charged.dialect)))
+                    }
+                    Poll::Pending => {
+                        *step = Step::Handling(answer);
+                        return Poll::Pending;
+                    }
+                },
+                Step::Answered(answer) => {
+                    let response = finish(&connection.caller, answer, charged, *is_counted);
+                    connection.caller.answered(charged, response.status());
+                    connection.watch.end_request();
+                    return Poll::Ready(Ok(response));
+                }
+                Step::Over => panic!("polled after it was ready"),
+            };
+        }
+    }
+}
+
+/// The request with its body.
+async fn read(connection: Rc<Connection>, mut call: Call, body: Incoming) -> Result<Call, Error> {
+    let Connection { caller, watch, .. } = &*connection;
+    let len_max = caller.worker.config.body_len_max.len();
+    let read = read_body(body, len_max, &call.head.headers, watch).await;
+    call.body = read.map_err(|fault| fault.error(call.route.dialect))?;
+    // The time that a body took does not count against the handler; signatures are judged by when all was read.
+    watch.begin_request();
+    call.now_ms = caller.worker.clock.now_ms();
+    Ok(call)
 }
 
 impl Connection {
-    /// Body, what every request must pass, handler.
-    async fn call(&self, mut call: Call, body: Incoming, charged: &mut Charged) -> Answer {
-        let route = call.route;
-        let refused = |fault: Fault| fault.error(route.dialect);
-        let worker = &self.caller.worker;
-        let body_len_max = worker.config.body_len_max.len();
-        call.body = read_body(body, body_len_max, &call.head.headers, &self.watch).await.map_err(refused)?;
-        // The time that a body took does not count against the handler; signatures are judged by when all was read.
-        self.watch.begin_request();
-        call.now_ms = worker.clock.now_ms();
-        self.caller.judge(&mut call, None, charged)?;
-        match route.handler {
-            Handler::Now(handle) => handle(&call),
-            Handler::Later(handle) => {
-                let mut answer = handle(call);
-                poll_fn(|context| match answer.as_mut().poll(context) {
-                    Poll::Pending if self.watch.is_expired() => Poll::Ready(Err(refused(Fault::Timeout))),
-                    polled => polled,
-                })
-                .await
-            }
+    /// What a request that is whole must pass, then its handler.
+    fn handle(&self, mut call: Call, charged: &mut Charged) -> Step {
+        if let Err(error) = self.caller.judge(&mut call, None, charged) {
+            return Step::Answered(Err(error));
+        }
+        match call.route.handler {
+            Handler::Now(handle) => Step::Answered(handle(&call)),
+            Handler::Later(handle) => Step::Handling(handle(call)),
         }
     }
 
@@ -190,9 +246,6 @@ async fn read_body(
     headers: &HeaderMap,
     watch: &Watch,
 ) -> Result<Bytes, Fault> {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > len_max && (announced > DRAIN_LEN_MAX || headers.contains_key(EXPECT)) {
         return Err(Fault::BodyTooLarge);

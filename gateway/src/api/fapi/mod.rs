@@ -149,16 +149,22 @@ fn from_archive(reason: Unreadable) -> Error {
     }
 }
 
-/// Hands a command over and waits; the reply may be a refusal of the engine's.
-async fn submit<B: Body>(call: &Call, body: B, priority: Priority) -> Result<Reply, Error> {
-    let reply = call.worker.ingress.submit(Command::new(body), priority).await;
-    reply.map_err(|reason| match reason {
-        // The rows that the protection is for say so again where the ring fills up after they were judged.
-        Unavailable::Busy if priority == Priority::Order && call.route.protection.is_some() => {
-            refusal::THROTTLED.into()
-        }
-        reason => unavailable(reason),
-    })
+/// Hands a command over at once; the future waits for the reply, which may be a refusal of the engine's.
+fn submit<B: Body>(
+    call: &Call,
+    body: B,
+    priority: Priority,
+) -> impl Future<Output = Result<Reply, Error>> + use<'_, B> {
+    let submission = call.worker.ingress.submit(Command::new(body), priority);
+    async move {
+        submission.await.map_err(|reason| match reason {
+            // The rows that the protection is for say so again where the ring fills up after they were judged.
+            Unavailable::Busy if priority == Priority::Order && call.route.protection.is_some() => {
+                refusal::THROTTLED.into()
+            }
+            reason => unavailable(reason),
+        })
+    }
 }
 
 /// Carries a command out: a refusal of the engine's is the dialect's.

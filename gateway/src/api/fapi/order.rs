@@ -1,7 +1,7 @@
 //! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
 
 use super::{TRADE, carry_out, market, params, row, shape, submit, views};
-use crate::api::{Answer, Call, Error, Handler, Method, OrderCount, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Later, Method, OrderCount, Response, Route};
 use crate::auth::secret;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::place::{self, Names};
@@ -42,7 +42,7 @@ pub static ROUTES: &[Route] = &[
             0,
             "Place an order",
             shape::PLACED,
-            Handler::Later(|call| Box::pin(place_order(call, 0))),
+            Handler::Later(|call| place_order(call, 0)),
         )
     },
     Route {
@@ -55,7 +55,7 @@ pub static ROUTES: &[Route] = &[
             0,
             "Judge an order without placing it",
             shape::PLACED,
-            Handler::Later(|call| Box::pin(place_order(call, order_flag::TEST))),
+            Handler::Later(|call| place_order(call, order_flag::TEST)),
         )
     },
     Route {
@@ -155,13 +155,11 @@ fn is_batch_exempt(call: &Call) -> bool {
     })
 }
 
-async fn place_order(mut call: Call, flags: u16) -> Answer {
-    let placing = {
-        let params = params(&call)?;
-        Placing::read(&call, &params, flags)?
-    };
+/// Reads the order at once, and waits with what it read alone.
+fn place_order(mut call: Call, flags: u16) -> Later {
+    let placing = params(&call).and_then(|params| Placing::read(&call, &params, flags));
     call.let_go();
-    Ok(Response::json(placing.carry_out(&call).await?.json()))
+    Box::pin(async move { Ok(Response::json(placing?.carry_out(&call).await?.json())) })
 }
 
 thread_local! {

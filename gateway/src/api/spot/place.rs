@@ -2,7 +2,9 @@
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
 use super::shape;
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, OrderCount, Permission, Response, Route};
+use crate::api::{
+    Answer, Auth, Call, Error, Handler, Later, Method, OrderCount, Permission, Response, Route,
+};
 use crate::dialect::spot::decode::{PlaceBody, place_order};
 use crate::dialect::spot::{encode, id, refusal};
 use crate::ingress::Priority;
@@ -52,19 +54,20 @@ pub static ROUTES: &[Route] = &[Route {
         ],
         super::OF_ENGINE,
     ],
-    ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(place(call))))
+    ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(place))
 }];
 
-async fn place(mut call: Call) -> Answer {
-    let (order, market) = {
-        let body: PlaceBody<'_> = call.json()?;
-        if let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) {
-            return place_keyed(&call, &body, key).await;
-        }
-        prepare(&call, &body, false)?
-    };
+/// Reads the order at once, and waits with what it read alone.
+fn place(mut call: Call) -> Later {
+    if let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY).cloned() {
+        return Box::pin(place_keyed(call, key));
+    }
+    let prepared = call.json().and_then(|body: PlaceBody<'_>| prepare(&call, &body, false));
     call.let_go();
-    carry_out(&call, order, &market).await
+    Box::pin(async move {
+        let (order, market) = prepared?;
+        carry_out(&call, order, &market).await
+    })
 }
 
 /// Checks in the order of `spot.md` 3 up to the engine. Whether the market is open is left to the engine where
@@ -117,8 +120,9 @@ fn answer(
     }
 }
 
-async fn place_keyed(call: &Call, body: &PlaceBody<'_>, key: &HeaderValue) -> Answer {
-    let (keyed, claim) = match begin(call, SCOPE, key)? {
+async fn place_keyed(call: Call, key: HeaderValue) -> Answer {
+    let (call, body) = (&call, &call.json()?);
+    let (keyed, claim) = match begin(call, SCOPE, &key)? {
         Begin::Fresh(keyed, claim) => (keyed, claim),
         Begin::Answered(answer) => return Ok(answer),
     };
