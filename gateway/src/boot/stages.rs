@@ -5,7 +5,8 @@
 //!                            |                                      |
 //!                            +----> output ring -> egress <---------+
 //! ```
-//! The follower reads the files of the journal in the background and feeds the archive.
+//! The follower reads the files of the journal in the background and feeds the archive; the restocker keeps memory ready for the
+//! views.
 
 use super::BootError;
 use super::figures::Gauges;
@@ -16,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
+use crate::view::spares::Restocker;
 use crate::view::{RecentHistory, Views};
 use crate::ws::hub::Pusher;
 use ringside_core::agent::{Agent, Runner, Running};
@@ -197,6 +199,7 @@ pub(super) struct Stages {
     journalling: Option<Running>,
     showing: Option<Running>,
     following: Running,
+    restocking: Running,
     /// How far the journal has come.
     pub(super) gate: Arc<Gate>,
     /// How the journal fares.
@@ -239,6 +242,7 @@ impl Stages {
         let last = recovered.next_sequence - 1;
         let archiver = Archiver::open(&archive, recovered.journal.id(), last, views.clone())?;
         let forgotten = rebuilt.views.history().forgotten();
+        let restocker = Restocker::new(rebuilt.views.spares());
         views.replace(rebuilt.views);
         let wait = wait(config);
         let next = recovered.next_sequence;
@@ -334,6 +338,9 @@ impl Stages {
         let following = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
         let following = following.spawn(vec![Box::new(follower)]).map_err(BootError::Thread)?;
 
+        let restocking = Runner { name: "restocker".to_owned(), wait: Wait::Sleep, ..Runner::default() };
+        let restocking = restocking.spawn(vec![Box::new(restocker)]).map_err(BootError::Thread)?;
+
         let mut warnings = Vec::new();
         for running in [Some(&matching), journalling.as_ref(), showing.as_ref()].into_iter().flatten() {
             warnings.extend(running.not_pinned().map(|reason| reason.to_string()));
@@ -343,6 +350,7 @@ impl Stages {
             journalling.as_ref().map(|running| ("journaller", running)),
             showing.as_ref().map(|running| ("egress", running)),
             Some(("follower", &following)),
+            Some(("restocker", &restocking)),
         ];
         let gauges = Gauges {
             inputs: input_gauges,
@@ -369,6 +377,7 @@ impl Stages {
             journalling,
             showing,
             following,
+            restocking,
             gate,
             journal,
             follower: follower_status,
@@ -384,5 +393,6 @@ impl Stages {
         self.journalling.map(Running::join);
         self.showing.map(Running::join);
         self.following.join();
+        self.restocking.join();
     }
 }

@@ -8,10 +8,12 @@
 use super::codec::{LoadError, Reader, Writer};
 use super::order::OrderRecord;
 use super::perpetual::log::Keep;
+use super::spares::Restock;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence, TradeId};
 use ringside_core::money::{Amount, Price, Quantity};
+use std::sync::Arc;
 
 /// One match. 96 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,6 +237,11 @@ pub trait HistoryStore: Send + Sync {
     /// How much of the perpetual histories, which the views hold themselves, is kept beside this.
     fn keep(&self) -> Keep {
         Keep::All
+    }
+
+    /// Its spare memory.
+    fn spares(&self) -> Vec<Arc<dyn Restock>> {
+        Vec::new()
     }
 
     /// Learns of an order that was just placed, resting or not: its id, account and time, which order a list.

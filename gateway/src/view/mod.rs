@@ -22,6 +22,7 @@ pub mod queue;
 pub mod recent;
 mod shared;
 pub mod slots;
+pub mod spares;
 pub mod ticker;
 pub mod withdrawal;
 
@@ -44,6 +45,8 @@ use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{FIRST_PERPETUAL, OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
+use spares::Restock;
+use std::sync::Arc;
 use ticker::TickerView;
 use withdrawal::WithdrawalView;
 
@@ -178,6 +181,13 @@ impl Views {
     /// Withdrawals.
     pub fn withdrawals(&self) -> &WithdrawalView {
         &self.withdrawals
+    }
+
+    /// The spare memory of what grows with every trade.
+    pub fn spares(&self) -> Vec<Arc<dyn Restock>> {
+        let mut spares = self.perpetuals.spares();
+        spares.extend(self.history.spares());
+        spares
     }
 
     /// Ended orders and trades.

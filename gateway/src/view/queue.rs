@@ -1,12 +1,12 @@
 //! A queue that never moves what it holds: rows come at its end and go from its front, and a million of them are taken in
 //! without one long copy. What has gone leaves its memory to what comes.
 
+use super::spares::Spares;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Rows of one chunk. A power of two, so that an index splits by shift and mask.
-const CHUNK: usize = 512;
-/// Empty chunks that are kept for what comes.
-const SPARES: usize = 4;
+pub(super) const CHUNK: usize = 512;
 
 /// Rows in order of arrival. The first chunk of an empty queue grows by doubling, so that a queue of few rows stays small.
 #[derive(Clone, Debug)]
@@ -15,12 +15,13 @@ pub struct Queue<T> {
     chunks: VecDeque<Vec<T>>,
     /// Rows of the first chunk that have gone.
     gone: usize,
-    spares: Vec<Vec<T>>,
+    /// Clones share them: they are empty.
+    spares: Arc<Spares<T>>,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Queue<T> {
-        Queue { chunks: VecDeque::new(), gone: 0, spares: Vec::new() }
+        Queue { chunks: VecDeque::new(), gone: 0, spares: Arc::default() }
     }
 }
 
@@ -36,9 +37,7 @@ impl<T: Copy> Queue<T> {
 
     #[cold]
     fn open_chunk(&mut self, row: T) {
-        let is_first = self.chunks.is_empty();
-        let new = || if is_first { Vec::new() } else { Vec::with_capacity(CHUNK) };
-        let mut chunk = self.spares.pop().unwrap_or_else(new);
+        let mut chunk = if self.chunks.is_empty() { Vec::new() } else { self.spares.take(CHUNK, row) };
         chunk.push(row);
         self.chunks.push_back(chunk);
     }
@@ -58,12 +57,14 @@ impl<T: Copy> Queue<T> {
     #[cold]
     fn close_chunk(&mut self) {
         self.gone = 0;
-        if let Some(mut chunk) = self.chunks.pop_front()
-            && self.spares.len() < SPARES
-        {
-            chunk.clear();
-            self.spares.push(chunk);
+        if let Some(chunk) = self.chunks.pop_front().filter(|chunk| chunk.capacity() >= CHUNK) {
+            self.spares.give(chunk);
         }
+    }
+
+    /// Its empty chunks, to be kept up by others.
+    pub fn spares(&self) -> Arc<Spares<T>> {
+        self.spares.clone()
     }
 
     /// How many rows there are.
@@ -107,6 +108,7 @@ impl<T: Copy> Queue<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::spares::Restock;
     use super::*;
 
     #[test]
@@ -130,10 +132,26 @@ mod tests {
             assert_eq!(queue.get(index), plain.get(index));
         }
         assert!(queue.iter().eq(plain.iter()) && queue.iter().rev().eq(plain.iter().rev()));
-        assert!(queue.spares.len() <= SPARES);
         queue.clear();
+        assert!(queue.spares.len() > 0, "chunks come back");
         assert_eq!((queue.len(), queue.front()), (0, None));
         queue.push_back(7);
         assert_eq!((queue.len(), queue.get(0), queue.get(1)), (1, Some(&7), None));
+    }
+
+    #[test]
+    fn only_a_queue_that_grows_is_restocked() {
+        let mut queue = Queue::default();
+        let spares = queue.spares();
+        (0..CHUNK).for_each(|row| queue.push_back(row));
+        assert_eq!(spares.restock(CHUNK), 0, "most queues stay small");
+        queue.push_back(CHUNK);
+        let kept = spares.restock(CHUNK);
+        assert!(kept > 0 && spares.len() == kept && spares.restock(CHUNK) == 0);
+        // What a spare held before is not seen.
+        (CHUNK + 1..3 * CHUNK).for_each(|row| queue.push_back(row));
+        assert!(queue.iter().copied().eq(0..3 * CHUNK));
+        assert_eq!((spares.len(), spares.restock(CHUNK)), (kept - 1, 1));
+        assert!(queue.clone().spares().len() == kept);
     }
 }

@@ -12,8 +12,10 @@ use super::order::OrderRecord;
 use super::perpetual::log::Keep;
 use super::queue;
 use super::slots::SlotIndex;
+use super::spares::Restock;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
 const FORGOTTEN_AT_ONCE: usize = 2048;
@@ -141,6 +143,10 @@ impl RecentHistory {
 impl HistoryStore for RecentHistory {
     fn keep(&self) -> Keep {
         Keep::Window(self.window / PERPETUAL_SHARE)
+    }
+
+    fn spares(&self) -> Vec<Arc<dyn Restock>> {
+        vec![self.ended.rows.spares(), self.trades.rows.spares()]
     }
 
     fn placed(&mut self, _order: OrderId, _account: AccountId, _created_ns: i64) {}

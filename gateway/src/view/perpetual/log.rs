@@ -7,9 +7,11 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::queue::Queue;
+use super::super::spares::Restock;
 use ringside_core::ids::{MarketId, Sequence};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
@@ -209,6 +211,14 @@ impl<T: Row> Log<T> {
     /// Nothing yet.
     pub fn new(keep: Keep) -> Log<T> {
         Log { rows: Queue::default(), first: 0, lists: BTreeMap::new(), keep, through: 0 }
+    }
+
+    /// Its spare memory.
+    pub(in crate::view) fn spares(&self) -> Arc<dyn Restock>
+    where
+        T: Send + Sync + 'static,
+    {
+        self.rows.spares()
     }
 
     /// Adds a row.

@@ -16,6 +16,7 @@ pub mod volume;
 use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
 use super::market::MarketView;
+use super::spares::Restock;
 use account::AccountTable;
 use day::Days;
 use log::{Keep, List, Log, Row};
@@ -30,6 +31,7 @@ use rows::{
     PreventedRecord, TransferRecord,
 };
 use series::{Series, Source};
+use std::sync::Arc;
 use volume::Volumes;
 use zerocopy::IntoBytes;
 
@@ -100,6 +102,12 @@ impl Perpetuals {
     /// How much of its histories it keeps.
     pub(super) fn keep(&self) -> Keep {
         self.keep
+    }
+
+    /// The spare memory of the histories that grow with every trade.
+    pub(super) fn spares(&self) -> Vec<Arc<dyn Restock>> {
+        let Perpetuals { orders, fills, income, trades, .. } = self;
+        vec![orders.ended().spares(), fills.spares(), income.spares(), trades.spares()]
     }
 
     /// Markets: rules, states, prices, newest trades.

@@ -246,9 +246,12 @@ impl OrderTable {
     }
 
     pub(super) fn traded(&mut self, fill: &FillRecord, is_filled: bool, sequence: Sequence) {
-        let Some(mut record) = self.open.get(&fill.order).copied() else { return };
+        let Some(record) = self.open.get_mut(&fill.order) else { return };
         record.filled(fill.quantity, fill.value, is_filled, fill.time_ms);
-        self.put(sequence, record);
+        if !record.is_open() {
+            let record = *record;
+            self.end(sequence, record);
+        }
     }
 
     pub(super) fn put(&mut self, sequence: Sequence, record: OrderRecord) {

@@ -1,0 +1,111 @@
+//! Empty chunks of queues, made before they are needed by a thread that nobody waits for.
+//!
+//! Memory that is new to the process is cleared by the system where it is touched first, megabytes at a time: whoever folds
+//! events would stand still for that, and every client behind it.
+
+use crossbeam::queue::ArrayQueue;
+use ringside_core::agent::Agent;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Empty chunks that are kept for what comes: more than a busy queue fills between two looks.
+const SPARES: usize = 8;
+/// The smallest page of the system.
+const PAGE_LEN: usize = 4_096;
+/// How often it is looked while chunks are taken, and else.
+const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
+
+/// The empty chunks of one queue.
+pub struct Spares<T> {
+    chunks: ArrayQueue<Vec<T>>,
+    /// Some row, to touch memory with. There once the queue has had more than one chunk: most never do.
+    row: OnceLock<T>,
+}
+
+impl<T> Default for Spares<T> {
+    fn default() -> Spares<T> {
+        Spares { chunks: ArrayQueue::new(SPARES), row: OnceLock::new() }
+    }
+}
+
+impl<T> fmt::Debug for Spares<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} spare chunks", self.chunks.len())
+    }
+}
+
+impl<T: Copy> Spares<T> {
+    /// An empty chunk with room for `len` rows, of which `row` will be the first.
+    pub(super) fn take(&self, len: usize, row: T) -> Vec<T> {
+        self.row.get_or_init(|| row);
+        self.chunks.pop().unwrap_or_else(|| Vec::with_capacity(len))
+    }
+
+    /// Keeps a chunk whose rows have gone, where there is room for it.
+    pub(super) fn give(&self, mut chunk: Vec<T>) {
+        chunk.clear();
+        // One too many goes back to the system.
+        let _ = self.chunks.push(chunk);
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+}
+
+/// Something that runs short of chunks.
+pub trait Restock: Send + Sync {
+    /// Makes chunks of `len` rows until there are as many as are kept; how many that was.
+    fn restock(&self, len: usize) -> usize;
+}
+
+impl<T: Copy + Send + Sync> Restock for Spares<T> {
+    fn restock(&self, len: usize) -> usize {
+        let Some(row) = self.row.get() else { return 0 };
+        let mut made = 0;
+        // No more than a row of each page: what one processor has written, another has to fetch from it.
+        let stride = (PAGE_LEN / size_of::<T>().max(1)).max(1);
+        while !self.chunks.is_full() {
+            let mut chunk = Vec::with_capacity(len);
+            for place in chunk.spare_capacity_mut().iter_mut().step_by(stride) {
+                place.write(*row);
+            }
+            self.give(chunk);
+            made += 1;
+        }
+        made
+    }
+}
+
+/// Keeps spares up.
+pub struct Restocker {
+    spares: Vec<Arc<dyn Restock>>,
+    has_made: bool,
+}
+
+impl Restocker {
+    /// Of these queues.
+    pub fn new(spares: Vec<Arc<dyn Restock>>) -> Restocker {
+        Restocker { spares, has_made: false }
+    }
+}
+
+impl Agent for Restocker {
+    fn name(&self) -> &str {
+        "restocker"
+    }
+
+    /// Gives 0 even so: what it makes will do until the next look.
+    fn do_work(&mut self) -> usize {
+        let made: usize = self.spares.iter().map(|spares| spares.restock(super::queue::CHUNK)).sum();
+        self.has_made = made > 0;
+        0
+    }
+
+    fn nap(&self) -> Duration {
+        NAPS[usize::from(!self.has_made)]
+    }
+}
