@@ -212,14 +212,17 @@ impl Side {
     /// Takes a level out if its last order has left it; the best price moves on if it was the best.
     #[inline(always)]
     pub(crate) fn leave(&mut self, levels: &mut Levels, handle: u32, is_empty: bool) {
+        if !is_empty {
+            return;
+        }
         let place = handle / FAN as u32;
         let leaf = levels.leaf_mut(place);
-        leaf.bits &= !(u64::from(is_empty) << (handle % FAN as u32));
+        leaf.bits &= !(1u64 << (handle % FAN as u32));
         if leaf.bits == 0 {
             self.used = self.used.wrapping_sub(1);
             self.directory.unmark(leaf.number, place);
         }
-        if is_empty & (handle == self.best_level) {
+        if handle == self.best_level {
             self.move_on(levels);
         }
     }
