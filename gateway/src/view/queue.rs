@@ -37,7 +37,7 @@ impl<T: Copy> Queue<T> {
 
     #[cold]
     fn open_chunk(&mut self, row: T) {
-        let mut chunk = if self.chunks.is_empty() { Vec::new() } else { self.spares.take(CHUNK, row) };
+        let mut chunk = if self.chunks.is_empty() { Vec::new() } else { self.spares.take(row) };
         chunk.push(row);
         self.chunks.push_back(chunk);
     }
@@ -144,14 +144,14 @@ mod tests {
         let mut queue = Queue::default();
         let spares = queue.spares();
         (0..CHUNK).for_each(|row| queue.push_back(row));
-        assert_eq!(spares.restock(CHUNK), 0, "most queues stay small");
+        assert_eq!(spares.restock(), 0, "most queues stay small");
         queue.push_back(CHUNK);
-        let kept = spares.restock(CHUNK);
-        assert!(kept > 0 && spares.len() == kept && spares.restock(CHUNK) == 0);
+        let kept = spares.restock();
+        assert!(kept > 0 && spares.len() == kept && spares.restock() == 0);
         // What a spare held before is not seen.
         (CHUNK + 1..3 * CHUNK).for_each(|row| queue.push_back(row));
         assert!(queue.iter().copied().eq(0..3 * CHUNK));
-        assert_eq!((spares.len(), spares.restock(CHUNK)), (kept - 1, 1));
+        assert_eq!((spares.len(), spares.restock()), (kept - 1, 1));
         assert!(queue.clone().spares().len() == kept);
     }
 }

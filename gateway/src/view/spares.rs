@@ -3,6 +3,7 @@
 //! Memory that is new to the process is cleared by the system where it is touched first, megabytes at a time: whoever folds
 //! events would stand still for that, and every client behind it.
 
+use super::queue::CHUNK;
 use crossbeam::queue::ArrayQueue;
 use ringside_core::agent::Agent;
 use std::fmt;
@@ -36,10 +37,10 @@ impl<T> fmt::Debug for Spares<T> {
 }
 
 impl<T: Copy> Spares<T> {
-    /// An empty chunk with room for `len` rows, of which `row` will be the first.
-    pub(super) fn take(&self, len: usize, row: T) -> Vec<T> {
+    /// An empty chunk, of which `row` will be the first.
+    pub(super) fn take(&self, row: T) -> Vec<T> {
         self.row.get_or_init(|| row);
-        self.chunks.pop().unwrap_or_else(|| Vec::with_capacity(len))
+        self.chunks.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
     }
 
     /// Keeps a chunk whose rows have gone, where there is room for it.
@@ -58,18 +59,18 @@ impl<T: Copy> Spares<T> {
 
 /// Something that runs short of chunks.
 pub trait Restock: Send + Sync {
-    /// Makes chunks of `len` rows until there are as many as are kept; how many that was.
-    fn restock(&self, len: usize) -> usize;
+    /// Makes chunks until there are as many as are kept; how many that was.
+    fn restock(&self) -> usize;
 }
 
 impl<T: Copy + Send + Sync> Restock for Spares<T> {
-    fn restock(&self, len: usize) -> usize {
+    fn restock(&self) -> usize {
         let Some(row) = self.row.get() else { return 0 };
         let mut made = 0;
         // No more than a row of each page: what one processor has written, another has to fetch from it.
         let stride = (PAGE_LEN / size_of::<T>().max(1)).max(1);
         while !self.chunks.is_full() {
-            let mut chunk = Vec::with_capacity(len);
+            let mut chunk = Vec::with_capacity(CHUNK);
             for place in chunk.spare_capacity_mut().iter_mut().step_by(stride) {
                 place.write(*row);
             }
@@ -100,7 +101,7 @@ impl Agent for Restocker {
 
     /// Gives 0 even so: what it makes will do until the next look.
     fn do_work(&mut self) -> usize {
-        let made: usize = self.spares.iter().map(|spares| spares.restock(super::queue::CHUNK)).sum();
+        let made: usize = self.spares.iter().map(|spares| spares.restock()).sum();
         self.has_made = made > 0;
         0
     }
