@@ -276,7 +276,8 @@ pub type Later = Pin<Box<dyn Future<Output = Answer>>>;
 pub enum Handler {
     /// Answers at once.
     Now(fn(&Call) -> Answer),
-    /// Waits for something. Write `Handler::Later(|call| Box::pin(place(call)))` with `async fn place(call: Call) -> Answer`.
+    /// Waits for something. Write `Handler::Later(|call| Box::pin(place(call)))` with `async fn place(call: Call) -> Answer`;
+    /// or, where requests come fast, a function that reads the call at once and waits with what it read alone.
     Later(fn(Call) -> Later),
 }
 

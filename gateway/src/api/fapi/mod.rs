@@ -150,11 +150,7 @@ fn from_archive(reason: Unreadable) -> Error {
 }
 
 /// Hands a command over at once; the future waits for the reply, which may be a refusal of the engine's.
-fn submit<B: Body>(
-    call: &Call,
-    body: B,
-    priority: Priority,
-) -> impl Future<Output = Result<Reply, Error>> + use<'_, B> {
+fn submit<B: Body>(call: &Call, body: B, priority: Priority) -> impl Future<Output = Result<Reply, Error>> {
     let submission = call.worker.ingress.submit(Command::new(body), priority);
     async move {
         submission.await.map_err(|reason| match reason {
