@@ -40,7 +40,8 @@ fn encoder() -> (Encoder, Buffer) {
     (Encoder::new(&config, 1, 1, &tail), Encoder::room(config.batch_len))
 }
 
-/// Bytes per second of its processor of turning commands into batches, whose digests are left out unless `is_digested`; nothing is written.
+/// Bytes per second of its processor of turning commands into batches, whose digests are left out unless `is_digested`;
+/// nothing is written.
 pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
     let (mut encoder, mut room) = encoder();
     let mut stamper = Stamper::after(0);
@@ -60,7 +61,8 @@ pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
     bytes as f64 * 1e9 / clock.elapsed_ns()
 }
 
-/// Nanoseconds of a processor for stamping a command where it is to lie, among as many as a ring holds: the least that bringing it can cost.
+/// Nanoseconds of a processor for stamping a command where it is to lie, among as many as a ring holds: the least that
+/// bringing it can cost.
 pub fn stamping(commands: &[Command], count: usize) -> f64 {
     let mut room = vec![Command::new_zeroed(); RING];
     let mut stamper = Stamper::after(0);
