@@ -229,7 +229,9 @@ fn of_state(seen: &mut Seen) {
     let margin = "/fapi/v1/positionMargin";
     for (params, code) in [
         ("symbol=BTCUSDT&amount=999999&type=1", -4050),
+        ("symbol=BTCUSDT&amount=99999999999999999999&type=1", -4050),
         ("symbol=BTCUSDT&amount=999&type=2", -4051),
+        ("symbol=BTCUSDT&amount=99999999999999999999&type=2", -4051),
         ("symbol=BTCUSDT&amount=0&type=1", -4055),
         ("symbol=SOLUSDT&amount=1&type=1", -4054),
     ] {

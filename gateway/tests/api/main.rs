@@ -20,6 +20,7 @@ mod auth;
 mod authorization;
 mod fapi;
 mod fapi_codes;
+mod fapi_corners;
 mod fapi_edge;
 mod fapi_service;
 mod fapi_shapes;

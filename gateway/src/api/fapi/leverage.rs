@@ -45,7 +45,7 @@ pub static ROUTES: &[Route] = &[
         30,
         "Position mode",
         &[],
-        Handler::Now(|_| Ok(Response::of(&json!({ "dualSidePosition": false })))),
+        Handler::Now(|call| stays_off(call, "dualSidePosition")),
     ),
     row(
         Method::Post,
@@ -63,7 +63,7 @@ pub static ROUTES: &[Route] = &[
         30,
         "Multi-assets mode",
         &[],
-        Handler::Now(|_| Ok(Response::of(&json!({ "multiAssetsMargin": false })))),
+        Handler::Now(|call| stays_off(call, "multiAssetsMargin")),
     ),
     row(
         Method::Post,
@@ -148,6 +148,12 @@ fn set_margin_type(call: &Call) -> Answer {
     }
 }
 
+/// A mode that is off, shown.
+fn stays_off(call: &Call, name: &'static str) -> Answer {
+    params(call)?;
+    Ok(Response::of(&json!({ name: false })))
+}
+
 /// A mode that can only stay off.
 fn confirm(call: &Call, name: &'static str) -> Answer {
     let params = params(call)?;
@@ -165,8 +171,10 @@ async fn adjust(call: Call) -> Answer {
     let amount = params.decimal("amount")?.ok_or_else(|| refusal::mandatory("amount"))?;
     let kind = params.mandatory_integer("type")?;
     let market = { market(&*views(&call)?, &params)?.market };
-    if !matches!(params.get("positionSide"), None | Some("BOTH")) {
-        return Err(refusal::POSITION_SIDE.into());
+    match params.get("positionSide") {
+        None | Some("BOTH") => {}
+        Some("LONG" | "SHORT") => return Err(refusal::POSITION_SIDE_MODE.into()),
+        Some(_) => return Err(refusal::POSITION_SIDE.into()),
     }
     if !matches!(kind, 1 | 2) {
         return Err(refusal::not_valid("type").into());
@@ -188,6 +196,7 @@ async fn adjust(call: Call) -> Answer {
 }
 
 fn fee_burn(call: &Call) -> Answer {
+    params(call)?;
     let views = views(call)?;
     let figures = margin::figures(views.perpetuals(), call.account());
     Ok(Response::of(&json!({ "feeBurn": figures.account.terms.fee_burn == 1 })))

@@ -1,6 +1,6 @@
 //! Keys of user streams (`perpetual.md` 10). They wait for the disk on a thread of their own, never on the worker's.
 
-use super::row;
+use super::{params, row};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
 use crate::auth::listen_key::{ListenKey, ListenKeyError, ListenKeys};
 use crate::dialect::fapi::refusal;
@@ -64,6 +64,7 @@ async fn on_disk<T: Send + 'static>(
     call: &Call,
     change: impl FnOnce(&ListenKeys, AccountId, i64) -> Result<T, ListenKeyError> + Send + 'static,
 ) -> Result<T, Error> {
+    params(call)?;
     let (shared, account, now_ms) = (call.worker.shared.clone(), call.account(), call.now_ms);
     let changed =
         tokio::task::spawn_blocking(move || change(&shared.edge.auth.listen_keys, account, now_ms)).await;

@@ -20,10 +20,8 @@ const fn get(
 
 /// Rows.
 pub static ROUTES: &[Route] = &[
-    get("/fapi/v1/ping", 1, "Whether it is there", &[], |_| Ok(Response::json("{}"))),
-    get("/fapi/v1/time", 1, "Server time", &[], |call| {
-        Ok(Response::of(&json!({ "serverTime": call.now_ms })))
-    }),
+    get("/fapi/v1/ping", 1, "Whether it is there", &[], ping),
+    get("/fapi/v1/time", 1, "Server time", &[], time),
     get("/fapi/v1/exchangeInfo", 1, "Symbols, filters and limits", &[], exchange_info),
     Route {
         weight: Weight::ByQuery(depth_weight),
@@ -64,6 +62,16 @@ pub(super) fn limit_of(query: Query<'_>, default: u32) -> u32 {
     query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(default)
 }
 
+fn ping(call: &Call) -> Answer {
+    params(call)?;
+    Ok(Response::json("{}"))
+}
+
+fn time(call: &Call) -> Answer {
+    params(call)?;
+    Ok(Response::of(&json!({ "serverTime": call.now_ms })))
+}
+
 fn depth_weight(query: Query<'_>) -> u32 {
     match limit_of(query, 500) {
         0..=50 => 2,
@@ -83,6 +91,7 @@ pub(super) fn order_limits(call: &Call) -> [Value; 2] {
 }
 
 fn exchange_info(call: &Call) -> Answer {
+    params(call)?;
     let views = views(call)?;
     let [minute, seconds] = order_limits(call);
     let weight = json!({
@@ -120,6 +129,7 @@ fn premium_index(call: &Call) -> Answer {
 }
 
 fn funding_info(call: &Call) -> Answer {
+    params(call)?;
     let views = views(call)?;
     let rows: Vec<Value> = views
         .perpetuals()

@@ -9,10 +9,12 @@ use crate::dialect::fapi::{order, refusal, reject};
 use crate::ingress::{Priority, Reply};
 use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
-    CancelAllPerpetual, CancelPerpetual, ClientOrder, PlacePerpetual, SetCountdown, order_class, order_flag,
+    CancelAllPerpetual, CancelPerpetual, ClientOrder, PerpetualOrderType, PlacePerpetual, SetCountdown,
+    order_class, order_flag,
 };
 use ringside_core::event;
 use ringside_core::ids::{ALL_MARKETS, MarketId};
+use ringside_core::money::{Price, Quantity};
 use ringside_core::reject::Reject;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -151,7 +153,7 @@ fn is_order_exempt(call: &Call) -> bool {
 fn is_batch_exempt(call: &Call) -> bool {
     let Ok(params) = params(call) else { return false };
     elements(&params).is_ok_and(|elements| {
-        elements.iter().all(|element| Params::of_json(element.get()).is_some_and(|params| is_exempt(&params)))
+        elements.iter().all(|element| element_params(element).is_ok_and(|params| is_exempt(&params)))
     })
 }
 
@@ -184,6 +186,8 @@ pub(super) fn generated_name() -> Result<ClientOrder, Error> {
 /// A placement that was read from a request.
 struct Placing {
     command: PlacePerpetual,
+    /// Attached prices of an order that is only judged, which the engine takes without them.
+    attached: [Price; 2],
     priority: Priority,
     is_compatible: bool,
     /// As it was sent, for the refusal that names it.
@@ -198,22 +202,35 @@ impl Placing {
             place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
         };
         command.flags |= flags;
+        let attached = match flags & order_flag::TEST {
+            0 => [0; 2],
+            _ => [&mut command.take_profit, &mut command.stop_loss].map(std::mem::take),
+        };
         let priority = if is_exempt(params) { Priority::Cancel } else { Priority::Order };
         let leverage = params.get("leverage").map(Box::from);
-        Ok(Placing { command, priority, is_compatible: call.is_compatible(), leverage })
+        Ok(Placing { command, attached, priority, is_compatible: call.is_compatible(), leverage })
     }
 
     async fn carry_out(&self, call: &Call) -> Result<order::Shown, Error> {
-        let Placing { command, priority, is_compatible, leverage } = self;
+        let Placing { command, attached, priority, is_compatible, leverage } = self;
         let reply = submit(call, *command, *priority).await?;
         let views = views(call)?;
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
+        let matched = || {
+            let price = place::matched_price(command, views.perpetuals().book(command.market));
+            PlacePerpetual { price: price.unwrap_or(command.price), ..*command }
+        };
         if let Some(reject) = reply.done.rejected() {
-            return Err(place::explain(reject, command, market, leverage.as_deref()).into());
+            return Err(place::explain(reject, &matched(), market, leverage.as_deref()).into());
         }
+        place::check_attached(*attached, market)?;
         let order = match &reply.perpetual {
             Some(order) => **order,
-            None => judged(command, market.lot(), reply.time_ns),
+            None => {
+                let position =
+                    views.perpetuals().accounts().get(command.account).holding(command.market).position;
+                judged(&matched(), market.lot(), position.quantity, reply.time_ns)
+            }
         };
         Ok(order::shown(&order, market.symbol, *is_compatible))
     }
@@ -223,8 +240,14 @@ async fn place_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Err
     Placing::read(call, params, 0)?.carry_out(call).await
 }
 
-/// An order that was judged and not placed.
-fn judged(command: &PlacePerpetual, lot: i64, time_ns: i64) -> OrderRecord {
+/// An order that was judged and not placed, as its account's position makes it.
+fn judged(command: &PlacePerpetual, lot: Quantity, position: Quantity, time_ns: i64) -> OrderRecord {
+    let is_clamped = command.flags & order_flag::REDUCE_ONLY != 0
+        && matches!(
+            PerpetualOrderType::from_code(command.order_type),
+            Some(PerpetualOrderType::Limit | PerpetualOrderType::Market)
+        );
+    let quantity = if is_clamped { command.quantity.min(position.abs()) } else { command.quantity };
     let told = event::PerpetualOrder {
         account: command.account,
         market: command.market,
@@ -238,7 +261,7 @@ fn judged(command: &PlacePerpetual, lot: i64, time_ns: i64) -> OrderRecord {
         flags: command.flags & !order_flag::TEST,
         callback_rate: command.callback_rate,
         price: command.price,
-        quantity: command.quantity - command.quantity % lot.max(1),
+        quantity: quantity - quantity % lot.max(1),
         stop_price: command.stop_price,
         good_till_ms: command.good_till_ms,
         ..zerocopy::FromZeros::new_zeroed()
@@ -326,6 +349,11 @@ fn elements<'p>(params: &'p Params<'_>) -> Result<Vec<&'p RawValue>, Error> {
     if (1..=PLACED_MAX).contains(&elements.len()) { Ok(elements) } else { Err(refusal::BATCH_COUNT.into()) }
 }
 
+/// Parameters of an element.
+fn element_params(element: &RawValue) -> Result<Params<'_>, refusal::Refusal> {
+    Params::of_json(element.get(), "batchOrders")
+}
+
 /// What one element of a batch came to.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -345,9 +373,9 @@ async fn place_batch(call: Call) -> Answer {
     let params = params(&call)?;
     let mut answers = Vec::with_capacity(PLACED_MAX);
     for raw in elements(&params)? {
-        answers.push(element(match Params::of_json(raw.get()) {
-            Some(params) => place_one(&call, &params).await,
-            None => Err(refusal::not_valid("batchOrders").into()),
+        answers.push(element(match element_params(raw) {
+            Ok(params) => place_one(&call, &params).await,
+            Err(refusal) => Err(refusal.into()),
         }));
     }
     Ok(Response::of(&answers))
@@ -357,9 +385,9 @@ async fn modify_batch(call: Call) -> Answer {
     let params = params(&call)?;
     let mut answers = Vec::with_capacity(PLACED_MAX);
     for raw in elements(&params)? {
-        answers.push(element(match Params::of_json(raw.get()) {
-            Some(params) => modify_one(&call, &params).await,
-            None => Err(refusal::not_valid("batchOrders").into()),
+        answers.push(element(match element_params(raw) {
+            Ok(params) => modify_one(&call, &params).await,
+            Err(refusal) => Err(refusal.into()),
         }));
     }
     Ok(Response::of(&answers))

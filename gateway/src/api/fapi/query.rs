@@ -79,7 +79,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Order limits",
         &[],
-        Handler::Now(|call| Ok(Response::of(&order_limits(call)))),
+        Handler::Now(|call| params(call).map(|_| Response::of(&order_limits(call)))),
     ),
 ];
 

@@ -11,6 +11,9 @@ use std::borrow::Cow;
 /// What a decimal looks like, as refusals say it.
 const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
 
+/// End of the year 9999: nothing happens later, and calendars can be worked out up to it.
+const TIME_MAX_MS: i64 = 253_402_300_799_999;
+
 /// Parameters by name. One in the query counts before one in the body.
 #[derive(Clone, Debug, Default)]
 pub struct Params<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
@@ -31,15 +34,22 @@ impl Decimal {
         i64::try_from(self.0 / STEP).ok().filter(|price| *price <= MAX_ENTRY).ok_or(refusal::PRICE_MAXIMUM)
     }
 
+    /// As a stop price, which has a text of its own beyond what a price can be: -4007.
+    pub fn stop_price(self) -> Result<Price, Refusal> {
+        self.price().map_err(
+            |refusal| if refusal == refusal::PRICE_MAXIMUM { refusal::STOP_MAXIMUM } else { refusal },
+        )
+    }
+
     /// As a quantity in steps of 10^-8, down; beyond what a quantity can be, more than any filter lets through.
     pub fn quantity(self) -> Quantity {
         i64::try_from(self.0 / STEP).unwrap_or(MAX_ENTRY).min(MAX_ENTRY)
     }
 
-    /// As micros, exactly.
+    /// As micros, exactly; beyond what micros can be, more than anybody has.
     pub fn micros(self) -> Option<i64> {
         const MICRO: i128 = AMOUNT_UNIT / 1_000_000;
-        if self.0 % MICRO == 0 { i64::try_from(self.0 / MICRO).ok() } else { None }
+        (self.0 % MICRO == 0).then(|| i64::try_from(self.0 / MICRO).unwrap_or(i64::MAX))
     }
 
     /// Whether it is zero.
@@ -84,16 +94,16 @@ impl<'a> Params<'a> {
         Ok(())
     }
 
-    /// Of a JSON object: strings, numbers (their digits) and booleans; what is null is not sent.
-    pub fn of_json(object: &'a str) -> Option<Params<'a>> {
-        let mut params: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
-        for (name, raw) in Members::read(object)?.0.into_iter().filter(|(_, raw)| *raw != "null") {
-            let value = Members::text(raw)?;
-            if params.iter().all(|(other, _)| *other != name) {
-                params.push((name, value));
-            }
+    /// Of a JSON object, an element of the parameter `list`: strings, numbers (their digits) and booleans; what is null is not
+    /// sent. -1130 for what is no object of texts, -1101 for a name that stands twice in it.
+    pub fn of_json(object: &'a str, list: &str) -> Result<Params<'a>, Refusal> {
+        let not_valid = || refusal::not_valid(list);
+        let mut params = Params::default();
+        let members = Members::read(object).ok_or_else(not_valid)?;
+        for (name, raw) in members.0.into_iter().filter(|(_, raw)| *raw != "null") {
+            params.add(0, name, Members::text(raw).ok_or_else(not_valid)?)?;
         }
-        Some(Params(params))
+        Ok(params)
     }
 
     /// A value that is sent and not empty.
@@ -150,12 +160,14 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// `startTime` and `endTime`: -1130, -1023.
+    /// `startTime` and `endTime`: -1130, -1023. No later than [`TIME_MAX_MS`].
     pub fn times(&self) -> Result<(Option<i64>, Option<i64>), Refusal> {
         let (start, end) = (self.integer("startTime")?, self.integer("endTime")?);
         match (start, end) {
             (Some(start), Some(end)) if start > end => Err(refusal::START_AFTER_END),
-            times => Ok(times),
+            (start, end) => {
+                Ok((start.map(|time| time.min(TIME_MAX_MS)), end.map(|time| time.min(TIME_MAX_MS))))
+            }
         }
     }
 
@@ -272,14 +284,21 @@ mod tests {
         assert_eq!(decimal("9000.5").price(), Ok(900_050_000_000));
         assert_eq!(decimal("0.000000001").price(), Err(refusal::PRECISION));
         assert_eq!(decimal("92233720369").price(), Err(refusal::PRICE_MAXIMUM));
+        assert_eq!(decimal("92233720369").stop_price(), Err(refusal::STOP_MAXIMUM));
+        assert_eq!(decimal("0.000000001").stop_price(), Err(refusal::PRECISION));
         assert_eq!(decimal("0.0000000199").quantity(), 1);
         assert_eq!(decimal("99999999999999999999").quantity(), MAX_ENTRY);
         assert_eq!((decimal("1.5").micros(), decimal("0.0000001").micros()), (Some(1_500_000), None));
+        assert_eq!(decimal("99999999999999999999").micros(), Some(i64::MAX));
     }
 
     #[test]
     fn elements_of_a_batch_have_texts_numbers_and_booleans() {
-        let params = Params::of_json(r#"{"symbol":"A\u0042","price":62712.0,"quantity":"1","reduceOnly":true,"stopPrice":null,"a":1,"a":2}"#).unwrap();
+        let read = |object| Params::of_json(object, "batchOrders");
+        let params = read(
+            r#"{"symbol":"A\u0042","price":62712.0,"quantity":"1","reduceOnly":true,"stopPrice":null,"a":1}"#,
+        )
+        .unwrap();
         assert_eq!(
             (params.get("symbol"), params.get("price"), params.get("quantity")),
             (Some("AB"), Some("62712.0"), Some("1"))
@@ -288,7 +307,15 @@ mod tests {
             (params.boolean("reduceOnly"), params.get("stopPrice"), params.get("a")),
             (Ok(Some(true)), None, Some("1"))
         );
-        assert!(Params::of_json("[1]").is_none() && Params::of_json("{").is_none());
+        for (object, refusal) in [
+            ("[1]", refusal::not_valid("batchOrders")),
+            ("{", refusal::not_valid("batchOrders")),
+            (r#"{"a":"\ud800"}"#, refusal::not_valid("batchOrders")),
+            (r#"{"a":1,"b":2,"a":1}"#, refusal::twice("a")),
+        ] {
+            assert_eq!(read(object).unwrap_err(), refusal, "{object}");
+        }
+        assert_eq!(read(r#"{"a":null,"a":1}"#).unwrap().get("a"), Some("1"));
     }
 
     #[test]
@@ -300,6 +327,7 @@ mod tests {
         assert_eq!(window("startTime=5&endTime=6"), Ok((5, 6)));
         assert_eq!(window("endTime=604800001"), Ok((1, 604_800_001)));
         assert_eq!(window("startTime=6&endTime=5"), Err(refusal::START_AFTER_END));
+        assert_eq!(window("startTime=9223372036854775807"), Ok((TIME_MAX_MS, TIME_MAX_MS + 7 * DAY)));
         assert_eq!(
             window("startTime=0&endTime=604800001").unwrap_err().msg,
             "Maximum time interval is 7 days"

@@ -7,13 +7,14 @@ use super::params::{Decimal, Params, integer};
 use super::refusal::{self, Refusal};
 use super::text;
 use super::words;
+use crate::view::depth::Book;
 use crate::view::perpetual::market::{MarketTable, PerpetualMarket};
 use ringside_core::command::{
-    ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualState, PerpetualTimeInForce, PlacePerpetual,
-    PriceMatch, SelfTradePrevention, WorkingType, order_flag,
+    ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualParameter as Setting, PerpetualState,
+    PerpetualTimeInForce, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
 };
 use ringside_core::ids::AccountId;
-use ringside_core::money::UNIT;
+use ringside_core::money::{Price, Quantity, UNIT};
 use ringside_core::reject::Reject;
 
 /// Greatest length of a client's name of an order.
@@ -76,7 +77,7 @@ pub fn place(
     let side = params.text("side")?;
     let order_type = params.text("type")?;
     let quantity = params.decimal("quantity")?;
-    let price = params.decimal("price")?;
+    let limit = params.decimal("price")?;
     let stop = params.decimal(names.stop())?;
     let activation = match params.decimal("activationPrice")? {
         Some(price) => Some(price),
@@ -139,7 +140,7 @@ pub fn place(
         ("callbackRate", not_zero(callback).is_some(), is_trailing),
         ("activationPrice", not_zero(activation).is_some(), is_trailing),
         ("closePosition", close_position, may_close),
-        ("price", not_zero(price).is_some(), has_limit && price_match == PriceMatch::None),
+        ("price", not_zero(limit).is_some(), has_limit && price_match == PriceMatch::None),
         ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
         ("reduceOnly", reduce_only, !close_position),
         ("tpTriggerPrice", take_profit.is_some(), !is_conditional),
@@ -154,7 +155,7 @@ pub fn place(
     }
     for (name, is_sent, is_needed) in [
         ("quantity", quantity.is_some(), !close_position),
-        ("price", price.is_some() || price_match != PriceMatch::None, has_limit),
+        ("price", limit.is_some() || price_match != PriceMatch::None, has_limit),
         (names.stop(), stop.is_some(), has_stop),
         ("callbackRate", callback.is_some(), is_trailing),
         ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
@@ -163,18 +164,20 @@ pub fn place(
             return Err(refusal::mandatory(name));
         }
     }
-    if is_trailing && activation.is_some_and(Decimal::is_zero) {
-        return Err(refusal::ACTIVATION);
-    }
+    // Business rules; what the market's state refuses is refused before any of them, and by the engine where none is broken.
+    let of_state = |refusal| {
+        let reduces = reduce_only || close_position;
+        refused_by_state(market.state, time_in_force, reduces).unwrap_or(refusal)
+    };
     if position_side != "BOTH" {
-        // The state of the market is judged before.
-        return Err(match market.state {
-            PerpetualState::Closed => refusal::CLOSED,
-            _ => refusal::POSITION_SIDE_MODE,
-        });
+        return Err(of_state(refusal::POSITION_SIDE_MODE));
     }
-    let client_order = params.get(names.client()).map_or(Ok(generated), client_order)?;
-    let optional_price = |price: Option<Decimal>| price.map_or(Ok(0), Decimal::price);
+    let client_order = params.get(names.client()).map_or(Ok(generated), client_order).map_err(of_state)?;
+    if is_trailing && activation.is_some_and(Decimal::is_zero) {
+        return Err(of_state(refusal::ACTIVATION));
+    }
+    let price = |price: Option<Decimal>| price.map_or(Ok(0), Decimal::price).map_err(of_state);
+    let stop_price = |price: Option<Decimal>| price.map_or(Ok(0), Decimal::stop_price).map_err(of_state);
     let flag = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
     Ok(PlacePerpetual {
         account,
@@ -190,24 +193,77 @@ pub fn place(
             | flag(price_protect && is_conditional, order_flag::PRICE_PROTECT)
             | flag(is_gte && close_position, order_flag::GTE)
             | flag(names == Names::Service, order_flag::CONDITIONAL_SERVICE),
-        price: if has_limit { optional_price(price)? } else { 0 },
-        quantity: quantity.map_or(0, Decimal::quantity),
-        stop_price: if is_trailing {
-            optional_price(activation)?
-        } else {
-            optional_price(stop.filter(|_| has_stop))?
-        },
-        callback_rate: if is_trailing { callback_rate(callback)? } else { 0 },
+        price: price(limit.filter(|_| has_limit))?,
+        stop_price: stop_price(if is_trailing { activation } else { stop.filter(|_| has_stop) })?,
+        callback_rate: if is_trailing { callback_rate(callback).map_err(of_state)? } else { 0 },
+        quantity: quantity.map_or(Ok(0), |sent| floored(sent, market, has_limit)).map_err(of_state)?,
         leverage,
         good_till_ms: good_till / 1000 * 1000,
-        take_profit: optional_price(take_profit)?,
-        stop_loss: optional_price(stop_loss)?,
+        take_profit: stop_price(take_profit)?,
+        stop_loss: stop_price(stop_loss)?,
         client_order,
         attached_working_type: attached as u8,
         reserved: [0; 3],
         idempotency_key: 0,
         idempotency_body: 0,
     })
+}
+
+/// What a market's state refuses of all orders of a kind (`risk.md` 16).
+fn refused_by_state(
+    state: PerpetualState,
+    time_in_force: PerpetualTimeInForce,
+    reduces: bool,
+) -> Option<Refusal> {
+    let is_taken = match state {
+        PerpetualState::Closed => return Some(refusal::CLOSED),
+        PerpetualState::Trading => true,
+        PerpetualState::PostOnly => time_in_force == PerpetualTimeInForce::PostOnly,
+        PerpetualState::ReduceOnly => reduces,
+        PerpetualState::CancelOnly | PerpetualState::Halted => false,
+    };
+    (!is_taken).then_some(refusal::STATE)
+}
+
+/// A quantity that was sent. Less than a quantity can have is not zero: it fails as what flooring to lots leaves nothing of.
+fn floored(sent: Decimal, market: &PerpetualMarket, has_limit: bool) -> Result<Quantity, Refusal> {
+    match sent.quantity() {
+        0 if sent.is_zero() => Ok(0),
+        0 if market.lot() > 1 => Ok(1),
+        0 => Err(outside_lot_size(0, market, has_limit)),
+        quantity => Ok(quantity),
+    }
+}
+
+fn outside_lot_size(quantity: Quantity, market: &PerpetualMarket, has_limit: bool) -> Refusal {
+    let greatest = if has_limit { Setting::MaxQuantity } else { Setting::MaxMarketQuantity };
+    refusal::lot_size(
+        &text::units8(quantity),
+        &text::units8(market.setting(Setting::MinQuantity)),
+        &text::units8(market.setting(greatest)),
+    )
+}
+
+/// The price filter of attached prices, for an order that is only judged.
+pub fn check_attached(prices: [Price; 2], market: &PerpetualMarket) -> Result<(), Refusal> {
+    for price in prices.into_iter().filter(|price| *price != 0) {
+        if price % market.tick().max(1) != 0 {
+            return Err(off_tick(price, market));
+        }
+        if price < market.setting(Setting::MinPrice) {
+            return Err(refusal::PRICE_MINIMUM);
+        }
+        if price > market.setting(Setting::MaxPrice) {
+            return Err(refusal::STOP_MAXIMUM);
+        }
+    }
+    Ok(())
+}
+
+/// More decimals than the tick has, or between two ticks.
+fn off_tick(price: Price, market: &PerpetualMarket) -> Refusal {
+    let step = 10_i64.pow(8 - text::decimals(market.tick()) as u32);
+    if price % step != 0 { refusal::PRECISION } else { refusal::TICK }
 }
 
 fn time_in_force(
@@ -271,7 +327,7 @@ pub fn modify(
         market: market.market,
         order: order_id(order),
         price: price.map_or(Ok(0), Decimal::price)?,
-        quantity: quantity.quantity(),
+        quantity: floored(quantity, market, true)?,
         side: side.map_or(255, |side| side as u8),
         price_match: price_match as u8,
         flags: if keep_priority { order_flag::KEEP_PRIORITY } else { 0 },
@@ -296,6 +352,31 @@ pub fn lookup_name(name: &str) -> ClientOrder {
     client_order(name).unwrap_or([b'?'; 36])
 }
 
+/// The price that an order takes from the book as it stands; `None` where it takes none, or finds no such level.
+pub fn matched_price(sent: &PlacePerpetual, book: Option<&Book>) -> Option<Price> {
+    use PriceMatch as Match;
+    let (is_own, level) = match PriceMatch::from_code(sent.price_match)? {
+        Match::None => return None,
+        Match::Opponent => (false, 1),
+        Match::Opponent5 => (false, 5),
+        Match::Opponent10 => (false, 10),
+        Match::Opponent20 => (false, 20),
+        Match::Queue => (true, 1),
+        Match::Queue5 => (true, 5),
+        Match::Queue10 => (true, 10),
+        Match::Queue20 => (true, 20),
+    };
+    // The others wait for their trigger first.
+    if sent.order_type != PerpetualOrderType::Limit as u8 {
+        return None;
+    }
+    let found = match (sent.side == Side::Buy as u8) == is_own {
+        true => book?.bids().nth(level - 1),
+        false => book?.asks().nth(level - 1),
+    };
+    found.map(|(price, _)| price)
+}
+
 /// A refusal of the engine with the values that its text names.
 pub fn explain(
     reject: Reject,
@@ -303,33 +384,29 @@ pub fn explain(
     market: &PerpetualMarket,
     leverage: Option<&str>,
 ) -> Refusal {
-    use ringside_core::command::PerpetualParameter as Setting;
-    let is_market = sent.order_type != PerpetualOrderType::Limit as u8
-        && sent.order_type != PerpetualOrderType::Stop as u8
-        && sent.order_type != PerpetualOrderType::TakeProfit as u8;
+    let order_type = PerpetualOrderType::from_code(sent.order_type);
+    let has_limit = matches!(
+        order_type,
+        Some(PerpetualOrderType::Limit | PerpetualOrderType::Stop | PerpetualOrderType::TakeProfit)
+    );
     let lot = market.lot().max(1);
     let quantity = sent.quantity - sent.quantity % lot;
     let notional = || {
-        let price = if sent.price != 0 { sent.price } else { market.mark() };
+        // The stop price is what an order with no limit of its own is judged at before it fires.
+        let price = match (sent.price, sent.stop_price) {
+            (0, stop) if stop != 0 && !has_limit => stop,
+            (0, _) => market.mark(),
+            (price, _) => price,
+        };
         text::units8((i128::from(price) * i128::from(quantity) / i128::from(UNIT)) as i64)
     };
     match reject {
         Reject::InvalidTick => {
-            let step = 10_i64.pow(8 - text::decimals(market.tick()) as u32);
-            let is_too_fine = [sent.price, sent.stop_price, sent.take_profit, sent.stop_loss]
-                .into_iter()
-                .find(|price| price % market.tick().max(1) != 0)
-                .is_some_and(|price| price % step != 0);
-            if is_too_fine { refusal::PRECISION } else { refusal::TICK }
+            let prices = [sent.price, sent.stop_price, sent.take_profit, sent.stop_loss];
+            let off = prices.into_iter().find(|price| price % market.tick().max(1) != 0);
+            off.map_or(refusal::TICK, |price| off_tick(price, market))
         }
-        Reject::QuantityOutOfRange => {
-            let greatest = if is_market { Setting::MaxMarketQuantity } else { Setting::MaxQuantity };
-            refusal::lot_size(
-                &text::units8(quantity),
-                &text::units8(market.setting(Setting::MinQuantity)),
-                &text::units8(market.setting(greatest)),
-            )
-        }
+        Reject::QuantityOutOfRange => outside_lot_size(quantity, market, has_limit),
         Reject::BelowMinNotional => {
             refusal::min_notional(&notional(), &text::micros(market.setting(Setting::MinNotional)))
         }

@@ -1,0 +1,222 @@
+//! What stands at the edges of `perpetual.md`: values at and beyond their ends, two faults in one request, parameters where a
+//! route has none.
+
+use crate::exchange::venue::Venue;
+use serde_json::{Value, json};
+
+const ORDER: &str = "/fapi/v1/order";
+const TEST: &str = "/fapi/v1/order/test";
+const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
+const HELD: &str = "Invalid symbol status for opening position";
+
+/// 5: flooring that leaves nothing is the filter's, zero is not; each price has the text of its own parameter.
+#[test]
+fn values_below_and_beyond_what_the_engine_holds() {
+    let mut venue = Venue::usual();
+    let outside = "Filter failure: LOT_SIZE. Quantity 0 is outside 0.001 to 1000.";
+    for quantity in ["0.0009", "0.00000001", "0.000000001", "0.000000000000000001"] {
+        let order = format!("{BUY}&price=60000&quantity={quantity}");
+        venue.refuses(1, "POST", ORDER, &order, -1013, outside);
+    }
+    let outside = "Filter failure: LOT_SIZE. Quantity 0 is outside 0.001 to 120.";
+    let market = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.0000000001";
+    venue.refuses(1, "POST", ORDER, market, -1013, outside);
+    venue.refuses(
+        1,
+        "POST",
+        ORDER,
+        &format!("{BUY}&price=60000&quantity=0.0"),
+        -4003,
+        "Quantity less than zero.",
+    );
+    let placed = venue.place(1, &format!("{BUY}&price=59000&quantity=0.01"));
+    let modified = format!("symbol=BTCUSDT&orderId={}&price=59000&quantity=0.0000000001", placed["orderId"]);
+    let outside = "Filter failure: LOT_SIZE. Quantity 0 is outside 0.001 to 1000.";
+    venue.refuses(1, "PUT", ORDER, &modified, -1013, outside);
+
+    let stop = "symbol=BTCUSDT&side=BUY&quantity=0.01&type";
+    let greater = "Stop price greater than max price.";
+    for order in [
+        format!("{stop}=STOP_MARKET&stopPrice=99999999999999999999"),
+        format!("{stop}=TRAILING_STOP_MARKET&callbackRate=1&activationPrice=99999999999999999999"),
+        format!("{BUY}&quantity=0.01&price=60000&tpTriggerPrice=99999999999999999999"),
+    ] {
+        venue.refuses(1, "POST", ORDER, &order, -4007, greater);
+    }
+    let order = format!("{BUY}&quantity=0.01&price=99999999999999999999");
+    venue.refuses(1, "POST", ORDER, &order, -4002, "Price greater than max price.");
+}
+
+/// 5: the notional that a refusal names is the one that was judged.
+#[test]
+fn refusals_name_the_notional_that_was_judged() {
+    let mut venue = Venue::usual();
+    let below = |notional: &str| {
+        format!(
+            "Filter failure: MIN_NOTIONAL. Notional {notional} is below the minimum 5 (unless you choose reduce only)."
+        )
+    };
+    for (order, notional) in [
+        ("type=STOP_MARKET&side=SELL&stopPrice=4000", "4"),
+        ("type=TRAILING_STOP_MARKET&side=BUY&callbackRate=1&activationPrice=3000", "3"),
+        ("type=STOP&side=SELL&stopPrice=4500&price=2000", "2"),
+    ] {
+        let order = format!("symbol=BTCUSDT&quantity=0.001&{order}");
+        venue.refuses(1, "POST", ORDER, &order, -1013, &below(notional));
+    }
+}
+
+/// 7.10: the state of the symbol is judged before everything else.
+#[test]
+fn the_state_of_a_symbol_is_judged_first() {
+    let mut venue = Venue::usual();
+    let sol = "symbol=SOLUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=150";
+    let faulty = ["&positionSide=LONG", "&newClientOrderId=a%20b"].map(|fault| format!("{sol}{fault}"));
+    let fine = "symbol=SOLUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=150.0000000001";
+    let trailing = "symbol=SOLUSDT&side=BUY&type=TRAILING_STOP_MARKET&quantity=1&callbackRate";
+    let more = [fine.to_owned(), format!("{trailing}=1.55"), format!("{trailing}=1&activationPrice=0")];
+    let all: Vec<&String> = faulty.iter().chain(&more).collect();
+    for (state, code, msg) in [
+        ("POST_ONLY", -4140, HELD),
+        ("REDUCE_ONLY", -4140, HELD),
+        ("CANCEL_ONLY", -4140, HELD),
+        ("HALTED", -4140, HELD),
+        ("CLOSED", -4141, "Symbol is closed"),
+    ] {
+        venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", &json!({ "state": state }).to_string());
+        for order in &all {
+            venue.refuses(1, "POST", ORDER, order, code, msg);
+        }
+        let two_way = "Order's position side does not match user's setting.";
+        let taken = match state {
+            "POST_ONLY" => sol.replace("GTC", "GTX"),
+            "REDUCE_ONLY" => format!("{sol}&reduceOnly=true"),
+            _ => continue,
+        };
+        venue.refuses(1, "POST", ORDER, &format!("{taken}&positionSide=LONG"), -4061, two_way);
+    }
+}
+
+/// 8: a test ends with the margin check, and takes what a placement takes.
+#[test]
+fn a_test_takes_attached_prices() {
+    let mut venue = Venue::usual();
+    let order = format!("{BUY}&quantity=0.01&price=60000");
+    let judged = venue.call(1, "POST", TEST, &format!("{order}&tpTriggerPrice=61000&slTriggerPrice=59000"));
+    assert_eq!([&judged["orderId"], &judged["status"]], [&json!(0), &json!("NEW")]);
+    // On which side of the price they stand is judged after margin.
+    venue.call(1, "POST", TEST, &format!("{order}&tpTriggerPrice=59000"));
+    for (price, code, msg) in [
+        ("61000.05", -1111, "Precision is over the maximum defined for this asset."),
+        ("0.01", -1111, "Precision is over the maximum defined for this asset."),
+        ("10000000.1", -4007, "Stop price greater than max price."),
+    ] {
+        for path in [ORDER, TEST] {
+            venue.refuses(1, "POST", path, &format!("{order}&tpTriggerPrice={price}"), code, msg);
+        }
+    }
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/openOrders", ""), json!([]));
+}
+
+/// 7.1, 7.5, 7.7: what a test answers is the order that a placement would make.
+#[test]
+fn a_test_shows_the_order_that_would_be() {
+    let mut venue = Venue::usual();
+    venue.fill();
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=0.01&price=60100");
+    let fields = |order: &Value| ["price", "origQty", "priceMatch"].map(|name| order[name].clone());
+    for (order, expected) in [
+        (
+            "side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.0109&priceMatch=OPPONENT",
+            ["60100", "0.01", "OPPONENT"],
+        ),
+        ("side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&priceMatch=QUEUE", ["60000", "0.01", "QUEUE"]),
+        ("side=SELL&type=LIMIT&timeInForce=GTX&quantity=0.01&priceMatch=QUEUE", ["60100", "0.01", "QUEUE"]),
+        ("side=SELL&type=MARKET&quantity=1&reduceOnly=true", ["0", "0.014", "NONE"]),
+        ("side=SELL&type=STOP_MARKET&stopPrice=50000&quantity=1&reduceOnly=true", ["0", "1", "NONE"]),
+        ("side=SELL&type=STOP&stopPrice=50000&quantity=1&priceMatch=OPPONENT", ["0", "1", "OPPONENT"]),
+    ] {
+        let order = format!("symbol=BTCUSDT&{order}");
+        assert_eq!(fields(&venue.call(1, "POST", TEST, &order)), expected, "{order}");
+        assert_eq!(fields(&venue.place(1, &order)), expected, "{order}");
+        venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+        venue.call(2, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+        venue.place(1, "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=60000");
+        venue.place(2, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=0.01&price=60100");
+    }
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=100&priceMatch=OPPONENT";
+    let above = "Filter failure: MAX_NOTIONAL. Notional 6010000 is above the maximum 5000000.";
+    venue.refuses(1, "POST", ORDER, order, -1013, above);
+}
+
+/// 1: one name twice is refused wherever names are, also where none is asked for.
+#[test]
+fn one_name_twice_is_refused_everywhere() {
+    let mut venue = Venue::usual();
+    let twice = "Duplicate values for parameter 'a' detected.";
+    let batch = r#"[{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":"0.01","price":1,"price":2}]"#;
+    let batch = format!("batchOrders={}", batch.replace('"', "%22"));
+    let refused = json!([{ "code": -1101, "msg": "Duplicate values for parameter 'price' detected." }]);
+    assert_eq!(venue.call(1, "POST", "/fapi/v1/batchOrders", &batch), refused);
+    for (method, path) in [
+        ("GET", "positionSide/dual"),
+        ("GET", "multiAssetsMargin"),
+        ("GET", "feeBurn"),
+        ("GET", "rateLimit/order"),
+        ("GET", "accountConfig"),
+        ("POST", "listenKey"),
+        ("PUT", "listenKey"),
+        ("DELETE", "listenKey"),
+    ] {
+        venue.refuses(1, method, &format!("/fapi/v1/{path}"), "a=1&a=1", -1101, twice);
+    }
+    for path in ["ping", "time", "exchangeInfo", "fundingInfo", "premiumIndex", "assetIndex"] {
+        let answer = venue.public(&format!("/fapi/v1/{path}?a=1&a=2"));
+        assert_eq!(answer, json!({ "code": -1101, "msg": twice }), "{path}");
+    }
+}
+
+/// 1: positionSide is one of three words, two of which are refused for the mode, on each route that has it.
+#[test]
+fn position_sides_of_the_other_mode_are_refused_for_the_mode() {
+    let mut venue = Venue::usual();
+    let margin = "symbol=BTCUSDT&amount=1&type=1&positionSide";
+    let path = "/fapi/v1/positionMargin";
+    for side in ["LONG", "SHORT"] {
+        let msg = "Order's position side does not match user's setting.";
+        venue.refuses(1, "POST", path, &format!("{margin}={side}"), -4061, msg);
+    }
+    venue.refuses(1, "POST", path, &format!("{margin}=long"), -4060, "Invalid position side.");
+    let msg = "Add margin only support for isolated position.";
+    venue.refuses(1, "POST", path, &format!("{margin}=BOTH"), -4049, msg);
+}
+
+/// 1: a time is any integer; what lies beyond the calendar has no candles.
+#[test]
+fn times_beyond_every_calendar_are_answered() {
+    let mut venue = Venue::usual();
+    venue.fill();
+    let latest = i64::MAX;
+    for path in
+        ["klines?symbol", "markPriceKlines?symbol", "indexPriceKlines?pair", "premiumIndexKlines?symbol"]
+    {
+        for interval in ["1m", "3d", "1w", "1M"] {
+            for times in [format!("startTime={latest}"), format!("startTime={latest}&endTime={latest}")] {
+                let path = format!("/fapi/v1/{path}=BTCUSDT&interval={interval}&{times}");
+                assert_eq!(venue.public(&path), json!([]), "{path}");
+            }
+            let all = venue.public(&format!("/fapi/v1/{path}=BTCUSDT&interval={interval}"));
+            let until =
+                venue.public(&format!("/fapi/v1/{path}=BTCUSDT&interval={interval}&endTime={latest}"));
+            assert_eq!(until, all, "{path} {interval}");
+        }
+    }
+    let after = format!("/fapi/v1/aggTrades?symbol=BTCUSDT&startTime={latest}");
+    assert_eq!(venue.public(&after), json!([]));
+    for path in
+        ["allOrders", "userTrades", "income", "forceOrders", "positionMargin/history", "allAlgoOrders"]
+    {
+        let times = format!("symbol=BTCUSDT&startTime={latest}");
+        assert_eq!(venue.call(1, "GET", &format!("/fapi/v1/{path}"), &times), Value::Array(vec![]), "{path}");
+    }
+}
