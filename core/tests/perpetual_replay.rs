@@ -27,20 +27,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "40541e3aa907b0209087d1177bc87fe7fe7d03e18cf7236c43c752959c2d8da7",
-        "10b2804203da4108106fac9d3447a3d7",
+        "ecaf5f916056d35302f6713403b974e2c54d034ab693433fb7a0609c6a1671b7",
+        "ad200e71abd2617c949e98eff1571e84",
     ),
     (
         2,
         20_000,
-        "e3dc3a0d884dbde2bdf0c346aa061385508673ac7c34f4feed13d280acdabb33",
-        "3f3fe7b97c8e9473ee362ce51884f842",
+        "4395f173ae2793431621ead7439b4bc2a11a21fae05df9e3a79a8c7ea825e1d1",
+        "ab285820fb9e70fa6fc6b990c1ec7094",
     ),
     (
         3,
         5_000,
-        "9ac49ba290d5ac1c7838fa3252d7ac4dec76c84bd9a132fc3b924d04b2d63750",
-        "705201bc976eed20a74a95e5b3acf7d2",
+        "708010d7b3a67aea995ef78714a221f08faf69756dc96373aed25f1b60003f69",
+        "74fc525174bfbdffd5a4165ff835aa1b",
     ),
 ];
 

@@ -33,7 +33,10 @@
 //! - Contract-price triggers watch the mark until the first trade. One window of lowest and highest price serves all orders
 //!   of the market, those attached in the same command included.
 //! - A liquidation of the cross scope expires all orders of the account, in every market; its bankruptcy price of 0 or below
-//!   is, for a sell, one tick. Dynamic band and self-trade modes do not bind liquidation and unwinding.
+//!   is, for a sell, one tick. Self-trade modes do not bind liquidation and unwinding, the dynamic band not liquidation.
+//! - A taker's fill that only closes is refused where its scope is below maintenance margin after it, and further below than
+//!   before: a stop that comes to run in the tick that would liquidate its scope may still close it (`risk.md` 6, 14).
+//! - What funding takes from an isolated wallet beyond 0 the fund pays (INSURANCE_CLEAR), as where a close does (`risk.md` 8).
 //! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it.
 //! - The fund, below its maintenance margin, gives up whole positions, the largest margin first, until it is not.
 //! - A wallet below 0 without cross position is paid to 0 by the fund (INSURANCE_CLEAR), whatever brought it there.
@@ -220,8 +223,8 @@ body! {
     /// DuplicateClientOrder, price (InvalidPrice, InvalidTick, PriceBelowMinimum, PriceAboveMaximum), stop price
     /// (InvalidStopPrice, InvalidTick, PriceBelowMinimum, StopPriceAboveMaximum), activation price (InvalidActivationPrice,
     /// InvalidTick, PriceBelowMinimum, StopPriceAboveMaximum), InvalidCallback, quantity (InvalidQuantity: not above 0;
-    /// QuantityOutOfRange: after flooring to lots), ReduceOnlyRefused (LIMIT and MARKET; then clamped to |q| and judged for
-    /// QuantityOutOfRange again), BelowMinNotional, AboveMaxNotional, PriceAboveBand / PriceBelowBand / CounterpartyOutsideBand
+    /// QuantityOutOfRange: after flooring to lots), ReduceOnlyRefused (LIMIT and MARKET; then clamped to |q|, and only then
+    /// judged for too much, and again for too little), BelowMinNotional, AboveMaxNotional, PriceAboveBand / PriceBelowBand / CounterpartyOutsideBand
     /// (limit prices; MARKET: best opposite price), InvalidGoodTill, TooManyOpenOrders, TooManyConditional,
     /// ClosePositionExists, TradingDisabled, InLiquidation, leverage (InvalidLeverage, LeverageReduction, ExceedsBracket,
     /// InsufficientMarginForLeverage: as SetLeverage), ExceedsBracket, InsufficientMargin, ImmediateTrigger,
@@ -235,7 +238,7 @@ body! {
     /// - *Price match*: resolved first, as the market stands. Without such a level every check that needs the price is
     ///   passed over, and the answer is NoPriceMatch where nothing else fails.
     /// - *Conditional types*: notional is judged at the limit price of STOP and TAKE_PROFIT, at the stop price of the
-    ///   market types, at the activation price (else the watched price) of a trailing order; close-position and
+    ///   market types, at the mark of a trailing order; close-position and
     ///   price-matched ones are not judged. They pass over the checks of band (market types), reduce-only, bracket, margin.
     /// - *Leverage*: 0 leaves it; otherwise as SetLeverage in the same command: both happen or neither.
     /// - *Attached orders*: `take_profit` and `stop_loss` (0: none) make a TAKE_PROFIT_MARKET and a STOP_MARKET of the other
@@ -300,7 +303,7 @@ body! {
     /// TooManyModifications (10 000), the checks of price, quantity, notional and band of PlacePerpetual (reduce-only orders
     /// are clamped to |q|, not refused; the quantity judged is the whole one), NothingToModify (after flooring),
     /// PriorityNotKept (KEEP_PRIORITY and another price, or a
-    /// quantity that does not lower what is open), InLiquidation, ExceedsBracket,
+    /// quantity that does not lower what is open), TradingDisabled, InLiquidation, ExceedsBracket,
     /// InsufficientMargin (on the new open quantity, with the old order out of the buckets), PostOnlyWouldCross,
     /// NoPriceMatch. Refused, the order stays as it was, but: a GTX order that would cross is canceled (and the answer is
     /// PostOnlyWouldCross), and a quantity not above what is executed cancels the order, accepted (judged right after

@@ -176,7 +176,7 @@ impl Model {
     }
 
     /// The fund pays what an isolated position lacks.
-    fn cover(&mut self, account: AccountId, market: MarketId, amount: i128) {
+    pub(super) fn cover(&mut self, account: AccountId, market: MarketId, amount: i128) {
         if amount == 0 {
             return;
         }

@@ -459,7 +459,7 @@ impl Model {
                 continue;
             }
             for id in self.open_orders(other, Some(market)) {
-                if self.orders.contains_key(&id) {
+                if self.orders.get(&id).is_some_and(Order::rests) {
                     self.expire_order(id, reason::DELEVERAGED);
                 }
             }

@@ -67,6 +67,25 @@ impl Model {
                 && self.cross_equity(account) + half.wallet < self.scope_maintenance(account, None))
     }
 
+    /// Whether a fill that only closes leaves its owner's scope below maintenance margin, and lower than it was.
+    fn sinks(&self, account: AccountId, market: MarketId, half: &Half) -> bool {
+        if half.opened != 0 {
+            return self.breaches(account, market, half);
+        }
+        let (old, new) = (self.position(account, market), half.position);
+        let at = self.market(market);
+        let scope = self.scope_of(account, market);
+        let before = self.scope_equity(account, scope) - self.scope_maintenance(account, scope);
+        // What enters the scope's wallet, what its position is worth less, what margin that frees.
+        let wallet = match scope {
+            None => half.wallet,
+            Some(_) => new.isolated_wallet - half.covered - old.isolated_wallet,
+        };
+        let profit = self.unrealised(market, &new) - self.unrealised(market, &old);
+        let after = before + wallet + profit + at.maintenance(old.quantity) - at.maintenance(new.quantity);
+        after < 0 && after < before
+    }
+
     pub fn same_party(&self, one: AccountId, other: AccountId) -> bool {
         let group = self.account(one).trade_group;
         one == other || (group >= 0 && group == self.account(other).trade_group)
@@ -82,10 +101,10 @@ impl Model {
         )
     }
 
-    /// Whether a price is beyond the dynamic band for an aggressor of a side.
-    pub fn is_beyond_band(&self, market: MarketId, side: Side, price: i128) -> bool {
+    /// Whether a price is outside the dynamic band.
+    pub fn is_beyond_band(&self, market: MarketId, price: i128) -> bool {
         let (low, high) = self.band(self.market(market));
-        if side == Side::Buy { price > high } else { price < low }
+        price < low || price > high
     }
 
     /// Matches the arriving order `id` as far as `limit` and the rules let it.
@@ -108,7 +127,7 @@ impl Model {
             if !reaches {
                 return Ending::Dry;
             }
-            if role == Role::Owner && self.is_beyond_band(market, side, maker.price) {
+            if !matches!(role, Role::Liquidation(_)) && self.is_beyond_band(market, maker.price) {
                 let now = self.now_ms();
                 self.market_mut(market).band_since_ms[side as usize].get_or_insert(now);
                 return Ending::Band;
@@ -146,7 +165,7 @@ impl Model {
             }
             let taker_half = self.half(account, market, side, quantity, amount, taker_fee);
             if role == Role::Owner
-                && (taker_half.lacks || (!is_self && self.breaches(account, market, &taker_half)))
+                && (taker_half.lacks || (!is_self && self.sinks(account, market, &taker_half)))
             {
                 return Ending::Margin;
             }
@@ -342,7 +361,7 @@ impl Model {
                 (Some(limit), Side::Buy) => maker.price <= limit,
                 (Some(limit), Side::Sell) => maker.price >= limit,
             };
-            if left == 0 || !reaches || self.is_beyond_band(order.market, order.side, maker.price) {
+            if left == 0 || !reaches || self.is_beyond_band(order.market, maker.price) {
                 break;
             }
             if order.self_trade != SelfTradePrevention::None && self.same_party(order.account, maker.account)

@@ -93,13 +93,14 @@ impl Model {
         if !unresolved {
             self.judge_price(new.market, new.price, Reject::InvalidPrice, Reject::PriceAboveMaximum)?;
         }
-        self.judge_quantity(new)?;
         if new.has(order_flag::REDUCE_ONLY) {
+            self.floor_quantity(new)?;
             let most = self.reducible(new.account, new.market, new.side);
             if new.quantity - new.filled > most {
                 new.quantity = new.filled + most;
             }
         }
+        self.judge_quantity(new)?;
         if !unresolved {
             self.judge_notional(new)?;
             self.judge_band(new.market, new.side, new.price)?;
@@ -112,6 +113,9 @@ impl Model {
         }
         if keeps && (new.price != old.price || new.quantity - new.filled >= old.open) {
             return Err(Reject::PriorityNotKept);
+        }
+        if !self.account(new.account).trading_enabled {
+            return Err(Reject::TradingDisabled);
         }
         if self.liquidating.iter().any(|(account, _)| *account == new.account) {
             return Err(Reject::InLiquidation);

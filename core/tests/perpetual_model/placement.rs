@@ -228,17 +228,16 @@ impl Model {
         }
         // Quantity.
         if !closes {
-            self.judge_quantity(order)?;
             if !conditional && reduces {
+                // Too little is too little; too much is judged of what the clamp leaves.
+                self.floor_quantity(order)?;
                 let most = self.reducible(order.account, order.market, order.side);
                 if most == 0 {
                     return Err(Reject::ReduceOnlyRefused);
                 }
-                if order.quantity > most {
-                    order.quantity = most;
-                    self.judge_quantity(order)?;
-                }
+                order.quantity = order.quantity.min(most);
             }
+            self.judge_quantity(order)?;
         }
         // Notional and band.
         if !closes && !no_price {
@@ -319,13 +318,22 @@ impl Model {
 
     /// Floors to lots, then judges the range.
     pub(super) fn judge_quantity(&self, order: &mut Order) -> Result<(), Reject> {
+        self.floor_quantity(order)?;
+        let most = if Order::is_market_type(order.kind) { 7 } else { 6 };
+        if order.quantity > self.market(order.market).parameters[&most] {
+            return Err(Reject::QuantityOutOfRange);
+        }
+        Ok(())
+    }
+
+    /// Floors to lots, then judges the lower end of the range.
+    pub(super) fn floor_quantity(&self, order: &mut Order) -> Result<(), Reject> {
         let parameters = &self.market(order.market).parameters;
         if order.quantity <= 0 {
             return Err(Reject::InvalidQuantity);
         }
         order.quantity = floor_to(order.quantity, parameters[&2]);
-        let most = parameters[&if Order::is_market_type(order.kind) { 7 } else { 6 }];
-        if order.quantity == 0 || order.quantity < parameters[&5] || order.quantity > most {
+        if order.quantity == 0 || order.quantity < parameters[&5] {
             return Err(Reject::QuantityOutOfRange);
         }
         Ok(())
@@ -337,9 +345,7 @@ impl Model {
         let price = match order.kind {
             Limit | Stop | TakeProfit => order.price,
             StopMarket | TakeProfitMarket => order.stop_price,
-            TrailingStopMarket if order.stop_price != 0 => order.stop_price,
-            TrailingStopMarket => self.watched(order.market, order.working),
-            Market | Liquidation => market.mark,
+            TrailingStopMarket | Market | Liquidation => market.mark,
         };
         let notional = value_up(order.quantity, price);
         if !order.has(order_flag::REDUCE_ONLY) && notional < market.parameters[&8] {

@@ -286,7 +286,7 @@ impl Model {
         for side in [Side::Buy, Side::Sell] {
             let Some(since) = self.market(market).band_since_ms[side as usize] else { continue };
             let best = self.best(market, side.opposite());
-            if !best.is_some_and(|best| self.is_beyond_band(market, side, best)) {
+            if !best.is_some_and(|best| self.is_beyond_band(market, best)) {
                 self.market_mut(market).band_since_ms[side as usize] = None;
             } else if now - since >= 15_000 {
                 let at = self.market_mut(market);

@@ -130,7 +130,7 @@ impl Perpetual {
         let group = state.accounts.get(order.account).group;
         let (mut left, mut value) = (open, Some(0i64));
         walk(book, orders, order.side, book.key(maker_side, limit), |maker| {
-            if band.is_some_and(|band| !band.reaches(order.side, maker.price)) {
+            if band.is_some_and(|band| !band.admits(maker.price)) {
                 return Step::Stop;
             }
             let is_own = maker.account == order.account

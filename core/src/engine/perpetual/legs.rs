@@ -116,6 +116,27 @@ impl State {
         Some(cross.positions == 0 || cross.equity >= cross.maintenance)
     }
 
+    /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
+    /// before. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
+    pub(super) fn bears_close(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
+        let record = self.accounts.get(account);
+        let before = self.holding(account, index);
+        let after = leg.after(before);
+        let room = |(equity, maintenance): (Money, Money)| equity.checked_sub(maintenance);
+        if mode_of(record, before) == MarginMode::Isolated {
+            // What the fund would have to cover is below 0.
+            let left = room(self.isolated(index, &after)?)?.checked_sub(leg.covered)?;
+            return Some(left >= 0 || left >= room(self.isolated(index, before)?)?);
+        }
+        let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
+        let left = room((cross.equity, cross.maintenance))?;
+        if left >= 0 {
+            return Some(true);
+        }
+        let cross = self.cross_with(account, record.wallet, None)?;
+        Some(left >= room((cross.equity, cross.maintenance))?)
+    }
+
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
     #[inline(always)]
     pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {

@@ -175,7 +175,8 @@ impl Perpetual {
                 continue;
             }
             let expired = (PerpetualStatus::Expired, Execution::Expired, reason::DELEVERAGED);
-            self.end_all(account, index, expired, |_| true);
+            // What waits for its trigger is judged when that comes.
+            self.end_all(account, index, expired, |details| details.stage == Stage::Resting);
             self.state.hand_over(index, (from, account), side, (part, worth), reason, order);
             left -= part;
             value -= worth;

@@ -196,7 +196,7 @@ impl State {
             if book.key(maker_side, level.price) > limit {
                 break;
             }
-            if band.is_some_and(|band| !band.reaches(side, level.price)) {
+            if band.is_some_and(|band| !band.admits(level.price)) {
                 return None;
             }
             (low, high) = (low.min(level.price), high.max(level.price));

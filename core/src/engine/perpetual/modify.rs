@@ -53,12 +53,13 @@ impl Perpetual {
             new.price = price;
             self.state.check_price(index, price)?;
         }
-        new.quantity = self.state.check_quantity(index, &new, true)?;
         if new.is(order_flag::REDUCE_ONLY) {
+            let floored = self.state.floor_quantity(index, &new)?;
             let held = self.state.holding(new.account, index).quantity;
-            let most = reduce_only::shrunk(new.side, new.quantity - new.filled, held);
+            let most = reduce_only::shrunk(new.side, floored - new.filled, held);
             new.quantity = new.filled + most.max(0);
         }
+        new.quantity = self.state.check_quantity(index, &new, true)?;
         if matched.is_some() {
             self.state.check_notional(index, &new, new.price)?;
             self.state.check_band(index, new.side, new.price)?;
@@ -76,6 +77,9 @@ impl Perpetual {
             return Err(Reject::PriorityNotKept);
         }
         let record = self.state.accounts.get(new.account);
+        if record.disabled != 0 {
+            return Err(Reject::TradingDisabled);
+        }
         if record.liquidating != 0 || self.state.holding(new.account, index).liquidating != 0 {
             return Err(Reject::InLiquidation);
         }

@@ -113,18 +113,18 @@ impl Perpetual {
         state.check_stops(index, &details, [place.take_profit, place.stop_loss])?;
         let watched = state.watched(index, details.working_type);
         if !details.is(order_flag::CLOSE_POSITION) {
-            details.quantity = state.check_quantity(index, &details, has_price)?;
             if !waits && details.is(order_flag::REDUCE_ONLY) {
+                // The most is asked for only after the clamp (`perpetual.md` 7.7).
+                let floored = state.floor_quantity(index, &details)?;
                 let held = state.holding(details.account, index).quantity;
-                details.quantity = reduce_only::clamped(details.side, details.quantity, held)
-                    .ok_or(Reject::ReduceOnlyRefused)?;
-                details.quantity = state.check_quantity(index, &details, has_price)?;
+                details.quantity =
+                    reduce_only::clamped(details.side, floored, held).ok_or(Reject::ReduceOnlyRefused)?;
             }
+            details.quantity = state.check_quantity(index, &details, has_price)?;
             let price = match details.order_type {
                 Type::Limit | Type::Stop | Type::TakeProfit if is_unresolved => 0,
                 Type::Limit | Type::Stop | Type::TakeProfit => details.price,
-                Type::TrailingStopMarket if details.stop_price == 0 => watched,
-                Type::Market => state.mark(index),
+                Type::Market | Type::TrailingStopMarket => state.mark(index),
                 _ => details.stop_price,
             };
             if price != 0 {
@@ -322,24 +322,26 @@ impl State {
         Ok(())
     }
 
-    /// The quantity floored to lots, if it is one.
+    /// The quantity floored to lots, if that is not too little.
+    pub(crate) fn floor_quantity(&self, index: usize, order: &Details) -> Result<Quantity, Reject> {
+        let symbol = &self.symbols[index];
+        if order.quantity <= 0 {
+            return Err(Reject::InvalidQuantity);
+        }
+        let quantity = order.quantity - order.quantity % symbol.lot.value();
+        if quantity >= symbol.get(P::MinQuantity) { Ok(quantity) } else { Err(Reject::QuantityOutOfRange) }
+    }
+
+    /// The same, if it is not too much either.
     pub(crate) fn check_quantity(
         &self,
         index: usize,
         order: &Details,
         has_price: bool,
     ) -> Result<Quantity, Reject> {
-        let symbol = &self.symbols[index];
-        if order.quantity <= 0 {
-            return Err(Reject::InvalidQuantity);
-        }
-        let quantity = order.quantity - order.quantity % symbol.lot.value();
-        let most = symbol.get(if has_price { P::MaxQuantity } else { P::MaxMarketQuantity });
-        if (symbol.get(P::MinQuantity)..=most).contains(&quantity) {
-            Ok(quantity)
-        } else {
-            Err(Reject::QuantityOutOfRange)
-        }
+        let quantity = self.floor_quantity(index, order)?;
+        let most = self.symbols[index].get(if has_price { P::MaxQuantity } else { P::MaxMarketQuantity });
+        if quantity <= most { Ok(quantity) } else { Err(Reject::QuantityOutOfRange) }
     }
 
     pub(crate) fn check_notional(&self, index: usize, order: &Details, price: Price) -> Result<(), Reject> {

@@ -248,6 +248,9 @@ impl Perpetual {
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
         let entrant = state.entrant(account, index);
+        if entrant.record.disabled != 0 {
+            return None;
+        }
         let before = entrant.holding.bucket(side);
         let released = before.without(remaining, part)?;
         let (bucket, reservation) = state.enters(&books[index], orders, &entrant, &opening, released)?;

@@ -74,7 +74,7 @@ impl Perpetual {
                 self_trade: if is_owner { details.self_trade } else { SelfTradePrevention::None },
                 liquidates: role == Role::Liquidation,
                 is_fund: role == Role::Fund,
-                band: band.filter(|_| is_owner),
+                band: band.filter(|_| role != Role::Liquidation),
                 stopped: None,
                 group: state.accounts.get(details.account).group,
             };

@@ -180,12 +180,16 @@ impl<'a> PerpetualMatch<'a> {
         };
         let terms = (quantity, value, taker_fee);
         let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
-        if !is_self
-            && !is_free
-            && taker_leg.filled.opened > 0
-            && !state.bears(taker.account, index, &taker_leg).unwrap_or(false)
-        {
-            return Err(false);
+        // Unlike a maker it stops also where it only closes: its loss would be the fund's, and the other side's gain.
+        if !is_self && !is_free {
+            let bears = if taker_leg.filled.opened > 0 {
+                state.bears(taker.account, index, &taker_leg)
+            } else {
+                state.bears_close(taker.account, index, &taker_leg)
+            };
+            if !bears.unwrap_or(false) {
+                return Err(false);
+            }
         }
         self.prepared =
             Some(Prepared { maker: maker_leg, taker: taker_leg, value, maker_fee, taker_fee, affiliates });
@@ -273,7 +277,7 @@ pub(super) fn trade_event(
 
 impl Settlement for PerpetualMatch<'_> {
     fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting {
-        if self.arriving.band.is_some_and(|band| !band.reaches(taker.side, maker.price)) {
+        if self.arriving.band.is_some_and(|band| !band.admits(maker.price)) {
             return self.stop(reason::BAND);
         }
         let free = self.arriving.liquidates || self.arriving.is_fund;

@@ -4,7 +4,7 @@ use super::orders::place_of;
 use super::settle::reason;
 use crate::command::{MarginMode, PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
 use crate::event::{Execution, FundingSettled, PerpetualPrice, PerpetualStateChanged, PostingReason};
-use crate::ids::FEE_ACCOUNT;
+use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price};
 use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
 use crate::perpetual::{Perpetual, State, id_of};
@@ -203,11 +203,7 @@ impl Perpetual {
             if since == 0 {
                 continue;
             }
-            let is_beyond = best.is_some_and(|best| match side {
-                Side::Buy => best > band.high,
-                Side::Sell => best < band.low,
-            });
-            if !is_beyond {
+            if best.is_none_or(|best| band.admits(best)) {
                 symbol.binds_ms[side as usize] = 0;
             } else if now_ms - since >= BAND_BINDS_MS {
                 symbol.binds_ms = [0; 2];
@@ -285,6 +281,7 @@ impl State {
                     MarginMode::Isolated => self.touch(account, index).isolated += amount,
                 }
                 self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
+                self.cover_isolated(account, index);
                 self.suspect(account);
             }
         }
@@ -293,6 +290,17 @@ impl State {
             self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::FundingResidue, MarginMode::Cross);
         }
         (self.concerned, self.amounts) = (accounts, amounts);
+    }
+
+    /// The fund pays what an isolated wallet lacks (`risk.md` 3, 8): its position may be far above maintenance, and is not
+    /// liquidated then.
+    fn cover_isolated(&mut self, account: AccountId, index: usize) {
+        let lacking = -self.holding(account, index).isolated;
+        if lacking > 0 {
+            self.touch(account, index).isolated = 0;
+            *self.wallet_mut(FEE_ACCOUNT) -= lacking;
+            self.post(account, id_of(index), lacking, PostingReason::InsuranceClear, MarginMode::Isolated);
+        }
     }
 
     /// Closes every position of a market at its settlement price.

@@ -53,16 +53,7 @@ impl Band {
         })
     }
 
-    /// Whether an aggressor of a side may trade at a price: the end behind it does not bind.
-    #[inline]
-    pub(crate) const fn reaches(&self, side: Side, price: Price) -> bool {
-        match side {
-            Side::Buy => price <= self.high,
-            Side::Sell => price >= self.low,
-        }
-    }
-
-    /// Whether a trade may be at a price.
+    /// Whether a trade may be at a price, whichever side the aggressor is.
     #[inline]
     pub(crate) const fn admits(&self, price: Price) -> bool {
         self.low <= price && price <= self.high

@@ -11,7 +11,6 @@
 
 pub mod adl;
 pub(crate) mod adl_region;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub mod band;
 pub(crate) mod bankruptcy;
 pub mod bracket;

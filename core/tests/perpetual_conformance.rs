@@ -1,0 +1,252 @@
+//! Sentences of `risk.md` and `perpetual.md` that no vector shows, each driven through the engine by itself.
+#![allow(clippy::unwrap_used)]
+
+mod perpetual_support;
+
+use perpetual_support::*;
+use ringside_core::command::*;
+use ringside_core::event;
+use ringside_core::reject::Reject;
+
+/// Removes maker and taker fees.
+fn no_fees(venue: &mut Venue) {
+    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 });
+}
+
+fn set(venue: &mut Venue, parameter: PerpetualParameter, value: i64) {
+    venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value });
+}
+
+fn leverage(venue: &mut Venue, account: u32, leverage: u32) {
+    venue.ok(SetLeverage { account, market: BTC, leverage, reserved: 0 });
+}
+
+fn isolate(venue: &mut Venue, account: u32) {
+    venue.ok(SetMarginMode { account, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+}
+
+/// Opens a position of an account at a price against another one.
+fn open(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
+    let rest = venue.limit(against, side.opposite(), quantity, price);
+    venue.ok(rest);
+    let take = venue.limit(account, side, quantity, price);
+    venue.ok(take);
+}
+
+fn held(venue: &Venue, account: u32) -> i64 {
+    venue.engine.perpetual_position(account, BTC).unwrap().quantity
+}
+
+/// An order of another type.
+fn of_type(place: PlacePerpetual, order_type: PerpetualOrderType) -> PlacePerpetual {
+    PlacePerpetual { order_type: order_type as u8, price: 0, ..place }
+}
+
+#[test]
+fn a_taker_stops_before_a_fill_that_leaves_it_below_maintenance_also_where_it_closes() {
+    // 6: otherwise a loss would be moved to another account, and the fund would pay it.
+    for isolated in [false, true] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        venue.fund("50000");
+        let (trader, maker, friend) =
+            (venue.account("1000"), venue.account("1000000"), venue.account("1000000"));
+        if isolated {
+            isolate(&mut venue, trader);
+        }
+        leverage(&mut venue, trader, 50);
+        open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+        venue.buy(friend, "0.1", "59900");
+        venue.buy(friend, "0.4", "57000");
+        let place = venue.limit(trader, Side::Sell, "0.5", "57000");
+        let order = venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place }).order;
+        assert_eq!(held(&venue, trader), dec("0.4"));
+        assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, dec("0.1"))]);
+        assert_eq!(venue.engine.perpetual_wallet(0), usd("50000"));
+    }
+}
+
+#[test]
+fn a_stop_that_closes_gets_its_chance_below_maintenance() {
+    // 14: triggers come before the scan of the same tick; 6: no fill leaves it lower than it was.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker, bidder) = (venue.account("1000"), venue.account("1000000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    let place = of_type(venue.limit(trader, Side::Sell, "0.5", "0"), PerpetualOrderType::StopMarket);
+    let working_type = WorkingType::MarkPrice as u8;
+    let stop = venue.ok(PlacePerpetual {
+        stop_price: dec("58300"),
+        flags: order_flag::REDUCE_ONLY,
+        working_type,
+        ..place
+    });
+    venue.mark("58500");
+    venue.buy(bidder, "0.2", "58190");
+    venue.buy(bidder, "0.3", "58150");
+    venue.mark("58200");
+    let trades = venue.said::<event::PerpetualTrade>();
+    assert_eq!(trades.iter().map(|trade| trade.taker_order).collect::<Vec<_>>(), [stop.order; 2]);
+    assert_eq!((held(&venue, trader), venue.engine.perpetual_wallet(trader)), (0, usd("83")));
+}
+
+#[test]
+fn an_isolated_wallet_that_funding_empties_is_not_below_zero() {
+    // 3: IW >= 0 after every command. What it lacks the fund covers, as where a close does it (8).
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("50000");
+    let (trader, maker) = (venue.account("1000"), venue.account("1000000"));
+    isolate(&mut venue, trader);
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    venue.mark("61000");
+    venue.buy(maker, "2", "61600");
+    venue.every = 1000;
+    let before = venue.engine.perpetual_position(trader, BTC).unwrap().isolated_wallet;
+    assert_eq!(before, usd("240"));
+    let mut paid = 0;
+    for _ in 0..12 * 720 {
+        venue.time_ms += 5_000;
+        venue.ok(AdvanceTime {});
+        for posting in venue.said::<event::Posting>() {
+            if posting.account == trader && posting.reason == event::PostingReason::FundingFee as u8 {
+                paid -= posting.amount;
+            }
+        }
+    }
+    let after = venue.engine.perpetual_position(trader, BTC).unwrap();
+    assert!(paid > before, "{paid}");
+    assert_eq!((after.quantity, after.isolated_wallet), (dec("0.5"), 0));
+    assert_eq!(venue.engine.perpetual_wallet(trader), usd("760"));
+}
+
+#[test]
+fn lot_size_of_a_reduce_only_order_is_judged_after_the_clamp() {
+    let mut venue = Venue::trading("60000");
+    let (trader, maker) = (venue.account("1000000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    let flags = order_flag::REDUCE_ONLY;
+    let place = venue.limit(trader, Side::Sell, "5000", "60100");
+    let order = venue.ok(PlacePerpetual { flags, ..place }).order;
+    let told = venue.engine.perpetual_orders().find(|told| told.order == order).unwrap();
+    assert_eq!(told.quantity, dec("0.5"));
+    let place = of_type(venue.limit(trader, Side::Sell, "5000", "0"), PerpetualOrderType::Market);
+    venue.ok(PlacePerpetual { flags, ..place });
+    // Flooring that leaves nothing fails before the clamp, and so does what reduces nothing.
+    let place = venue.limit(trader, Side::Sell, "0.0005", "60100");
+    assert_eq!(venue.refused(PlacePerpetual { flags, ..place }), Reject::QuantityOutOfRange);
+    let place = venue.limit(trader, Side::Buy, "5000", "60000");
+    assert_eq!(venue.refused(PlacePerpetual { flags, ..place }), Reject::ReduceOnlyRefused);
+}
+
+#[test]
+fn the_dynamic_band_holds_at_both_ends() {
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    venue.mark("53000");
+    // Low end 54 000: nobody buys below it either.
+    venue.sell(one, "0.1", "53500");
+    let order = venue.buy(other, "0.1", "53500");
+    assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 11, 0)]);
+    venue.time_ms += 300_000;
+    venue.mark("53000");
+    venue.buy(other, "0.1", "53500");
+    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+}
+
+#[test]
+fn the_notional_of_a_trailing_order_is_that_at_the_mark() {
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    open(&mut venue, one, other, Side::Buy, "0.1", "59000");
+    set(&mut venue, PerpetualParameter::MinNotional, usd("60"));
+    let trailing = |place: PlacePerpetual, activation: &str| PlacePerpetual {
+        callback_rate: 1_000_000,
+        stop_price: dec(activation),
+        ..of_type(place, PerpetualOrderType::TrailingStopMarket)
+    };
+    for activation in ["0", "59500"] {
+        let place = venue.limit(one, Side::Sell, "0.001", "0");
+        venue.ok(trailing(place, activation));
+    }
+    set(&mut venue, PerpetualParameter::MinNotional, usd("60.01"));
+    let place = venue.limit(one, Side::Sell, "0.001", "0");
+    assert_eq!(venue.refused(trailing(place, "60500")), Reject::BelowMinNotional);
+}
+
+#[test]
+fn who_may_not_place_may_not_modify() {
+    let mut venue = Venue::trading("60000");
+    let one = venue.account("1000000");
+    let order = venue.buy(one, "0.1", "59000");
+    venue.ok(SetPerpetualAccount {
+        account: one,
+        mask: account_mask::TRADING,
+        trade_group: -1,
+        trading_enabled: 0,
+        fee_burn: 0,
+        referral_total_bps: 0,
+        referral_share_bps: 0,
+        promo_bps: 0,
+        reserved: 0,
+        promo_until_ms: 0,
+    });
+    let modify = ModifyPerpetual {
+        account: one,
+        market: BTC,
+        order,
+        price: dec("59100"),
+        quantity: dec("0.1"),
+        side: 255,
+        price_match: 0,
+        flags: 0,
+        client_order: [0; 36],
+    };
+    assert_eq!(venue.refused(modify), Reject::TradingDisabled);
+}
+
+#[test]
+fn a_counterparty_loses_its_open_orders_and_keeps_what_waits() {
+    // 12.5 says open orders, where 12.3 says open and untriggered ones.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    let rests = venue.sell(short, "0.1", "61000");
+    let place = of_type(venue.limit(short, Side::Buy, "0", "0"), PerpetualOrderType::StopMarket);
+    let waits =
+        venue.ok(PlacePerpetual { stop_price: dec("62000"), flags: order_flag::CLOSE_POSITION, ..place });
+    venue.mark("58200");
+    let moved = venue.said::<event::PositionMoved>();
+    assert_eq!(moved.iter().map(|moved| moved.to).collect::<Vec<_>>(), [short]);
+    assert_eq!(held(&venue, short), 0);
+    assert!(venue.ends().contains(&(rests, PerpetualStatus::Expired, 12, 0)));
+    assert_eq!(venue.engine.perpetual_orders().map(|order| order.order).collect::<Vec<_>>(), [waits.order]);
+}
+
+#[test]
+fn the_fund_unwinds_within_the_dynamic_band() {
+    // 16: no aggressor but a liquidation trades outside.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("1000000");
+    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    venue.mark("58200");
+    assert_eq!(held(&venue, 0), dec("0.5"));
+    venue.mark("53000");
+    let bid = venue.buy(short, "1", "53000");
+    for _ in 0..3 {
+        venue.tick();
+        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+    }
+    assert_eq!(venue.ends().iter().map(|end| end.2).collect::<Vec<_>>(), [11]);
+    venue.time_ms += 300_000;
+    venue.tick();
+    venue.tick();
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
+}
