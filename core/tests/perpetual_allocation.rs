@@ -1,4 +1,4 @@
-//! A warm engine takes no memory on the perpetual side either: 100,000 commands after 200,000, over more than a month of
+//! A warm engine takes no memory on the perpetual side either: 100,000 commands after 240,000, over more than a month of
 //! engine time, so that fee windows and funding have gone round; in them orders of every type, matches, cancels,
 //! modifications, moves of the mark, funding, and liquidations by book, fund and counterparties.
 #![allow(clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use ringside_core::memory::Pages;
 use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeMap;
 
-const WARM: usize = 200_000;
+const WARM: usize = 240_000;
 const MEASURED: usize = 100_000;
 
 fn engine() -> Engine {

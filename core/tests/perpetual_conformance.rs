@@ -92,6 +92,38 @@ fn a_stop_that_closes_gets_its_chance_below_maintenance() {
 }
 
 #[test]
+fn a_remainder_below_a_new_lot_ends_filled() {
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    // At the change: what traded already. What has not stays.
+    let partly = venue.sell(one, "0.015", "60000");
+    venue.buy(other, "0.012", "60000");
+    let untraded = venue.sell(one, "0.005", "60100");
+    set(&mut venue, PerpetualParameter::Lot, dec("0.01"));
+    assert_eq!(venue.ends(), [(partly, PerpetualStatus::Filled, 0, dec("0.012"))]);
+    assert_eq!(venue.engine.perpetual_orders().map(|order| order.order).collect::<Vec<_>>(), [untraded]);
+    venue.ok(CancelPerpetual {
+        account: one,
+        market: BTC,
+        order: untraded,
+        classes: order_class::ORDINARY,
+        client_order: [0; 36],
+    });
+    // At a fill: of who rests, and of who arrives.
+    set(&mut venue, PerpetualParameter::Lot, dec("0.001"));
+    let maker = venue.sell(one, "0.025", "60000");
+    set(&mut venue, PerpetualParameter::Lot, dec("0.01"));
+    venue.buy(other, "0.02", "60000");
+    assert_eq!(venue.ends(), [(maker, PerpetualStatus::Filled, 0, dec("0.02"))]);
+    set(&mut venue, PerpetualParameter::Lot, dec("0.001"));
+    venue.sell(one, "0.015", "60000");
+    set(&mut venue, PerpetualParameter::Lot, dec("0.01"));
+    let taker = venue.buy(other, "0.02", "60000");
+    assert_eq!(venue.ends(), [(taker, PerpetualStatus::Filled, 0, dec("0.015"))]);
+    assert_eq!(venue.engine.perpetual_orders().count(), 0);
+}
+
+#[test]
 fn an_isolated_wallet_that_funding_empties_is_not_below_zero() {
     // 3: IW >= 0 after every command. What it lacks the fund covers, as where a close does it (8).
     let mut venue = Venue::trading("60000");

@@ -604,7 +604,8 @@ byte_enum! {
     pub enum PerpetualParameter {
         /// Price step, 10^-8. Orders that rest are not judged again.
         Tick = 1,
-        /// Quantity step, 10^-8.
+        /// Quantity step, 10^-8. Orders that rest stay, but those that traded and have less than a lot left: they end Filled, as
+        /// does every order that a fill leaves so little (`risk.md` 17).
         Lot = 2,
         /// Least price, P8, 0 for none: 10 000 000. 0..=10^17.
         MinPrice = 3,

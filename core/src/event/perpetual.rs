@@ -27,7 +27,8 @@
 //!   self-trade prevention ends is PreventedMatch, then PerpetualOrder of the maker if it ended. A maker refused for margin
 //!   is PerpetualOrder Expired (reason 10). What a fill does to a maker's and a taker's order follows from the trade; no
 //!   PerpetualOrder tells it.
-//! - *After the match*: PerpetualOrder of the taker if it ended unfilled. An order that ends takes its attached orders
+//! - *After the match*: PerpetualOrder Filled (execution Expired) of a maker of which less than a lot is left, which an earlier lot
+//!   may do, and likewise of the taker; else PerpetualOrder of the taker if it ended unfilled. An order that ends takes its attached orders
 //!   first, ascending ids, unless it was filled.
 //! - *Trim*, by account ascending, over the market of the match: per order ascending by id, PerpetualOrder (Expired reason
 //!   4, or Amended with a lower quantity). Untriggered orders marked GTE end (reason 6) here too, in the same pass.

@@ -1,6 +1,7 @@
 //! One perpetual market beside its book: rules, brackets, sources, prices, funding samples, and what it takes now.
 
 use super::account::Holding;
+use super::order::Details;
 use crate::book::grid::Step;
 use crate::command::{PerpetualParameter, PerpetualState, Side};
 use crate::event::PerpetualPrice;
@@ -302,6 +303,19 @@ impl Symbol {
         self.index.state == IndexState::Stale
             || self.index_halts
             || matches!(self.set, PerpetualState::Halted | PerpetualState::Closed)
+    }
+
+    /// Whether quantities may be no multiple of the lot, as they are of an earlier one.
+    #[inline]
+    pub(crate) fn has_odd_lots(&self) -> bool {
+        self.steps.1 != self.lot.value()
+    }
+
+    /// Whether `open` of an order is what its trades left of it, and below a lot: it ends filled (`risk.md` 17). What the shrink
+    /// rule left stays, as it is what a position that is no multiple of the lot needs to be closed.
+    #[inline]
+    pub(crate) fn is_remainder(&self, order: &Details, open: Quantity) -> bool {
+        order.filled > 0 && !order.is_shortened && open < self.lot.value()
     }
 
     /// Leverage of a holding.

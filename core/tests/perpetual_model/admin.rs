@@ -289,6 +289,9 @@ impl Model {
             _ => {}
         }
         self.tell_setting(set.market, number);
+        if number == 2 {
+            self.finish_remainders(set.market);
+        }
         Ok(Outcome { market: Some(set.market), ..Outcome::default() })
     }
 

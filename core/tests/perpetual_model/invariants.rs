@@ -76,6 +76,7 @@ impl Model {
             holds!(order.stage != Stage::Arriving, "an order is still arriving: {order:?}");
             if order.stage == Stage::Resting {
                 holds!(order.open > 0, "I-6: {order:?}");
+                holds!(!self.is_remainder(order), "less than a lot is left: {order:?}");
                 holds!(order.quantity >= order.filled + order.open, "I-12: {order:?}");
                 if order.has(order_flag::REDUCE_ONLY) {
                     let most = self.reducible(order.account, order.market, order.side);

@@ -275,6 +275,7 @@ impl Model {
         self.tell_order(id, Execution::New);
         let ending = self.run_match(id, Some(limit), role);
         let left = self.orders[&id].open;
+        self.finish_remainders(market);
         self.after_match(id, ending);
         self.trim(market);
         left

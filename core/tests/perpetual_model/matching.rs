@@ -305,6 +305,33 @@ impl Model {
         }
     }
 
+    /// Whether an order has traded, and less than a lot of it is left (`risk.md` 17) that the shrink rule did not cut so.
+    pub fn is_remainder(&self, order: &Order) -> bool {
+        order.filled > 0 && !order.shortened && order.open < self.market(order.market).parameters[&2]
+    }
+
+    /// Ends such an order.
+    fn finish(&mut self, id: OrderId) {
+        let order = self.orders.remove(&id).expect("it is open");
+        self.output.fact(order.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
+        if order.rests() {
+            self.mutated(order.market, order.side, order.price);
+        }
+    }
+
+    /// Ends all such orders that rest: after a match, and when the lot has changed.
+    pub(super) fn finish_remainders(&mut self, market: MarketId) {
+        let found: Vec<OrderId> = self
+            .orders
+            .values()
+            .filter(|order| order.market == market && order.rests() && self.is_remainder(order))
+            .map(|order| order.id)
+            .collect();
+        for id in found {
+            self.finish(id);
+        }
+    }
+
     /// Puts what is left of an arriving order into the book, behind everything of its price, or ends it.
     pub(super) fn after_match(&mut self, id: OrderId, ending: Ending) {
         let order = self.orders[&id].clone();
@@ -312,6 +339,7 @@ impl Model {
             Ending::Filled => {
                 self.orders.remove(&id);
             }
+            Ending::Dry if self.is_remainder(&order) => self.finish(id),
             Ending::Dry if Model::may_rest(&order) => {
                 self.arrivals += 1;
                 let arrival = self.arrivals;

@@ -151,6 +151,7 @@ impl Model {
             self.orders.insert(id, new);
             self.tell_order(id, Execution::Amended);
             self.mutated(old.market, old.side, old.price);
+            self.finish_remainders(old.market);
             return;
         }
         self.orders.insert(id, new);

@@ -638,6 +638,7 @@ impl Model {
         } else {
             Ending::Dry
         };
+        self.finish_remainders(order.market);
         self.after_match(id, ending);
         self.trim(order.market);
     }

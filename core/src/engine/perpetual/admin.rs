@@ -98,8 +98,13 @@ impl Perpetual {
             }
             self.state.symbols[index].refresh_bounds();
         }
-        let SetPerpetualParameter { market, parameter, value } = *set;
-        self.state.facts.emit(PerpetualSetting { market, parameter, value });
+        let SetPerpetualParameter { market, value, .. } = *set;
+        self.state.facts.emit(PerpetualSetting { market, parameter: set.parameter, value });
+        if parameter == P::Lot
+            && let Some(index) = self.state.index_of(market)
+        {
+            self.finish_remainders(index);
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::PerpetualOrderType as Type;
-use crate::command::{PerpetualStatus, SelfTradePrevention, TimeInForce, order_flag};
+use crate::command::{PerpetualStatus, SelfTradePrevention, Side, TimeInForce, order_flag};
 use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::money::Quantity;
@@ -143,6 +143,50 @@ impl Perpetual {
         let event = self.state.details[slot as usize].event(status, execution, why, 0);
         self.state.facts.emit(event);
         self.complete(slot);
+    }
+
+    /// Ends an order as filled of which less than a lot is left (`risk.md` 17). Its attached orders stay, as of any that is
+    /// filled.
+    pub(crate) fn finish(&mut self, slot: u32) {
+        self.lift(slot);
+        let details = &self.state.details[slot as usize];
+        self.state.facts.emit(details.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
+        self.complete(slot);
+    }
+
+    /// See [`crate::perpetual::market::Symbol::is_remainder`].
+    pub(crate) fn is_remainder(&self, index: usize, slot: u32, open: Quantity) -> bool {
+        self.state.symbols[index].is_remainder(&self.state.details[slot as usize], open)
+    }
+
+    /// The same of the best order of a side: after a match the only one that may have come to have so little.
+    pub(crate) fn finish_best(&mut self, index: usize, side: Side) {
+        if !self.state.symbols[index].has_odd_lots() || self.books[index].best(&self.orders, side).is_none() {
+            return;
+        }
+        let slot = self.orders.levels.get(self.books[index].side(side).best_level()).head;
+        if self.is_remainder(index, slot, self.orders.pool.get(slot).remaining) {
+            self.finish(slot);
+        }
+    }
+
+    /// The same of all orders of a market whose lot has changed, ascending ids.
+    pub(crate) fn finish_remainders(&mut self, index: usize) {
+        if !self.state.symbols[index].has_odd_lots() {
+            return;
+        }
+        let mut doomed: Vec<(OrderId, u32)> = Vec::new();
+        for account in 0..self.state.accounts_count {
+            doomed.extend(self.open_orders(account, index).filter_map(|slot| {
+                let order = self.orders.pool.get(slot);
+                let rests = self.state.details[slot as usize].stage == Stage::Resting;
+                (rests && self.is_remainder(index, slot, order.remaining)).then_some((order.id, slot))
+            }));
+        }
+        doomed.sort_unstable();
+        for (_, slot) in doomed {
+            self.finish(slot);
+        }
     }
 
     /// Takes an order that ended, or was filled, which nothing tells, out of every table, and gives its slot back. Its

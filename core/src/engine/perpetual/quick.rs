@@ -248,7 +248,7 @@ impl Perpetual {
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
         let entrant = state.entrant(account, index);
-        if entrant.record.disabled != 0 {
+        if entrant.record.disabled != 0 || entrant.symbol.has_odd_lots() {
             return None;
         }
         let before = entrant.holding.bucket(side);

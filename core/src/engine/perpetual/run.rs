@@ -82,6 +82,7 @@ impl Perpetual {
             sweep(&mut books[index], orders, &mut taker, &mut matching);
             stopped = matching.arriving.stopped;
             (remaining, ending) = (taker.remaining, taker.ending);
+            self.finish_best(index, details.side.opposite());
         }
         if stopped.is_some_and(|why| why.get() == reason::BAND) {
             let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
@@ -91,6 +92,9 @@ impl Perpetual {
         }
         if remaining == 0 {
             return self.complete(slot);
+        }
+        if ending.is_none() && stopped.is_none() && self.is_remainder(index, slot, remaining) {
+            return self.finish(slot);
         }
         let is_immediate = details.is_immediate;
         let (status, why) = match (ending, stopped) {

@@ -92,6 +92,7 @@ impl Perpetual {
             && state.moved == 0
             && state.symbols[index].contract_range == Range::EMPTY
             && state.symbols[index].mark_range == Range::EMPTY
+            && !state.symbols[index].has_odd_lots()
             && state.names.vacancy(name).is_some()
             && is_name(&place.client_order);
         if !is_still {
