@@ -301,12 +301,24 @@ pub const fn ceil_to_step(numerator: i128, denominator: i128, step: i64) -> Opti
     }
 }
 
-/// `value` x `part`, and what to divide it by for a share `part` / `whole` of `value`. `whole` > 0. Quantities are whole
-/// numbers of lots: without the twos that both have, most products fit a word, whose division is several times cheaper.
+/// A share `part` / `whole` of `value` toward zero, and whether something is left: with which sign. `whole` > 0. Quantities are
+/// whole numbers of lots: without the twos that both have, most products fit a word, whose division is several times cheaper.
 #[inline]
-const fn share(value: Money, part: i64, whole: i64) -> (i128, i128) {
+const fn share(value: Money, part: i64, whole: i64) -> (i128, i32) {
     let twos = (part | whole).trailing_zeros();
-    ((value as i128).wrapping_mul((part >> twos) as i128), (whole >> twos) as i128)
+    let (part, whole) = (part >> twos, whole >> twos);
+    match value.checked_mul(part) {
+        Some(product) => {
+            let quotient = product.wrapping_div(whole);
+            (quotient as i128, product.wrapping_sub(quotient.wrapping_mul(whole)).signum() as i32)
+        }
+        None => wide_share(value, part, whole),
+    }
+}
+
+#[inline(never)]
+const fn wide_share(value: Money, part: i64, whole: i64) -> (i128, i32) {
+    divide((value as i128).wrapping_mul(part as i128), whole as i128)
 }
 
 /// A share `part` / `whole` of `value`, up; none of nothing. `whole` >= 0.
@@ -318,8 +330,8 @@ pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
     if part == whole {
         return Some(value);
     }
-    let (dividend, divisor) = share(value, part, whole);
-    narrow(ceil_div(dividend, divisor))
+    let (quotient, rest) = share(value, part, whole);
+    narrow(quotient.wrapping_add((rest > 0) as i128))
 }
 
 /// A share `part` / `whole` of `value`, down; none of nothing. `whole` >= 0.
@@ -331,8 +343,8 @@ pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
     if part == whole {
         return Some(value);
     }
-    let (dividend, divisor) = share(value, part, whole);
-    narrow(floor_div(dividend, divisor))
+    let (quotient, rest) = share(value, part, whole);
+    narrow(quotient.wrapping_sub((rest < 0) as i128))
 }
 
 /// `value` x `rate`, up.
