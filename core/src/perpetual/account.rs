@@ -108,6 +108,16 @@ const _: () = assert!(
     offset_of!(Holding, isolated) == 128 && size_of::<Holding>() == 192 && size_of::<Account>() == 128
 );
 
+impl Account {
+    /// Whether it has touched no market but one.
+    #[inline(always)]
+    pub(crate) fn is_alone_in(&self, index: usize) -> bool {
+        let [low, high] = self.markets;
+        let (own, other) = if index < 64 { (low, high) } else { (high, low) };
+        ((own & !(1 << (index % 64))) | other) == 0
+    }
+}
+
 impl Holding {
     #[inline]
     pub(crate) fn position(&self) -> Position {

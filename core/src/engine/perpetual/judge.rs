@@ -207,7 +207,7 @@ impl State {
     }
 
     /// Whether an account of this market alone, its position worth `value` at the mark, covers an exposure so easily that a
-    /// bound says so: it needs one division. The holding's buckets are not looked at. `false`: [`State::covers`] must tell.
+    /// bound says so, which takes no division. The holding's buckets are not looked at. `false`: [`State::covers`] must tell.
     #[inline(always)]
     pub(crate) fn has_plenty(
         &self,
@@ -217,12 +217,11 @@ impl State {
         exposure: &Exposure,
         leverage: u32,
     ) -> Option<bool> {
-        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
-        if markets & !(1 << index) != 0 || mode_of(record, holding) == MarginMode::Isolated {
+        if !record.is_alone_in(index) || mode_of(record, holding) == MarginMode::Isolated {
             return Some(false);
         }
         let unrealised = value.checked_sub(holding.cost)?;
-        Some(record.wallet.checked_add(unrealised)? >= exposure.cross_most(leverage)?)
+        exposure.is_covered_by(record.wallet.checked_add(unrealised)?, leverage)
     }
 
     /// Whether an account may go from one holding to another: the requirement does not rise, or is covered.

@@ -94,9 +94,8 @@ impl State {
     /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it.
     pub(super) fn bears(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
         let record = self.accounts.get(account);
-        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
         let before = self.holding(account, index);
-        if markets & !(1 << index) == 0 && mode_of(record, before) == MarginMode::Cross {
+        if record.is_alone_in(index) && mode_of(record, before) == MarginMode::Cross {
             // Of an account of this market alone that has more than its position is worth, no margin needs to be asked for:
             // rates are below 1.
             let (position, mark) = (leg.filled.position, self.mark(index));

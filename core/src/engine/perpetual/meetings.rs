@@ -140,9 +140,8 @@ impl State {
     fn party(&self, account: AccountId, index: usize, is_maker: bool) -> Option<Party> {
         let (record, holding): (&Account, &Holding) =
             (self.accounts.get(account), self.holding(account, index));
-        let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
         let [maker_rate, taker_rate, .., affiliate] = self.rates_of(record)?;
-        let is_alone = markets & !(1 << index) == 0;
+        let is_alone = record.is_alone_in(index);
         let is_known = mode_of(record, holding) == MarginMode::Cross
             && account != FEE_ACCOUNT
             && affiliate == 0

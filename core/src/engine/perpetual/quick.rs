@@ -26,7 +26,7 @@ use crate::perpetual::order::{Details, Stage, is_name, name_hash};
 use crate::perpetual::{Perpetual, State};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation};
-use crate::risk::perpetual::{band, units};
+use crate::risk::perpetual::units;
 use std::hint::select_unpredictable;
 
 /// What such a command says of itself at the end.
@@ -402,13 +402,11 @@ impl State {
         let Entrant { symbol, record, holding, .. } = *entrant;
         let opposite = book.side(side.opposite());
         let is_sound = symbol.is_trading()
-            && price > 0
+            && symbol.takes_price(side, price)
             && symbol.tick.divides(price)
-            && (symbol.get(P::MinPrice)..=symbol.get(P::MaxPrice)).contains(&price)
             && whole > 0
             && symbol.lot.divides(whole)
             && (symbol.get(P::MinQuantity)..=symbol.get(P::MaxQuantity)).contains(&whole)
-            && band::is_within(side, price, symbol.entry_bound(side)?)
             && (record.liquidating | holding.liquidating) == 0
             && opposite.best() > opposite.key(book.steps(price));
         if !is_sound {
@@ -454,8 +452,12 @@ impl State {
         // What a sell asks is what a buy asks beside the opposite position and orders.
         let held = facing(side, holding.quantity);
         let exposure = Exposure::of(held, position, bucket, holding.bucket(side.opposite()));
-        let opens = bucket.opening(Side::Buy, held)? > 0;
-        if opens && exposure.filled(Side::Buy)? > symbol.brackets.exposure_max(leverage) {
+        let filled = exposure.filled(Side::Buy)?;
+        // Most stay within the lowest bracket, whose leverage is the largest.
+        let lowest = symbol.brackets.first();
+        let is_low = filled <= lowest.cap && leverage <= lowest.leverage_max;
+        if !is_low && bucket.opening(Side::Buy, held)? > 0 && filled > symbol.brackets.exposure_max(leverage)
+        {
             return None;
         }
         // Whoever may enter with nothing free, which takes a comparison with the requirement before, goes the long way.

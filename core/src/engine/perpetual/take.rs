@@ -185,20 +185,16 @@ impl State {
     fn check_terms(&self, index: usize, place: &PlacePerpetual, terms: &mut Terms) -> Option<()> {
         let symbol = &self.symbols[index];
         let (side, quantity) = (terms.side, place.quantity);
-        let entry = symbol.entry_bound(side)?;
         let (most, judged) = if terms.order_type == Type::Market {
             terms.limit = symbol.take_bound(side)?;
+            let entry = symbol.entry_bound(side)?;
             if terms.best.is_some_and(|best| !band::is_within(side, best, entry)) {
                 return None;
             }
             (symbol.get(P::MaxMarketQuantity), symbol.prices.mark)
         } else {
             let price = place.price;
-            let is_sound = price > 0
-                && symbol.tick.divides(price)
-                && (symbol.get(P::MinPrice)..=symbol.get(P::MaxPrice)).contains(&price)
-                && band::is_within(side, price, entry);
-            if !is_sound {
+            if !symbol.takes_price(side, price) || !symbol.tick.divides(price) {
                 return None;
             }
             (symbol.get(P::MaxQuantity), price)

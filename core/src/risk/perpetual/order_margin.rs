@@ -218,13 +218,15 @@ impl Exposure {
         Some(Requirement { initial, position })
     }
 
-    /// No less than [`Exposure::cross`]'s `initial`, at the price of one division: the largest exposure, and the larger
-    /// charges, as if all orders opened.
+    /// Whether `equity` is no less than a bound of [`Exposure::cross`]'s `initial` at a leverage > 0: the largest exposure, and
+    /// the larger charges, as if all orders opened. Nothing is divided: ceil(n / l) <= e where n <= e·l.
     #[inline(always)]
-    pub fn cross_most(&self, leverage: u32) -> Option<Money> {
+    pub fn is_covered_by(&self, equity: Money, leverage: u32) -> Option<bool> {
         let most = magnitude(self.notional)?.max(self.filled_max()?);
         let charges = |bucket: Bucket| bucket.open_loss.checked_add(bucket.fee);
-        margin(most, leverage)?.checked_add(charges(self.buys)?.max(charges(self.sells)?))
+        let left = equity.checked_sub(charges(self.buys)?.max(charges(self.sells)?))?;
+        // What leaves the range of a word is more than any exposure.
+        Some(left >= 0 && (left as u64).saturating_mul(leverage.into()) >= most as u64)
     }
 
     /// Margin of the orders beside an isolated position, at a leverage > 0: the worse side. It is taken from the cross
@@ -488,7 +490,11 @@ mod tests {
             let of = |side, lots| if lots == 0 { Bucket::default() } else { bucket(side, lots, ticks) };
             let exposure =
                 Exposure::new(lots * LOT, MARK, of(Side::Buy, buys), of(Side::Sell, sells)).unwrap();
-            prop_assert!(exposure.cross_most(leverage) >= Some(exposure.cross(leverage).unwrap().initial));
+            let initial = exposure.cross(leverage).unwrap().initial;
+            for equity in [initial - 1, initial, initial + 1, initial / 2, initial * 2] {
+                let is_covered = exposure.is_covered_by(equity, leverage).unwrap();
+                prop_assert!(!is_covered || equity >= initial, "{} of {}", equity, initial);
+            }
         }
     }
 }
