@@ -492,6 +492,11 @@ impl Sink for PerpetualEvents {
             self.count();
         }
     }
+
+    #[inline(always)]
+    fn places<const N: usize>(&mut self) -> Option<&mut [Event; N]> {
+        self.outbox.places()
+    }
 }
 
 impl PerpetualEvents {

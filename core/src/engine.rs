@@ -181,12 +181,12 @@ impl Engine {
         // The sequence as the command has it: read beside the time from where both were just stored, it would be read before
         // those stores are through.
         let mut emitter = Emitter::new(sink, command.sequence, self.time.ns());
-        if is_new && let Some(quick) = self.unkeyed_quickly(command, &mut emitter) {
-            emitter.emit(Outcome::from(quick).done(command));
+        if is_new && self.unkeyed_quickly(command, &mut emitter).is_some() {
             return;
         }
-        let outcome = self.execute_if_new(command, is_new, &mut emitter);
-        emitter.emit(outcome.done(command));
+        if let Some(outcome) = self.execute_if_new(command, is_new, &mut emitter) {
+            emitter.emit(outcome.done(command));
+        }
     }
 
     #[inline(never)]
@@ -195,8 +195,11 @@ impl Engine {
         command: &Command,
         is_new: bool,
         emitter: &mut Emitter<'_, S>,
-    ) -> Outcome {
-        if is_new { self.execute(command, emitter) } else { Outcome::default().refused(Reject::Duplicate) }
+    ) -> Option<Outcome> {
+        match is_new {
+            true => self.execute(command, emitter),
+            false => Some(Outcome::default().refused(Reject::Duplicate)),
+        }
     }
 
     /// Where the running command's events go. Made where it is needed: made for all commands beforehand, it would go from
@@ -213,8 +216,9 @@ impl Engine {
         if Kind::from_code(command.kind).is_some_and(Kind::is_placing) {
             return;
         }
-        let outcome = self.execute(command, &mut emitter);
-        emitter.emit(outcome.done(command));
+        if let Some(outcome) = self.execute(command, &mut emitter) {
+            emitter.emit(outcome.done(command));
+        }
     }
 
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.
@@ -232,12 +236,13 @@ impl Engine {
         self.time.advance(command.time_ns);
     }
 
+    /// What a command comes to. `None`: its end is told.
     #[inline]
-    fn execute<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Outcome {
+    fn execute<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<Outcome> {
         let Some(kind) = Kind::from_code(command.kind) else {
-            return Outcome::default().refused(Reject::Malformed);
+            return Some(Outcome::default().refused(Reject::Malformed));
         };
-        match kind {
+        Some(match kind {
             Kind::PlaceOrder | Kind::CancelOrder | Kind::ReplaceOrder => {
                 unreachable!("carried out elsewhere")
             }
@@ -267,8 +272,8 @@ impl Engine {
             | Kind::PauseWithdrawals
             | Kind::AdoptWithdrawal
             | Kind::SettleWithdrawal => self.withdrawal_command(kind, command, emitter),
-            _ => self.perpetual_command(kind, command, emitter),
-        }
+            _ => return self.perpetual_command(kind, command, emitter),
+        })
     }
 
     fn open_epoch<S: Sink>(&mut self, open: &OpenEpoch, emitter: &mut Emitter<'_, S>) -> Outcome {

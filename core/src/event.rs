@@ -516,6 +516,13 @@ pub trait Sink {
         fill(&mut events);
         events.iter().for_each(|event| self.event(event));
     }
+
+    /// Places for the next `N` events of the running command, where it keeps events. All are written before anything else is
+    /// asked of it, and none is a trade.
+    #[inline(always)]
+    fn places<const N: usize>(&mut self) -> Option<&mut [Event; N]> {
+        None
+    }
 }
 
 impl Sink for Vec<Event> {
@@ -602,6 +609,11 @@ impl Sink for Outbox {
     #[inline(always)]
     fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
         fill(self.next());
+    }
+
+    #[inline(always)]
+    fn places<const N: usize>(&mut self) -> Option<&mut [Event; N]> {
+        Some(self.next())
     }
 }
 

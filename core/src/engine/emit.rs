@@ -59,12 +59,51 @@ impl<'s, S: Sink> Emitter<'s, S> {
         self.emit(depth_event(market, mutation));
     }
 
+    /// Places of the first `N` events of the command; in `apart` where the sink keeps none, and [`Emitter::bring`] must follow.
+    #[inline(always)]
+    pub(crate) fn places<'e, const N: usize>(
+        &'e mut self,
+        apart: &'e mut Option<[event::Event; N]>,
+    ) -> Places<'e, N> {
+        debug_assert!(self.index == 0);
+        self.index = N as u32;
+        let (sequence, time_ns) = (self.sequence, self.time_ns);
+        let events = match self.sink.places() {
+            Some(events) => events,
+            None => apart.insert([event::Event::EMPTY; N]),
+        };
+        Places { events, sequence, time_ns }
+    }
+
+    /// Writes the events that were put apart.
+    #[inline(always)]
+    pub(crate) fn bring<const N: usize>(&mut self, apart: Option<[event::Event; N]>) {
+        if let Some(events) = apart {
+            self.sink.batch(&events);
+        }
+    }
+
     /// Has `carry_out` carry out a command that touches one order, one level and one account, and write its events.
     #[inline(always)]
     pub(crate) fn single(self, carry_out: impl FnOnce(Single<'_>)) {
         debug_assert!(self.index == 0);
         let Emitter { sink, sequence, time_ns, .. } = self;
         sink.four(|events| carry_out(Single { events, sequence, time_ns }));
+    }
+}
+
+/// Places of the first events of a command. All must be written, in any order, each as soon as what it says is in the
+/// processor's registers: what waits is put aside and fetched again.
+pub(crate) struct Places<'e, const N: usize> {
+    events: &'e mut [event::Event; N],
+    sequence: Sequence,
+    time_ns: i64,
+}
+
+impl<const N: usize> Places<'_, N> {
+    #[inline(always)]
+    pub(crate) fn put<P: Payload>(&mut self, place: usize, payload: P) {
+        self.events[place].write(self.sequence, self.time_ns, place as u32, payload);
     }
 }
 

@@ -39,7 +39,7 @@ use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
-use quick::{Quick, may_rest};
+use quick::may_rest;
 
 /// Amount steps of a micro.
 const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
@@ -58,13 +58,13 @@ pub(crate) struct Acted {
 }
 
 impl Engine {
-    /// Carries out a command of the perpetual side.
+    /// Carries out a command of the perpetual side. `None`: its end is told.
     pub(super) fn perpetual_command<S: Sink>(
         &mut self,
         kind: Kind,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Outcome {
+    ) -> Option<Outcome> {
         let mut outcome = Outcome::default();
         let once = match kind {
             Kind::PlacePerpetual => {
@@ -85,16 +85,17 @@ impl Engine {
                 match self.idempotency.admit(new) {
                     Verdict::Fresh => {}
                     Verdict::Replay(first) => {
-                        return Outcome { replayed: first, ..outcome.refused(Reject::IdempotencyReplay) };
+                        return Some(Outcome {
+                            replayed: first,
+                            ..outcome.refused(Reject::IdempotencyReplay)
+                        });
                     }
-                    Verdict::Conflict => return outcome.refused(Reject::IdempotencyConflict),
+                    Verdict::Conflict => return Some(outcome.refused(Reject::IdempotencyConflict)),
                 }
             }
         }
-        if outcome.idempotency_key != 0
-            && let Some(quick) = self.quickly(command, emitter)
-        {
-            return Outcome { idempotency_key: outcome.idempotency_key, ..quick.into() };
+        if outcome.idempotency_key != 0 && self.quickly(command, emitter).is_some() {
+            return None;
         }
         let mut perpetual = self.take_perpetual(emitter);
         let answer = match kind {
@@ -109,7 +110,7 @@ impl Engine {
         // A refusal changes nothing, but for a modification that takes its order away.
         let is_changed = answer.is_ok() || !perpetual.state.facts.events().is_empty();
         self.give_perpetual(perpetual, is_changed, emitter);
-        match answer {
+        Some(match answer {
             Ok(Acted { order, account, market }) => {
                 if matches!(kind, Kind::TransferPerpetual | Kind::TransferOnce) {
                     self.tell_spot(account, emitter);
@@ -121,24 +122,24 @@ impl Engine {
                 outcome.account = named_account(kind, command);
                 outcome.refused(reject)
             }
-        }
+        })
     }
 
-    /// The same for a command without an idempotency key, where it is of the plainest. `None`: nothing was done.
+    /// The same for a command without an idempotency key, where it is of the plainest; its end is told. `None`: nothing was done.
     #[inline(always)]
     pub(super) fn unkeyed_quickly<S: Sink>(
         &mut self,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Quick> {
+    ) -> Option<()> {
         let is_keyed = command.kind == Kind::PlacePerpetual as u16
             && command.body::<PlacePerpetual>().idempotency_key != 0;
         if is_keyed { None } else { self.quickly(command, emitter) }
     }
 
-    /// Carries out the plainest commands at once, once their idempotency keys were looked at.
+    /// Carries out the plainest commands at once, once their idempotency keys were looked at, and tells their ends.
     #[inline(always)]
-    fn quickly<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<Quick> {
+    fn quickly<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<()> {
         const PLACE: u16 = Kind::PlacePerpetual as u16;
         const CANCEL: u16 = Kind::CancelPerpetual as u16;
         const MODIFY: u16 = Kind::ModifyPerpetual as u16;
@@ -149,9 +150,9 @@ impl Engine {
         perpetual.state.now_ms = self.time.ns() / 1_000_000;
         perpetual.state.accounts_count = self.accounts.count();
         match command.kind {
-            PLACE => perpetual.placed_quickly(command.body(), &mut self.next_order, emitter),
-            CANCEL => perpetual.cancel_quick(command.body(), emitter),
-            _ => perpetual.modify_quick(command.body(), emitter),
+            PLACE => perpetual.placed_quickly(command, &mut self.next_order, emitter),
+            CANCEL => perpetual.cancel_quick(command, emitter),
+            _ => perpetual.modify_quick(command, emitter),
         }
     }
 
@@ -371,16 +372,14 @@ impl Perpetual {
     #[inline(always)]
     fn placed_quickly<S: Sink>(
         &mut self,
-        place: &PlacePerpetual,
+        command: &Command,
         next_order: &mut OrderId,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Quick> {
-        if may_rest(place)
-            && let Some(quick) = self.place_quick(place, next_order, emitter)
-        {
-            return Some(quick);
+    ) -> Option<()> {
+        if may_rest(command.body()) && self.place_quick(command, next_order, emitter).is_some() {
+            return Some(());
         }
-        self.take_quick(place, next_order, emitter)
+        self.take_quick(command, next_order, emitter)
     }
 
     /// Carries out a command that concerns the perpetual side alone.

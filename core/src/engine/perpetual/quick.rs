@@ -8,15 +8,15 @@
 use super::modify::AMENDMENTS_MAX;
 use super::settle::reason;
 use crate::book::pool::NONE;
-use crate::book::{Book, Orders};
+use crate::book::{Book, Mutation, Orders};
 use crate::command::{
-    CancelPerpetual, ModifyPerpetual, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualStatus,
-    PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, TimeInForce,
-    WorkingType,
+    CancelPerpetual, Command, ModifyPerpetual, PerpetualOrderType as Type, PerpetualParameter as P,
+    PerpetualStatus, PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side,
+    TimeInForce, WorkingType,
 };
 use crate::engine::Outcome;
-use crate::engine::emit::{Emitter, depth_event};
-use crate::event::{Execution, PerpetualAmended, PerpetualPlaced, Sink};
+use crate::engine::emit::{Emitter, Places, depth_event};
+use crate::event::{Done, Execution, PerpetualAmended, PerpetualPlaced, Sink};
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
@@ -30,20 +30,22 @@ use crate::risk::perpetual::units;
 use std::hint::select_unpredictable;
 
 /// What such a command says of itself at the end.
-#[derive(Clone, Copy)]
-pub(crate) struct Quick {
-    pub(crate) order: OrderId,
-    pub(crate) account: AccountId,
-    pub(crate) market: MarketId,
+pub(super) struct Quick {
+    pub(super) order: OrderId,
+    pub(super) account: AccountId,
+    pub(super) market: MarketId,
+    pub(super) idempotency_key: u64,
     /// Update id of the market's book.
-    pub(crate) update: u64,
+    pub(super) update: u64,
 }
 
-impl From<Quick> for Outcome {
+impl Quick {
+    /// As the last event of `command`.
     #[inline(always)]
-    fn from(quick: Quick) -> Outcome {
-        let Quick { order, account, market, update } = quick;
-        Outcome { order, account, market: Some(market), update, ..Outcome::default() }
+    pub(super) fn done(self, command: &Command) -> Done {
+        let Quick { order, account, market, idempotency_key, update } = self;
+        Outcome { order, account, market: Some(market), idempotency_key, update, ..Outcome::default() }
+            .done(command)
     }
 }
 
@@ -79,16 +81,17 @@ impl State {
 }
 
 impl Perpetual {
-    /// Places an order that [`may_rest`], where it rests whole and changes nothing but its account's order margin. `None`:
-    /// nothing was done. Checks come in any order: one that fails is reported by the long way.
+    /// Places an order that [`may_rest`], where it rests whole and changes nothing but its account's order margin, and tells all
+    /// of it. `None`: nothing was done. Checks come in any order: one that fails is reported by the long way.
     #[inline(never)]
     pub(crate) fn place_quick<S: Sink>(
         &mut self,
-        place: &PlacePerpetual,
+        command: &Command,
         next_order: &mut OrderId,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Quick> {
-        let PlacePerpetual { account, market, price, quantity, .. } = *place;
+    ) -> Option<()> {
+        let place: &PlacePerpetual = command.body();
+        let PlacePerpetual { account, market, price, quantity, idempotency_key, .. } = *place;
         let Perpetual { books, orders, state, .. } = self;
         state.check_account(account).ok()?;
         let index = state.index_of(market)?;
@@ -122,6 +125,18 @@ impl Perpetual {
         // Nothing refuses it any more.
         let id = *next_order;
         *next_order += 1;
+        let modes = (side, self_trade, working_type);
+        let mut apart = None;
+        let mut events: Places<'_, 5> = emitter.places(&mut apart);
+        // Of what is at hand, not of what is stored: a load that spans two stores waits for both.
+        let client_order = place.client_order;
+        events.put(0, PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
+        let details = resting(place, id, modes, reservation);
+        let status = PerpetualStatus::New;
+        events.put(1, details.event(status, Execution::New, reason::NONE, quantity));
+        events.put(3, exposure_event(account, market, by_side(side, bucket, beside)));
+        let update = book.next_update();
+        events.put(4, Quick { order: id, account, market, idempotency_key, update }.done(command));
         let holding = state.holdings[index].get_mut(account);
         let record = Order {
             id,
@@ -139,6 +154,7 @@ impl Perpetual {
         };
         let key = book.key(side, price);
         let (slot, mutation) = book.queue_new(orders, record, key);
+        events.put(2, depth_event(market, mutation));
         holding.orders.link(orders, slot, side);
         holding.set_bucket(side, bucket);
         state.slots.insert(id, slot);
@@ -146,26 +162,20 @@ impl Perpetual {
         if state.details.len() <= slot as usize {
             state.details.resize(slot as usize + 4096, Details::default());
         }
-        let modes = (side, self_trade, working_type);
         state.details[slot as usize] = resting(place, id, modes, reservation);
         state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
-        // Of what is at hand, not of what was just stored: a load that spans two stores waits for both.
-        let client_order = place.client_order;
-        emitter.emit(PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
-        let details = resting(place, id, modes, reservation);
-        emitter.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, quantity));
-        emitter.emit(depth_event(market, mutation));
-        emitter.emit(exposure_event(account, market, by_side(side, bucket, beside)));
-        Some(Quick { order: id, account, market, update: mutation.update })
+        emitter.bring(apart);
+        Some(())
     }
 
-    /// Cancels such an order. `None`: nothing was done.
+    /// Cancels such an order, and tells it. `None`: nothing was done.
     #[inline(never)]
     pub(crate) fn cancel_quick<S: Sink>(
         &mut self,
-        cancel: &CancelPerpetual,
+        command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Quick> {
+    ) -> Option<()> {
+        let cancel: &CancelPerpetual = command.body();
         if !self.state.is_quiet() || cancel.order == 0 {
             return None;
         }
@@ -201,24 +211,31 @@ impl Perpetual {
 
         // Nothing refuses it any more.
         holding.set_bucket(side, bucket);
-        let mutation = books[index].take_out(orders, slot);
-        state.forget_plain(index, orders, slot, name);
+        let mut apart = None;
+        let mut events: Places<'_, 4> = emitter.places(&mut apart);
         let details = &state.details[slot as usize];
-        emitter.emit(details.event(PerpetualStatus::Canceled, Execution::Canceled, reason::NONE, 0));
-        emitter.emit(depth_event(market, mutation));
-        emitter.emit(exposure_event(account, market, by_side(side, bucket, beside)));
-        Some(Quick { order: id, account, market, update: mutation.update })
+        let status = PerpetualStatus::Canceled;
+        events.put(0, details.event(status, Execution::Canceled, reason::NONE, 0));
+        events.put(2, exposure_event(account, market, by_side(side, bucket, beside)));
+        let mutation = books[index].take_out(orders, slot);
+        events.put(1, depth_event(market, mutation));
+        let Mutation { update, .. } = mutation;
+        events.put(3, Quick { order: id, account, market, idempotency_key: 0, update }.done(command));
+        state.forget_plain(index, orders, slot, name);
+        emitter.bring(apart);
+        Some(())
     }
 }
 
 impl Perpetual {
-    /// Gives such an order another price or quantity, at which it rests again. `None`: nothing was done.
+    /// Gives such an order another price or quantity, at which it rests again, and tells it. `None`: nothing was done.
     #[inline(never)]
     pub(crate) fn modify_quick<S: Sink>(
         &mut self,
-        modify: &ModifyPerpetual,
+        command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Quick> {
+    ) -> Option<()> {
+        let modify: &ModifyPerpetual = command.body();
         if !self.state.is_quiet() || modify.order == 0 || modify.flags != 0 || modify.price_match != 0 {
             return None;
         }
@@ -289,7 +306,9 @@ impl Perpetual {
         if bucket != before {
             emitter.emit(holding.exposure_event(account, market));
         }
-        Some(Quick { order: id, account, market, update: entered.update })
+        let Mutation { update, .. } = entered;
+        emitter.emit(Quick { order: id, account, market, idempotency_key: 0, update }.done(command));
+        Some(())
     }
 }
 

@@ -9,10 +9,10 @@ use super::quick::{Entrant, Quick, is_plain};
 use super::settle::{reason, trade_event};
 use crate::book::{Mutation, Orders};
 use crate::command::{
-    MarginMode, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualStatus,
+    Command, MarginMode, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualStatus,
     PerpetualTimeInForce as Tif, PlacePerpetual, SelfTradePrevention, Side, WorkingType,
 };
-use crate::engine::emit::{Emitter, depth_event};
+use crate::engine::emit::{Emitter, Places, depth_event};
 use crate::event::{Execution, PerpetualPlaced, PerpetualPosition, PerpetualTrade, PerpetualWallet, Sink};
 use crate::ids::OrderId;
 use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
@@ -69,16 +69,17 @@ impl Terms {
 }
 
 impl Perpetual {
-    /// Carries out a placement that trades with what rests, or ends. `None`: nothing was done. Checks come in any order: one that
+    /// Carries out a placement that trades with what rests, or ends, and tells all of it. `None`: nothing was done. Checks come in any order: one that
     /// fails is reported by the long way.
     #[inline(never)]
     pub(crate) fn take_quick<S: Sink>(
         &mut self,
-        place: &PlacePerpetual,
+        command: &Command,
         next_order: &mut OrderId,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Quick> {
-        let PlacePerpetual { account, market, quantity, .. } = *place;
+    ) -> Option<()> {
+        let place: &PlacePerpetual = command.body();
+        let PlacePerpetual { account, market, quantity, idempotency_key, .. } = *place;
         let mut terms = Terms::of(place)?;
         let side = terms.side;
         self.state.check_account(account).ok()?;
@@ -114,7 +115,9 @@ impl Perpetual {
         let id = *next_order;
         *next_order += 1;
         let client_order = place.client_order;
-        emitter.emit(PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
+        let mut apart = None;
+        let mut events: Places<'_, 2> = emitter.places(&mut apart);
+        events.put(0, PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
         let mut details = Details {
             id,
             account,
@@ -129,7 +132,8 @@ impl Perpetual {
             quantity,
             ..Details::default()
         };
-        emitter.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, quantity));
+        events.put(1, details.event(PerpetualStatus::New, Execution::New, reason::NONE, quantity));
+        emitter.bring(apart);
         let fees = state.pools.fees;
         let Meetings { fills, parties, ascending, mutations, value, .. } = meetings;
         if !fills.is_empty() {
@@ -175,7 +179,9 @@ impl Perpetual {
             }
             state.rank_few();
         }
-        Some(Quick { order: id, account, market, update: books[index].update })
+        let update = books[index].update;
+        emitter.emit(Quick { order: id, account, market, idempotency_key, update }.done(command));
+        Some(())
     }
 }
 
