@@ -18,6 +18,7 @@ pub mod config;
 pub mod dialect;
 pub mod egress;
 pub mod feed;
+pub mod form;
 pub mod http;
 pub mod ingress;
 pub mod metrics;

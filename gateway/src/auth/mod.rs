@@ -203,10 +203,10 @@ impl Auth {
         let Sealed { headers, ip, now_ms, query, body } = request;
         let key = headers.get(SIGNED_KEY).or_else(|| self.compatible_key(headers)).ok_or(Fault::KeyFormat)?;
         let key = key.as_bytes();
-        if key.len() != key::KEY_LEN || !key.iter().all(u8::is_ascii_alphanumeric) {
-            return Err(Fault::KeyFormat);
-        }
-        let recognized = self.recognize(Sent::Key(key), ip, now_ms / 1_000, remembered)?;
+        // What looks like no key is none: only a key that is refused is looked at for that.
+        let is_key = || key.len() == key::KEY_LEN && key.iter().all(u8::is_ascii_alphanumeric);
+        let recognized = self.recognize(Sent::Key(key), ip, now_ms / 1_000, remembered);
+        let recognized = recognized.map_err(|fault| if is_key() { fault } else { Fault::KeyFormat })?;
         let identity = recognized.permitted(permission)?;
         if is_stream && self.is_compatible(headers) && !signed::is_any_sent(query, body) {
             return Ok(identity);

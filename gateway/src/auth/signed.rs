@@ -2,6 +2,7 @@
 //!
 //! Who the key belongs to is the business of [`super::Auth`]; what the other parameters mean, the dialect's.
 
+use crate::form;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, percent_encode};
 use sha2::Sha256;
@@ -176,30 +177,16 @@ impl<'a> Seals<'a> {
     fn of(text: &'a [u8]) -> Seals<'a> {
         let mut found = [Found::Nowhere; 3];
         let mut signed = None;
-        let mut next = 0;
-        for pair in text.split(|byte| *byte == b'&') {
-            let start = next;
-            let end = start + pair.len();
-            next = end + 1;
-            let index = match pair.first() {
-                Some(b't') => TIMESTAMP,
-                Some(b's') => SIGNATURE,
-                Some(b'r') => WINDOW,
-                _ => continue,
-            };
-            let value = match pair.strip_prefix(SEALS[index].as_bytes()) {
-                Some([]) => &[],
-                Some([b'=', value @ ..]) => {
-                    if index == SIGNATURE && signed.is_none() {
-                        signed = Some(match start {
-                            0 => [&[], text.get(next..).unwrap_or(&[])],
-                            _ => [&text[..start - 1], &text[end..]],
-                        });
-                    }
-                    value
-                }
-                Some(_) | None => continue,
-            };
+        for pair in form::pairs(text) {
+            let name = &text[pair.name()];
+            let Some(index) = SEALS.iter().position(|seal| seal.as_bytes() == name) else { continue };
+            let value = pair.value().map_or(&[][..], |value| &text[value]);
+            if index == SIGNATURE && pair.value().is_some() && signed.is_none() {
+                signed = Some(match pair.start {
+                    0 => [&[], text.get(pair.end + 1..).unwrap_or(&[])],
+                    start => [&text[..start - 1], &text[pair.end..]],
+                });
+            }
             found[index] = match found[index] {
                 Found::Nowhere => Found::Once(value),
                 Found::Once(_) | Found::Twice => Found::Twice,
@@ -233,7 +220,7 @@ fn rewritten(text: &[u8], write: impl Fn(&[u8], &mut Vec<u8>)) -> Vec<u8> {
 
 /// Percent-decoded, `+` a space.
 fn decode(value: &[u8]) -> Cow<'_, [u8]> {
-    if !value.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+    if form::is_literal(value) {
         return Cow::Borrowed(value);
     }
     let spaced: Vec<u8> = value.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();

@@ -177,7 +177,8 @@ pub(super) fn generated_name() -> Result<ClientOrder, Error> {
             *letters = drawn.map_err(|_| refusal::INTERNAL)?.to_string();
         }
         let rest = letters.len() - GENERATED_LEN;
-        let name = place::client_order(&letters[rest..])?;
+        let mut name: ClientOrder = [0; _];
+        name[..GENERATED_LEN].copy_from_slice(&letters.as_bytes()[rest..]);
         letters.truncate(rest);
         Ok(name)
     })

@@ -4,6 +4,7 @@
 
 use super::refusal::{self, Refusal};
 use crate::dialect::decimal;
+use crate::form;
 use percent_encoding::percent_decode;
 use ringside_core::money::{AMOUNT_UNIT, MAX_ENTRY, Price, Quantity, UNIT};
 use std::borrow::Cow;
@@ -16,7 +17,11 @@ const TIME_MAX_MS: i64 = 253_402_300_799_999;
 
 /// Parameters by name. One in the query counts before one in the body.
 #[derive(Clone, Debug, Default)]
-pub struct Params<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub struct Params<'a> {
+    sent: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// Lengths of the names that are sent, one bit each: routes ask for many names, and most are not sent.
+    lens: u64,
+}
 
 /// An exact decimal in steps of 10^-18, below 10^38.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,23 +66,23 @@ impl Decimal {
 impl<'a> Params<'a> {
     /// Of query and form; -1101 for a name that stands twice in one of them.
     pub fn read(query: &'a str, form: &'a [u8]) -> Result<Params<'a>, Refusal> {
-        let mut params = Params(Vec::with_capacity(16));
-        for text in [query.as_bytes(), form] {
-            let begin = params.0.len();
-            // Most requests are sent as they are meant, and then their parts are as well.
-            let is_plain = text.iter().all(|byte| byte.is_ascii() && !matches!(byte, b'%' | b'+'));
-            match str::from_utf8(text) {
-                Ok(text) if is_plain => {
-                    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-                        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-                        params.add(begin, Cow::Borrowed(name), Cow::Borrowed(value))?;
+        let mut params = Params { sent: Vec::with_capacity(16), lens: 0 };
+        for text in [Ok(query), str::from_utf8(form).map_err(|_| form)] {
+            let begin = params.sent.len();
+            let bytes = text.map_or_else(|bytes| bytes, str::as_bytes);
+            let pairs = form::pairs(bytes).filter(|pair| !pair.is_empty());
+            match text {
+                // Most requests are sent as they are meant, and then their parts are as well.
+                Ok(plain) if form::is_literal(bytes) => {
+                    for pair in pairs {
+                        let value = pair.value().map_or("", |value| &plain[value]);
+                        params.add(begin, Cow::Borrowed(&plain[pair.name()]), Cow::Borrowed(value))?;
                     }
                 }
                 _ => {
-                    for pair in text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
-                        let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
-                        let value = pair.get(at + 1..).unwrap_or(b"");
-                        params.add(begin, decode(&pair[..at]), decode(value))?;
+                    for pair in pairs {
+                        let value = pair.value().map_or(&b""[..], |value| &bytes[value]);
+                        params.add(begin, decode(&bytes[pair.name()]), decode(value))?;
                     }
                 }
             }
@@ -87,11 +92,18 @@ impl<'a> Params<'a> {
 
     /// Adds one of the text whose first stands at `begin`.
     fn add(&mut self, begin: usize, name: Cow<'a, str>, value: Cow<'a, str>) -> Result<(), Refusal> {
-        if self.0[begin..].iter().any(|(other, _)| *other == name) {
+        if self.may_have(&name) && self.sent[begin..].iter().any(|(other, _)| *other == name) {
             return Err(refusal::twice(&name));
         }
-        self.0.push((name, value));
+        self.lens |= len_bit(&name);
+        self.sent.push((name, value));
         Ok(())
+    }
+
+    /// Whether a name of its length is sent.
+    #[inline]
+    fn may_have(&self, name: &str) -> bool {
+        self.lens & len_bit(name) != 0
     }
 
     /// Of a JSON object, an element of the parameter `list`: strings, numbers (their digits) and booleans; what is null is not
@@ -108,7 +120,10 @@ impl<'a> Params<'a> {
 
     /// A value that is sent and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.0.iter().find(|(other, _)| other == name)?;
+        if !self.may_have(name) {
+            return None;
+        }
+        let (_, value) = self.sent.iter().find(|(other, _)| other == name)?;
         Some(value.as_ref()).filter(|value| !value.is_empty())
     }
 
@@ -228,8 +243,14 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
     }
 }
 
+/// The bit of a name's length; long ones share the last.
+#[inline]
+fn len_bit(name: &str) -> u64 {
+    1 << name.len().min(63)
+}
+
 fn decode(text: &[u8]) -> Cow<'_, str> {
-    if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+    if form::is_literal(text) {
         return String::from_utf8_lossy(text);
     }
     let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
