@@ -15,7 +15,7 @@ def by_ccxt(url, made, kind=ccxt.binanceusdm):
     client = kind({
         "apiKey": made["api_key"],
         "secret": made["api_secret"],
-        "options": {"fetchCurrencies": False, "fetchMargins": False, "adjustForTimeDifference": True},
+        "options": {"adjustForTimeDifference": True},
     })
     api = client.urls["api"]
     for version in ("", "V2", "V3"):
@@ -23,6 +23,7 @@ def by_ccxt(url, made, kind=ccxt.binanceusdm):
         api["fapiPublic" + version] = path
         api["fapiPrivate" + version] = path
     api["fapiData"] = f"{url}/futures/data"
+    api["sapi"] = f"{url}/sapi/v1"
     sockets = f"ws{url.removeprefix('http')}"
     api.setdefault("ws", {})["linear"] = f"{sockets}/ws"
     api["ws"].setdefault("ws-api", {})["linear"] = f"{sockets}/ws-fapi/v1"
@@ -74,6 +75,7 @@ async def over_a_socket(venue):
 def main():
     venue = Venue()
     one, two = by_ccxt(venue.url, venue.key), by_ccxt(venue.url, venue.other_key)
+    equal(one.fetch_status()["status"], "ok", "status")
     markets = one.load_markets()
     equal(sorted(m["id"] for m in markets.values()), ["BTCUSDT", "ETHUSDT", "SOLUSDT"], "markets")
     market = one.market(SYMBOL)

@@ -11,7 +11,9 @@ from venue import Venue, equal
 
 
 def connect(url, made):
-    client = Client(made["api_key"], made["api_secret"], ping=False)
+    # Made in the default way, it pings the spot API first.
+    Client.API_URL = f"{url}/api"
+    client = Client(made["api_key"], made["api_secret"])
     client.FUTURES_URL = f"{url}/fapi"
     client.FUTURES_DATA_URL = f"{url}/futures/data"
     return client

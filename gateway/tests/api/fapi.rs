@@ -460,6 +460,8 @@ const OPEN: &[&str] = &[
     "GET /fapi/v1/premiumIndex", "GET /fapi/v1/fundingRate", "GET /fapi/v1/fundingInfo", "GET /fapi/v1/ticker/24hr",
     "GET /fapi/v1/ticker/price", "GET /fapi/v2/ticker/price", "GET /fapi/v1/ticker/bookTicker", "GET /fapi/v1/openInterest",
     "GET /fapi/v1/constituents", "GET /fapi/v1/assetIndex", "GET /futures/data/{name}",
+    "GET /api/v3/ping", "GET /api/v3/time", "GET /sapi/v1/system/status", "GET /sapi/v1/capital/config/getall",
+    "GET /sapi/v1/margin/allPairs",
 ];
 #[rustfmt::skip]
 const READS: &[&str] = &[

@@ -220,3 +220,19 @@ fn times_beyond_every_calendar_are_answered() {
         assert_eq!(venue.call(1, "GET", &format!("/fapi/v1/{path}"), &times), Value::Array(vec![]), "{path}");
     }
 }
+
+/// `clients.md` 4 and 9: clients of several venues start with questions to the others.
+#[test]
+fn clients_of_several_venues_get_started() {
+    let mut venue = Venue::usual();
+    let now_ms = venue.exchange.clock.now_ms();
+    for (path, answer) in [
+        ("/api/v3/ping", json!({})),
+        ("/api/v3/time", json!({ "serverTime": now_ms })),
+        ("/sapi/v1/system/status", json!({ "status": 0, "msg": "normal" })),
+        ("/sapi/v1/capital/config/getall?timestamp=1&signature=x", json!([])),
+        ("/sapi/v1/margin/allPairs", json!([])),
+    ] {
+        assert_eq!(venue.public(path), answer, "{path}");
+    }
+}

@@ -25,6 +25,8 @@ const fn members_of_candle(price: Shape) -> [Shape; 12] {
 const ANSWERS: &[(Method, &str, Shape)] = &[
     (Method::Get, "/api/v3/myPreventedMatches", Shape::List(&PREVENTED)),
     (Method::Get, "/api/v3/preventedMatches", Shape::List(&PREVENTED)),
+    (Method::Get, "/api/v3/ping", Shape::Object(&[])),
+    (Method::Get, "/api/v3/time", Shape::Object(&[integer("serverTime")])),
     (Method::Get, "/fapi/v1/account", ACCOUNT_V2),
     (
         Method::Get,
@@ -246,6 +248,9 @@ const ANSWERS: &[(Method, &str, Shape)] = &[
     (Method::Get, "/fapi/v3/balance", Shape::List(&BALANCE)),
     (Method::Get, "/fapi/v3/positionRisk", Shape::List(&POSITION)),
     (Method::Get, "/futures/data/{name}", Shape::List(&Shape::Any)),
+    (Method::Get, "/sapi/v1/capital/config/getall", Shape::List(&Shape::Any)),
+    (Method::Get, "/sapi/v1/margin/allPairs", Shape::List(&Shape::Any)),
+    (Method::Get, "/sapi/v1/system/status", Shape::Object(&[text("msg"), integer("status")])),
 ];
 
 /// What a route answers.

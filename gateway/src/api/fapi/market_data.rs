@@ -52,6 +52,16 @@ pub static ROUTES: &[Route] = &[
         |query| with(query, 1, 10),
     ),
     get("/futures/data/{name}", 1, "Statistics: none", &[shape::STATISTIC], |_| Ok(Response::json("[]"))),
+    // What clients of several venues ask of the others before they come here (`clients.md` 4 and 9).
+    get("/api/v3/ping", 1, "Whether it is there, for clients of several venues", &[], ping),
+    get("/api/v3/time", 1, "Server time, for clients of several venues", &[], time),
+    get("/sapi/v1/system/status", 1, "Whether it is there, for clients of several venues", &[], |_| {
+        Ok(Response::json(r#"{"status":0,"msg":"normal"}"#))
+    }),
+    get("/sapi/v1/capital/config/getall", 1, "Coins of another venue: none", &[], |_| {
+        Ok(Response::json("[]"))
+    }),
+    get("/sapi/v1/margin/allPairs", 1, "Pairs of another venue: none", &[], |_| Ok(Response::json("[]"))),
 ];
 
 pub(super) fn with(query: Query<'_>, with: u32, without: u32) -> u32 {
