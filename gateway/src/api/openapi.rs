@@ -159,7 +159,7 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
         Fault::BodyTooLarge,
         Fault::BodyTimeout,
         Fault::Internal,
-        Fault::Timeout,
+        if route.method == Method::Get { Fault::Timeout } else { Fault::Unanswered },
     ];
     let of_permission = |permission| match permission {
         Permission::Read => Fault::Forbidden(Denied::Read),

@@ -7,7 +7,9 @@ use super::fault::Fault;
 use super::limits::Client;
 use super::order_rate::Counted;
 use super::response::Error;
-use crate::api::{Auth, Call, Dialect, Identity, OrderCount, Permission, Query, Route, Weight, Worker};
+use crate::api::{
+    Auth, Call, Dialect, Identity, Method, OrderCount, Permission, Query, Route, Weight, Worker,
+};
 use crate::auth::signed::Unsigned;
 use crate::auth::{Remembered, Sealed};
 use hyper::StatusCode;
@@ -37,6 +39,8 @@ pub struct Charged {
     client: Arc<Client>,
     now_ms: i64,
     is_order: bool,
+    /// Whether its route may change something.
+    is_change: bool,
     begin: Instant,
 }
 
@@ -73,6 +77,7 @@ impl Caller {
             client,
             now_ms,
             is_order: route.is_ok_and(|route| route.orders != OrderCount::NONE),
+            is_change: route.is_ok_and(|route| route.method != Method::Get),
             begin,
         };
         (charged, refusal)
@@ -148,6 +153,14 @@ impl Caller {
     pub fn answered(&self, charged: &Charged, status: StatusCode) {
         let Charged { dialect, is_order, begin, .. } = charged;
         self.worker.figures.answered(*dialect, status.as_u16(), *is_order, begin.elapsed());
+    }
+}
+
+impl Charged {
+    /// The refusal of a request whose handler took too long. Of a change nobody knows then whether it was made.
+    pub fn late(&self) -> Error {
+        let fault = if self.is_change { Fault::Unanswered } else { Fault::Timeout };
+        fault.error(self.dialect)
     }
 }
 

@@ -77,8 +77,10 @@ pub enum Fault {
     },
     /// 400: the body is no JSON object.
     InvalidJson,
-    /// The handler did not finish in time: whether the request took effect is unknown.
+    /// The handler did not finish in time.
     Timeout,
+    /// The same of a request that may have changed something: whether it took effect is unknown.
+    Unanswered,
     /// 500: anything that should not happen.
     Internal,
 }
@@ -130,7 +132,7 @@ impl Fault {
                 "SERVICE_UNAVAILABLE",
                 "nothing was done; retry with backoff",
             ),
-            Fault::Timeout => (
+            Fault::Timeout | Fault::Unanswered => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "INTERNAL",
                 "no answer in time; the outcome is unknown, query before you retry",
@@ -175,7 +177,9 @@ impl Fault {
             }
             Fault::Forbidden(Denied::LoginOnly) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Fault::InvalidJson => (StatusCode::BAD_REQUEST, "invalid json"),
-            Fault::Timeout | Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+            Fault::Timeout | Fault::Unanswered | Fault::Internal => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "internal")
+            }
         };
         let error = Error::spot(status, error);
         match self {
@@ -194,7 +198,7 @@ impl Fault {
             Fault::Forbidden(Denied::LoginOnly) => {
                 error.with_message("this route takes a login token, not an API key")
             }
-            Fault::Timeout => {
+            Fault::Timeout | Fault::Unanswered => {
                 error.with_message("no answer in time; the outcome is unknown, query before you retry")
             }
             _ => error,
@@ -217,6 +221,11 @@ impl Fault {
                 StatusCode::REQUEST_TIMEOUT,
                 -1007,
                 "Timeout waiting for response from backend server. Send status unknown; execution status unknown.",
+            ),
+            Fault::Unanswered => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                -1000,
+                "Unknown error, please check your request or try again later.",
             ),
             Fault::Unauthorized | Fault::TokenExpired | Fault::Forbidden(_) => {
                 (StatusCode::UNAUTHORIZED, -2015, "Invalid API-key, IP, or permissions for action.")

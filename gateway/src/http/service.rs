@@ -160,9 +160,7 @@ impl Future for Answering {
                 },
                 Step::Handling(mut answer) => match answer.as_mut().poll(context) {
                     Poll::Ready(answer) => Step::Answered(answer),
-                    Poll::Pending if connection.watch.is_expired() => {
-                        Step::Answered(Err(Fault::Timeout.error(charged.dialect)))
-                    }
+                    Poll::Pending if connection.watch.is_expired() => Step::Answered(Err(charged.late())),
                     Poll::Pending => {
                         *step = Step::Handling(answer);
                         return Poll::Pending;

@@ -1,8 +1,11 @@
 //! What stands at the edges of `perpetual.md`: values at and beyond their ends, two faults in one request, parameters where a
 //! route has none.
 
+use crate::exchange::send;
 use crate::exchange::venue::Venue;
+use ringside_gateway::config::Config;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const ORDER: &str = "/fapi/v1/order";
 const TEST: &str = "/fapi/v1/order/test";
@@ -235,4 +238,34 @@ fn clients_of_several_venues_get_started() {
     ] {
         assert_eq!(venue.public(path), answer, "{path}");
     }
+}
+
+/// 4, kind A: of a command that was handed over and not answered in time nobody knows whether it was carried out. It counts.
+#[test]
+fn a_command_without_an_answer_in_time_is_of_unknown_outcome() {
+    let configure = |config: &mut Config| config.request_timeout = Duration::from_millis(300);
+    let mut venue = Venue::with(&[(1, 10_000)], 0, configure);
+    let placed = venue.place(1, &format!("{BUY}&price=58000&quantity=0.01&newClientOrderId=first"));
+    venue.exchange.is_gate_open = false;
+    let first = format!("symbol=BTCUSDT&orderId={}", placed["orderId"]);
+    for (method, path, params) in [
+        ("POST", ORDER, format!("{BUY}&price=59000&quantity=0.01&newClientOrderId=second")),
+        ("PUT", ORDER, format!("{first}&price=58500&quantity=0.01")),
+        ("DELETE", ORDER, first),
+        ("POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=7".to_owned()),
+    ] {
+        let (path, headers) = venue.target(1, path, &params);
+        let mut client = venue.exchange.connect();
+        send(&mut client, method, &path, &headers, "");
+        let answer = venue.exchange.receive(&mut client, true);
+        let unknown =
+            r#"{"code":-1000,"msg":"Unknown error, please check your request or try again later."}"#;
+        assert_eq!((answer.status, answer.body.as_str()), (503, unknown), "{method} {path}");
+    }
+    venue.exchange.is_gate_open = true;
+    venue.exchange.turn();
+    let open = venue.call(1, "GET", "/fapi/v1/openOrders", "");
+    assert_eq!((open[0]["clientOrderId"].as_str(), open.as_array().unwrap().len()), (Some("second"), 1));
+    let config = venue.call(1, "GET", "/fapi/v1/symbolConfig", "symbol=BTCUSDT");
+    assert_eq!(config[0]["leverage"], 7);
 }

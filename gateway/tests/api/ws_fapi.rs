@@ -640,7 +640,7 @@ fn a_request_that_takes_too_long_is_told_so() {
     let mut asker = Asker::new(&venue, 1);
     for name in ["one", "two"] {
         let params = asker.signed(bid(name));
-        let answer = asker.refused("order.place", params, 408, -1007);
+        let answer = asker.refused("order.place", params, 503, -1000);
         assert_eq!(answer["rateLimits"][1]["count"], json!(if name == "one" { 1 } else { 2 }), "it counts");
     }
     venue.exchange.is_gate_open = true;

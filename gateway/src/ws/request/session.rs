@@ -141,8 +141,8 @@ impl Session {
             match running.later.as_mut().poll(context) {
                 Poll::Ready(answer) => self.answer(&running.head, answer, running.charged),
                 Poll::Pending if now.is_some_and(|now| now >= running.ends) => {
-                    let late = Err(Fault::Timeout.error(running.charged.dialect));
-                    self.answer(&running.head, late, running.charged);
+                    let late = running.charged.late();
+                    self.answer(&running.head, Err(late), running.charged);
                 }
                 Poll::Pending => self.running.push_back(running),
             }
