@@ -150,6 +150,27 @@ fn a_test_shows_the_order_that_would_be() {
     let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=100&priceMatch=OPPONENT";
     let above = "Filter failure: MAX_NOTIONAL. Notional 6010000 is above the maximum 5000000.";
     venue.refuses(1, "POST", ORDER, order, -1013, above);
+    let placed = venue.place(1, &format!("{BUY}&price=59000&quantity=0.01"));
+    let modified = format!("symbol=BTCUSDT&orderId={}&quantity=100&priceMatch=OPPONENT", placed["orderId"]);
+    venue.refuses(1, "PUT", ORDER, &modified, -1013, above);
+}
+
+/// 11: before it fires, an order of the conditional-order service is none of the other routes'.
+#[test]
+fn an_order_of_the_service_is_unknown_to_the_other_routes() {
+    let mut venue = Venue::usual();
+    let stop = "algoType=CONDITIONAL&symbol=BTCUSDT&side=SELL&type=STOP&quantity=0.01&triggerPrice=50000&price=50000";
+    let order = venue.call(1, "POST", "/fapi/v1/algoOrder", &format!("{stop}&clientAlgoId=waits"));
+    for name in [format!("orderId={}", order["algoId"]), "origClientOrderId=waits".to_owned()] {
+        let named = format!("symbol=BTCUSDT&{name}");
+        let modified = format!("{named}&quantity=0.02&price=50000");
+        venue.refuses(1, "PUT", ORDER, &modified, -2013, "Order does not exist.");
+        venue.refuses(1, "GET", ORDER, &named, -2013, "Order does not exist.");
+        venue.refuses(1, "DELETE", ORDER, &named, -2011, "Unknown order sent.");
+    }
+    let waits = venue.place(1, &stop.replace("algoType=CONDITIONAL&", "").replace("trigger", "stop"));
+    let modified = format!("symbol=BTCUSDT&orderId={}&quantity=0.02&price=50000", waits["orderId"]);
+    venue.refuses(1, "PUT", ORDER, &modified, -5025, "Only limit order is supported.");
 }
 
 /// 1: one name twice is refused wherever names are, also where none is asked for.

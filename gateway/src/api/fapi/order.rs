@@ -217,10 +217,7 @@ impl Placing {
         let reply = submit(call, *command, *priority).await?;
         let views = views(call)?;
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
-        let matched = || {
-            let price = place::matched_price(command, views.perpetuals().book(command.market));
-            PlacePerpetual { price: price.unwrap_or(command.price), ..*command }
-        };
+        let matched = || place::matched(command, views.perpetuals().book(command.market));
         if let Some(reject) = reply.done.rejected() {
             return Err(place::explain(reject, &matched(), market, leverage.as_deref()).into());
         }
@@ -285,12 +282,26 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Er
     let reply = submit(call, command, Priority::Order).await?;
     if let Some(reject) = reply.done.rejected() {
         let views = views(call)?;
-        let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
+        let perpetuals = views.perpetuals();
+        let market = perpetuals.markets().get(command.market).ok_or(refusal::INTERNAL)?;
+        let name = || params.get("origClientOrderId").unwrap_or("");
+        let order = match command.order {
+            0 => perpetuals.orders().open_named(command.account, command.market, name(), false),
+            order => perpetuals.orders().open(order).filter(|order| !order.is_of_service()),
+        };
+        // Before it fires, an order of the conditional-order service is known to that service's routes alone.
+        if reject == Reject::NotModifiable && order.is_none() {
+            return Err(refusal::NO_SUCH_ORDER.into());
+        }
         let sent = PlacePerpetual {
+            side: order.map_or(0, |order| order.told.side),
+            order_type: PerpetualOrderType::Limit as u8,
+            price_match: command.price_match,
             price: command.price,
             quantity: command.quantity,
             ..zerocopy::FromZeros::new_zeroed()
         };
+        let sent = place::matched(&sent, perpetuals.book(command.market));
         return Err(place::explain(reject, &sent, market, None).into());
     }
     changed(call, &reply, command.market)

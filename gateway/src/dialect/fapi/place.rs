@@ -352,8 +352,12 @@ pub fn lookup_name(name: &str) -> ClientOrder {
     client_order(name).unwrap_or([b'?'; 36])
 }
 
-/// The price that an order takes from the book as it stands; `None` where it takes none, or finds no such level.
-pub fn matched_price(sent: &PlacePerpetual, book: Option<&Book>) -> Option<Price> {
+/// An order at the price that it takes from the book as it stands, if it takes one and finds such a level.
+pub fn matched(sent: &PlacePerpetual, book: Option<&Book>) -> PlacePerpetual {
+    PlacePerpetual { price: matched_price(sent, book).unwrap_or(sent.price), ..*sent }
+}
+
+fn matched_price(sent: &PlacePerpetual, book: Option<&Book>) -> Option<Price> {
     use PriceMatch as Match;
     let (is_own, level) = match PriceMatch::from_code(sent.price_match)? {
         Match::None => return None,
