@@ -61,7 +61,6 @@ fn refusals_name_the_notional_that_was_judged() {
     };
     for (order, notional) in [
         ("type=STOP_MARKET&side=SELL&stopPrice=4000", "4"),
-        ("type=TRAILING_STOP_MARKET&side=BUY&callbackRate=1&activationPrice=3000", "3"),
         ("type=STOP&side=SELL&stopPrice=4500&price=2000", "2"),
     ] {
         let order = format!("symbol=BTCUSDT&quantity=0.001&{order}");
@@ -159,17 +158,17 @@ fn a_test_shows_the_order_that_would_be() {
 #[test]
 fn an_order_of_the_service_is_unknown_to_the_other_routes() {
     let mut venue = Venue::usual();
-    let stop = "algoType=CONDITIONAL&symbol=BTCUSDT&side=SELL&type=STOP&quantity=0.01&triggerPrice=50000&price=50000";
+    let stop = "algoType=CONDITIONAL&symbol=BTCUSDT&side=SELL&type=STOP&quantity=0.01&triggerPrice=58000&price=58000";
     let order = venue.call(1, "POST", "/fapi/v1/algoOrder", &format!("{stop}&clientAlgoId=waits"));
     for name in [format!("orderId={}", order["algoId"]), "origClientOrderId=waits".to_owned()] {
         let named = format!("symbol=BTCUSDT&{name}");
-        let modified = format!("{named}&quantity=0.02&price=50000");
+        let modified = format!("{named}&quantity=0.02&price=58000");
         venue.refuses(1, "PUT", ORDER, &modified, -2013, "Order does not exist.");
         venue.refuses(1, "GET", ORDER, &named, -2013, "Order does not exist.");
         venue.refuses(1, "DELETE", ORDER, &named, -2011, "Unknown order sent.");
     }
     let waits = venue.place(1, &stop.replace("algoType=CONDITIONAL&", "").replace("trigger", "stop"));
-    let modified = format!("symbol=BTCUSDT&orderId={}&quantity=0.02&price=50000", waits["orderId"]);
+    let modified = format!("symbol=BTCUSDT&orderId={}&quantity=0.02&price=58000", waits["orderId"]);
     venue.refuses(1, "PUT", ORDER, &modified, -5025, "Only limit order is supported.");
 }
 

@@ -217,18 +217,18 @@ impl Placing {
         let reply = submit(call, *command, *priority).await?;
         let views = views(call)?;
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
-        let matched = || place::matched(command, views.perpetuals().book(command.market));
+        let as_judged = || {
+            let perpetuals = views.perpetuals();
+            let held = perpetuals.accounts().get(command.account).holding(command.market).position.quantity;
+            place::as_judged(command, perpetuals.book(command.market), held)
+        };
         if let Some(reject) = reply.done.rejected() {
-            return Err(place::explain(reject, &matched(), market, leverage.as_deref()).into());
+            return Err(place::explain(reject, &as_judged(), market, leverage.as_deref()).into());
         }
         place::check_attached(*attached, market)?;
         let order = match &reply.perpetual {
             Some(order) => **order,
-            None => {
-                let position =
-                    views.perpetuals().accounts().get(command.account).holding(command.market).position;
-                judged(&matched(), market.lot(), position.quantity, reply.time_ns)
-            }
+            None => judged(&as_judged(), market.lot(), reply.time_ns),
         };
         Ok(order::shown(&order, market.symbol, *is_compatible))
     }
@@ -238,14 +238,8 @@ async fn place_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Err
     Placing::read(call, params, 0)?.carry_out(call).await
 }
 
-/// An order that was judged and not placed, as its account's position makes it.
-fn judged(command: &PlacePerpetual, lot: Quantity, position: Quantity, time_ns: i64) -> OrderRecord {
-    let is_clamped = command.flags & order_flag::REDUCE_ONLY != 0
-        && matches!(
-            PerpetualOrderType::from_code(command.order_type),
-            Some(PerpetualOrderType::Limit | PerpetualOrderType::Market)
-        );
-    let quantity = if is_clamped { command.quantity.min(position.abs()) } else { command.quantity };
+/// An order that was judged and not placed.
+fn judged(command: &PlacePerpetual, lot: Quantity, time_ns: i64) -> OrderRecord {
     let told = event::PerpetualOrder {
         account: command.account,
         market: command.market,
@@ -259,7 +253,7 @@ fn judged(command: &PlacePerpetual, lot: Quantity, position: Quantity, time_ns: 
         flags: command.flags & !order_flag::TEST,
         callback_rate: command.callback_rate,
         price: command.price,
-        quantity: quantity - quantity % lot.max(1),
+        quantity: command.quantity - command.quantity % lot.max(1),
         stop_price: command.stop_price,
         good_till_ms: command.good_till_ms,
         ..zerocopy::FromZeros::new_zeroed()
@@ -301,7 +295,7 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Er
             quantity: command.quantity,
             ..zerocopy::FromZeros::new_zeroed()
         };
-        let sent = place::matched(&sent, perpetuals.book(command.market));
+        let sent = place::as_judged(&sent, perpetuals.book(command.market), 0);
         return Err(place::explain(reject, &sent, market, None).into());
     }
     changed(call, &reply, command.market)

@@ -352,9 +352,16 @@ pub fn lookup_name(name: &str) -> ClientOrder {
     client_order(name).unwrap_or([b'?'; 36])
 }
 
-/// An order at the price that it takes from the book as it stands, if it takes one and finds such a level.
-pub fn matched(sent: &PlacePerpetual, book: Option<&Book>) -> PlacePerpetual {
-    PlacePerpetual { price: matched_price(sent, book).unwrap_or(sent.price), ..*sent }
+/// An order as it is judged: at the price that it takes from the book as it stands, if it takes one and finds such a level, and
+/// with no more than it can reduce.
+pub fn as_judged(sent: &PlacePerpetual, book: Option<&Book>, position: Quantity) -> PlacePerpetual {
+    let is_clamped = sent.flags & order_flag::REDUCE_ONLY != 0
+        && matches!(
+            PerpetualOrderType::from_code(sent.order_type),
+            Some(PerpetualOrderType::Limit | PerpetualOrderType::Market)
+        );
+    let quantity = if is_clamped { sent.quantity.min(position.abs()) } else { sent.quantity };
+    PlacePerpetual { price: matched_price(sent, book).unwrap_or(sent.price), quantity, ..*sent }
 }
 
 fn matched_price(sent: &PlacePerpetual, book: Option<&Book>) -> Option<Price> {
@@ -396,9 +403,10 @@ pub fn explain(
     let lot = market.lot().max(1);
     let quantity = sent.quantity - sent.quantity % lot;
     let notional = || {
-        // The stop price is what an order with no limit of its own is judged at before it fires.
+        // The stop price is what an order with no limit of its own is judged at before it fires; a trailing one has none.
+        let is_trailing = order_type == Some(PerpetualOrderType::TrailingStopMarket);
         let price = match (sent.price, sent.stop_price) {
-            (0, stop) if stop != 0 && !has_limit => stop,
+            (0, stop) if stop != 0 && !has_limit && !is_trailing => stop,
             (0, _) => market.mark(),
             (price, _) => price,
         };
