@@ -43,7 +43,8 @@ enum Action {
     Start,
     /// Shows every setting with its value and where it differs from the default.
     Settings,
-    /// Checks journal and snapshots without starting anything or writing a byte. Exit code 0: sound; 1: damaged.
+    /// Checks journal and snapshots without starting anything or writing a byte. Exit code 0: sound; 1: damaged; 2: there is no
+    /// journal, or it cannot be read.
     Verify {
         /// A data folder, or the folder of a journal.
         directory: PathBuf,
@@ -183,6 +184,10 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Action::Verify { directory, json } => match verify(&journal_of(&directory)) {
+            // A folder mistaken for another must not be called sound.
+            Ok(verdict) if verdict.is_empty() => {
+                fail(&format!("there is no journal in {}", directory.display()), 2)
+            }
             Ok(verdict) => {
                 show(&format!("{}\n", if json { verdict.to_json() } else { verdict.to_string() }));
                 ExitCode::from(u8::from(!verdict.is_sound()))

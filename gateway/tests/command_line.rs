@@ -64,6 +64,9 @@ fn a_folder_without_a_journal_is_an_error_of_its_own() {
     let folder = Folder::new("nothing");
     let output = verify(&folder.0.join("absent"));
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let output = verify(&folder.0);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("there is no journal in"), "{}", said(&output));
 }
 
 #[test]

@@ -268,29 +268,16 @@ fn start<M: Machine>(
     report: &mut Report,
 ) -> Result<Start<M>, PersistError> {
     if survey.segments.is_empty() {
-        if survey.snapshots.is_empty() && survey.epoch == EpochMark::Absent {
-            fold.reset();
-            return Ok(Start { engine: M::genesis(machine), origin: Origin::default() });
-        }
-        let reason =
-            "there is no segment, yet a snapshot or the epoch file says that there was; restore them";
-        return Err(PersistError::Missing { reason: reason.to_string() });
+        survey.check_start(None, &[])?;
+        fold.reset();
+        return Ok(Start { engine: M::genesis(machine), origin: Origin::default() });
     }
     let journal_id = survey.header(0).journal_id;
     for name in survey.snapshots.iter().rev() {
         match load::<M>(storage, name, journal_id, machine, fold) {
             Ok((engine, moment)) => {
+                survey.check_start(Some((name, moment.sequence)), &[])?;
                 let before = survey.segments.partition_point(|s| s.header.first_seq <= moment.sequence);
-                if before == 0 {
-                    return Err(PersistError::Missing {
-                        reason: format!(
-                            "the segment that holds sequence {} is missing: snapshot {name} ends there, and the \
-                             first segment is {}",
-                            moment.sequence,
-                            survey.header(0).name()
-                        ),
-                    });
-                }
                 report.snapshot = Some(moment.sequence);
                 let chain = Some((name.clone(), moment.chain));
                 let origin = Origin { segment: before - 1, after: moment.sequence, chain };
@@ -302,17 +289,7 @@ fn start<M: Machine>(
             Err(error) => report.snapshots_refused.push((name.clone(), error.to_string())),
         }
     }
-    if survey.header(0).number != 1 {
-        let refused: Vec<String> =
-            report.snapshots_refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
-        return Err(PersistError::Missing {
-            reason: format!(
-                "no snapshot can be used ({}) and the journal starts at {}",
-                if refused.is_empty() { "there is none".to_string() } else { refused.join("; ") },
-                survey.header(0).name()
-            ),
-        });
-    }
+    survey.check_start(None, &report.snapshots_refused)?;
     fold.reset();
     Ok(Start { engine: M::genesis(machine), origin: Origin::default() })
 }

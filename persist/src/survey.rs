@@ -5,6 +5,7 @@ use crate::error::PersistError;
 use crate::segment::{self, ReadHeader, SegmentHeader};
 use crate::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
+use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The files of a directory.
@@ -82,6 +83,46 @@ impl Survey {
     /// The header of segment `index`, in order.
     pub fn header(&self, index: usize) -> &SegmentHeader {
         &self.segments[index].header
+    }
+
+    /// Whether a state can be had from what lies here: the segments begin with the first command, or reach back to `newest`,
+    /// the newest snapshot that can be used. `refused` are those that cannot, with what is wrong with each.
+    ///
+    /// Errors: something is missing that was there.
+    pub fn check_start(
+        &self,
+        newest: Option<(&str, Sequence)>,
+        refused: &[(String, String)],
+    ) -> Result<(), PersistError> {
+        let missing = |reason: String| Err(PersistError::Missing { reason });
+        let Some(first) = self.segments.first().map(|first| &first.header) else {
+            return if self.snapshots.is_empty() && self.epoch == EpochMark::Absent {
+                Ok(())
+            } else {
+                missing(
+                    "there is no segment, yet a snapshot or the epoch file says that there was; restore them"
+                        .to_string(),
+                )
+            };
+        };
+        match newest {
+            Some((_, sequence)) if first.first_seq <= sequence => Ok(()),
+            Some((name, sequence)) => missing(format!(
+                "the segment that holds sequence {sequence} is missing: snapshot {name} ends there, and the first \
+                 segment is {}",
+                first.name()
+            )),
+            None if first.number == 1 => Ok(()),
+            None => {
+                let refused: Vec<String> =
+                    refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+                missing(format!(
+                    "no snapshot can be used ({}) and the journal starts at {}",
+                    if refused.is_empty() { "there is none".to_string() } else { refused.join("; ") },
+                    first.name()
+                ))
+            }
+        }
     }
 
     fn check(&self) -> Result<(), PersistError> {

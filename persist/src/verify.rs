@@ -90,6 +90,11 @@ impl Verdict {
         self.damage.is_none() && self.snapshots.iter().all(|(_, result)| result.is_ok())
     }
 
+    /// Whether there is nothing at all: no journal, and no sign that there was one.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.damage.is_none() && !self.is_in_use
+    }
+
     fn look(&mut self, storage: &dyn Storage, survey: Survey) -> Result<(), PersistError> {
         for read in &survey.segments {
             let header = &read.header;
@@ -119,6 +124,10 @@ impl Verdict {
             self.snapshots.push((name.clone(), result));
         }
         if survey.segments.is_empty() {
+            // An engine that runs may be about to make its first.
+            if !self.is_in_use {
+                self.damage = survey.check_start(None, &[]).err();
+            }
             return Ok(());
         }
         let mut foreign = Vec::new();
@@ -141,11 +150,24 @@ impl Verdict {
             Ok(walked) => {
                 (self.commands, self.last) = (walked.commands, walked.end.last.sequence);
                 self.cut = walked.cut.filter(|_| !self.is_in_use);
+                self.damage = self.check_start(&survey).err();
             }
             Err(error @ PersistError::Io { .. }) => return Err(error),
             Err(damage) => self.damage = Some(damage),
         }
         Ok(())
+    }
+
+    /// Whether recovery finds a state to begin with.
+    fn check_start(&self, survey: &Survey) -> Result<(), PersistError> {
+        let (mut newest, mut refused) = (None, Vec::new());
+        for (name, result) in &self.snapshots {
+            match result {
+                Ok(moment) => newest = Some((name.as_str(), moment.sequence)),
+                Err(reason) => refused.push((name.clone(), reason.clone())),
+            }
+        }
+        survey.check_start(newest, &refused)
     }
 
     /// The verdict as one line of JSON, for machines.

@@ -10,6 +10,7 @@ use ringside_persist::error::PersistError;
 use ringside_persist::follower::Follower;
 use ringside_persist::recovery::recover_machine;
 use ringside_persist::snapshot_store;
+use ringside_persist::storage::Storage;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use ringside_persist::verify::{Verdict, verify, verify_in};
 use std::collections::BTreeMap;
@@ -60,12 +61,12 @@ fn look(disk: &Faulty) -> Verdict {
 fn a_sound_journal_is_called_sound() {
     let disk = Faulty::new(1);
     let verdict = look(&disk);
-    assert!(verdict.is_sound() && verdict.segments.is_empty(), "an empty directory: {verdict}");
+    assert!(verdict.is_sound() && verdict.is_empty(), "an empty directory: {verdict}");
     let last = fill(&disk, &config(""));
     let verdict = look(&disk);
     assert!(verdict.is_sound(), "{verdict}");
     assert_eq!(verdict.last, last);
-    assert!(verdict.segments.len() > 1 && !verdict.snapshots.is_empty(), "{verdict}");
+    assert!(verdict.segments.len() > 1 && !verdict.snapshots.is_empty() && !verdict.is_empty(), "{verdict}");
     assert_eq!(verdict.last + 1 - verdict.segments[0].first_seq, verdict.commands);
     assert_eq!((&verdict.cut, verdict.is_in_use, verdict.degraded.len()), (&None, false, 0));
     assert!(verdict.segments.iter().all(|segment| segment.mode == "durable" && segment.engine_version == 1));
@@ -113,6 +114,35 @@ fn damage_is_named() {
     let verdict = look(&foreign);
     assert!(!verdict.is_sound(), "{verdict}");
     assert!(verdict.snapshots.last().unwrap().1.as_ref().is_err_and(|reason| reason.contains("history")));
+}
+
+/// Whatever start refuses because it is gone, `verify` misses as well, in the same words.
+#[test]
+fn what_is_missing_is_missed() {
+    let disk = Faulty::new(4);
+    fill(&disk, &PersistConfig { snapshots_kept: 1, ..config("") });
+    let whole = look(&disk);
+    let (first, segments) = (&whole.segments[0], whole.segments.iter().map(|segment| &segment.name));
+    let snapshots: Vec<&String> = whole.snapshots.iter().map(|(name, _)| name).collect();
+    assert!(first.first_seq > 1, "the journal's first segments are forgotten: {whole}");
+    let oldest = snapshot_store::sequence_of(snapshots[0]).unwrap();
+    let held = whole.segments.partition_point(|segment| segment.first_seq <= oldest);
+    let missing: [(&str, Vec<&String>); 3] = [
+        ("there is no segment", segments.clone().collect()),
+        ("no snapshot can be used (there is none)", snapshots.clone()),
+        // All but the oldest snapshot, and the segment that it ends in.
+        ("is missing: snapshot", segments.take(held).chain(snapshots[1..].iter().copied()).collect()),
+    ];
+    for (reason, files) in missing {
+        let disk = disk.process_end();
+        files.iter().for_each(|name| disk.remove(name).unwrap());
+        let verdict = look(&disk);
+        assert!(!verdict.is_sound() && verdict.to_json().starts_with("{\"sound\":false"), "{verdict}");
+        let damage = verdict.damage.as_ref().expect("it is missed").to_string();
+        assert!(damage.contains(reason), "{damage}");
+        let refused = recover_ledger(Arc::new(disk), &config(""), &mut ()).err().expect("start refuses it");
+        assert_eq!(refused.to_string(), damage);
+    }
 }
 
 #[test]
