@@ -8,6 +8,7 @@ use crate::api::operate::{Action, Subject, cut, name, operate};
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Auth, Call, Dialect, Handler, Method, Response, Route};
 use crate::auth::address_text;
+use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::fapi::text;
 use crate::dialect::spot::id::{ParsedUuid, order_uuid_text, parse};
@@ -17,8 +18,8 @@ use const_hex::encode_prefixed;
 use ringside_core::command::SettleWithdrawal;
 use ringside_core::event::{ReleaseAlarm, WithdrawalJudged};
 use ringside_core::ids;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 
 const OUTCOMES: Shape = Shape::OneOf(&["paid", "returned"]);
 const PROPOSAL: Shape =
@@ -94,10 +95,10 @@ pub static ROUTES: &[Route] = &[
 
 #[derive(serde::Deserialize)]
 struct SettleBody<'a> {
-    #[serde(borrow, default)]
-    outcome: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    outcome: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
 }
 
 fn list(call: &Call) -> Answer {
@@ -130,14 +131,14 @@ fn shown(views: &Views, record: &WithdrawalRecord, paid: &ReleaseAlarm) -> Optio
 
 async fn settle(call: Call) -> Answer {
     let body: SettleBody<'_> = call.json()?;
-    let is_paid = match body.outcome.as_deref() {
+    let is_paid = match typed::<String>("outcome", body.outcome)?.as_deref() {
         Some("paid") => true,
         Some("returned") => false,
         _ => return Err(invalid("outcome").into()),
     };
     // Two people decide, so each has a name here; and each a reason.
     let operator = cut(name(&call).ok_or_else(|| invalid("X-Operator"))?);
-    let reason = reason(&body.reason)?;
+    let reason = reason(body.reason)?;
     if reason.trim().is_empty() {
         return Err(invalid("reason").into());
     }
@@ -153,7 +154,7 @@ async fn settle(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Account(account),
         detail: format!("withdrawal {withdrawal} {}", if is_paid { "paid" } else { "returned" }),
-        reason,
+        reason: &reason,
     };
     let command = SettleWithdrawal { withdrawal, operator, is_paid: is_paid.into() };
     let reply = operate(&call, action, command).await.map_err(unavailable)?;

@@ -7,7 +7,7 @@ use crate::api::operate::{Action, REASON_LEN_MAX, Subject, cut, operate};
 use crate::api::{Answer, Auth, Call, Dialect, Error, Handler, Method, Response, Route};
 use crate::auth::parse_address;
 use crate::config::Config;
-use crate::dialect::account::params::{limit, member, number};
+use crate::dialect::account::params::{limit, member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::{audit, params};
 use crate::dialect::fapi::params::Decimal;
@@ -24,7 +24,6 @@ use ringside_core::command::{
 use ringside_core::ids::{Address, MarketId, Symbol};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 
 const STATES: &[&str] = &["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"];
 const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
@@ -200,73 +199,77 @@ fn is_test_deployment(config: &Config) -> Result<(), Error> {
     if config.test_deployment { Ok(()) } else { Err(refusal::DISABLED.into()) }
 }
 
+type Member<'a> = Option<&'a RawValue>;
+
 #[derive(serde::Deserialize)]
 struct CreditBody<'a> {
-    #[serde(borrow, default)]
-    user_address: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    amount: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    user_address: Member<'a>,
+    #[serde(borrow)]
+    amount: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
 struct PriceBody<'a> {
-    #[serde(borrow, default)]
-    symbol: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    price: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    symbol: Member<'a>,
+    #[serde(borrow)]
+    price: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
 struct StateBody<'a> {
-    #[serde(borrow, default)]
-    state: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    state: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
 struct AccountBody<'a> {
-    #[serde(default)]
-    trade_group_id: Option<i64>,
-    #[serde(default)]
-    promo_bps: Option<u32>,
-    #[serde(default)]
-    promo_expires_at: Option<i64>,
-    #[serde(default)]
-    trading_enabled: Option<bool>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    trade_group_id: Member<'a>,
+    #[serde(borrow)]
+    promo_bps: Member<'a>,
+    #[serde(borrow)]
+    promo_expires_at: Member<'a>,
+    #[serde(borrow)]
+    trading_enabled: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
 struct PauseBody<'a> {
-    #[serde(default)]
-    paused: Option<bool>,
-    #[serde(default)]
-    clear_alarm: Option<bool>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    paused: Member<'a>,
+    #[serde(borrow)]
+    clear_alarm: Member<'a>,
+    #[serde(borrow)]
+    reason: Member<'a>,
 }
 
 async fn credit(call: Call) -> Answer {
     let body: CreditBody<'_> = call.json()?;
+    let address = typed::<String>("user_address", body.user_address)?;
     let address: Address =
-        body.user_address.as_deref().and_then(parse_address).ok_or_else(|| invalid("user_address"))?;
+        address.as_deref().and_then(parse_address).ok_or_else(|| invalid("user_address"))?;
     let amount = member(body.amount).and_then(number).and_then(Decimal::micros).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| invalid("amount"))?;
-    let reason = reason(&body.reason)?;
-    let note = cut(reason);
-    let action = Action { subject: Subject::Account(address), detail: text::micros(amount), reason };
+    let reason = reason(body.reason)?;
+    let note = cut(&reason);
+    let action = Action { subject: Subject::Account(address), detail: text::micros(amount), reason: &reason };
     carry_out(&call, action, CreditPerpetual { address, reserved: 0, amount, reason: note }).await
 }
 
 async fn pin(call: Call) -> Answer {
     let body: PriceBody<'_> = call.json()?;
-    let (market, symbol) = market(&call, body.symbol.as_deref().unwrap_or(""))?;
+    let symbol = typed::<String>("symbol", body.symbol)?.ok_or_else(|| invalid("symbol"))?;
+    let (market, symbol) = market(&call, &symbol)?;
     let price = match member(body.price) {
         None => 0,
         Some(raw) => {
@@ -275,36 +278,37 @@ async fn pin(call: Call) -> Answer {
         }
     };
     let detail = if price == 0 { "free".to_owned() } else { text::units8(price) };
-    let action = Action { subject: Subject::Market(symbol), detail, reason: reason(&body.reason)? };
+    let action = Action { subject: Subject::Market(symbol), detail, reason: &reason(body.reason)? };
     carry_out(&call, action, SetManualPrice { market, reserved: 0, price }).await
 }
 
 async fn set_state(call: Call) -> Answer {
     let body: StateBody<'_> = call.json()?;
     let (market, symbol) = market(&call, &call.path_param(0))?;
-    let state = body.state.as_deref().and_then(words::parse_state).ok_or_else(|| invalid("state"))?;
+    let state = typed::<String>("state", body.state)?;
+    let state = state.as_deref().and_then(words::parse_state).ok_or_else(|| invalid("state"))?;
     let action = Action {
         subject: Subject::Market(symbol),
         detail: words::state(state).to_owned(),
-        reason: reason(&body.reason)?,
+        reason: &reason(body.reason)?,
     };
     carry_out(&call, action, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
 }
 
 async fn pause_withdrawals(call: Call) -> Answer {
     let body: PauseBody<'_> = call.json()?;
-    let is_paused = body.paused.ok_or_else(|| invalid("paused"))?;
-    let clears = body.clear_alarm.unwrap_or(false);
-    let reason = reason(&body.reason)?;
+    let is_paused: bool = typed("paused", body.paused)?.ok_or_else(|| invalid("paused"))?;
+    let clears = typed("clear_alarm", body.clear_alarm)?.unwrap_or(false);
+    let reason = reason(body.reason)?;
     let action = Action {
         subject: Subject::Venue,
         detail: format!("paused={is_paused}{}", if clears { " alarm=false" } else { "" }),
-        reason,
+        reason: &reason,
     };
     let command = PauseWithdrawals {
         mask: pause::OPERATOR | if clears { pause::ALARM } else { 0 },
         paused: if is_paused { pause::OPERATOR } else { 0 },
-        reason: cut(reason),
+        reason: cut(&reason),
     };
     carry_out(&call, action, command).await
 }
@@ -316,29 +320,33 @@ async fn set_account(call: Call) -> Answer {
         let views = views(&call)?;
         views.accounts().of_address(&address).ok_or(refusal::NOT_FOUND)?
     };
-    let promotion = match (body.promo_bps, body.promo_expires_at) {
+    let trade_group: Option<i64> = typed("trade_group_id", body.trade_group_id)?;
+    let promo_bps: Option<u32> = typed("promo_bps", body.promo_bps)?;
+    let promo_expires_at: Option<i64> = typed("promo_expires_at", body.promo_expires_at)?;
+    let trading_enabled: Option<bool> = typed("trading_enabled", body.trading_enabled)?;
+    let promotion = match (promo_bps, promo_expires_at) {
         (None, None) => None,
-        (Some(bps), Some(until_ms)) if bps <= 10_000 && until_ms >= 0 => Some((bps, until_ms)),
-        (None, _) => return Err(invalid("promo_bps").into()),
+        (None | Some(10_001..), _) => return Err(invalid("promo_bps").into()),
+        (Some(bps), Some(until_ms @ 0..)) => Some((bps, until_ms)),
         _ => return Err(invalid("promo_expires_at").into()),
     };
     let bit = |is_sent: bool, bit: u32| if is_sent { bit } else { 0 };
     let (promo_bps, promo_until_ms) = promotion.unwrap_or_default();
-    let mask = bit(body.trade_group_id.is_some(), account_mask::TRADE_GROUP)
-        | bit(body.trading_enabled.is_some(), account_mask::TRADING)
+    let mask = bit(trade_group.is_some(), account_mask::TRADE_GROUP)
+        | bit(trading_enabled.is_some(), account_mask::TRADING)
         | bit(promotion.is_some(), account_mask::PROMO);
     if mask == 0 {
         return Err(refusal::INVALID_PARAMETER.saying("body: nothing to change").into());
     }
     let mut detail: Vec<String> = Vec::new();
-    detail.extend(body.trading_enabled.map(|is_on| format!("trading={is_on}")));
-    detail.extend(body.trade_group_id.map(|group| format!("group={group}")));
+    detail.extend(trading_enabled.map(|is_on| format!("trading={is_on}")));
+    detail.extend(trade_group.map(|group| format!("group={group}")));
     detail.extend(promotion.map(|(bps, until_ms)| format!("promo={bps} until={until_ms}")));
     let command = SetPerpetualAccount {
         account,
         mask,
-        trade_group: body.trade_group_id.unwrap_or(-1),
-        trading_enabled: u32::from(body.trading_enabled.unwrap_or(true)),
+        trade_group: trade_group.unwrap_or(-1),
+        trading_enabled: u32::from(trading_enabled.unwrap_or(true)),
         promo_bps,
         promo_until_ms,
         ..zerocopy::FromZeros::new_zeroed()
@@ -346,14 +354,14 @@ async fn set_account(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Account(address),
         detail: detail.join(" "),
-        reason: reason(&body.reason)?,
+        reason: &reason(body.reason)?,
     };
     carry_out(&call, action, command).await
 }
 
 /// Why something is done, where it is said.
-pub(super) fn reason<'a>(sent: &'a Option<Cow<'_, str>>) -> Result<&'a str, Error> {
-    let reason = sent.as_deref().unwrap_or("");
+pub(super) fn reason(sent: Option<&RawValue>) -> Result<String, Error> {
+    let reason: String = typed("reason", sent)?.unwrap_or_default();
     if reason.len() > REASON_LEN_MAX {
         return Err(refusal::INVALID_PARAMETER
             .saying(format!("reason: at most {REASON_LEN_MAX} bytes"))

@@ -4,6 +4,7 @@ use super::refusal::{Refused, invalid};
 use crate::dialect::decimal;
 use crate::dialect::fapi::params::Decimal;
 use ringside_core::command::Side;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 /// A limit: digits, clamped to 1..`max`.
@@ -57,6 +58,12 @@ pub fn number(raw: &RawValue) -> Option<Decimal> {
 /// A member of a body: `None` where it is absent or null.
 pub fn member(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| raw.get() != "null")
+}
+
+/// A member of a body as its type: `None` where it is absent or null; a refusal names it.
+pub fn typed<T: DeserializeOwned>(name: &str, raw: Option<&RawValue>) -> Result<Option<T>, Refused> {
+    let read = |raw: &RawValue| serde_json::from_str(raw.get()).map_err(|_| invalid(name));
+    member(raw).map(read).transpose()
 }
 
 fn whole(text: &str) -> Option<u64> {
