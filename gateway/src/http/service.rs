@@ -120,6 +120,8 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
             }
         }
     };
+    // Routes of accounts show it as well (`account.md` 1), whatever their paths begin with.
+    let is_counted = is_counted || dialect == Dialect::Account;
     Answering { connection, charged, is_counted, step }
 }
 

@@ -351,9 +351,10 @@ fn weight_is_charged_shown_and_refused() {
     used("/api/v1/read", (401, "8"));
     used("/fapi/v1/plain", (200, "9"));
     used("/fapi/v1/nothing", (404, "10"));
-    // Other paths are charged as well, but show nothing.
+    // Other paths are charged as well, but show nothing, unless they are of the routes of accounts.
     assert_eq!(server.get("/elsewhere", &[]).header("x-ex-used-weight-1m"), None);
-    used("/api/v1/heavy?weight=2389", (200, "2400"));
+    used("/account/nothing", (404, "12"));
+    used("/api/v1/heavy?weight=2388", (200, "2400"));
     server.clock.turn(59_001);
     let answer = used("/api/v1/plain", (429, "2401"));
     assert_eq!(answer.header("retry-after"), Some("1"));
