@@ -255,6 +255,7 @@ fn withdrawals(produced: &mut Produced) {
         (body("DF", "10"), (400, "UNSUPPORTED_TOKEN", "token: USDT alone can be withdrawn")),
         (body("USDT", "10.0000001"), (status, code, text.as_str())),
         (body("USDT", "9.999999"), (400, "AMOUNT_TOO_SMALL", "amount: at least 10")),
+        (body("USDT", "0"), (400, "AMOUNT_TOO_SMALL", "amount: at least 10")),
         (
             body("USDT", "1000.000001"),
             (400, "INSUFFICIENT_BALANCE", "amount: more than can be withdrawn now"),
@@ -313,11 +314,19 @@ fn operators(produced: &mut Produced) {
     let long = json!({ "paused": true, "reason": "x".repeat(257) }).to_string();
     for (request, body, (status, code, text)) in [
         (credit, r#"{"user_address":"0x1","amount":"1"}"#.to_owned(), malformed("user_address")),
+        (credit, r#"{"user_address":5,"amount":"1"}"#.to_owned(), malformed("user_address")),
         (credit, credited("0"), malformed("amount")),
+        (credit, credited(r#""1","reason":5"#), malformed("reason")),
+        (index, "{}".to_owned(), malformed("symbol")),
+        (index, r#"{"symbol":5,"price":"1"}"#.to_owned(), malformed("symbol")),
         (index, r#"{"symbol":"BTCUSDT","price":"x"}"#.to_owned(), malformed("price")),
         (("PATCH", "/admin/perpetual/symbols/BTCUSDT"), r#"{"state":"OPEN"}"#.to_owned(), malformed("state")),
         (("PATCH", "/admin/accounts/0x12"), r#"{"trading_enabled":true}"#.to_owned(), malformed("address")),
+        (("PATCH", "/admin/perpetual/symbols/BTCUSDT"), r#"{"state":5}"#.to_owned(), malformed("state")),
         (("PATCH", &terms), r#"{"promo_bps":5}"#.to_owned(), malformed("promo_expires_at")),
+        (("PATCH", &terms), r#"{"promo_bps":10001,"promo_expires_at":5}"#.to_owned(), malformed("promo_bps")),
+        (("PATCH", &terms), r#"{"trade_group_id":"4"}"#.to_owned(), malformed("trade_group_id")),
+        (("PATCH", &terms), r#"{"trading_enabled":"no"}"#.to_owned(), malformed("trading_enabled")),
         (("PATCH", &terms), r#"{"trade_group_id":-2}"#.to_owned(), malformed("trade_group_id")),
         (
             ("PATCH", &terms),
@@ -325,12 +334,14 @@ fn operators(produced: &mut Produced) {
             (400, "INVALID_PARAMETER", "body: nothing to change".to_owned()),
         ),
         (("POST", "/admin/withdrawals/pause"), "{}".to_owned(), malformed("paused")),
+        (("POST", "/admin/withdrawals/pause"), r#"{"paused":1}"#.to_owned(), malformed("paused")),
         (
             ("POST", "/admin/withdrawals/pause"),
             long,
             (400, "INVALID_PARAMETER", "reason: at most 256 bytes".to_owned()),
         ),
         (("POST", "/admin/withdrawals/disputed/7"), "{}".to_owned(), malformed("outcome")),
+        (("POST", "/admin/withdrawals/disputed/7"), r#"{"outcome":1}"#.to_owned(), malformed("outcome")),
         (("GET", "/admin/audit?limit=x"), String::new(), malformed("limit")),
         (("GET", "/admin/audit?before=0"), String::new(), malformed("before")),
     ] {

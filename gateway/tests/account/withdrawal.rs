@@ -155,7 +155,7 @@ fn every_refusal_costs_nothing() {
         (("", "10"), 400, "UNSUPPORTED_TOKEN"),
         (("USDT", "10.0000001"), 400, "INVALID_PARAMETER"),
         (("USDT", "-10"), 400, "INVALID_PARAMETER"),
-        (("USDT", "0"), 400, "INVALID_PARAMETER"),
+        (("USDT", "0"), 400, "AMOUNT_TOO_SMALL"),
         (("USDT", "ten"), 400, "INVALID_PARAMETER"),
         (("USDT", "9.999999"), 400, "AMOUNT_TOO_SMALL"),
         (("USDT", "1000000.000001"), 400, "INSUFFICIENT_BALANCE"),

@@ -319,6 +319,10 @@ fn rest(produced: &mut Produced) {
         (("POST", "/api/v1/admin/spot/markets"), listed),
         (("PATCH", "/api/v1/admin/spot/markets/DFUSDT"), json!({ "lot_size": 1 })),
         (("PATCH", "/api/v1/admin/spot/markets/DFUSDT/status"), json!({ "status": "halted" })),
+        (
+            ("POST", "/api/v1/admin/spot/balances/credit"),
+            json!({ "user_address": format!("0x{}", "12".repeat(20)), "token": "DF", "amount": 1 }),
+        ),
     ] {
         body["reason"] = json!(long);
         produced.request(&mut exchange, request, &admin(), &body.to_string(), (400, "invalid reason"));
@@ -350,7 +354,8 @@ fn withdrawals(produced: &mut Produced) {
         (&alice, "[]".to_owned(), (400, "invalid json")),
         (&alice, r#"{"amount":"0"}"#.to_owned(), (400, "unsupported token: ")),
         (&alice, body("USDT", "0"), (400, "unsupported token: USDT")),
-        (&alice, body("DF", "0"), (400, "invalid amount")),
+        (&alice, body("DF", "0"), (400, "amount below minimum 1")),
+        (&alice, body("DF", "-0"), (400, "invalid amount")),
         (&alice, body("DF", "\"1e3\""), (400, "invalid amount")),
         (&nobody, body("DF", "0.999999999999999999"), (400, "amount below minimum 1")),
         (&nobody, body("DF", "1001"), (400, "invalid user address")),

@@ -87,7 +87,7 @@ fn every_action_outlives_a_kill() {
             "",
             "POST",
             "/api/v1/admin/spot/balances/credit",
-            json!({ "user_address": WALLET, "token": "DF", "amount": "1.5", "reason": "a gift" }),
+            json!({ "user_address": WALLET, "token": "DF", "amount": "1.5", "reason": long }),
             "spot_credit",
             WALLET,
             "1.5 DF",

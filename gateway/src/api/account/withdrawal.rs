@@ -86,7 +86,11 @@ async fn request(call: Call) -> Answer {
     if body.token() != TOKEN {
         return Err(refusal::UNSUPPORTED_TOKEN.into());
     }
-    let amount = body.amount().ok_or_else(|| invalid("amount"))?;
+    let amount = match body.amount().ok_or_else(|| invalid("amount"))? {
+        // The engine has no word for none at all.
+        0 => return Err(refusal::AMOUNT_TOO_SMALL.into()),
+        amount => amount,
+    };
     let command =
         withdrawal::command(&call, Ledger::Perpetual, amount, (0, 0)).ok_or(refusal::UNAVAILABLE)?;
     withdrawal::request(&call, command).await.map_err(|fault| match fault {

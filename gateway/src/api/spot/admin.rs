@@ -135,6 +135,7 @@ async fn set_status(call: Call) -> Answer {
 async fn credit(call: Call) -> Answer {
     let body: CreditBody<'_> = call.json()?;
     let credit = body.command()?;
+    let reason = body.reason()?;
     let mut detail = Vec::with_capacity(32);
     write_amount(&mut detail, credit.amount.get());
     detail.push(b' ');
@@ -142,7 +143,7 @@ async fn credit(call: Call) -> Answer {
     let action = Action {
         subject: Subject::Account(credit.address),
         detail: String::from_utf8_lossy(&detail).into_owned(),
-        reason: text(&credit.reason),
+        reason: &reason,
     };
     let reply = operate(&call, action, credit).await?;
     match reply.done.rejected() {

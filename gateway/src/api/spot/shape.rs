@@ -228,7 +228,7 @@ pub(super) const CREDIT: Shape = Shape::Object(&[
     Field::new("user_address", ADDRESS_SENT, "0x and 40 hex digits; a new one gets an account"),
     Field::new("token", TOKEN, "A token that has a ledger"),
     Field::new("amount", Shape::DecimalInput, "> 0"),
-    Field::optional("reason", Shape::Text, "Audit note, at most 64 bytes"),
+    REASON,
 ]);
 
 pub(super) const TRANSFER: Shape = Shape::Named(

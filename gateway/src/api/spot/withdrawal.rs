@@ -118,7 +118,11 @@ async fn carry_out(
     if token != TOKEN {
         return Err(unsupported(&token));
     }
-    let amount = body.amount().ok_or(refusal::INVALID_AMOUNT)?;
+    let amount = match body.amount().ok_or(refusal::INVALID_AMOUNT)? {
+        // The engine has no word for none at all.
+        0 => return Err(refusal::AMOUNT_BELOW_MINIMUM.into()),
+        amount => amount,
+    };
     let command =
         withdrawal::command(call, Ledger::Spot, amount, keyed).ok_or(refusal::SUBSYSTEM_DISABLED)?;
     Ok(withdrawal::request(call, command).await)

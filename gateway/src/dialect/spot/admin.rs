@@ -11,7 +11,7 @@ use ringside_core::money::{Amount, FeeRate};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Longest reason of a change that is not a credit.
+/// Longest reason of a change.
 const REASON_LEN_MAX: usize = 256;
 /// Most open orders of one account in a market (`spot.md` 12).
 const MAX_OPEN_ORDERS: u32 = 200;
@@ -142,19 +142,26 @@ pub struct CreditBody<'a> {
 }
 
 impl CreditBody<'_> {
-    /// The command. Whether the token has a ledger, the engine knows.
+    /// Why, for the audit log.
+    pub fn reason(&self) -> Result<String, Refusal> {
+        reason(self.reason)
+    }
+
+    /// The command. Whether the token has a ledger, the engine knows. Of a long reason it has the beginning; the audit log has
+    /// the whole.
     pub fn command(&self) -> Result<Credit, Refusal> {
         let address = self.user_address.and_then(text).and_then(|text| parse_address(&text));
-        Ok(Credit {
+        let mut credit = Credit {
             address: address.ok_or(INVALID_USER_ADDRESS)?,
             asset: name(self.token, 1).ok_or(INVALID_TOKEN)?,
             reserved: 0,
             amount: positive(self.amount).ok_or(refusal::INVALID_AMOUNT)?.into(),
-            reason: match self.reason {
-                None => [0; 64],
-                Some(reason) => text(reason).and_then(|text| padded(&text)).ok_or(INVALID_REASON)?,
-            },
-        })
+            reason: [0; 64],
+        };
+        let reason = self.reason()?;
+        let beginning = &reason.as_bytes()[..reason.floor_char_boundary(credit.reason.len())];
+        credit.reason[..beginning.len()].copy_from_slice(beginning);
+        Ok(credit)
     }
 }
 
@@ -351,16 +358,17 @@ mod tests {
     #[test]
     fn a_credit_names_its_first_bad_field() {
         let address = "0x2B5AD5c4795c026514f8317c7a215E218DcCD6cF";
-        let base = json!({"user_address": address, "token": "DF", "amount": 1.5, "reason": "ä".repeat(32)});
+        let base = json!({"user_address": address, "token": "DF", "amount": 1.5, "reason": "€".repeat(22)});
         let read = |body: &str| serde_json::from_str::<CreditBody<'_>>(body).expect("json").command();
         let credit = read(&base.to_string()).expect("a credit");
         assert_eq!((credit.address[0], credit.address[19], text(&credit.asset)), (0x2b, 0xcf, "DF"));
         assert_eq!(credit.amount.get(), 15 * AMOUNT_UNIT / 10);
+        assert_eq!(text(&credit.reason), "€".repeat(21), "whole characters of what fits");
         let bad: [(&str, Vec<Value>); 4] = [
             ("user_address", vec![json!(null), json!(&address[2..]), json!(format!("{address}0")), json!(5)]),
             ("token", vec![json!(null), json!(""), json!("df"), json!(5)]),
             ("amount", vec![json!(null), json!(0), json!("-1"), json!("1e3"), json!({})]),
-            ("reason", vec![json!("ä".repeat(33)), json!(5)]),
+            ("reason", vec![json!("ä".repeat(129)), json!(5)]),
         ];
         for (member, values) in bad {
             for value in values {

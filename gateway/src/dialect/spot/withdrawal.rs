@@ -28,9 +28,9 @@ impl WithdrawBody<'_> {
         }
     }
 
-    /// The amount, not zero.
+    /// The amount. Zero is well-formed: it is below every minimum.
     pub fn amount(&self) -> Option<Amount> {
-        number(self.amount?, parse_amount).filter(|amount| *amount > 0)
+        number(self.amount?, parse_amount)
     }
 }
 
