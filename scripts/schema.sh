@@ -54,11 +54,13 @@ run() {
 perpetual='^/(fapi|futures)/'
 # This exchange has no chain behind it, which these routes answer as a fault of the server.
 chain='^(/referral/|/withdraw/request$|/api/v1/spot/withdraw/request$)'
-run spot "$folder/whole.json" --url "$url" --max-examples "${EXAMPLES:-40}" --exclude-path-regex "$perpetual|$chain"
+# The runs go on after it.
+logout='^/api/v1/auth/logout$'
+run spot "$folder/whole.json" --url "$url" --max-examples "${EXAMPLES:-40}" --exclude-path-regex "$perpetual|$chain|$logout"
 run perpetual "$folder/whole.json" --url "$url" --max-examples "${EXAMPLES:-20}" --include-path-regex "$perpetual"
 # Here signed requests are signed, and so get as far as others.
 export SCHEMA_SIGN=1
-run perpetual "$folder/narrow.json" --url "$url" --exclude-path-regex "$chain" --mode positive --phases fuzzing,stateful --max-examples "${EXAMPLES:-40}"
+run perpetual "$folder/narrow.json" --url "$url" --exclude-path-regex "$chain|$logout" --mode positive --phases fuzzing,stateful --max-examples "${EXAMPLES:-40}"
 
 # What the two runs did to the books must be sound, and the exchange still there.
 count() { { curl -sS --fail -H "Authorization: Bearer $token" "$url/api/v1/spot/$1?limit=200" | grep -o updated_at\\\|trade_id || true; } | wc -l; }

@@ -1,13 +1,14 @@
-//! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account.
+//! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account. Logout takes
+//! tokens back (`durability.md` 2.9).
 
 use super::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route, Worker};
+use super::{Answer, Auth, Call, Error, Handler, Method, Response, Route, Worker};
 use crate::auth::login::{LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
 use crate::auth::typed_data::Login;
 use crate::auth::{address_text, parse_address, secret};
-use crate::dialect::spot::refusal::Refusal;
-use crate::http::fault::Fault;
+use crate::dialect::spot::refusal::{self, Refusal};
+use crate::http::fault::{Denied, Fault};
 use crate::ingress::Priority;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};
@@ -63,6 +64,14 @@ pub static ROUTES: &[Route] = &[
             super::spot::OF_ENGINE,
         ],
         ..Route::new(Method::Post, "/api/v1/auth/login", Handler::Later(|call| Box::pin(login(call))))
+    },
+    Route {
+        auth: Auth::JwtOnly(Denied::LoginOnly),
+        tag: "login",
+        summary: "Log out: every login token that the account has ends at once",
+        response: Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]),
+        refusals: &[&[refusal::DB_ERROR, refusal::INTERNAL]],
+        ..Route::new(Method::Post, "/api/v1/auth/logout", Handler::Later(|call| Box::pin(logout(call))))
     },
 ];
 
@@ -140,11 +149,30 @@ async fn login(call: Call) -> Answer {
     auth.finish_login(&signed, now_s)?;
     let mut jti = [0; 16];
     secret::fill(&mut jti).map_err(internal)?;
-    let minted = auth.tokens.mint(account, &signed.address, const_hex::encode(jti), now_s);
+    let issued_at_s = auth.logouts.issue_at_s(account, now_s);
+    let minted = auth.tokens.mint(account, &signed.address, const_hex::encode(jti), issued_at_s);
     let (token, expires_at) = minted.map_err(internal)?;
     let address = address_text(&signed.address);
     tracing::info!(account, address, "logged in");
     Ok(Response::of(&Minted { token, token_type: "Bearer", address, expires_at }))
+}
+
+async fn logout(call: Call) -> Answer {
+    let (account, now_s) = (call.account(), call.now_ms / 1_000);
+    let shared = call.worker.shared.clone();
+    // Where waiting for the disk delays nobody else.
+    let ended = tokio::task::spawn_blocking(move || shared.edge.auth.logouts.log_out(account, now_s)).await;
+    match ended {
+        Ok(Ok(())) => {
+            tracing::info!(account, "logged out");
+            Ok(Response::json("{\"ok\":true}"))
+        }
+        Ok(Err(error)) => {
+            tracing::error!(%error, "a logout could not be kept");
+            Err(refusal::DB_ERROR.into())
+        }
+        Err(_) => Err(refusal::INTERNAL.into()),
+    }
 }
 
 /// The account of a wallet, made by the engine where there is none.

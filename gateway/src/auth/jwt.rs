@@ -45,6 +45,8 @@ pub struct Bearer {
     pub account: AccountId,
     /// Claim `sub`.
     pub address: Address,
+    /// Claim `iat`, UNIX seconds.
+    pub issued_at_s: i64,
     /// Claim `exp`, UNIX seconds: the first moment at which it is no longer good.
     pub expires_at_s: i64,
 }
@@ -65,17 +67,17 @@ impl Tokens {
         }
     }
 
-    /// A new token and its `exp`. `jti` must not have been used before.
+    /// A new token issued at that second, and its `exp`. `jti` must not have been used before.
     pub fn mint(
         &self,
         account: AccountId,
         address: &Address,
         jti: String,
-        now_s: i64,
+        issued_at_s: i64,
     ) -> Result<(String, i64), Error> {
-        let exp = now_s + TOKEN_LIFE_S;
+        let exp = issued_at_s + TOKEN_LIFE_S;
         let sub = super::address_text(address);
-        let claims = Claims { sub, uid: account, iat: now_s, exp, jti };
+        let claims = Claims { sub, uid: account, iat: issued_at_s, exp, jti };
         Ok((jsonwebtoken::encode(&self.header, &claims, &self.encoding)?, exp))
     }
 
@@ -88,7 +90,8 @@ impl Tokens {
             return Err(Fault::TokenExpired);
         }
         let address = super::parse_address(&claims.sub).ok_or(Fault::Unauthorized)?;
-        Ok(Bearer { account: claims.uid, address, expires_at_s: claims.exp })
+        let Claims { uid: account, iat: issued_at_s, exp: expires_at_s, .. } = claims;
+        Ok(Bearer { account, address, issued_at_s, expires_at_s })
     }
 }
 
@@ -160,7 +163,7 @@ mod tests {
     #[test]
     fn a_token_is_read_back_until_it_expires() {
         let token = minted();
-        let bearer = Bearer { account: 7, address: WALLET, expires_at_s: NOW_S + 86_400 };
+        let bearer = Bearer { account: 7, address: WALLET, issued_at_s: NOW_S, expires_at_s: NOW_S + 86_400 };
         assert_eq!(tokens().read(token.as_bytes(), NOW_S), Ok(bearer));
         assert_eq!(tokens().read(token.as_bytes(), NOW_S + 86_399), Ok(bearer));
         assert_eq!(tokens().read(token.as_bytes(), NOW_S + 86_400), Err(Fault::TokenExpired));

@@ -8,6 +8,7 @@ pub mod key;
 pub mod key_log;
 pub mod listen_key;
 pub mod login;
+pub mod logout;
 pub mod nonce;
 pub mod operators;
 pub mod rotate;
@@ -20,9 +21,10 @@ use crate::api::{Auth as Needs, Identity, Means, Permission};
 use crate::config::Config;
 use crate::http::fault::{Denied, Fault};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use jwt::Tokens;
+use jwt::{Bearer, Tokens};
 use key::{ApiKey, KeyStore, Opened};
 use listen_key::ListenKeys;
+use logout::{Grant, Logouts};
 use nonce::Nonces;
 use operators::Operators;
 use parking_lot::Mutex;
@@ -49,6 +51,8 @@ const MADE_LEN: usize = 64;
 pub struct Auth {
     /// Login tokens.
     pub tokens: Tokens,
+    /// Accounts that took their tokens back.
+    pub logouts: Logouts,
     /// API keys.
     pub keys: KeyStore,
     /// Keys of user streams.
@@ -95,6 +99,9 @@ pub enum AuthError {
     /// The listen keys.
     #[error("listen keys: {0}")]
     ListenKeys(#[from] listen_key::ListenKeyError),
+    /// The logouts.
+    #[error("logouts: {0}")]
+    Logouts(key_log::KeyLogError),
 }
 
 /// What opening found, for the lines printed at start.
@@ -131,9 +138,11 @@ impl Auth {
         let (keys, opened) = KeyStore::open(&folder.join("keys.log"), seal::Sealer::new(&sealing_key))?;
         let listen_keys = folder.join("listen_keys.log");
         let (listen_keys, dropped_bytes) = ListenKeys::open(&listen_keys, seal::Sealer::new(&sealing_key))?;
-        let opened = Opened { dropped_bytes: opened.dropped_bytes + dropped_bytes, ..opened };
+        let (logouts, unfinished) = Logouts::open(&folder.join(logout::FILE)).map_err(AuthError::Logouts)?;
+        let opened = Opened { dropped_bytes: opened.dropped_bytes + dropped_bytes + unfinished, ..opened };
         let auth = Auth {
             tokens: Tokens::new(jwt_secret.as_bytes()),
+            logouts,
             keys,
             listen_keys,
             nonces: Mutex::new(Nonces::default()),
@@ -262,6 +271,7 @@ impl Auth {
         // Time passes also for what is remembered.
         let refused = match (&all[index].key, all[index].identity.means) {
             (None, Means::Jwt { expires_at_s }) if now_s >= expires_at_s => Fault::TokenExpired,
+            (None, _) if all[index].login.as_ref().is_some_and(Grant::is_over) => Fault::Unauthorized,
             (Some(key), _) if !key.is_usable(ip, now_s) => Fault::Unauthorized,
             (key, _) => {
                 key.iter().for_each(|key| key.used(now_s));
@@ -272,20 +282,28 @@ impl Auth {
         Err(refused)
     }
 
+    /// Reads a login token, and gives what tells when its account logs out.
+    pub fn read_token(&self, token: &[u8], now_s: i64) -> Result<(Bearer, Grant), Fault> {
+        let bearer = self.tokens.read(token, now_s)?;
+        let login = self.logouts.grant(bearer.account, bearer.issued_at_s);
+        if login.is_over() { Err(Fault::Unauthorized) } else { Ok((bearer, login)) }
+    }
+
     fn look_up(&self, sent: Sent<'_>, ip: IpAddr, now_s: i64, generation: u64) -> Result<Recognized, Fault> {
-        let (text, identity, key) = match sent {
+        let (text, identity, key, login) = match sent {
             Sent::Token(token) => {
-                let bearer = self.tokens.read(token, now_s)?;
+                let (bearer, login) = self.read_token(token, now_s)?;
                 let means = Means::Jwt { expires_at_s: bearer.expires_at_s };
-                (token, Identity { account: bearer.account, address: bearer.address, means }, None)
+                let identity = Identity { account: bearer.account, address: bearer.address, means };
+                (token, identity, None, Some(login))
             }
             Sent::Key(text) => {
                 let key = self.keys.find(text).ok_or(Fault::Unauthorized)?;
                 let means = Means::ApiKey { id: key.id() };
-                (text, Identity { account: key.account(), address: *key.address(), means }, Some(key))
+                (text, Identity { account: key.account(), address: *key.address(), means }, Some(key), None)
             }
         };
-        Ok(Recognized { sent: Zeroizing::new(text.to_vec()), ip, generation, identity, key })
+        Ok(Recognized { sent: Zeroizing::new(text.to_vec()), ip, generation, identity, key, login })
     }
 }
 
@@ -340,6 +358,8 @@ struct Recognized {
     generation: u64,
     identity: Identity,
     key: Option<Arc<ApiKey>>,
+    /// Of a token.
+    login: Option<Grant>,
 }
 
 impl Recognized {

@@ -5,7 +5,7 @@
 //!   COPY/MANIFEST.json   what is in it, with lengths and BLAKE3 digests; written last
 //!   COPY/journal/        snapshots, segments, epoch
 //!   COPY/archive/        history.db, at or before the end of the journal
-//!   COPY/auth/           keys.log, listen_keys.log: sealed; operators: hashes; the secrets only where they were asked for
+//!   COPY/auth/           keys.log, listen_keys.log: sealed; logouts.log; operators: hashes; the secrets only where asked for
 //! ```
 //!
 //! A copy is made under the name `COPY.partial` and renamed when it is complete and synced: whatever interrupts it, what
@@ -13,7 +13,7 @@
 //! far, and the keys before it too, so that no key belongs to an account that the journal does not know.
 
 use crate::auth::key_log::{KeyLog, Record};
-use crate::auth::operators;
+use crate::auth::{logout, operators};
 use crate::boot::{self, ViewFold};
 use crate::config::Config;
 use crate::view::Views;
@@ -86,7 +86,7 @@ pub(super) fn backup(data: &Path, to: &Path, with_secrets: bool) -> Result<Strin
         files.push(entry_of(&partial, &format!("archive/{ARCHIVE}"))?);
     }
     let secrets: &[&str] = if with_secrets { &SECRETS } else { &[] };
-    for name in [KEYS, LISTEN_KEYS, operators::FILE].iter().chain(secrets) {
+    for name in [KEYS, LISTEN_KEYS, logout::FILE, operators::FILE].iter().chain(secrets) {
         let from = data.join("auth").join(name);
         if from.exists() {
             let copied = copy_file(&from, &partial.join("auth").join(name), name)?;
@@ -212,7 +212,8 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
 /// Copies the keys; those of accounts that the journal does not know are left out, since their numbers will be given anew.
 /// Keys of user streams live for an hour: an earlier moment has none. Gives how many keys were left out.
 fn restore_auth(from: &Path, to: &Path, views: &Views, is_whole: bool) -> Result<usize> {
-    for name in SECRETS.iter().chain([&operators::FILE]).chain(is_whole.then_some(&LISTEN_KEYS)) {
+    for name in SECRETS.iter().chain(&[logout::FILE, operators::FILE]).chain(is_whole.then_some(&LISTEN_KEYS))
+    {
         if from.join(name).exists() {
             copy_file(&from.join(name), &to.join(name), name)?;
         }

@@ -5,6 +5,7 @@
 
 use super::channel::Topic;
 use crate::auth::listen_key::ListenKey;
+use crate::auth::logout::Grant;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Outlet {
     pub expires_at_s: Cell<i64>,
     /// Listen keys that the session lives by.
     listen_keys: RefCell<Vec<Arc<ListenKey>>>,
+    /// Logins that it lives by.
+    logins: RefCell<Vec<Grant>>,
 }
 
 #[derive(Debug)]
@@ -131,6 +134,16 @@ impl Outlet {
     /// Whether one is over.
     pub fn has_ended_key(&self, now_ms: i64) -> bool {
         self.listen_keys.borrow().iter().any(|key| !key.is_active(now_ms))
+    }
+
+    /// Notes the logins that the session lives by.
+    pub fn set_logins(&self, logins: Vec<Grant>) {
+        *self.logins.borrow_mut() = logins;
+    }
+
+    /// Whether the account of one has logged out.
+    pub fn has_ended_login(&self) -> bool {
+        self.logins.borrow().iter().any(Grant::is_over)
     }
 
     /// Notes the task to wake.

@@ -15,6 +15,7 @@ use crate::api::Worker;
 use crate::api::auth::account_of;
 use crate::auth::jwt::TOKEN_LIFE_S;
 use crate::auth::login::LoginRefusal;
+use crate::auth::logout::Grant;
 use crate::http::fault::Fault;
 use crate::view::Views;
 use ringside_core::ids::AccountId;
@@ -52,9 +53,9 @@ struct Identity {
 }
 
 impl Identity {
-    /// By a credential without a key, until then in UNIX seconds.
-    fn until(account: AccountId, expires_at_s: i64) -> Identity {
-        Identity { account, life: Life { expires_at_s, key: None } }
+    /// By a login, until then in UNIX seconds.
+    fn until(account: AccountId, expires_at_s: i64, login: Grant) -> Identity {
+        Identity { account, life: Life { expires_at_s, key: None, login: Some(login) } }
     }
 }
 
@@ -111,7 +112,8 @@ impl Session {
     fn expire(&mut self) {
         let now_ms = self.worker.clock.now_ms();
         let keys = self.seat.outlet.take_ended_keys(now_ms);
-        if keys.is_empty() && now_ms.div_euclid(1_000) < self.seat.outlet.expires_at_s.get() {
+        let is_late = now_ms.div_euclid(1_000) >= self.seat.outlet.expires_at_s.get();
+        if keys.is_empty() && !is_late && !self.seat.outlet.has_ended_login() {
             return;
         }
         keys.iter().for_each(|key| self.streams.end_key(key, &self.worker, &self.seat));
@@ -146,6 +148,7 @@ impl Session {
         // One key is there as often as it is used; the list is as short as that of the subscriptions.
         let keys = lives().filter_map(|life| life.key.as_ref()).chain(self.streams.keys());
         outlet.set_listen_keys(keys.cloned().collect());
+        outlet.set_logins(lives().filter_map(|life| life.login.clone()).collect());
     }
 
     fn is_reading(&self) -> bool {
@@ -216,9 +219,9 @@ impl Session {
     }
 
     fn identify(&self, token: &str) -> Result<Identity, Fault> {
-        let tokens = &self.worker.shared.edge.auth.tokens;
-        let bearer = tokens.read(token.as_bytes(), self.worker.clock.now_s())?;
-        Ok(Identity::until(bearer.account, bearer.expires_at_s))
+        let auth = &self.worker.shared.edge.auth;
+        let (bearer, login) = auth.read_token(token.as_bytes(), self.worker.clock.now_s())?;
+        Ok(Identity::until(bearer.account, bearer.expires_at_s, login))
     }
 
     /// Answers an authentication. A new identity takes the place of the one before, whose subscriptions end.
@@ -251,7 +254,10 @@ impl Session {
                     let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;
                     worker.shared.edge.auth.finish_login(&signed, now_s).map_err(text_of)?;
                     // It lasts as long as a token that were made of it.
-                    Ok(Identity::until(account, now_s + TOKEN_LIFE_S))
+                    let logouts = &worker.shared.edge.auth.logouts;
+                    let issued_at_s = logouts.issue_at_s(account, now_s);
+                    let login = logouts.grant(account, issued_at_s);
+                    Ok(Identity::until(account, issued_at_s + TOKEN_LIFE_S, login))
                 }));
             }
         }

@@ -8,6 +8,7 @@ use super::frame;
 use super::hub::{Entry, Form, Hub, Push, StreamFrames, TopicMap};
 use super::outlet::Outlet;
 use crate::auth::listen_key::ListenKey;
+use crate::auth::logout::Grant;
 use crate::clock::Clock;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -58,16 +59,19 @@ pub struct Life {
     pub expires_at_s: i64,
     /// The listen key without which it does not.
     pub key: Option<Arc<ListenKey>>,
+    /// The login that ends it.
+    pub login: Option<Grant>,
 }
 
 impl Life {
     /// Of what needs no credential.
-    pub const ENDLESS: Life = Life { expires_at_s: i64::MAX, key: None };
+    pub const ENDLESS: Life = Life { expires_at_s: i64::MAX, key: None, login: None };
 
     /// Whether it is over.
     pub fn is_over(&self, now_ms: i64) -> bool {
         now_ms.div_euclid(1_000) >= self.expires_at_s
             || self.key.as_ref().is_some_and(|key| !key.is_active(now_ms))
+            || self.login.as_ref().is_some_and(Grant::is_over)
     }
 }
 
@@ -189,7 +193,8 @@ impl Sockets {
     fn wake_expired(&self) {
         let now_ms = self.0.clock.now_ms();
         for (_, outlet) in self.0.outlets.borrow().iter() {
-            if outlet.expires_at_s.get() <= now_ms.div_euclid(1_000) || outlet.has_ended_key(now_ms) {
+            let is_late = outlet.expires_at_s.get() <= now_ms.div_euclid(1_000);
+            if is_late || outlet.has_ended_key(now_ms) || outlet.has_ended_login() {
                 outlet.wake();
             }
         }

@@ -199,6 +199,48 @@ fn a_nonce_is_good_once_for_its_address_and_for_five_minutes() {
 }
 
 #[test]
+fn a_logout_ends_every_token_of_its_account() {
+    const LOGOUT: &str = "/api/v1/auth/logout";
+    const READ: &str = "/api/v1/spot/balances";
+    let mut exchange = Exchange::start();
+    let (other, _) = log_in(&mut exchange, Wallet(3));
+    let (old, _) = log_in(&mut exchange, Wallet(2));
+    exchange.clock.turn(1_000);
+    let (token, _) = log_in(&mut exchange, Wallet(2));
+    let key = parsed(&exchange.request("POST", KEYS, &token, r#"{"label":"one"}"#));
+    let key = [format!("X-API-Key: {}", key["api_key"].as_str().unwrap())];
+    check(&exchange.request("POST", LOGOUT, &key, ""), 403, "FORBIDDEN");
+    check(&exchange.request("POST", LOGOUT, &[], ""), 401, "UNAUTHORIZED");
+    // Connections that know the tokens from requests before.
+    for header in [&old, &token, &other] {
+        assert_eq!(exchange.request("GET", READ, header, "").status, 200);
+    }
+    let answer = exchange.request("POST", LOGOUT, &token, "");
+    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"ok":true}"#));
+    for dead in [&old, &token] {
+        check(&exchange.request("GET", READ, dead, ""), 401, "UNAUTHORIZED");
+        check(&exchange.request("POST", LOGOUT, dead, ""), 401, "UNAUTHORIZED");
+    }
+    for header in [&other, &key] {
+        assert_eq!(exchange.request("GET", READ, header, "").status, 200);
+    }
+    // A login in the same second is good, and dated behind the logout.
+    let now_s = exchange.clock.now_s();
+    let (again, claims) = log_in(&mut exchange, Wallet(2));
+    assert_eq!((claims["iat"].as_i64(), claims["exp"].as_i64()), (Some(now_s + 1), Some(now_s + 86_401)));
+    assert_eq!(exchange.request("GET", READ, &again, "").status, 200);
+
+    // What a restart would open.
+    let (auth, _) = Auth::open(&exchange.shared.config).unwrap();
+    let read = |header: &[String; 1]| {
+        let token = header[0].strip_prefix("Authorization: Bearer ").unwrap();
+        auth.read_token(token.as_bytes(), now_s).map(|(bearer, _)| bearer.account)
+    };
+    assert!(read(&old).is_err() && read(&token).is_err());
+    assert!(read(&again).is_ok() && read(&other).is_ok());
+}
+
+#[test]
 fn only_the_wallet_itself_can_sign() {
     let mut exchange = Exchange::start();
     let address = Wallet(2).address();
@@ -427,7 +469,9 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
         files.push(entry.file_name().into_string().unwrap());
     }
     files.sort_unstable();
-    assert_eq!(files, ["admin_key", "jwt_secret", "key_encryption_key", "keys.log", "listen_keys.log"]);
+    let made =
+        ["admin_key", "jwt_secret", "key_encryption_key", "keys.log", "listen_keys.log", "logouts.log"];
+    assert_eq!(files, made);
 
     let admin_key = std::fs::read_to_string(Auth::admin_key_path(&config)).unwrap();
     let admin = [format!("X-API-Key: {}", admin_key.trim())];

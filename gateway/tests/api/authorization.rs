@@ -148,6 +148,7 @@ static LINES: &[Line] = &[
     line(Asks::Reader, "GET", "/api/v1/spot/transfers", "/api/v1/spot/transfers", "", 200, Other::Own(Some("[]"))),
     line(Asks::Nothing, "GET", "/api/v1/auth/nonce", "/api/v1/auth/nonce?address=0x1", "", 400, Other::Nobody),
     line(Asks::Nothing, "POST", "/api/v1/auth/login", "/api/v1/auth/login", "{}", 400, Other::Nobody),
+    line(LOGIN_ONLY, "POST", "/api/v1/auth/logout", "/api/v1/auth/logout", "", 200, Other::Own(None)),
     line(LOGIN_ONLY, "POST", "/api/v1/account/api-keys", "/api/v1/account/api-keys", r#"{"label":"made here"}"#, 200, Other::Own(None)),
     line(LOGIN_ONLY, "GET", "/api/v1/account/api-keys", "/api/v1/account/api-keys", "", 200, Other::Own(None)),
     line(LOGIN_ONLY, "PATCH", "/api/v1/account/api-keys/{id}", "/api/v1/account/api-keys/{key}", r#"{"enabled":false}"#, 200, NOT_ITS_KEY),
@@ -427,7 +428,6 @@ fn routes_of_accounts() {
         [read(&stage, ALICE), trade(&stage, ALICE), both(&stage, ALICE)].map(|header| [header]);
     let here = |new: &mut NewKey| new.ip_whitelist = vec![Cidr::parse("127.0.0.1").unwrap()];
     let on_list = [format!("X-API-Key: {}", stage.key(ALICE, (true, true), here).1)];
-    let (alice, bob) = (stage.exchange.account(ALICE), stage.exchange.account(BOB));
     let bobs_key = [both(&stage, BOB)];
     let bad = std::mem::take(&mut stage.bad);
     let admin = [format!("X-API-Key: {ADMIN_KEY}")];
@@ -440,6 +440,8 @@ fn routes_of_accounts() {
             stage.refuses(line, credential.name, &credential.headers, credential.refused);
         }
         stage.refuses(line, "the administrator's key", &admin, (401, "UNAUTHORIZED"));
+        // Tokens are made when they are used: a line may end those that there are.
+        let bob = stage.exchange.account(BOB);
         stage.checks_other(line, "bob's token", &bob);
         let keys: [(&str, &[String; 1], Asks); 4] = [
             ("a key that reads", &reads, if is_for_anyone { Asks::Known } else { Asks::Reader }),
@@ -463,9 +465,11 @@ fn routes_of_accounts() {
             Asks::Login(refused) => stage.refuses(line, "bob's key", &bobs_key, (403, refused)),
             _ => stage.checks_other(line, "bob's key", &bobs_key),
         }
+        let alice = stage.exchange.account(ALICE);
         stage.accepts(line, "alice's token", &alice);
         // A token counts where a key that may nothing here is sent beside it.
-        stage.accepts(line, "alice's token beside a key", &[alice[0].clone(), trades[0].clone()]);
+        let [alice] = stage.exchange.account(ALICE);
+        stage.accepts(line, "alice's token beside a key", &[alice, trades[0].clone()]);
         stage.clear();
     }
 }

@@ -1,7 +1,7 @@
 //! `/ws` where a transcript cannot show it: handshakes, logins by signature, limits, keep-alive, the queue, the gate.
 
 use crate::exchange::socket::{End, Socket};
-use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet};
+use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet, wallet_text};
 use ringside_gateway::auth::address_text;
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
 use ringside_gateway::ingress::Phase;
@@ -181,6 +181,46 @@ fn a_token_that_expires_ends_what_it_opened_without_being_asked() {
     assert_eq!(socket.next()["code"], "AUTH_REQUIRED");
     socket.send(&json!({"type": "auth_token", "token": old}).to_string());
     assert_eq!(socket.next()["message"], "token expired");
+}
+
+#[test]
+fn a_logout_ends_what_its_tokens_opened_without_being_asked() {
+    let mut exchange = open();
+    let header = exchange.account(1);
+    let token = header[0].trim_start_matches("Authorization: Bearer ").to_owned();
+    let mut socket = Socket::open(&exchange);
+    socket.send(&json!({"type": "auth_token", "token": token}).to_string());
+    assert_eq!(socket.next()["success"], true);
+    for frame in [
+        json!({"type": "subscribe", "channel": "spot:user:orders"}),
+        json!({"type": "subscribe", "channel": "spot:user:balances", "token": token}),
+        json!({"type": "subscribe", "channel": "spot:trade:DFUSDT"}),
+    ] {
+        socket.send(&frame.to_string());
+        assert_eq!(socket.next()["type"], "subscribed");
+    }
+    assert_eq!(exchange.request("POST", "/api/v1/auth/logout", &header, "").status, 200);
+    // Nothing private leaves any more, whether or not the session has looked yet.
+    let credit = json!({"user_address": wallet_text(1), "token": "DF", "amount": "5"}).to_string();
+    let admin = [format!("X-API-Key: {ADMIN_KEY}")];
+    assert_eq!(exchange.request("POST", "/api/v1/admin/spot/balances/credit", &admin, &credit).status, 200);
+    let mut ended = [socket.next(), socket.next()].map(|frame| {
+        assert_eq!(frame["code"], "AUTH_REQUIRED", "{frame}");
+        frame["channel"].as_str().unwrap().to_owned()
+    });
+    ended.sort_unstable();
+    assert_eq!(ended, ["spot:user:balances", "spot:user:orders"]);
+    for (frame, answer) in [
+        (json!({"type": "subscribe", "channel": "spot:user:orders"}), json!("authenticate first")),
+        (json!({"type": "auth_token", "token": token}), json!("invalid token")),
+    ] {
+        socket.send(&frame.to_string());
+        assert_eq!(socket.next()["message"], answer);
+    }
+    // Another login opens what the old one cannot.
+    let token = exchange.account(1)[0].trim_start_matches("Authorization: Bearer ").to_owned();
+    socket.send(&json!({"type": "auth_token", "token": token}).to_string());
+    assert_eq!(socket.next()["success"], true);
 }
 
 #[test]

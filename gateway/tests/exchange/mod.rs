@@ -332,14 +332,10 @@ impl Exchange {
 
     /// The header that proves an account.
     pub(crate) fn bearer(&self, account: AccountId, address: &Address) -> String {
-        let now_s = self.clock.now_s();
-        let (token, _) = self
-            .shared
-            .edge
-            .auth
-            .tokens
-            .mint(account, address, format!("{account}-{now_s}"), now_s)
-            .expect("a token");
+        let auth = &self.shared.edge.auth;
+        let issued_at_s = auth.logouts.issue_at_s(account, self.clock.now_s());
+        let jti = format!("{account}-{issued_at_s}");
+        let (token, _) = auth.tokens.mint(account, address, jti, issued_at_s).expect("a token");
         format!("Authorization: Bearer {token}")
     }
 
