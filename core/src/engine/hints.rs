@@ -6,7 +6,9 @@
 use super::Engine;
 use crate::book::Orders;
 use crate::book::pool::NONE;
-use crate::command::{CancelOrder, Command, Kind, PlaceOrder, ReplaceOrder, Side};
+use crate::command::{
+    CancelOrder, CancelPerpetual, Command, Kind, ModifyPerpetual, PlaceOrder, ReplaceOrder, Side,
+};
 use crate::ids::AccountId;
 use crate::market::Market;
 use crate::money::Price;
@@ -72,9 +74,7 @@ impl Engine {
     /// belongs to few levels, which are near by themselves.
     #[inline(never)]
     fn prefetch_first(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else {
-            return self.perpetual.iter().for_each(|perpetual| perpetual.prefetch_first(command));
-        };
+        let Some(soon) = self.soon(command) else { return self.prefetch_perpetual(command, Hint::First) };
         let Soon { place, named, is_new, market, .. } = soon;
         let Orders { pool, index, levels } = &self.orders;
         self.prefetch_account(market, place.account);
@@ -87,9 +87,7 @@ impl Engine {
     /// The order itself, or the youngest of a new one's account.
     #[inline(never)]
     fn prefetch_second(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else {
-            return self.perpetual.iter().for_each(|perpetual| perpetual.prefetch_second(command));
-        };
+        let Some(soon) = self.soon(command) else { return self.prefetch_perpetual(command, Hint::Second) };
         let Soon { place, named, is_new, market, .. } = soon;
         let Orders { pool, index, .. } = &self.orders;
         let youngest = market.seats.place(place.account).youngest;
@@ -102,9 +100,7 @@ impl Engine {
     /// What is linked to the order. That of a new one is none, whose neighbours are near.
     #[inline(never)]
     fn prefetch_third(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else {
-            return self.perpetual.iter().for_each(|perpetual| perpetual.prefetch_third(command));
-        };
+        let Some(soon) = self.soon(command) else { return self.prefetch_perpetual(command, Hint::Third) };
         let slot = select_unpredictable(soon.is_new, NONE, *self.orders.index.cell(soon.named.order));
         self.orders.prefetch_around(slot);
         if soon.is_replace {
@@ -134,6 +130,20 @@ impl Engine {
     fn prefetch_account(&self, market: &Market, account: AccountId) {
         prefetch(self.balances.place(account, market.rules.base));
         prefetch(market.seats.place(account));
+    }
+
+    #[inline(never)]
+    fn prefetch_perpetual(&self, command: &Command, hint: Hint) {
+        let Some(perpetual) = &self.perpetual else { return };
+        if command.kind == Kind::PlacePerpetual as u16 {
+            perpetual.prefetch_place(command.body(), hint);
+        } else if command.kind == Kind::CancelPerpetual as u16 {
+            let cancel: &CancelPerpetual = command.body();
+            perpetual.prefetch_order(cancel.account, cancel.market, cancel.order, hint);
+        } else if command.kind == Kind::ModifyPerpetual as u16 {
+            let modify: &ModifyPerpetual = command.body();
+            perpetual.prefetch_modify(modify, hint);
+        }
     }
 }
 

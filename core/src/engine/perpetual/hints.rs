@@ -1,36 +1,13 @@
 //! Hints to the processor about what the commands that come soon will touch. They change no state and no result.
 
-use crate::book::level::Levels;
-use crate::book::pool::NONE;
-use crate::book::{Book, Orders};
-use crate::command::{CancelPerpetual, Command, Kind, ModifyPerpetual, PlacePerpetual, Side};
-use crate::ids::AccountId;
+use crate::book::Orders;
+use crate::command::{ModifyPerpetual, PlacePerpetual, Side};
+use crate::ids::{AccountId, MarketId, OrderId};
 use crate::perpetual::order::name_hash;
 use crate::perpetual::{Perpetual, State};
-use crate::prefetch::prefetch;
-use std::hint::select_unpredictable;
-use std::mem::offset_of;
+use crate::prefetch::{Hint, prefetch};
 
-/// A command that places an order or names one: each field stands where it does in all kinds that have it.
-struct Soon<'p> {
-    /// As a placement, whatever it is.
-    place: &'p PlacePerpetual,
-    /// As one that names an order, whatever it is.
-    named: &'p CancelPerpetual,
-    is_new: bool,
-    index: usize,
-    book: &'p Book,
-}
-
-const _: () = assert!(
-    offset_of!(PlacePerpetual, account) == offset_of!(CancelPerpetual, account)
-        && offset_of!(PlacePerpetual, market) == offset_of!(CancelPerpetual, market)
-        && offset_of!(CancelPerpetual, account) == offset_of!(ModifyPerpetual, account)
-        && offset_of!(CancelPerpetual, market) == offset_of!(ModifyPerpetual, market)
-        && offset_of!(CancelPerpetual, order) == offset_of!(ModifyPerpetual, order)
-);
-
-/// Hints that commands come soon, as `Engine::prefetch` gives them: as there, what is read is chosen, not jumped to.
+/// Hints that commands come soon, as `Engine::prefetch` gives them.
 impl Perpetual {
     /// Has begun to load what the first order on the other side of a book needs for a fill.
     #[inline]
@@ -40,95 +17,85 @@ impl Perpetual {
         state.prefetch_maker(index, orders, first);
     }
 
-    /// What hints read of a command on a perpetual market.
-    #[inline(always)]
-    fn soon<'p>(&'p self, command: &'p Command) -> Option<Soon<'p>> {
-        const PLACE: u16 = Kind::PlacePerpetual as u16;
-        const CANCEL: u16 = Kind::CancelPerpetual as u16;
-        const MODIFY: u16 = Kind::ModifyPerpetual as u16;
-        if !matches!(command.kind, PLACE | CANCEL | MODIFY) {
-            return None;
-        }
-        let place: &PlacePerpetual = command.body();
-        let index = self.state.index_of(place.market)?;
-        let (is_new, book) = (command.kind == PLACE, &self.books[index]);
-        Some(Soon { place, named: command.body(), is_new, index, book })
-    }
-
-    /// The account, and where the order and its name are.
-    #[inline(never)]
-    pub(crate) fn prefetch_first(&self, command: &Command) {
-        let Some(Soon { place, named, is_new, index, book }) = self.soon(command) else { return };
-        let Perpetual { orders, state, .. } = self;
-        state.prefetch_account(index, place.account);
-        state.slots.hint(select_unpredictable(is_new, 0, named.order));
-        let name = name_hash(place.account, &place.client_order);
-        state.names.hint(select_unpredictable(is_new, name, 0));
-        let joined = book.hint(&orders.levels, side_of(place), place.price);
-        prefetch(orders.levels.get(select_unpredictable(is_new, joined, 0)));
-    }
-
-    /// The order itself; of a new one that which it comes to stand behind, or meets, and the youngest of its account.
-    #[inline(never)]
-    pub(crate) fn prefetch_second(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else { return };
-        let Soon { place, named, is_new, index, book } = soon;
-        let Perpetual { orders, state, .. } = self;
+    /// What a placement will touch.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, place: &PlacePerpetual, hint: Hint) {
+        let Some(index) = self.state.index_of(place.market) else { return };
+        let Some(side) = Side::from_code(place.side) else { return };
+        let Perpetual { books, orders, state, .. } = self;
         let Orders { pool, levels, .. } = orders;
-        let trades = soon.trades();
-        let joined = levels.get(book.hint(levels, side_of(place), place.price)).tail;
-        let linked = select_unpredictable(trades, soon.met(levels), joined);
-        let named = state.slots.guess(named.order);
-        prefetch(pool.get(select_unpredictable(is_new, linked, named)));
-        let youngest = state.holding(place.account, index).orders.youngest;
-        prefetch(pool.get(select_unpredictable(is_new, youngest, NONE)));
-        // Of an order that is only stood behind no terms are asked for.
-        let met = select_unpredictable(trades, linked, NONE);
-        state.prefetch_details(select_unpredictable(is_new, met, named));
-        if is_new & trades {
-            state.prefetch_filled(index, place.account);
+        let book = &books[index];
+        if hint == Hint::First {
+            state.prefetch_account(index, place.account);
+            state.names.hint(name_hash(place.account, &place.client_order));
+        }
+        let steps = book.steps(place.price);
+        let opposite = book.side(side.opposite());
+        if opposite.best() <= opposite.key(steps) {
+            let first = levels.get(opposite.best_level()).head;
+            match hint {
+                Hint::First => {}
+                Hint::Second => {
+                    prefetch(pool.get(first));
+                    state.prefetch_details(first);
+                    state.prefetch_filled(index, place.account);
+                }
+                Hint::Third => {
+                    let maker = pool.get(first);
+                    state.volumes.hint(state.accounts.get(place.account).hour);
+                    for neighbour in [maker.next, maker.younger, maker.older] {
+                        prefetch(pool.get(neighbour));
+                    }
+                    state.prefetch_details(maker.next);
+                    state.prefetch_party(index, maker.account);
+                }
+            }
+            return;
+        }
+        let own = book.side(side);
+        let level = own.hint(levels, own.key(steps));
+        match hint {
+            Hint::First => prefetch(levels.get(level)),
+            Hint::Second => {
+                prefetch(pool.get(levels.get(level).tail));
+                prefetch(pool.get(state.holding(place.account, index).orders.youngest));
+            }
+            Hint::Third => {}
         }
     }
 
-    /// What is linked to the order, and its name; of one that is met, its account as well. That of a new one is none, whose
-    /// neighbours are near.
-    #[inline(never)]
-    pub(crate) fn prefetch_third(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else { return };
-        let Soon { place, named, is_new, index, .. } = soon;
+    /// What the change of an order will touch.
+    #[inline]
+    pub(crate) fn prefetch_modify(&self, modify: &ModifyPerpetual, hint: Hint) {
+        if hint == Hint::First {
+            prefetch(self.state.accounts.get(modify.account));
+        }
+        self.prefetch_order(modify.account, modify.market, modify.order, hint);
+    }
+
+    /// What the cancel of an order will touch.
+    #[inline]
+    pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
+        let Some(index) = self.state.index_of(market) else { return };
         let Perpetual { orders, state, .. } = self;
-        if is_new & soon.trades() {
-            state.volumes.hint(state.accounts.get(place.account).hour);
-            let met = soon.met(&orders.levels);
-            state.prefetch_details(orders.pool.get(met).next);
-            return state.prefetch_maker(index, orders, met);
+        match hint {
+            Hint::First => {
+                state.slots.hint(order);
+                state.prefetch_holding(index, account);
+            }
+            Hint::Second => {
+                let slot = state.slots.guess(order);
+                prefetch(orders.pool.get(slot));
+                state.prefetch_details(slot);
+            }
+            Hint::Third => {
+                let slot = state.slots.guess(order);
+                orders.prefetch_around(slot);
+                if let Some(details) = state.details.get(slot as usize) {
+                    state.names.hint(name_hash(details.account, &details.client_order));
+                }
+            }
         }
-        let slot = select_unpredictable(is_new, NONE, state.slots.guess(named.order));
-        orders.prefetch_around(slot);
-        if let Some(details) = state.details.get(slot as usize) {
-            state.names.hint(name_hash(details.account, &details.client_order));
-        }
-    }
-}
-
-/// Of a placement; means nothing otherwise.
-#[inline(always)]
-fn side_of(place: &PlacePerpetual) -> Side {
-    select_unpredictable(place.side == Side::Buy as u8, Side::Buy, Side::Sell)
-}
-
-impl Soon<'_> {
-    /// Whether a placement finds prices to trade at; means nothing otherwise.
-    #[inline(always)]
-    fn trades(&self) -> bool {
-        let opposite = self.book.side(side_of(self.place).opposite());
-        opposite.best() <= opposite.key(self.book.steps(self.place.price))
-    }
-
-    /// The first order on the other side.
-    #[inline(always)]
-    fn met(&self, levels: &Levels) -> u32 {
-        levels.get(self.book.side(side_of(self.place).opposite()).best_level()).head
     }
 }
 
