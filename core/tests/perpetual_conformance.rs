@@ -251,11 +251,16 @@ fn a_counterparty_loses_its_open_orders_and_keeps_what_waits() {
     let place = of_type(venue.limit(short, Side::Buy, "0", "0"), PerpetualOrderType::StopMarket);
     let waits =
         venue.ok(PlacePerpetual { stop_price: dec("62000"), flags: order_flag::CLOSE_POSITION, ..place });
+    let place = of_type(venue.limit(short, Side::Buy, "0", "0"), PerpetualOrderType::TakeProfitMarket);
+    let flags = order_flag::CLOSE_POSITION | order_flag::GTE;
+    let bound = venue.ok(PlacePerpetual { stop_price: dec("50000"), flags, ..place });
     venue.mark("58200");
     let moved = venue.said::<event::PositionMoved>();
     assert_eq!(moved.iter().map(|moved| moved.to).collect::<Vec<_>>(), [short]);
     assert_eq!(held(&venue, short), 0);
-    assert!(venue.ends().contains(&(rests, PerpetualStatus::Expired, 12, 0)));
+    for end in [(rests, PerpetualStatus::Expired, 12, 0), (bound.order, PerpetualStatus::Expired, 6, 0)] {
+        assert!(venue.ends().contains(&end), "{end:?}");
+    }
     assert_eq!(venue.engine.perpetual_orders().map(|order| order.order).collect::<Vec<_>>(), [waits.order]);
 }
 

@@ -27,7 +27,7 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "ecaf5f916056d35302f6713403b974e2c54d034ab693433fb7a0609c6a1671b7",
+        "682b7fd6c6979cd17645966025085382c946a89d9c006a6d3e48cda67db50529",
         "ad200e71abd2617c949e98eff1571e84",
     ),
     (

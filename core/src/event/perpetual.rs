@@ -39,7 +39,7 @@
 //! - *Liquidation of a scope*: Liquidation Begin; PerpetualOrder Expired (reason 5) of its orders, market and id ascending;
 //!   then per step: PerpetualOrder New of the liquidation order, its trades (the fee is in them), Liquidation Book after
 //!   each with what the fund gained; PerpetualOrder Expired (reason 2) of its remainder; per takeover PositionMoved,
-//!   Liquidation Fund; per counterparty PerpetualOrder Expired (reason 12) of its resting orders, PositionMoved, Liquidation Adl; Posting
+//!   Liquidation Fund; per counterparty PerpetualOrder Expired (reason 12) of its resting orders, PositionMoved, Liquidation Adl, and then the trim; Posting
 //!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End.
 //! - *Funding*: FundingSettled, then a Posting FUNDING_FEE per position with a payment other than 0, account ascending, each
 //!   followed by a Posting INSURANCE_CLEAR of what an isolated wallet lacks for it, then Posting FUNDING_RESIDUE to the fund if not 0.

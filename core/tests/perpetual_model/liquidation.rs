@@ -252,6 +252,7 @@ impl Model {
         let value = self.bankruptcy_value(account, scope, market, left);
         if self.fund_may_take(market, -sign(side) * left, value) {
             self.hand_over((account, FUND), market, side, left, value, (id, LiquidationStep::Fund));
+            self.trim(market);
         } else {
             self.deleverage(account, market, side, left, value, id);
         }
@@ -471,6 +472,7 @@ impl Model {
         if left > 0 && from != FUND {
             self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
         }
+        self.trim(market);
     }
 
     fn equity_after(&self, account: AccountId, market: MarketId, half: &super::ledger::Half) -> i128 {

@@ -62,6 +62,11 @@ impl Perpetual {
                     let sum = part.and_then(|part| buckets[side].with(order.remaining, part));
                     buckets[side] = sum.ok_or_else(|| fault("a bucket leaves its range".into()))?;
                 }
+                if holding.trimmed != holding.quantity {
+                    return Err(fault(format!(
+                        "orders of account {account} are not trimmed to its position"
+                    )));
+                }
                 if buckets != [holding.bucket(Side::Buy), holding.bucket(Side::Sell)]
                     || (waiting, bound) != (holding.waiting, holding.bound)
                 {

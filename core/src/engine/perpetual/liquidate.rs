@@ -94,6 +94,7 @@ impl Perpetual {
                 LiquidationStep::Fund,
                 order,
             );
+            self.trim(Some(index));
         } else {
             self.deleverage(account, index, side, (left, value), order);
         }
@@ -192,6 +193,8 @@ impl Perpetual {
                 order,
             );
         }
+        // What waits and ends with its position.
+        self.trim(Some(index));
     }
 
     /// Closes positions of the fund while it is below its maintenance margin; whether anything changed. Where nothing does,
