@@ -549,7 +549,7 @@ fn text_frames_renew_the_key_of_their_connection() {
 
 #[test]
 fn traders_know_their_accounts_by_their_streams_alone() {
-    let mut random = Random::new(seed_or("user_stream::traders_know", 1));
+    let mut random = Random::new(seed_or("user_stream::traders_know", 2));
     let accounts = [(1, 100_000), (2, 20_000), (3, 600), (4, 150)];
     let mut venue = Venue::with(&accounts, 1_000_000_000, |config| {
         config.websocket_frames_per_second = u32::MAX;
@@ -613,7 +613,7 @@ fn traders_know_their_accounts_by_their_streams_alone() {
                     ("POST", "/fapi/v1/leverage", format!("symbol=BTCUSDT&leverage={}", 5 + random.below(60)))
                 }
                 _ => {
-                    index = (index + random.below(4_001) as i64 - 2_000).clamp(40_000, 80_000);
+                    index = (index + random.below(6_001) as i64 - 3_000).clamp(40_000, 80_000);
                     let body = json!({ "symbol": "BTCUSDT", "price": index.to_string() }).to_string();
                     venue.operate("POST", "/admin/perpetual/index-price", &body);
                     wait(&mut venue, 1_000);
