@@ -54,6 +54,7 @@ const SHIPPED: [Shipped; 3] = [
             (Setting::MaxQuantity, 10_000 * UNIT),
             (Setting::MaxMarketQuantity, 2_000 * UNIT),
             (Setting::MaxNotional, 2_000_000 * MONEY_UNIT),
+            (Setting::ImpactNotional, 20_000 * MONEY_UNIT),
         ],
         brackets: &[
             (50_000, 100, 500_000),
@@ -76,6 +77,7 @@ const SHIPPED: [Shipped; 3] = [
             (Setting::MaxQuantity, 100_000 * UNIT),
             (Setting::MaxMarketQuantity, 20_000 * UNIT),
             (Setting::MaxNotional, 500_000 * MONEY_UNIT),
+            (Setting::ImpactNotional, 10_000 * MONEY_UNIT),
             (Setting::BandUp, 110_000_000),
             (Setting::BandDown, 90_000_000),
             (Setting::TakeBound, 10_000_000),

@@ -289,3 +289,14 @@ fn a_command_without_an_answer_in_time_is_of_unknown_outcome() {
     let config = venue.call(1, "GET", "/fapi/v1/symbolConfig", "symbol=BTCUSDT");
     assert_eq!(config[0]["leverage"], 7);
 }
+
+/// 7.3: what may not be sent and says nothing counts as not sent.
+#[test]
+fn nothing_counts_as_absent_where_it_may_not_be_sent() {
+    let mut venue = Venue::usual();
+    let market = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01";
+    let nothing = "timeInForce=0&stopPrice=0.0&callbackRate=0&activationPrice=0&closePosition=false&price=0.0&goodTillDate=0";
+    venue.call(1, "POST", TEST, &format!("{market}&{nothing}"));
+    let extra = "Parameter 'timeInForce' sent when not required.";
+    venue.refuses(1, "POST", TEST, &format!("{market}&timeInForce=GTC"), -1106, extra);
+}

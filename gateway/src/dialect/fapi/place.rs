@@ -273,6 +273,8 @@ fn time_in_force(
     let gtc = (PerpetualTimeInForce::GoodTillCancel, false);
     match (order_type, params.get("timeInForce")) {
         (PerpetualOrderType::Limit, None) => Err(refusal::mandatory("timeInForce")),
+        // As what is nothing counts where anything else may not be sent (`perpetual.md` 7.3).
+        (PerpetualOrderType::Market, Some("0" | "0.0" | "false")) => Ok(gtc),
         (PerpetualOrderType::Market, Some(word)) => {
             words::parse_time_in_force(word)?;
             Err(refusal::not_required("timeInForce"))
