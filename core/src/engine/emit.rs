@@ -88,7 +88,7 @@ impl<'s, S: Sink> Emitter<'s, S> {
     pub(crate) fn single(self, carry_out: impl FnOnce(Single<'_>)) {
         debug_assert!(self.index == 0);
         let Emitter { sink, sequence, time_ns, .. } = self;
-        sink.four(|events| carry_out(Single { events, sequence, time_ns }));
+        sink.four(|events| carry_out(Single(Places { events, sequence, time_ns })));
     }
 }
 
@@ -107,33 +107,28 @@ impl<const N: usize> Places<'_, N> {
     }
 }
 
-/// Places of the four events of a command that touches one order, one level and one account. All must be written, in any
-/// order, each as soon as what it says is in the processor's registers: what waits is put aside and fetched again.
-pub(crate) struct Single<'e> {
-    events: &'e mut [event::Event; 4],
-    sequence: Sequence,
-    time_ns: i64,
-}
+/// Places of the four events of a command that touches one order, one level and one account, by name.
+pub(crate) struct Single<'e>(Places<'e, 4>);
 
 impl Single<'_> {
     #[inline(always)]
     pub(crate) fn order(&mut self, order: event::Order) {
-        self.events[0].write(self.sequence, self.time_ns, 0, order);
+        self.0.put(0, order);
     }
 
     #[inline(always)]
     pub(crate) fn depth(&mut self, market: MarketId, mutation: Mutation) {
-        self.events[1].write(self.sequence, self.time_ns, 1, depth_event(market, mutation));
+        self.0.put(1, depth_event(market, mutation));
     }
 
     #[inline(always)]
     pub(crate) fn account<A: Payload>(&mut self, account: A) {
-        self.events[2].write(self.sequence, self.time_ns, 2, account);
+        self.0.put(2, account);
     }
 
     #[inline(always)]
     pub(crate) fn done(&mut self, done: event::Done) {
-        self.events[3].write(self.sequence, self.time_ns, 3, done);
+        self.0.put(3, done);
     }
 }
 
