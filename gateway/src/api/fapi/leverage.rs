@@ -179,7 +179,7 @@ async fn adjust(call: Call) -> Answer {
     if !matches!(kind, 1 | 2) {
         return Err(refusal::not_valid("type").into());
     }
-    let micros = amount.micros().ok_or(refusal::PRECISION)?;
+    let micros = amount.micros_to_compare().ok_or(refusal::PRECISION)?;
     let amount_sent = micros as f64 / 1e6;
     let command = AdjustIsolatedMargin {
         account: call.account(),

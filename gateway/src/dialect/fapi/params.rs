@@ -51,10 +51,19 @@ impl Decimal {
         i64::try_from(self.0 / STEP).unwrap_or(MAX_ENTRY).min(MAX_ENTRY)
     }
 
-    /// As micros, exactly; beyond what micros can be, more than anybody has.
+    /// As micros, exactly.
     pub fn micros(self) -> Option<i64> {
+        i64::try_from(self.whole_micros()?).ok()
+    }
+
+    /// The same; beyond what micros can be, more than anybody has: for what is refused unless somebody has it.
+    pub fn micros_to_compare(self) -> Option<i64> {
+        Some(i64::try_from(self.whole_micros()?).unwrap_or(i64::MAX))
+    }
+
+    fn whole_micros(self) -> Option<i128> {
         const MICRO: i128 = AMOUNT_UNIT / 1_000_000;
-        (self.0 % MICRO == 0).then(|| i64::try_from(self.0 / MICRO).unwrap_or(i64::MAX))
+        (self.0 % MICRO == 0).then_some(self.0 / MICRO)
     }
 
     /// Whether it is zero.
@@ -310,7 +319,8 @@ mod tests {
         assert_eq!(decimal("0.0000000199").quantity(), 1);
         assert_eq!(decimal("99999999999999999999").quantity(), MAX_ENTRY);
         assert_eq!((decimal("1.5").micros(), decimal("0.0000001").micros()), (Some(1_500_000), None));
-        assert_eq!(decimal("99999999999999999999").micros(), Some(i64::MAX));
+        let many = decimal("99999999999999999999");
+        assert_eq!((many.micros(), many.micros_to_compare()), (None, Some(i64::MAX)));
     }
 
     #[test]
