@@ -73,10 +73,6 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     connection.watch.begin_request();
     let upgrade = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
     let (head, body) = request.into_parts();
-    let is_counted = {
-        let path = head.uri.path();
-        path.starts_with("/api/") || path.starts_with("/fapi/")
-    };
     let worker = &connection.caller.worker;
     let now_ms = worker.clock.now_ms();
     let (ip, client) = connection.client_of(&head.headers, now_ms);
@@ -88,6 +84,9 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     let query = head.uri.query().unwrap_or("");
     let (mut charged, refusal) = connection.caller.charge(route, query, client, now_ms, begin);
     let dialect = charged.dialect;
+    // Routes of accounts show their weight whatever their paths begin with (`account.md` 1).
+    let is_counted = dialect == Dialect::Account
+        || ["/api/", "/fapi/"].iter().any(|folder| head.uri.path().starts_with(folder));
     let step = match (refusal, found) {
         (Some(fault), _) => {
             if let Fault::Banned { .. } = fault {
@@ -120,8 +119,6 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
             }
         }
     };
-    // Routes of accounts show it as well (`account.md` 1), whatever their paths begin with.
-    let is_counted = is_counted || dialect == Dialect::Account;
     Answering { connection, charged, is_counted, step }
 }
 
