@@ -7,6 +7,7 @@ use perpetual_support::*;
 use ringside_core::command::*;
 use ringside_core::event;
 use ringside_core::reject::Reject;
+use zerocopy::FromZeros;
 
 /// Removes maker and taker fees.
 fn no_fees(venue: &mut Venue) {
@@ -217,13 +218,7 @@ fn who_may_not_place_may_not_modify() {
         account: one,
         mask: account_mask::TRADING,
         trade_group: -1,
-        trading_enabled: 0,
-        fee_burn: 0,
-        referral_total_bps: 0,
-        referral_share_bps: 0,
-        promo_bps: 0,
-        reserved: 0,
-        promo_until_ms: 0,
+        ..FromZeros::new_zeroed()
     });
     let modify = ModifyPerpetual {
         account: one,

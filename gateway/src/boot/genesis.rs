@@ -164,3 +164,20 @@ const fn field<const N: usize>(text: &[u8]) -> [u8; N] {
     }
     field
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `risk.md` 2: 200 USDT times the greatest leverage of the first bracket.
+    #[test]
+    fn impact_notionals_are_those_of_the_greatest_leverage() {
+        for shipped in &SHIPPED {
+            let set = shipped.settings.iter().find(|(setting, _)| *setting == Setting::ImpactNotional);
+            // What is not named is BTCUSDT's.
+            let notional = set.map_or(25_000 * MONEY_UNIT, |(_, notional)| *notional);
+            let leverage = shipped.brackets.first().map_or(125, |(_, leverage, _)| *leverage);
+            assert_eq!(notional, 200 * i64::from(leverage) * MONEY_UNIT, "{}", shipped.base);
+        }
+    }
+}
