@@ -369,10 +369,9 @@ impl Sink for Kept {
         }
     }
 
-    /// None of the four is a trade.
     #[inline(always)]
-    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
-        self.outbox.four(fill);
+    fn places<const N: usize>(&mut self) -> Option<&mut [Event; N]> {
+        self.outbox.places()
     }
 }
 
@@ -387,11 +386,6 @@ impl Sink for Dropped {
         if is_trade::<P>() {
             self.event(&Event::new(sequence, time_ns, index, payload));
         }
-    }
-
-    #[inline(always)]
-    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
-        fill(&mut [Event::EMPTY; 4]);
     }
 }
 

@@ -508,15 +508,6 @@ pub trait Sink {
         false
     }
 
-    /// Four at once: all events of a command that touches one order, one level and one account. `fill` carries the command
-    /// out while it writes them, so every sink calls it once, whatever becomes of the events.
-    #[inline(always)]
-    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
-        let mut events = [Event::EMPTY; 4];
-        fill(&mut events);
-        events.iter().for_each(|event| self.event(event));
-    }
-
     /// Places for the next `N` events of the running command, where it keeps events. All are written before anything else is
     /// asked of it, and none is a trade.
     #[inline(always)]
@@ -607,11 +598,6 @@ impl Sink for Outbox {
     }
 
     #[inline(always)]
-    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
-        fill(self.next());
-    }
-
-    #[inline(always)]
     fn places<const N: usize>(&mut self) -> Option<&mut [Event; N]> {
         Some(self.next())
     }
@@ -621,11 +607,6 @@ impl Sink for Outbox {
 impl Sink for () {
     #[inline]
     fn event(&mut self, _event: &Event) {}
-
-    #[inline(always)]
-    fn four(&mut self, fill: impl FnOnce(&mut [Event; 4])) {
-        fill(&mut [Event::EMPTY; 4]);
-    }
 }
 
 impl Done {

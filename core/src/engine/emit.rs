@@ -85,10 +85,10 @@ impl<'s, S: Sink> Emitter<'s, S> {
 
     /// Has `carry_out` carry out a command that touches one order, one level and one account, and write its events.
     #[inline(always)]
-    pub(crate) fn single(self, carry_out: impl FnOnce(Single<'_>)) {
-        debug_assert!(self.index == 0);
-        let Emitter { sink, sequence, time_ns, .. } = self;
-        sink.four(|events| carry_out(Single(Places { events, sequence, time_ns })));
+    pub(crate) fn single(mut self, carry_out: impl FnOnce(Single<'_>)) {
+        let mut apart = None;
+        carry_out(Single(self.places(&mut apart)));
+        self.bring(apart);
     }
 }
 
