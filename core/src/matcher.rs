@@ -29,6 +29,9 @@ use std::time::Duration;
 /// short enough to stay in the first-level cache.
 const BATCH: usize = 32;
 
+/// Countdowns that have run out wait no longer for `AdvanceTime` (`perpetual.md` 8).
+const COUNTDOWN_NS: i64 = 10_000_000;
+
 /// A tag that no kind has.
 const UNKNOWN: u16 = 0;
 
@@ -40,7 +43,8 @@ pub struct MatcherOptions {
     /// A checkpoint follows each time this many commands were applied; 0 for never.
     pub checkpoint_every: u64,
     /// `AdvanceTime` comes once in each stretch of this length since the UNIX epoch, as soon as the stage sees it begin,
-    /// whether or not other commands come, and more often while the engine has a backlog; in nanoseconds, 0 for never.
+    /// whether or not other commands come, and more often while the engine has a backlog and where a countdown runs out; in
+    /// nanoseconds, 0 for never.
     pub tick_ns: i64,
     /// Whether [`Kind::OWN`] is taken from the inputs as well. For tests that must see the stage diverge; no host sets it.
     pub takes_own_kinds: bool,
@@ -93,6 +97,8 @@ pub struct Matcher<C: FnMut() -> i64 + Send> {
     since_checkpoint: u64,
     /// Time of the last tick, or where the stage began.
     ticked_ns: i64,
+    /// Time of the last work step.
+    seen_ns: i64,
     listen: Listen,
     input_bells: Vec<Doorbell>,
     room_bells: [Doorbell; 2],
@@ -131,6 +137,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             turn: 0,
             since_checkpoint: 0,
             ticked_ns,
+            seen_ns: ticked_ns,
             listen: Listen::Inputs,
             input_bells,
             room_bells,
@@ -283,7 +290,11 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
         let ticks = tick_ns > 0 && time_ns / tick_ns > self.ticked_ns / tick_ns;
         // What a move of the mark left over goes on between the commands of others, whether or not any come.
         let goes_on = tick_ns > 0 && self.engine.has_backlog();
-        if (due || ticks || goes_on) && self.journal.free() >= 2 {
+        let runs_out = tick_ns > 0
+            && self.engine.countdown_ms().is_some_and(|due_ms| due_ms <= time_ns / 1_000_000)
+            && time_ns / COUNTDOWN_NS > self.ticked_ns / COUNTDOWN_NS;
+        self.seen_ns = time_ns;
+        if (due || ticks || goes_on || runs_out) && self.journal.free() >= 2 {
             if due {
                 self.checkpoint(time_ns);
             } else {
@@ -307,9 +318,14 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
     }
 
     fn nap(&self) -> Duration {
-        match self.options.tick_ns {
-            0 => Duration::from_millis(100),
-            tick_ns => Duration::from_nanos(tick_ns.unsigned_abs()).min(Duration::from_millis(100)),
+        let longest = Duration::from_millis(100);
+        match (self.options.tick_ns, self.engine.countdown_ms()) {
+            (0, _) => longest,
+            (tick_ns, None) => Duration::from_nanos(tick_ns.unsigned_abs()).min(longest),
+            (tick_ns, Some(due_ms)) => {
+                let left_ns = due_ms.saturating_mul(1_000_000).saturating_sub(self.seen_ns).max(COUNTDOWN_NS);
+                Duration::from_nanos(tick_ns.min(left_ns).unsigned_abs()).min(longest)
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 use ringside_core::agent::{Agent, Runner};
 use ringside_core::command::{
     AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind, OpenEpoch,
-    PlaceOrder, Side, SkipCommand, VerifyHash,
+    PlaceOrder, SetCountdown, Side, SkipCommand, VerifyHash,
 };
 use ringside_core::event::{Done, Event, StateHash};
-use ringside_core::ids::padded;
+use ringside_core::ids::{ALL_MARKETS, padded};
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::reject::Reject;
@@ -15,6 +15,7 @@ use ringside_core::{Engine, EngineConfig};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -278,6 +279,40 @@ fn time_advances_once_a_second_whoever_trades() {
     stage.assert_replays();
 }
 
+/// `perpetual.md` 8: timers are checked at least every 10 ms, whether or not anybody trades, and time advances for nothing else.
+#[test]
+fn a_countdown_runs_out_between_seconds() {
+    let options = MatcherOptions { tick_ns: 1_000_000_000, ..MatcherOptions::default() };
+    let mut stage = Stage::new(1, 64, 256, options);
+    stage.found();
+    let set =
+        SetCountdown { account: 1, market: ALL_MARKETS, countdown_ms: 303, keep_reduce_only: 0, reserved: 0 };
+    for _ in 0..2 {
+        stage.publish(0, Command::new(set));
+        stage.settle();
+        assert_eq!(
+            stage.events.last().and_then(|event| event.get::<Done>()).map(|done| done.reject),
+            Some(0)
+        );
+        let before = stage.journalled.len();
+        let began_ns = stage.clock.load(Ordering::Relaxed);
+        for _ in 0..400 {
+            stage.clock.fetch_add(1_000_000, Ordering::Relaxed);
+            assert!(stage.matcher.nap() <= Duration::from_millis(100));
+            stage.settle();
+        }
+        let ticks: Vec<i64> =
+            stage.journalled[before..].iter().map(|command| command.time_ns - began_ns).collect();
+        assert_eq!(ticks.len(), 1, "{ticks:?}");
+        assert!((303_000_000..=313_000_000).contains(&ticks[0]), "{ticks:?}");
+    }
+    // Nobody sleeps through one.
+    stage.publish(0, Command::new(SetCountdown { countdown_ms: 40, ..set }));
+    stage.settle();
+    assert_eq!(stage.matcher.nap(), Duration::from_millis(40));
+    stage.assert_replays();
+}
+
 #[test]
 fn a_halted_journal_is_seen_by_the_publishers() {
     let mut stage = Stage::new(2, 64, 256, MatcherOptions::default());
@@ -391,7 +426,7 @@ fn a_stage_that_diverged_ends_the_process() {
         let runner =
             Runner { name: "matcher".to_owned(), wait: Wait::Yield, critical: true, ..Runner::default() };
         let _running = runner.spawn(vec![Box::new(matcher)]).expect("a thread");
-        std::thread::sleep(std::time::Duration::from_secs(60));
+        std::thread::sleep(Duration::from_secs(60));
         return;
     }
     let child = std::process::Command::new(std::env::current_exe().expect("this program"))

@@ -40,6 +40,7 @@ use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
 use quick::may_rest;
+use std::cmp::Reverse;
 
 /// Amount steps of a micro.
 const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
@@ -473,6 +474,12 @@ impl Engine {
     /// Whether liquidations or warnings are left over for the next commands. No part of the state.
     pub fn has_backlog(&self) -> bool {
         self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog)
+    }
+
+    /// When the next countdown may run out, UNIX milliseconds: no later than the first that does. No part of the state.
+    pub fn countdown_ms(&self) -> Option<i64> {
+        let Reverse((deadline_ms, ..)) = self.perpetual.as_ref()?.state.dates.countdowns.peek()?;
+        Some(*deadline_ms)
     }
 
     /// Does some of the work that is put off until it is needed; to be called while there is no command. Whether there was any.
