@@ -300,3 +300,42 @@ fn nothing_counts_as_absent_where_it_may_not_be_sent() {
     let extra = "Parameter 'timeInForce' sent when not required.";
     venue.refuses(1, "POST", TEST, &format!("{market}&timeInForce=GTC"), -1106, extra);
 }
+
+/// 2, row 11, and 7.3: what a type must come with is judged once the type is known, before what does not go together; a leverage
+/// of no market only where leverage is (7.10).
+#[test]
+fn what_a_type_must_come_with_is_judged_before_combinations() {
+    let mut venue = Venue::usual();
+    let missing =
+        |name: &str| format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed.");
+    for (order, name) in [
+        ("type=LIMIT&quantity=0.01&price=60000&stopPrice=61000", "timeInForce"),
+        ("type=LIMIT&timeInForce=GTC&quantity=0.01&stopPrice=61000", "price"),
+        ("type=LIMIT&timeInForce=GTD&quantity=0.01&price=60000&stopPrice=1", "goodTillDate"),
+        ("type=MARKET&timeInForce=GTC", "quantity"),
+        ("type=MARKET&priceMatch=QUEUE", "quantity"),
+        ("type=STOP&quantity=0.01&price=60000&callbackRate=1", "stopPrice"),
+        ("type=STOP_MARKET&closePosition=true&quantity=1", "stopPrice"),
+        ("type=TRAILING_STOP_MARKET&quantity=0.01&stopPrice=61000", "callbackRate"),
+        ("type=TRAILING_STOP_MARKET&callbackRate=1&stopPrice=61000", "quantity"),
+    ] {
+        for path in [ORDER, TEST] {
+            let order = format!("symbol=BTCUSDT&side=BUY&{order}");
+            venue.refuses(1, "POST", path, &order, -1102, &missing(name));
+        }
+    }
+    let service = "algoType=CONDITIONAL&symbol=BTCUSDT&side=BUY";
+    let path = "/fapi/v1/algoOrder";
+    let stop = format!("{service}&type=STOP_MARKET&quantity=0.01&callbackRate=1");
+    venue.refuses(1, "POST", path, &stop, -1102, &missing("triggerPrice"));
+    for order_type in ["LIMIT", "MARKET", "ICEBERG"] {
+        venue.refuses(1, "POST", path, &format!("{service}&type={order_type}"), -1116, "Invalid orderType.");
+    }
+    let fine = "Precision is over the maximum defined for this asset.";
+    for leverage in ["0", "126", "4294967296"] {
+        let order = format!("{BUY}&quantity=0.01&leverage={leverage}&price");
+        venue.refuses(1, "POST", ORDER, &format!("{order}=60000.01"), -1111, fine);
+        let msg = format!("Leverage {leverage} is not valid");
+        venue.refuses(1, "POST", ORDER, &format!("{order}=60000"), -4028, &msg);
+    }
+}

@@ -43,6 +43,16 @@ impl Names {
             Names::Service => "clientAlgoId",
         }
     }
+
+    /// A type that can be placed so: -1116.
+    fn check(self, order_type: PerpetualOrderType) -> Result<PerpetualOrderType, Refusal> {
+        match (self, order_type) {
+            (Names::Service, PerpetualOrderType::Limit | PerpetualOrderType::Market) => {
+                Err(refusal::ORDER_TYPE)
+            }
+            _ => Ok(order_type),
+        }
+    }
 }
 
 /// A client's name of an order, padded.
@@ -90,18 +100,20 @@ pub fn place(
     let close_position = params.boolean("closePosition")?.unwrap_or(false);
     let price_protect = params.boolean("priceProtect")?.unwrap_or(false);
     let good_till = params.integer("goodTillDate")?.unwrap_or(0);
+    // 0 stands for none in the command, so what is no leverage goes on as one that no market has: the engine judges it in its
+    // turn (`perpetual.md` 7.10).
     let leverage = match params.get("leverage") {
         None => 0,
-        Some(text) => integer(text)
-            .and_then(|value| u32::try_from(value).ok())
-            .filter(|value| *value > 0)
-            .ok_or_else(|| refusal::leverage(text))?,
+        Some(text) => match integer(text).ok_or_else(|| refusal::leverage(text))? {
+            0 => u32::MAX,
+            value => u32::try_from(value).unwrap_or(u32::MAX),
+        },
     };
     // Symbol.
     let market = markets.by_symbol(symbol).ok_or(refusal::SYMBOL)?;
     // Enumerations.
     let side = words::parse_side(side)?;
-    let order_type = words::parse_order_type(order_type)?;
+    let order_type = names.check(words::parse_order_type(order_type)?)?;
     let position_side = params.get("positionSide").unwrap_or("BOTH");
     if !["BOTH", "LONG", "SHORT"].contains(&position_side) {
         return Err(refusal::POSITION_SIDE);
@@ -119,7 +131,7 @@ pub fn place(
     let attached =
         params.get("tpslWorkingType").map_or(Ok(WorkingType::ContractPrice), words::parse_working_type)?;
     let (time_in_force, is_gte) = time_in_force(params, order_type)?;
-    // Combinations.
+    // What the type must come with.
     let has_limit = matches!(
         order_type,
         PerpetualOrderType::Limit | PerpetualOrderType::Stop | PerpetualOrderType::TakeProfit
@@ -127,15 +139,28 @@ pub fn place(
     let is_trailing = order_type == PerpetualOrderType::TrailingStopMarket;
     let is_conditional = !matches!(order_type, PerpetualOrderType::Limit | PerpetualOrderType::Market);
     let has_stop = is_conditional && !is_trailing;
-    if names == Names::Service && !is_conditional {
-        return Err(refusal::ORDER_TYPE);
+    for (name, is_sent, is_needed) in [
+        ("timeInForce", params.get("timeInForce").is_some(), order_type == PerpetualOrderType::Limit),
+        ("quantity", quantity.is_some(), !close_position),
+        ("price", limit.is_some() || price_match != PriceMatch::None, has_limit),
+        (names.stop(), stop.is_some(), has_stop),
+        ("callbackRate", callback.is_some(), is_trailing),
+        ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
+    ] {
+        if is_needed && !is_sent {
+            return Err(refusal::mandatory(name));
+        }
     }
+    // Combinations.
     if price_match != PriceMatch::None && !has_limit {
         return Err(refusal::PRICE_MATCH_TYPE);
     }
     let may_close =
         matches!(order_type, PerpetualOrderType::StopMarket | PerpetualOrderType::TakeProfitMarket);
+    // As what is nothing counts where anything else may not be sent (`perpetual.md` 7.3).
+    let has_time_in_force = !matches!(params.get("timeInForce"), None | Some("0" | "0.0" | "false"));
     for (name, is_sent, is_allowed) in [
+        ("timeInForce", has_time_in_force, order_type != PerpetualOrderType::Market),
         (names.stop(), not_zero(stop).is_some(), has_stop),
         ("callbackRate", not_zero(callback).is_some(), is_trailing),
         ("activationPrice", not_zero(activation).is_some(), is_trailing),
@@ -152,17 +177,6 @@ pub fn place(
     }
     if close_position && not_zero(quantity).is_some() {
         return Err(refusal::QUANTITY_WITH_CLOSE);
-    }
-    for (name, is_sent, is_needed) in [
-        ("quantity", quantity.is_some(), !close_position),
-        ("price", limit.is_some() || price_match != PriceMatch::None, has_limit),
-        (names.stop(), stop.is_some(), has_stop),
-        ("callbackRate", callback.is_some(), is_trailing),
-        ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
-    ] {
-        if is_needed && !is_sent {
-            return Err(refusal::mandatory(name));
-        }
     }
     // Business rules; what the market's state refuses is refused before any of them, and by the engine where none is broken.
     let of_state = |refusal| {
@@ -272,14 +286,8 @@ fn time_in_force(
 ) -> Result<(PerpetualTimeInForce, bool), Refusal> {
     let gtc = (PerpetualTimeInForce::GoodTillCancel, false);
     match (order_type, params.get("timeInForce")) {
-        (PerpetualOrderType::Limit, None) => Err(refusal::mandatory("timeInForce")),
-        // As what is nothing counts where anything else may not be sent (`perpetual.md` 7.3).
-        (PerpetualOrderType::Market, Some("0" | "0.0" | "false")) => Ok(gtc),
-        (PerpetualOrderType::Market, Some(word)) => {
-            words::parse_time_in_force(word)?;
-            Err(refusal::not_required("timeInForce"))
-        }
-        (_, None) => Ok(gtc),
+        (_, None) | (PerpetualOrderType::Market, Some("0" | "0.0" | "false")) => Ok(gtc),
+        (PerpetualOrderType::Market, Some(word)) => words::parse_time_in_force(word).map(|_| gtc),
         (
             PerpetualOrderType::Limit | PerpetualOrderType::Stop | PerpetualOrderType::TakeProfit,
             Some(word),
