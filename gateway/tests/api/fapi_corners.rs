@@ -339,3 +339,39 @@ fn what_a_type_must_come_with_is_judged_before_combinations() {
         venue.refuses(1, "POST", ORDER, &format!("{order}=60000"), -4028, &msg);
     }
 }
+
+/// 9: version 3 shows symbols with an amount or open orders, and orders that wait for their trigger are open; a position that was
+/// never held was never updated.
+#[test]
+fn what_version_3_shows_and_when_it_changed() {
+    let mut venue = Venue::usual();
+    let updated = |venue: &mut Venue| {
+        let risk = venue.call(1, "GET", "/fapi/v2/positionRisk", "symbol=BTCUSDT")[0]["updateTime"].clone();
+        let account = venue.call(1, "GET", "/fapi/v2/account", "");
+        assert_eq!(account["positions"][0]["updateTime"], risk);
+        risk.as_i64().unwrap()
+    };
+    let shown = |venue: &mut Venue| {
+        let risk = venue.call(1, "GET", "/fapi/v3/positionRisk", "");
+        let account = venue.call(1, "GET", "/fapi/v3/account", "");
+        let symbols = |rows: &Value| -> Vec<String> {
+            rows.as_array().unwrap().iter().map(|row| row["symbol"].as_str().unwrap().to_owned()).collect()
+        };
+        let by_symbol = venue.call(1, "GET", "/fapi/v3/positionRisk", "symbol=BTCUSDT");
+        assert_eq!(by_symbol.as_array().unwrap().len(), risk.as_array().unwrap().len());
+        assert_eq!(symbols(&risk), symbols(&account["positions"]));
+        symbols(&risk)
+    };
+    venue.call(1, "POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=10");
+    assert_eq!((updated(&mut venue), shown(&mut venue).len()), (0, 0));
+    let stop = "symbol=BTCUSDT&side=SELL&type=STOP_MARKET&quantity=0.01";
+    venue.call(1, "POST", "/fapi/v1/algoOrder", &format!("algoType=CONDITIONAL&{stop}&triggerPrice=50000"));
+    assert_eq!(shown(&mut venue).len(), 0);
+    venue.place(1, &format!("{stop}&stopPrice=50000"));
+    assert_eq!((updated(&mut venue), shown(&mut venue)), (0, vec!["BTCUSDT".to_owned()]));
+    venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+    assert_eq!(shown(&mut venue).len(), 0);
+    venue.fill();
+    let held = updated(&mut venue);
+    assert!(held > 0 && held == venue.call(1, "GET", "/fapi/v1/userTrades", "symbol=BTCUSDT")[0]["time"]);
+}

@@ -57,7 +57,7 @@ impl Rows {
             assert_eq!(*known, decimal(&row["wallet_balance"]), "changes add up: {row}");
         }
         if let Some(last) = rows.last() {
-            let shown = encode::account(&margin::figures(views, account), 2);
+            let shown = encode::account(&margin::figures(views, account), views.orders(), 2);
             assert_eq!(last["available_balance"], shown["availableBalance"]);
         }
         for row in told(UserChannel::VipTier, account, events, views, 0) {
@@ -87,7 +87,7 @@ impl Rows {
 /// Compares what a reader knows with what REST shows.
 fn check(reader: &Reader, account: u32, views: &Perpetuals) {
     let figures = margin::figures(views, account);
-    let shown = encode::account(&figures, 2);
+    let shown = encode::account(&figures, views.orders(), 2);
     let asset = &shown["assets"][0];
     let (wallet, cross) = reader.wallet.unwrap_or_default();
     assert_eq!(wallet, decimal(&asset["walletBalance"]), "wallet of {account}");

@@ -57,30 +57,41 @@ fn balance(call: &Call, is_first_version: bool) -> Answer {
 
 fn account(call: &Call, version: u32) -> Answer {
     params(call)?;
-    with_figures(call, |figures| Ok(Response::of(&encode::account(figures, version))))
+    let views = views(call)?;
+    let figures = margin::figures(views.perpetuals(), call.account());
+    Ok(Response::of(&encode::account(&figures, views.perpetuals().orders(), version)))
 }
 
 /// Rows of the symbol that is sent, or of all.
-fn rows(call: &Call, show: impl Fn(&Held<'_>) -> Option<Value>) -> Answer {
+fn rows(call: &Call, show: impl Fn(&Held<'_>) -> Value) -> Answer {
     let params = params(call)?;
     let views = views(call)?;
     let market = optional_market(&views, &params)?.map(|market| market.market);
     let figures = margin::figures(views.perpetuals(), call.account());
     let held = figures.held.iter().filter(|held| market.is_none_or(|market| held.market.market == market));
-    Ok(Response::of(&held.filter_map(show).collect::<Vec<_>>()))
+    Ok(Response::of(&held.map(show).collect::<Vec<_>>()))
 }
 
 fn positions(call: &Call) -> Answer {
-    rows(call, |held| Some(encode::position_risk(held)))
+    rows(call, encode::position_risk)
 }
 
 async fn positions_held(call: Call) -> Answer {
     let ranking = ranking(&call).await?;
+    let params = params(&call)?;
+    let views = views(&call)?;
+    let market = optional_market(&views, &params)?.map(|market| market.market);
     let account = call.account();
-    rows(&call, |held| {
-        let quantile = ranking.quantile(held.market.market, account);
-        held.is_touched().then(|| encode::position_risk_3(held, quantile.into()))
-    })
+    let figures = margin::figures(views.perpetuals(), account);
+    let touched = figures.touched(views.perpetuals().orders());
+    let rows: Vec<Value> = touched
+        .filter(|held| market.is_none_or(|market| held.market.market == market))
+        .map(|held| {
+            let quantile = ranking.quantile(held.market.market, account);
+            encode::position_risk_3(held, quantile.into())
+        })
+        .collect();
+    Ok(Response::of(&rows))
 }
 
 fn restrictions(call: &Call) -> Answer {
@@ -108,13 +119,13 @@ fn configuration(call: &Call) -> Answer {
 
 fn symbols(call: &Call) -> Answer {
     rows(call, |held| {
-        Some(json!({
+        json!({
             "symbol": held.market.symbol(),
             "marginType": words::margin_type(encode::mode(held)),
             "isAutoAddMargin": false,
             "leverage": held.leverage,
             "maxNotionalValue": (held.exposure_max / 1_000_000).to_string(),
-        }))
+        })
     })
 }
 

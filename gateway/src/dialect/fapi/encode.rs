@@ -5,6 +5,7 @@ use super::{text, words};
 use crate::view::depth::Book;
 use crate::view::perpetual::day::{DAY_MS, Day};
 use crate::view::perpetual::market::PerpetualMarket;
+use crate::view::perpetual::order::OrderTable;
 use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
 use crate::view::perpetual::series::Candle;
 use ringside_core::command::{MarginMode, PerpetualParameter as Setting, Side};
@@ -442,8 +443,8 @@ pub fn balance(figures: &Figures<'_>, alias: &str, is_first_version: bool) -> Va
     row
 }
 
-/// account of any version; `fee_burn` is shown before version 3 alone.
-pub fn account(figures: &Figures<'_>, version: u32) -> Value {
+/// account of any version; `fee_burn` is shown before version 3 alone. `orders` are those of all accounts.
+pub fn account(figures: &Figures<'_>, orders: &OrderTable, version: u32) -> Value {
     let initial = figures.total(|held| held.initial);
     let position_initial = figures.total(|held| held.position_initial);
     let maintenance = figures.total(|held| held.maintenance);
@@ -463,7 +464,7 @@ pub fn account(figures: &Figures<'_>, version: u32) -> Value {
         "updateTime": figures.account.updated_ms,
     });
     let positions: Vec<Value> = match version {
-        3 => figures.held.iter().filter(|held| held.is_touched()).map(account_position_3).collect(),
+        3 => figures.touched(orders).map(account_position_3).collect(),
         _ => figures.held.iter().map(account_position).collect(),
     };
     let mut object = json!({

@@ -5,14 +5,16 @@
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::account::{Holding, LEVERAGE_DEFAULT, PerpetualAccount};
 use crate::view::perpetual::market::PerpetualMarket;
+use crate::view::perpetual::order::OrderTable;
 use ringside_core::command::{MarginMode, Side};
-use ringside_core::ids::AccountId;
+use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Money, Price};
 use ringside_core::risk::perpetual::adl::{self, Place};
 use ringside_core::risk::perpetual::bracket::Brackets;
 use ringside_core::risk::perpetual::order_margin::{Bucket, Cross, Exposure, margin};
 use ringside_core::risk::perpetual::position::Position;
 use ringside_core::risk::perpetual::units;
+use std::collections::BTreeSet;
 
 /// One market of an account.
 pub struct Held<'a> {
@@ -43,12 +45,6 @@ pub struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// Whether there is a position or an open order that counts.
-    pub fn is_touched(&self) -> bool {
-        let exposure = &self.holding.exposure;
-        self.holding.position.quantity != 0 || exposure.buy_quantity != 0 || exposure.sell_quantity != 0
-    }
-
     /// Position as the arithmetic takes it.
     pub fn position(&self) -> Position {
         Position { quantity: self.holding.position.quantity, cost: self.holding.position.cost }
@@ -84,6 +80,16 @@ pub struct Figures<'a> {
 }
 
 impl Figures<'_> {
+    /// Markets with an amount or an open order, those that wait for a trigger included: what version 3 of routes shows. Orders of
+    /// the conditional-order service are seen at its own routes alone.
+    pub fn touched(&self, orders: &OrderTable) -> impl Iterator<Item = &Held<'_>> {
+        let open = orders.open_of(self.account.terms.account).filter(|order| !order.is_of_service());
+        let with_orders: BTreeSet<MarketId> = open.map(|order| order.told.market).collect();
+        self.held.iter().filter(move |held| {
+            held.holding.position.quantity != 0 || with_orders.contains(&held.market.market)
+        })
+    }
+
     /// Sum over all markets.
     pub fn total(&self, of: impl Fn(&Held<'_>) -> Money) -> Money {
         self.held.iter().map(of).sum()

@@ -20,7 +20,7 @@ pub struct Holding {
     pub position: event::PerpetualPosition,
     /// Buckets of open orders.
     pub exposure: event::PerpetualExposure,
-    /// When the position last changed, UNIX milliseconds.
+    /// When the position last changed, UNIX milliseconds; 0 when none was ever held.
     pub updated_ms: i64,
 }
 
@@ -206,12 +206,16 @@ impl AccountTable {
         let account = self.at(position.account);
         let found = match account.holdings.get_mut(&position.market) {
             Some(holding) => {
-                holding.updated_ms = time_ms;
+                // Leverage and mode alone are no position.
+                if position.quantity != 0 || holding.position.quantity != 0 {
+                    holding.updated_ms = time_ms;
+                }
                 std::mem::replace(&mut holding.position, *position)
             }
             None => {
                 let untouched = account.untouched(position.market);
-                let holding = Holding { position: *position, updated_ms: time_ms, ..untouched };
+                let updated_ms = if position.quantity == 0 { 0 } else { time_ms };
+                let holding = Holding { position: *position, updated_ms, ..untouched };
                 account.holdings.insert(position.market, holding);
                 // The mode of a market that was never told of follows the account's, which this command may have changed
                 // before.
