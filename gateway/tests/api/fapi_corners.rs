@@ -375,3 +375,44 @@ fn what_version_3_shows_and_when_it_changed() {
     let held = updated(&mut venue);
     assert!(held > 0 && held == venue.call(1, "GET", "/fapi/v1/userTrades", "symbol=BTCUSDT")[0]["time"]);
 }
+
+/// 2, row 11: an unknown symbol is refused before words that are none and before what does not go together.
+#[test]
+fn an_unknown_symbol_is_refused_before_what_does_not_go_together() {
+    let mut venue = Venue::usual();
+    let invalid = "Invalid symbol.";
+    for (path, params) in [
+        ("allOrders", "startTime=2&endTime=1"),
+        ("allOrders", "startTime=1&endTime=1000000000"),
+        ("userTrades", "fromId=1&startTime=1"),
+        ("userTrades", "startTime=2&endTime=1"),
+        ("orderAmendment", "orderId=1&startTime=2&endTime=1"),
+        ("forceOrders", "autoCloseType=X"),
+        ("forceOrders", "startTime=2&endTime=1"),
+        ("income", "incomeType=X"),
+        ("income", "startTime=2&endTime=1"),
+        ("positionMargin/history", "type=3"),
+        ("positionMargin/history", "startTime=2&endTime=1"),
+        ("allAlgoOrders", "startTime=2&endTime=1"),
+        ("openAlgoOrders", "algoType=X"),
+    ] {
+        let path = format!("/fapi/v1/{path}");
+        venue.refuses(1, "GET", &path, &format!("symbol=XUSDT&{params}"), -1121, invalid);
+        let known = venue.ask(1, "GET", &path, &format!("symbol=BTCUSDT&{params}"));
+        assert!(known.0 == 400 && known.1["code"] != -1121, "{path} {params}: {}", known.1);
+    }
+    venue.refuses(1, "DELETE", "/fapi/v1/batchOrders", "symbol=XUSDT&orderIdList=[]", -1121, invalid);
+    for path in [
+        "aggTrades?symbol=XUSDT&fromId=1&startTime=1",
+        "aggTrades?symbol=XUSDT&startTime=2&endTime=1",
+        "klines?symbol=XUSDT&interval=1m&startTime=2&endTime=1",
+        "continuousKlines?pair=XUSDT&contractType=X&interval=1m",
+        "fundingRate?symbol=XUSDT&startTime=2&endTime=1",
+    ] {
+        let refused = json!({ "code": -1121, "msg": invalid });
+        assert_eq!(venue.public(&format!("/fapi/v1/{path}")), refused, "{path}");
+    }
+    // Format comes before the symbol.
+    let malformed = "Data sent for parameter 'startTime' is not valid.";
+    venue.refuses(1, "GET", "/fapi/v1/userTrades", "symbol=XUSDT&startTime=x", -1130, malformed);
+}

@@ -216,10 +216,10 @@ impl Newer for Option<OrderRecord> {
 
 fn open(call: &Call) -> Answer {
     let params = params(call)?;
-    check_type(&params, false)?;
     let order = params.integer("algoId")?.map(i64::unsigned_abs);
     let views = views(call)?;
     let market = optional_market(&views, &params)?.map(|market| market.market);
+    check_type(&params, false)?;
     let orders = views.perpetuals().orders();
     let rows: Vec<Value> = orders
         .open_of(call.account())
@@ -237,7 +237,7 @@ async fn all(call: Call) -> Answer {
     let params = params(&call)?;
     params.text("symbol")?;
     let from = params.integer("algoId")?;
-    let (start, end) = params.window(7, call.now_ms)?;
+    params.check_times()?;
     let limit = params.limit(500, 1000)?;
     let number = usize::try_from(params.integer("page")?.unwrap_or(1)).unwrap_or(0);
     let depth = limit.saturating_mul(number);
@@ -245,6 +245,7 @@ async fn all(call: Call) -> Answer {
         return Err(refusal::not_valid("page").into());
     }
     let market = { market(&*views(&call)?, &params)?.market };
+    let (start, end) = params.window(7, call.now_ms)?;
     let page = Page::new(call.account(), Some(market), depth);
     let page = match from {
         Some(from) => page.from_id(from.unsigned_abs()),

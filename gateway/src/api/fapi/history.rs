@@ -70,12 +70,13 @@ async fn fills(call: Call) -> Answer {
     params.text("symbol")?;
     let order = params.integer("orderId")?;
     let from = params.integer("fromId")?;
+    params.check_times()?;
+    let limit = params.limit(500, 1000)?;
+    let market = { market(&*views(&call)?, &params)?.market };
     if from.is_some() && (params.get("startTime").is_some() || params.get("endTime").is_some()) {
         return Err(refusal::COMBINATION.into());
     }
     let (start, end) = params.window(7, call.now_ms)?;
-    let limit = params.limit(500, 1000)?;
-    let market = { market(&*views(&call)?, &params)?.market };
     // No order has 0, which would be every order.
     let tag = order.map_or(0, |order| if order == 0 { u64::MAX >> 1 } else { order.unsigned_abs() });
     let page = Page::new(call.account(), Some(market), limit).tagged(tag);
@@ -92,11 +93,12 @@ async fn fills(call: Call) -> Answer {
 
 async fn income(call: Call) -> Answer {
     let params = params(&call)?;
-    let (start, end) = params.times()?;
+    params.check_times()?;
     let page = params.integer("page")?.unwrap_or(1);
     let page =
         usize::try_from(page).ok().filter(|page| *page >= 1).ok_or_else(|| refusal::not_valid("page"))?;
     let limit = params.limit(100, 1000)?;
+    let market = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
     let tag = match params.get("incomeType") {
         None => 0,
         // Rewards of affiliates are paid out nowhere yet, so there are none to show.
@@ -106,7 +108,7 @@ async fn income(call: Call) -> Answer {
             kind.ok_or_else(|| refusal::not_valid("incomeType"))? as u64 + 1
         }
     };
-    let market = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
+    let (start, end) = params.times()?;
     let oldest = call.now_ms - 92 * DAY_MS;
     let from = match (start, end) {
         (None, None) => call.now_ms - 7 * DAY_MS,
@@ -128,12 +130,13 @@ async fn margins(call: Call) -> Answer {
     let params = params(&call)?;
     params.text("symbol")?;
     let kind = params.integer("type")?;
+    params.check_times()?;
+    let limit = params.limit(500, 500)?;
+    let market = { market(&*views(&call)?, &params)?.market };
     if !matches!(kind, None | Some(1 | 2)) {
         return Err(refusal::not_valid("type").into());
     }
     let (start, end) = params.window(30, call.now_ms)?;
-    let limit = params.limit(500, 500)?;
-    let market = { market(&*views(&call)?, &params)?.market };
     let page = Page::new(call.account(), Some(market), limit)
         .tagged(kind.unwrap_or(0).unsigned_abs())
         .within(start..=end);

@@ -417,11 +417,11 @@ async fn cancel_batch(call: Call) -> Answer {
             serde_json::from_str(text).map_err(|_| refusal::not_valid("origClientOrderIdList"))?
         }
     };
+    let market = { market(&*views(&call)?, &params)?.market };
     let count = ids.as_ref().map_or(named.len(), Vec::len);
     if !(1..=CANCELED_MAX).contains(&count) {
         return Err(refusal::CANCEL_COUNT.into());
     }
-    let market = { market(&*views(&call)?, &params)?.market };
     let mut answers = Vec::with_capacity(count);
     for id in ids.unwrap_or_default() {
         let id = id.as_i64().or_else(|| id.as_str()?.parse().ok()).filter(|id| *id >= 0).unwrap_or(0);

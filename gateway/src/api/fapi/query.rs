@@ -160,9 +160,10 @@ async fn all(call: Call) -> Answer {
     let params = params(&call)?;
     params.text("symbol")?;
     let from = params.integer("orderId")?;
-    let (start, end) = params.window(7, call.now_ms)?;
+    params.check_times()?;
     let limit = params.limit(500, 1000)?;
     let market = { market(&*views(&call)?, &params)?.market };
+    let (start, end) = params.window(7, call.now_ms)?;
     let page = Page::new(call.account(), Some(market), limit);
     let page = match from {
         Some(from) => page.from_id(from.unsigned_abs()),
@@ -174,8 +175,11 @@ async fn all(call: Call) -> Answer {
 
 async fn amendments(call: Call) -> Answer {
     let params = params(&call)?;
-    let (start, end) = params.times()?;
+    params.check_times()?;
     let limit = params.limit(50, 100)?;
+    asked_for(&params)?;
+    market(&*views(&call)?, &params)?;
+    let (start, end) = params.times()?;
     let order = find(&call, &params).await?;
     let page = Page::new(call.account(), Some(order.told.market), limit)
         .tagged(order.told.order)
@@ -208,6 +212,9 @@ async fn amendments(call: Call) -> Answer {
 
 async fn forced(call: Call) -> Answer {
     let params = params(&call)?;
+    params.check_times()?;
+    let limit = params.limit(50, 100)?;
+    let market = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
     let tag = match params.get("autoCloseType") {
         None => 0,
         Some("LIQUIDATION") => Forced::Liquidation as u64,
@@ -219,8 +226,6 @@ async fn forced(call: Call) -> Answer {
         (None, None) => call.now_ms - 7 * DAY_MS,
         _ => start.max(call.now_ms - 90 * DAY_MS),
     };
-    let limit = params.limit(50, 100)?;
-    let market = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
     let page = Page::new(call.account(), market, limit).tagged(tag).within(start..=end);
     let rows: Vec<ForcedRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     list(&call, rows.iter().map(|row| &row.0))

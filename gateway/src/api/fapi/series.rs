@@ -116,12 +116,13 @@ async fn aggregates(call: Call) -> Answer {
     params.text("symbol")?;
     let limit = params.limit(500, 1000)?;
     let from = params.integer("fromId")?;
+    params.check_times()?;
+    let market = { market(&*views(&call)?, &params)?.market };
     let (start, end) = params.times()?;
     let is_too_long = matches!((start, end), (Some(start), Some(end)) if end - start > HOUR_MS);
     if is_too_long || (from.is_some() && (start.is_some() || end.is_some())) {
         return Err(refusal::COMBINATION.into());
     }
-    let market = { market(&*views(&call)?, &params)?.market };
     let history = &call.worker.shared.history;
     let page = Page::new(0, Some(market), limit);
     let page = match (from, start) {
@@ -155,20 +156,26 @@ async fn aggregates(call: Call) -> Answer {
     Ok(Response::of(&rows.iter().map(|trades| encode::aggregate(market, trades)).collect::<Vec<_>>()))
 }
 
+/// The one kind of contract.
+const CONTRACT: &str = "PERPETUAL";
+
 async fn candles(call: Call, name: &'static str, source: Source) -> Answer {
     let params = params(&call)?;
     let symbol = params.text(name)?;
-    if name == "pair" && source == Source::Trades && params.text("contractType")? != "PERPETUAL" {
-        return Err(refusal::not_valid("contractType").into());
-    }
+    let is_continuous = name == "pair" && source == Source::Trades;
+    let contract = if is_continuous { params.text("contractType")? } else { CONTRACT };
     let interval = params.text("interval")?;
     let limit = params.limit(500, 1500)?;
-    let (start_ms, end_ms) = params.times()?;
+    params.check_times()?;
     let market = {
         let views = views(&call)?;
         views.perpetuals().markets().by_symbol(symbol).ok_or(refusal::SYMBOL)?.market
     };
+    if contract != CONTRACT {
+        return Err(refusal::not_valid("contractType").into());
+    }
     let interval = INTERVALS.iter().find(|(name, _)| *name == interval).ok_or(refusal::INTERVAL)?.1;
+    let (start_ms, end_ms) = params.times()?;
     let query = CandleQuery { source, market, interval, start_ms, end_ms, limit };
     let history = &call.worker.shared.history;
     let candles = history.perpetual_candles(query, call.now_ms).await.map_err(from_archive)?;
@@ -190,8 +197,9 @@ async fn candles(call: Call, name: &'static str, source: Source) -> Answer {
 async fn funding(call: Call) -> Answer {
     let params = params(&call)?;
     let limit = params.limit(100, 1000)?;
-    let (start, end) = params.times()?;
+    params.check_times()?;
     let chosen = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
+    let (start, end) = params.times()?;
     let page = Page::new(0, chosen, limit)
         .within(start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX))
         .oldest(start.is_some());

@@ -184,6 +184,11 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// Whether `startTime` and `endTime` are integers: -1130. Format is judged before the symbol, how they go together after it.
+    pub fn check_times(&self) -> Result<(), Refusal> {
+        self.integer("startTime").and(self.integer("endTime")).map(|_| ())
+    }
+
     /// `startTime` and `endTime`: -1130, -1023. No later than [`TIME_MAX_MS`].
     pub fn times(&self) -> Result<(Option<i64>, Option<i64>), Refusal> {
         let (start, end) = (self.integer("startTime")?, self.integer("endTime")?);
