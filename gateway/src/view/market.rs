@@ -59,6 +59,9 @@ impl MarketRecord {
     }
 }
 
+/// Tokens that every deployment has (`spot.md` 5).
+const TOKENS: [&str; 2] = ["DF", "USDT"];
+
 /// All markets, delisted ones included, and all assets.
 #[derive(Clone, Debug, Default)]
 pub struct MarketView {
@@ -159,6 +162,13 @@ impl MarketView {
         let mut assets: Vec<_> = (0..).zip(self.assets.iter().map(|name| text(name))).collect();
         assets.sort_unstable_by_key(|(_, name)| *name);
         assets
+    }
+
+    /// Whether an asset is a token of the spot side (`spot.md` 5): DF and USDT are, and what a market trades. Perpetual markets
+    /// have ledgers for their bases, which nobody asked this side for.
+    pub fn is_token(&self, asset: AssetId) -> bool {
+        self.asset_name(asset).is_some_and(|name| TOKENS.contains(&name))
+            || self.markets.iter().any(|market| [market.base, market.quote].contains(&asset))
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {

@@ -19,6 +19,19 @@ fn wallet(venue: &mut Venue, number: u8) -> String {
 }
 
 #[test]
+fn bases_of_perpetual_markets_are_no_tokens_of_the_spot_side() {
+    let mut venue = venue_after(&[]);
+    venue.exchange.open();
+    let tokens = |venue: &mut Venue| -> Vec<String> {
+        let rows = venue.sees(2, "/api/v1/spot/balances");
+        rows.as_array().unwrap().iter().map(|row| row["token"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(tokens(&mut venue), ["DF", "USDT"]);
+    let (status, refused) = venue.asks(2, "GET", "/api/v1/spot/balances?token=BTC", "");
+    assert_eq!((status, &refused["error"]), (400, &json!("unsupported token: BTC")));
+}
+
+#[test]
 fn money_goes_both_ways_in_one_command() {
     let mut venue = venue_after(&[]);
     let mut socket = Socket::open(&venue.exchange);

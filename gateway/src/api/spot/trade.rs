@@ -56,7 +56,10 @@ fn balances(call: &Call) -> Answer {
     check_views(call)?;
     let token = call.query().get("token");
     call.worker.markets.with(|markets| {
+        let rows = views(call)?.balances().rows(call.account()).to_vec();
+        let row = |asset| rows.iter().find(|row| row.asset == asset).copied();
         let mut assets = markets.assets_by_name();
+        assets.retain(|&(asset, _)| markets.is_token(asset) || row(asset).is_some());
         if let Some(token) = token {
             assets.retain(|(_, name)| *name == token);
             if assets.is_empty() {
@@ -64,10 +67,10 @@ fn balances(call: &Call) -> Answer {
                 return Err(Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text));
             }
         }
-        let rows = views(call)?.balances().rows(call.account()).to_vec();
-        let row = |asset| rows.iter().find(|row| row.asset == asset).copied().unwrap_or_default();
         let mut out = Vec::with_capacity(2 + assets.len() * encode::TRADE_LEN);
-        encode::list(&mut out, assets, |out, (asset, name)| encode::balance(out, name, &row(asset)));
+        encode::list(&mut out, assets, |out, (asset, name)| {
+            encode::balance(out, name, &row(asset).unwrap_or_default());
+        });
         Ok(Response::json(out))
     })
 }

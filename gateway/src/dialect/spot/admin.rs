@@ -150,7 +150,8 @@ impl CreditBody<'_> {
     /// The command. Whether the token has a ledger, the engine knows. Of a long reason it has the beginning; the audit log has
     /// the whole.
     pub fn command(&self) -> Result<Credit, Refusal> {
-        let address = self.user_address.and_then(text).and_then(|text| parse_address(&text));
+        let address =
+            self.user_address.and_then(text).and_then(|text| parse_address(&text.to_ascii_lowercase()));
         let mut credit = Credit {
             address: address.ok_or(INVALID_USER_ADDRESS)?,
             asset: name(self.token, 1).ok_or(INVALID_TOKEN)?,
@@ -363,6 +364,8 @@ mod tests {
         let credit = read(&base.to_string()).expect("a credit");
         assert_eq!((credit.address[0], credit.address[19], text(&credit.asset)), (0x2b, 0xcf, "DF"));
         assert_eq!(credit.amount.get(), 15 * AMOUNT_UNIT / 10);
+        let shouted = json!({"user_address": address.to_uppercase(), "token": "DF", "amount": 1.5});
+        assert_eq!(read(&shouted.to_string()).expect("a credit").address, credit.address, "lowercased here");
         assert_eq!(text(&credit.reason), "€".repeat(21), "whole characters of what fits");
         let bad: [(&str, Vec<Value>); 4] = [
             ("user_address", vec![json!(null), json!(&address[2..]), json!(format!("{address}0")), json!(5)]),

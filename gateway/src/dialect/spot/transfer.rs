@@ -57,9 +57,10 @@ impl TransferBody<'_> {
         }
         let amount =
             self.amount.and_then(|raw| number(raw, parse_amount)).filter(|amount| amount % MICRO == 0);
-        let micros =
-            amount.and_then(|amount| i64::try_from(amount / MICRO).ok()).filter(|micros| *micros > 0);
-        let micros = micros.ok_or(Fault::Refused(refusal::INVALID_AMOUNT))?;
+        let amount = amount.filter(|amount| *amount > 0).ok_or(Fault::Refused(refusal::INVALID_AMOUNT))?;
+        // More than the perpetual ledger can hold is well formed, and more than anybody has there or can bring there.
+        let micros = i64::try_from(amount / MICRO)
+            .map_err(|_| Fault::Refused(refusal::of_reject(Reject::InsufficientBalance)))?;
         Ok(if is_to_perpetual { micros } else { -micros })
     }
 }
@@ -116,9 +117,14 @@ mod tests {
         let token = |token: &str| Err(Fault::Token(token.to_owned()));
         assert_eq!(read(r#"{"direction":"to_spot"}"#), token(""));
         assert_eq!(read(r#"{"direction":"to_spot","token":"DF","amount":"x"}"#), token("DF"));
-        for amount in ["0", "-1", "0.0000001", "9223372036854.775808", "\"\"", "null", "{}"] {
+        for amount in ["0", "-1", "0.0000001", "99999999999999999999.0000001", "\"\"", "null", "{}"] {
             let body = format!(r#"{{"direction":"to_spot","token":"USDT","amount":{amount}}}"#);
             assert_eq!(read(&body), Err(Fault::Refused(refusal::INVALID_AMOUNT)), "{amount}");
         }
+        let most =
+            |amount: &str| read(&format!(r#"{{"direction":"to_perp","token":"USDT","amount":{amount}}}"#));
+        assert_eq!(most("9223372036854.775807"), Ok(i64::MAX));
+        let short = refusal::of_reject(Reject::InsufficientBalance);
+        assert_eq!(most("9223372036854.775808"), Err(Fault::Refused(short)));
     }
 }
