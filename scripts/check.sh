@@ -32,9 +32,14 @@ step "tests"
 cargo test --workspace --locked --profile tested --no-fail-fast
 
 if [ "$mode" = all ]; then
+    step "2,000,000 commands beside the independent model of the perpetual side"
+    # The suite above gives it 100,000; the reference of the spot side has had its 10,000,000 there.
+    RINGSIDE_COMMANDS=2000000 cargo test --locked --profile tested -p ringside-core --test perpetual_model
+
     step "the same decisions in debug"
-    # The golden digests of replay.rs and perpetual_replay.rs are the same constants in both profiles.
+    # The golden digests of these tests are the same constants in both profiles.
     cargo test --locked -p ringside-core --lib --test replay --test perpetual_replay --test layout --test scripts
+    cargo test --locked -p ringside-persist --test compatibility --test perpetual in_every_build
 fi
 
 if [ "$mode" = all ]; then
