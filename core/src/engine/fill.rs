@@ -2,22 +2,21 @@
 //! first order it meets fills whole, and of one that meets several; they decide and say what [`Engine::trade`] would, which
 //! carries out every other trade.
 
-use super::emit::Emitter;
+use super::emit::{Emitter, Notes};
 use super::place::{meets_own, outcome_of};
 use super::{Engine, Outcome};
-use crate::book::Mutation;
-use crate::book::level::Level;
-use crate::book::pool::NONE;
+use crate::account::Balances;
+use crate::book::{Mutation, Orders};
 use crate::command::{Command, MarketKind, OrderStatus};
 use crate::event::Sink;
-use crate::ids::{FEE_ACCOUNT, OrderId};
-use crate::market::{Market, Rules};
-use crate::matching::Fill;
+use crate::ids::{FEE_ACCOUNT, OrderId, TradeId};
+use crate::market::{Market, Rules, Seats};
+use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
+use crate::money::{Price, Quantity};
 use crate::order::{Incoming, Order};
 use crate::prefetch::prefetch;
 use crate::risk::Purse;
 use crate::risk::spot::{SpotPurse, Terms, trade_event};
-use std::hint::select_unpredictable;
 
 impl Engine {
     /// Carries out an order that nothing refuses any more and that the best price of the other side is good enough for,
@@ -98,54 +97,14 @@ impl Engine {
             return false;
         }
         notes.start(None);
-        let mut remaining = order.quantity;
-        let mut sums = Terms::default();
-        let (mut update, mut trade) = (book.update, *trades);
-        let makers = book.side_mut(makers_side);
-        while makers.best() <= limit && remaining > 0 {
-            let handle = makers.best_level();
-            let Level { price, head, mut total, .. } = *orders.levels.get(handle);
-            let mut slot = head;
-            while slot != NONE && remaining > 0 {
-                let maker = orders.pool.get_mut(slot);
-                let Order { id: maker_order, account, next, traits, .. } = *maker;
-                let quantity = remaining.min(maker.remaining);
-                remaining -= quantity;
-                maker.remaining -= quantity;
-                let is_maker_filled = maker.remaining == 0;
-                if remaining > 0 {
-                    let soon = orders.pool.get(next).account;
-                    prefetch(balances.place(soon, rules.base));
-                    prefetch(seats.place(soon));
-                }
-                let terms = Terms::new(rules, side, traits.maker_fee(), price, quantity);
-                trade += 1;
-                update += 1;
-                total -= i128::from(quantity);
-                let fill = Fill { price, quantity, is_maker_filled };
-                let maker_is = (maker_order, account);
-                emitter.emit(trade_event(rules, trade, side, maker_is, (id, order.account), fill, &terms));
-                let seat = seats.get_mut(account);
-                let gained = SpotPurse::new(rules, balances, account).settle(side, &terms);
-                notes.party(account, seat, gained);
-                sums.add(&terms);
-                if is_maker_filled {
-                    seat.unlink(orders, slot);
-                    orders.end(maker_order, slot);
-                    slot = next;
-                }
-            }
-            orders.pool.get_mut(slot).previous = NONE;
-            let level = orders.levels.get_mut(handle);
-            level.head = slot;
-            level.tail = select_unpredictable(slot == NONE, NONE, level.tail);
-            level.total = total;
-            *last_price = price;
-            notes.mutated(rules.id, Mutation { side: makers_side, price, total, update });
-            makers.leave(&mut orders.levels, handle, slot == NONE);
-        }
-        book.update = update;
+        let mut taker =
+            Taker { order: id, account: order.account, side, limit, remaining: order.quantity, ending: None };
+        let (sums, trade) = (Terms::default(), *trades);
+        let mut filling = Filling { rules, balances, seats, notes, trade, last_price, sums, emitter };
+        sweep(book, orders, &mut taker, &mut filling);
+        let Filling { sums, trade, .. } = filling;
         *trades = trade;
+        let remaining = taker.remaining;
         let mut event = order.event(id, OrderStatus::Filled);
         event.filled = order.quantity - remaining;
         let mut purse = SpotPurse::new(rules, balances, order.account);
@@ -178,5 +137,61 @@ impl Engine {
             Outcome { order: id, market: Some(order.market), update: book.update, ..outcome_of(command) };
         emitter.emit(outcome.done(command));
         true
+    }
+}
+
+/// Fills of an order that is stopped by nothing.
+struct Filling<'a, 'e, 's, S: Sink> {
+    rules: &'a Rules,
+    balances: &'a mut Balances,
+    seats: &'a mut Seats,
+    notes: &'a mut Notes,
+    /// The last trade.
+    trade: TradeId,
+    last_price: &'a mut Price,
+    /// Of all fills.
+    sums: Terms,
+    emitter: &'e mut Emitter<'s, S>,
+}
+
+impl<S: Sink> Settlement for Filling<'_, '_, '_, S> {
+    #[inline(always)]
+    fn meet(&mut self, _: &Taker, _: &Order, _: u32) -> Meeting {
+        Meeting::Fill(Quantity::MAX)
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, taker: &Taker, maker: &Order, _: u32, fill: Fill) {
+        let Filling { rules, balances, seats, notes, sums, .. } = self;
+        let terms = Terms::new(rules, taker.side, maker.traits.maker_fee(), fill.price, fill.quantity);
+        self.trade += 1;
+        let (maker_is, taker_is) = ((maker.id, maker.account), (taker.order, taker.account));
+        self.emitter.emit(trade_event(rules, self.trade, taker.side, maker_is, taker_is, fill, &terms));
+        let gained = SpotPurse::new(rules, balances, maker.account).settle(taker.side, &terms);
+        notes.party(maker.account, seats.get_mut(maker.account), gained);
+        sums.add(&terms);
+    }
+
+    #[inline(always)]
+    fn soon(&self, maker: &Order) {
+        prefetch(self.balances.place(maker.account, self.rules.base));
+        prefetch(self.seats.place(maker.account));
+    }
+
+    /// Nothing expires that [`Filling::meet`] has trade.
+    fn expire(&mut self, _: &Order, _: u32) {
+        unreachable!("it trades with all that it meets");
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, orders: &mut Orders, slot: u32) {
+        self.seats.unlink(orders, slot);
+        orders.end(orders.pool.get(slot).id, slot);
+    }
+
+    #[inline(always)]
+    fn mutated(&mut self, mutation: Mutation) {
+        *self.last_price = mutation.price;
+        self.notes.mutated(self.rules.id, mutation);
     }
 }
