@@ -2,7 +2,6 @@
 //! imply: book, open orders and balances of every account, own and public trades.
 
 use super::cast::Cast;
-use super::run::TRADES_MAX;
 use super::stage::{CREDIT, Stage, side_word};
 use super::verdict::{AMOUNT_UNIT, Verdict, fee, notional};
 use crate::data::script::{Action, Checkpoint, ImpliedBook, Script, parse_decimal};
@@ -12,6 +11,9 @@ use crate::load::api::{
 use crate::load::connection::Connection;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
+
+/// Rows that one request for an account's trades can show (`spot.md` 7).
+pub const TRADES_MAX: u32 = 200;
 
 /// Levels that one request for the book can show.
 const DEPTH_MAX: usize = 1_000;

@@ -1,6 +1,6 @@
 //! Sends a session, waits, kills and restarts the exchange on the way, and judges everything.
 
-use super::audit::{Audit, Audited};
+use super::audit::{Audit, Audited, TRADES_MAX};
 use super::cast::Cast;
 use super::stage::Stage;
 use super::verdict::Verdict;
@@ -17,8 +17,6 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Rows that one request for an account's trades can show (`spot.md` 7).
-pub const TRADES_MAX: u32 = 200;
 /// Answered fills of an account that its trades have not shown: from here on they are asked for.
 const TRADES_ASK: u32 = 80;
 

@@ -4,6 +4,7 @@
 //! next start passes over it. Against power failure a commit counts from the next durable one on: `synchronous` is NORMAL
 //! and is raised to FULL for commits that are asked to be durable, which syncs all earlier ones of the log with it.
 
+mod column;
 mod entries;
 mod pack;
 mod read;

@@ -5,13 +5,13 @@ use super::super::row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, Ord
 use super::super::{
     ArchiveError, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
 };
+use super::column::{code, no_row, time, unsigned};
 use super::entries::walk::{self, Queries};
 use super::pack::{self, BALANCE_LEN};
 use super::value::{Wide, bound, seconds, trade_key, trade_of_key};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_core::reject::Reject;
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params, params};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -392,31 +392,5 @@ fn candle_row(row: &Row<'_>) -> rusqlite::Result<CandleRow> {
         volume: row.get::<_, Wide>(8)?.0,
         quote_volume: row.get::<_, Wide>(9)?.0,
         trades: unsigned(row, 10)?,
-    })
-}
-
-/// What is said of a packed row whose bytes are no entries.
-pub(super) fn no_row() -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, "its length is not that of whole entries".into())
-}
-
-/// A time from its second in column `index` and the rest in the one behind.
-pub(super) fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<i64> {
-    let (second, rest): (i64, i64) = (row.get(index)?, row.get(index + 1)?);
-    Ok(second.wrapping_mul(1_000_000_000).wrapping_add(rest))
-}
-
-/// A sequence, an id or a count.
-pub(super) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
-    let value: i64 = row.get(index)?;
-    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(index, value))
-}
-
-/// A code of one of the core's lists.
-fn code<T>(row: &Row<'_>, index: usize, from: impl FnOnce(u8) -> Option<T>) -> rusqlite::Result<T> {
-    let code: u8 = row.get(index)?;
-    from(code).ok_or_else(|| {
-        let reason = format!("code {code} is unknown");
-        rusqlite::Error::FromSqlConversionFailure(index, Type::Integer, reason.into())
     })
 }

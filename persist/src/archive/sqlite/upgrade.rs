@@ -2,7 +2,8 @@
 //! transaction. Format 1 had an index for each list and each change of a balance in a row of its own, format 2 each entry.
 
 use super::super::row::{BalanceChange, Entry, List, TradeRow};
-use super::read::{TRADE_COLUMNS, time, trade_row, unsigned};
+use super::column::{time, unsigned};
+use super::read::{TRADE_COLUMNS, trade_row};
 use super::schema::{ENTRY_TABLES, FORMAT, PACKED_TABLES};
 use super::value::Wide;
 use super::{entries, pack};

@@ -13,7 +13,7 @@ use super::super::super::EntriesAsked;
 use super::super::schema;
 use super::super::value::{bound, unsigned};
 use crate::archive::row::Entry;
-use crate::archive::sqlite::read::{no_row, unsigned as column};
+use crate::archive::sqlite::column::{no_row, unsigned as column};
 use rusqlite::{Connection, Transaction, params};
 
 /// Tags from here on are hashes. Numbers of orders do not come to this, and of the hashes one in thirty thousand is less,

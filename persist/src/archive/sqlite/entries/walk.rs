@@ -8,7 +8,7 @@ use super::bytes::{Decoder, Head};
 use super::{SPAN_MS, coarse, names};
 use crate::archive::EntriesAsked;
 use crate::archive::row::{Entry, List};
-use crate::archive::sqlite::read::{no_row, unsigned};
+use crate::archive::sqlite::column::{no_row, unsigned};
 use crate::archive::sqlite::schema::NAMES_BEFORE;
 use crate::archive::sqlite::value::bound;
 use ringside_core::ids::{AccountId, MarketId};
