@@ -282,6 +282,8 @@ fn transfers(produced: &mut Produced) {
         (body("to_spot", "USDT", "100.000001"), "INSUFFICIENT_BALANCE"),
         (body("to_perp", "USDT", "0.000001"), "INSUFFICIENT_BALANCE"),
         // Well formed, however much it is (`spot.md` 1).
+        (body("to_spot", "USDT", "1000000000000.000001"), "INSUFFICIENT_BALANCE"),
+        (body("to_perp", "USDT", "9223372036854.775807"), "INSUFFICIENT_BALANCE"),
         (body("to_spot", "USDT", "9223372036854.775808"), "INSUFFICIENT_BALANCE"),
         (body("to_perp", "USDT", "99999999999999999999"), "INSUFFICIENT_BALANCE"),
         (body("to_perp", "USDT", "99999999999999999999.0000001"), "invalid amount"),

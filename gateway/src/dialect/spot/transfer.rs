@@ -77,7 +77,8 @@ pub fn is_to_perpetual(word: &str) -> Option<bool> {
 /// How a refusal of the engine is answered.
 pub const fn of_reject(reject: Reject) -> Refusal {
     match reject {
-        Reject::InsufficientBalance | Reject::CrossInsufficient => {
+        // An amount is malformed to the engine where the ledgers could not hold it.
+        Reject::InsufficientBalance | Reject::CrossInsufficient | Reject::InvalidAmount => {
             refusal::of_reject(Reject::InsufficientBalance)
         }
         Reject::WithdrawalsPaused => WITHDRAWALS_PAUSED,
