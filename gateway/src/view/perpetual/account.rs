@@ -29,7 +29,7 @@ pub struct Holding {
 pub struct PerpetualAccount {
     /// Cross wallet, micro-quote.
     pub wallet: i64,
-    /// When it last changed, UNIX milliseconds, 0 for never.
+    /// When this or the wallet of an isolated position last changed, UNIX milliseconds, 0 for never.
     pub updated_ms: i64,
     /// Switches, referral and promotion.
     pub terms: event::AccountTerms,
@@ -224,6 +224,9 @@ impl AccountTable {
                 event::PerpetualPosition { mode, ..untouched.position }
             }
         };
+        if found.isolated_wallet != position.isolated_wallet {
+            self.at(position.account).updated_ms = time_ms;
+        }
         self.found.positions.push(found);
         found.quantity
     }
@@ -272,5 +275,36 @@ impl AccountTable {
             table.accounts.insert(terms.account, account);
         }
         Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::FromZeros;
+
+    /// `perpetual.md` 9: funding and losses of an isolated position change the balance, and the cross wallet not always.
+    #[test]
+    fn a_balance_changes_with_every_wallet() {
+        let mut table = AccountTable::default();
+        let mut fold = |quantity, isolated_wallet, leverage, time_ms| {
+            let position = event::PerpetualPosition {
+                account: 1,
+                market: 9,
+                quantity,
+                isolated_wallet,
+                leverage,
+                ..FromZeros::new_zeroed()
+            };
+            table.position(&position, time_ms);
+            let account = table.get(1);
+            (account.updated_ms, account.holding(9).updated_ms)
+        };
+        assert_eq!(fold(0, 0, 10, 1), (0, 0));
+        assert_eq!(fold(5, 100, 10, 2), (2, 2));
+        assert_eq!(fold(5, 100, 20, 3), (2, 3));
+        assert_eq!(fold(5, 90, 20, 4), (4, 4));
+        assert_eq!(fold(0, 0, 20, 5), (5, 5));
+        assert_eq!(fold(0, 0, 30, 6), (5, 5));
     }
 }
