@@ -6,6 +6,7 @@ mod perpetual_support;
 use perpetual_support::*;
 use ringside_core::command::*;
 use ringside_core::event;
+use ringside_core::ids::padded;
 use ringside_core::reject::Reject;
 use zerocopy::FromZeros;
 
@@ -36,6 +37,17 @@ fn open(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &st
 
 fn held(venue: &Venue, account: u32) -> i64 {
     venue.engine.perpetual_position(account, BTC).unwrap().quantity
+}
+
+/// Lists a second market, with the brackets of the first.
+fn list_second(venue: &mut Venue) {
+    venue.ok(ListPerpetual {
+        symbol: padded("ETHUSDT").unwrap(),
+        base: padded("ETH").unwrap(),
+        quote: padded("USDT").unwrap(),
+        tick: dec("0.01"),
+        lot: dec("0.001"),
+    });
 }
 
 /// An order of another type.
@@ -281,4 +293,174 @@ fn the_fund_unwinds_within_the_dynamic_band() {
     venue.tick();
     venue.tick();
     assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
+}
+
+/// The rest of an order that trades at once ends.
+fn at_once(place: PlacePerpetual) -> PlacePerpetual {
+    PlacePerpetual { time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8, ..place }
+}
+
+#[test]
+fn a_taker_stops_before_its_own_order_too_where_the_fees_leave_it_below_maintenance() {
+    // 6: "A taker whose next fill would leave E < MM stops". W = 635 - 30 000 x 0.05 % = 620. At 59 000: E = 620 - 500 = 120,
+    // MM = 29 500 x 0.4 % = 118. 0.1 with itself at 59 000 takes 5 900 x (0.05 + 0.02) % = 4.13: E would be 115.87.
+    let mut venue = Venue::trading("60000");
+    let (trader, maker) = (venue.account("635"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    venue.buy(trader, "0.1", "59000");
+    venue.mark("59000");
+    let place = at_once(venue.limit(trader, Side::Sell, "0.1", "59000"));
+    let order = venue.ok(place).order;
+    assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
+    assert!(venue.said::<event::Liquidation>().is_empty());
+    assert_eq!((held(&venue, trader), venue.engine.perpetual_wallet(trader)), (dec("0.5"), usd("620")));
+    // 0.04 takes 1.652, which leaves E 118.348. The buy makes 0.54 for 32 360, the sell takes ceil(32 360 x 4 / 54) = 2 397.037038
+    // of that: realised -37.037038.
+    let place = at_once(venue.limit(trader, Side::Sell, "0.04", "59000"));
+    venue.ok(place);
+    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(venue.engine.perpetual_wallet(trader), usd("581.310962"));
+}
+
+#[test]
+fn a_walk_over_own_orders_that_reduce_sees_all_of_them() {
+    // 5: "the exact value of the fills the book would give now". Both trade with their own account, whose position stays:
+    // 0.2 at 60 000 is 12 000, |6 000 + 12 000| / 20 = 900 of margin.
+    for (wallet, is_enough) in [("899.99", false), ("900", true)] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        let (trader, maker) = (venue.account(wallet), venue.account("1000000"));
+        open(&mut venue, trader, maker, Side::Buy, "0.1", "60000");
+        for _ in 0..2 {
+            let place = venue.limit(trader, Side::Sell, "0.1", "60000");
+            venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place });
+        }
+        let place = at_once(venue.limit(trader, Side::Buy, "0.2", "60000"));
+        if is_enough {
+            venue.ok(place);
+            assert_eq!(venue.said::<event::PerpetualTrade>().len(), 2);
+        } else {
+            assert_eq!(venue.refused(place), Reject::InsufficientMargin);
+        }
+        assert_eq!(held(&venue, trader), dec("0.1"));
+    }
+}
+
+#[test]
+fn a_leverage_asks_for_free_margin_also_where_there_is_nothing_yet() {
+    // 8: accepted when "E_cross - sum IM(new L) - sum OIM >= 0 (-2028)", of every market. W 1 000, long 0.3 at 60 000: IM 900.
+    // At 59 400 E = 820, IM = 17 820 / 20 = 891. At 59 700 E = 910, IM = 895.5.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    list_second(&mut venue);
+    let (trader, maker) = (venue.account("1000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.3", "60000");
+    venue.mark("59400");
+    let set = |leverage| SetLeverage { account: trader, market: BTC + 1, leverage, reserved: 0 };
+    assert_eq!(venue.refused(set(10)), Reject::InsufficientMarginForLeverage);
+    // The one in force is no change.
+    venue.ok(set(20));
+    venue.mark("59700");
+    venue.ok(set(10));
+}
+
+#[test]
+fn a_price_that_the_trigger_resolves_passes_the_filters() {
+    // perpetual.md 7.5: "STOP, TAKE_PROFIT: at the trigger", "the resolved price passes filters like a sent price". What had a
+    // price at placement is not judged again (14).
+    for (quantity, best, fails) in [
+        ("0.001", "60010", Some(Reject::BelowMinNotional)),
+        ("2", "60010", Some(Reject::AboveMaxNotional)),
+        ("0.002", "63005.3", Some(Reject::PriceAboveBand)),
+        ("0.002", "60010", None),
+    ] {
+        let mut venue = Venue::trading("60000");
+        let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+        set(&mut venue, PerpetualParameter::MinNotional, usd("100"));
+        set(&mut venue, PerpetualParameter::MaxNotional, usd("100000"));
+        let place = of_type(venue.limit(one, Side::Buy, quantity, "0"), PerpetualOrderType::Stop);
+        let order = venue
+            .ok(PlacePerpetual {
+                stop_price: dec("60005"),
+                working_type: WorkingType::MarkPrice as u8,
+                price_match: PriceMatch::Opponent as u8,
+                ..place
+            })
+            .order;
+        // Buys enter up to 60 005 x 1.05 = 63 005.25, a tick below that.
+        venue.sell(other, "1", best);
+        venue.mark("60005");
+        let refused = venue.said::<event::TriggerRefused>();
+        match fails {
+            None => assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_order, order),
+            Some(reject) => {
+                assert_eq!(refused.iter().map(|refused| refused.reject).collect::<Vec<_>>(), [reject.code()]);
+                assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 8, 0)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_fund_unwinds_once_per_second_whatever_is_listed() {
+    // 12.4: "it unwinds: once per second and symbol".
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("1000000");
+    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    venue.mark("58200");
+    assert_eq!(held(&venue, 0), dec("0.5"));
+    venue.buy(short, "10", "58200");
+    venue.tick();
+    assert_eq!(held(&venue, 0), dec("0.45"));
+    list_second(&mut venue);
+    venue.time_ms += 10;
+    venue.ok(AdvanceTime {});
+    assert_eq!(held(&venue, 0), dec("0.45"));
+}
+
+#[test]
+fn two_shorts_of_one_account_go_to_their_counterparties_at_their_shares() {
+    // 12.2, 12.3, 12.5. W 2 000, short 0.3 at 60 000 and 5 at 3 000; marks 63 600 and 3 157.77: E = 2 000 - 1 080 - 788.85 = 131.15,
+    // MM = 76.32 + 63.1554 = 139.4754. First the larger: share floor(131.15 x 76.32 / 139.4754) = 71.764397, VB = 19 151.764397. The
+    // fund would have 571.764397, less than a tenth of 19 080. Scores of who holds 0.1 with 1 000 and 0.2 with 100 000: 28 058 823 and
+    // 757 744; they take floor(VB / 3) and the rest. Then E = 131.15 - 71.764397 = 59.385603 < 63.1554: VB = 15 788.85 + 59.385603.
+    let mut venue = Venue::trading("60000");
+    list_second(&mut venue);
+    no_fees(&mut venue);
+    venue.fund("500");
+    let second = |venue: &mut Venue, price| {
+        venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+    };
+    second(&mut venue, "3000");
+    venue.tick();
+    let state = PerpetualState::Trading as u8;
+    venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });
+    let [short, large, small, other] =
+        ["2000", "100000", "1000", "100000"].map(|wallet| venue.account(wallet));
+    for market in [BTC, BTC + 1] {
+        venue.ok(SetLeverage { account: short, market, leverage: 125, reserved: 0 });
+    }
+    open(&mut venue, short, large, Side::Sell, "0.2", "60000");
+    open(&mut venue, short, small, Side::Sell, "0.1", "60000");
+    for (account, side) in [(other, Side::Buy), (short, Side::Sell)] {
+        let place = venue.limit(account, side, "5", "3000");
+        venue.ok(PlacePerpetual { market: BTC + 1, ..place });
+    }
+    second(&mut venue, "3157.77");
+    venue.mark("63600");
+    let moved = venue.said::<event::PositionMoved>();
+    let told = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value, moved.to_realised));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (small, dec("0.1"), usd("6383.921465"), usd("383.921465")),
+            (large, dec("0.2"), usd("12767.842932"), usd("767.842932")),
+            (other, dec("5"), usd("15848.235603"), usd("848.235603")),
+        ]
+    );
+    assert_eq!((venue.engine.perpetual_wallet(short), venue.engine.perpetual_wallet(0)), (0, usd("500")));
 }

@@ -255,6 +255,9 @@ impl Model {
                 Some(price) => order.price = price,
                 None => return Err(Reject::NoPriceMatch),
             }
+            self.judge_price(order.market, order.price, Reject::InvalidPrice, Reject::PriceAboveMaximum)?;
+            self.judge_notional(order)?;
+            self.judge_band(order.market, order.side, order.price)?;
         }
         self.judge_margin(order)?;
         self.judge_entry(order)?;

@@ -514,9 +514,8 @@ impl Model {
     }
 
     /// Once per second and market the fund sells or buys back a part.
-    pub(super) fn unwind_fund(&mut self) {
-        let markets: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
-        for market in markets {
+    pub(super) fn unwind_fund(&mut self, markets: &[MarketId]) {
+        for &market in markets {
             let held = self.position(FUND, market).quantity;
             let due = self.cross_equity(FUND) < self.scope_maintenance(FUND, None);
             if held == 0 || due || !self.may_match(market) || self.is_market_suspended(market) {

@@ -86,6 +86,33 @@ impl Model {
         after < 0 && after < before
     }
 
+    /// The same of a fill with oneself: both halves are carried out, looked at and taken back.
+    fn sinks_alone(
+        &mut self,
+        account: AccountId,
+        market: MarketId,
+        first: &Half,
+        (side, quantity, amount, fee): (Side, i128, i128, i128),
+    ) -> bool {
+        let scope = self.scope_of(account, market);
+        let room = |model: &Model, of| model.scope_equity(account, of) - model.scope_maintenance(account, of);
+        let (before, wallet) = (room(self, scope), self.account(account).wallet);
+        let position = self.positions.get(&(account, market)).copied();
+        self.positions.insert((account, market), first.position);
+        self.account_mut(account).wallet += first.wallet;
+        let second = self.half(account, market, side, quantity, amount, fee);
+        self.positions.insert((account, market), second.position);
+        self.account_mut(account).wallet += second.wallet;
+        let after = room(self, scope) - if second.opened == 0 { second.covered } else { 0 };
+        let others = scope.is_some() && !self.scope_markets(account, None).is_empty() && room(self, None) < 0;
+        self.account_mut(account).wallet = wallet;
+        match position {
+            Some(position) => self.positions.insert((account, market), position),
+            None => drop(self.positions.remove(&(account, market))),
+        }
+        second.lacks || if second.opened == 0 { after < 0 && after < before } else { after < 0 || others }
+    }
+
     pub fn same_party(&self, one: AccountId, other: AccountId) -> bool {
         let group = self.account(one).trade_group;
         one == other || (group >= 0 && group == self.account(other).trade_group)
@@ -163,10 +190,13 @@ impl Model {
                 self.expire_order(maker.id, reason::MARGIN);
                 continue;
             }
-            let taker_half = self.half(account, market, side, quantity, amount, taker_fee);
-            if role == Role::Owner
-                && (taker_half.lacks || (!is_self && self.sinks(account, market, &taker_half)))
-            {
+            let stops = if is_self {
+                self.sinks_alone(account, market, &maker_half, (side, quantity, amount, taker_fee))
+            } else {
+                let half = self.half(account, market, side, quantity, amount, taker_fee);
+                half.lacks || self.sinks(account, market, &half)
+            };
+            if role == Role::Owner && stops {
                 return Ending::Margin;
             }
             self.fill(id, &maker, quantity, amount, (maker_fee, taker_fee), role);

@@ -512,11 +512,6 @@ impl Model {
         let buckets = self.buckets(account, market);
         let notional = self.signed_notional(market, old.quantity);
         let cap = at.exposure_cap(leverage.into());
-        let exposed = old.quantity != 0 || buckets.iter().any(|bucket| bucket.quantity > 0);
-        if !exposed {
-            self.positions.insert((account, market), new);
-            return Ok(());
-        }
         if (notional + buckets[0].reference).abs() > cap || (notional - buckets[1].reference).abs() > cap {
             return Err(Reject::ExceedsBracket);
         }

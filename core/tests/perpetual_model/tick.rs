@@ -15,16 +15,18 @@ impl Model {
         }
         self.run_triggers();
         let second = self.now_ms().div_euclid(1000);
-        let mut is_new_second = false;
+        let mut new_seconds = Vec::new();
         for &market in &markets {
-            is_new_second |= self.market(market).second != Some(second);
+            if self.market(market).second != Some(second) {
+                new_seconds.push(market);
+            }
             self.fund_market(market);
             self.market_mut(market).second = Some(second);
         }
         self.scan();
         self.note_fund();
-        if is_new_second {
-            self.unwind_fund();
+        if !new_seconds.is_empty() {
+            self.unwind_fund(&new_seconds);
             self.run_triggers();
             self.scan();
         }

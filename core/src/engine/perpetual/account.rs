@@ -121,13 +121,12 @@ impl State {
         let after = Holding { leverage, ..before };
         let most = symbol.brackets.exposure_max(leverage);
         let exposure = self.exposure(index, &after).ok_or(Reject::ExceedsBracket)?;
-        let is_open = before.quantity != 0 || before.has_orders();
-        if is_open && exposure.filled_max().is_none_or(|filled| filled > most) {
+        if exposure.filled_max().is_none_or(|filled| filled > most) {
             return Err(Reject::ExceedsBracket);
         }
         let free =
             self.sums_with(account, self.wallet(account), Some((index, &after))).and_then(|sums| sums.free());
-        if !is_isolated && is_open && free.is_none_or(|free| free < 0) {
+        if !is_isolated && free.is_none_or(|free| free < 0) {
             return Err(Reject::InsufficientMarginForLeverage);
         }
         Ok(())

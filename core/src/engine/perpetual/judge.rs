@@ -151,7 +151,10 @@ impl Perpetual {
                     most = reduce_only::shrunk(maker_side, most, held);
                 }
                 let taken = left.min(most);
-                *moved += if maker_side == Side::Buy { taken } else { -taken };
+                let change = if maker_side == Side::Buy { taken } else { -taken };
+                *moved += change;
+                // Whoever meets an own order keeps its position.
+                *scratch.entry(u64::from(order.account)) -= change;
             }
             let taken = left.min(most);
             left -= taken;

@@ -230,9 +230,9 @@ impl Perpetual {
         self.state.holding(FEE_ACCOUNT, index).quantity != quantity
     }
 
-    /// Sends what the fund gets rid of this second.
-    pub(crate) fn unwind(&mut self) {
-        for index in 0..self.books.len() {
+    /// Sends what the fund gets rid of this second, in markets, a bit each, that have not seen it before.
+    pub(crate) fn unwind(&mut self, markets: u128) {
+        for index in (0..self.books.len()).filter(|index| markets >> index & 1 != 0) {
             let symbol = &self.state.symbols[index];
             let quantity = self.state.holding(FEE_ACCOUNT, index).quantity;
             let (equity, maintenance) = self.state.standing(Scope { account: FEE_ACCOUNT, isolated: None });

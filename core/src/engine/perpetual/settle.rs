@@ -180,8 +180,9 @@ impl<'a> PerpetualMatch<'a> {
         };
         let terms = (quantity, value, taker_fee);
         let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
-        // Unlike a maker it stops also where it only closes: its loss would be the fund's, and the other side's gain.
-        if !is_self && !is_free {
+        // Unlike a maker it stops also where it only closes: its loss would be the fund's, and the other side's gain. And where it
+        // meets its own order, which leaves its position, but takes both fees.
+        if !is_free {
             let bears = if taker_leg.filled.opened > 0 {
                 state.bears(taker.account, index, &taker_leg)
             } else {

@@ -23,9 +23,9 @@ impl Perpetual {
             self.move_prices(index, &spot);
         }
         self.run_triggers();
-        let mut is_new_second = false;
+        let mut new_seconds = 0u128;
         for index in 0..self.books.len() {
-            is_new_second |= self.state.is_new_second(index);
+            new_seconds |= u128::from(self.state.is_new_second(index)) << index;
             self.sample_premium(index);
             self.state.settle_funding(index);
             let now_s = self.state.now_ms / 1_000;
@@ -34,8 +34,8 @@ impl Perpetual {
         self.scan();
         let fund = self.state.cross(FEE_ACCOUNT).equity;
         self.state.peak.record(self.state.now_ms as u64, fund);
-        if is_new_second {
-            self.unwind();
+        if new_seconds != 0 {
+            self.unwind(new_seconds);
             self.run_triggers();
             self.scan();
         }

@@ -176,6 +176,12 @@ impl Perpetual {
         if let Some(reject) = reject {
             return Err(reject);
         }
+        if details.price_match != PriceMatch::None {
+            // Filters that ask for the price had none to judge before (`perpetual.md` 7.5).
+            self.state.check_price(index, details.price)?;
+            self.state.check_notional(index, &details, details.price)?;
+            self.state.check_band(index, details.side, details.price)?;
+        }
         let leverage = self.state.leverage(details.account, index);
         let terms = self.judge(index, &details, leverage)?;
         self.state.details[slot as usize] = details;
