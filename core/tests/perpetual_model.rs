@@ -144,6 +144,8 @@ impl Versus for Pair {
             self.real.save(&mut saved);
             self.real =
                 Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
+            // It knows who is left, not that the last command had nothing more to spend: a refusal would leave it at that.
+            self.model.backlog &= self.real.has_backlog();
             self.snapshot = Some((saved, command.sequence + 1));
         }
         same_events(command, &self.events, &expected)?;
