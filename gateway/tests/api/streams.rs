@@ -423,6 +423,34 @@ fn a_liquidation_is_told() {
 }
 
 #[test]
+fn a_liquidation_that_the_book_gives_nothing_is_an_order_all_the_same() {
+    let mut venue = venue();
+    let mut socket = Socket::at(&venue.exchange, "/ws/btcusdt@forceOrder");
+    venue.call(3, "POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=100");
+    venue.place(1, &format!("{SELL}&quantity=0.100&price=60000.1"));
+    venue.place(3, &format!("{BUY}&quantity=0.100&price=60000.1"));
+    venue.operate("POST", "/admin/perpetual/index-price", r#"{"symbol":"BTCUSDT","price":"58500"}"#);
+    for _ in 0..3 {
+        wait(&mut venue, 1_000);
+    }
+    let rows = venue.call(3, "GET", "/fapi/v1/forceOrders", "symbol=BTCUSDT");
+    let told = read(&mut socket);
+    assert_eq!((told.len(), rows.as_array().unwrap().len()), (1, 1), "{told:?} {rows}");
+    let order = &told[0]["o"];
+    for (short, long) in [
+        ("S", "side"),
+        ("q", "origQty"),
+        ("p", "price"),
+        ("ap", "avgPrice"),
+        ("X", "status"),
+        ("z", "executedQty"),
+    ] {
+        assert_eq!(order[short], rows[0][long], "{short}");
+    }
+    assert_eq!([&order["X"], &order["z"], &order["l"], &order["ap"]], ["EXPIRED", "0", "0", "0"]);
+}
+
+#[test]
 fn timed_streams_speak_when_there_is_something_to_say() {
     let mut venue = venue();
     let names = [

@@ -85,7 +85,7 @@ impl Live {
     /// When its candle is over.
     pub(super) fn closes_ms(&self) -> i64 {
         match &self.state {
-            State::Candle { open_ms, .. } => INTERVALS[usize::from(self.topic.detail)].1.step(*open_ms, 1),
+            State::Candle { open_ms, .. } => closes_ms(self.topic, *open_ms),
             _ => i64::MAX,
         }
     }

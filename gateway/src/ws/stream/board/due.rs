@@ -6,7 +6,7 @@ use crate::view::Views;
 use crate::ws::channel::{Kind, Topic};
 use crate::ws::hub::Open;
 use crate::ws::stream::first::BOOK_LEVELS;
-use crate::ws::stream::gather::{Live, State};
+use crate::ws::stream::gather::{Live, State, closes_ms};
 use crate::ws::stream::note::{MarketNote, What};
 use ringside_core::ids::ALL_MARKETS;
 use std::time::Duration;
@@ -74,7 +74,10 @@ impl Board {
                             desk.payload(topic, |out| stream::aggregate(out, label, &row, now_ms));
                         }
                     }
-                    State::Candle { open_ms, is_dirty } if is_due(250) && *is_dirty => {
+                    // One that is over by the clock is told closed, by the command that closes it.
+                    State::Candle { open_ms, is_dirty }
+                        if is_due(250) && *is_dirty && closes_ms(topic, *open_ms) > now_ms =>
+                    {
                         *is_dirty = false;
                         if let Some(stick) = stick(views, *id, topic.detail, *open_ms, false) {
                             let is_pair = topic.kind == Kind::PairCandle;
