@@ -583,6 +583,29 @@ fn rows_candles_and_days_are_those_of_rest() {
 }
 
 #[test]
+fn a_candle_that_is_over_is_told_closed_and_not_as_running_any_more() {
+    let mut venue = venue();
+    trade(&mut venue);
+    let mut socket = Socket::at(&venue.exchange, "/ws/btcusdt@kline_1m/btcusdt_perpetual@continuousKline_1m");
+    read(&mut socket);
+    let into_minute = venue.exchange.clock.now_ms().rem_euclid(60_000);
+    wait(&mut venue, 59_900 - into_minute);
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001");
+    read(&mut socket);
+    // The clock passes its end while the command that closes it is on its way to the disk.
+    venue.exchange.is_gate_open = false;
+    wait(&mut venue, 300);
+    assert_eq!(read(&mut socket), [Value::Null; 0], "it is over");
+    venue.exchange.is_gate_open = true;
+    venue.exchange.turn();
+    let told = read(&mut socket);
+    assert_eq!(told.len(), 2, "{told:?}");
+    for event in told {
+        assert_eq!([&event["k"]["x"], &event["k"]["n"]], [&json!(true), &json!(2)], "{event}");
+    }
+}
+
+#[test]
 fn marks_are_told_each_second_and_each_third() {
     let mut venue = venue();
     let mut socket = Socket::at(

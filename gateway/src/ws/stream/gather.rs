@@ -111,6 +111,11 @@ impl Live {
     }
 }
 
+/// When the candle of a topic that began then is over.
+pub(super) fn closes_ms(topic: Topic, open_ms: i64) -> i64 {
+    INTERVALS[usize::from(topic.detail)].1.step(open_ms, 1)
+}
+
 /// Rows of trades of one taker side at one price, as REST numbers them.
 ///
 /// A row is told when another follows it, or when its time and some grace are over by the clock. Trades that join it even
@@ -189,7 +194,8 @@ impl Rolling {
 #[derive(Default)]
 pub(super) struct Liquidations {
     running: Option<Running>,
-    largest: Option<(i64, Forced)>,
+    /// By what of it was filled, then by what was to be.
+    largest: Option<((i64, i64), Forced)>,
 }
 
 struct Running {
@@ -230,13 +236,13 @@ impl Liquidations {
         }
     }
 
-    /// The running order is over. One that the book gave nothing is none that the market saw.
+    /// The running order is over.
     fn end(&mut self, status: &'static str) {
         let Some(Running { value, forced, .. }) = self.running.take() else { return };
-        let is_largest = self.largest.as_ref().is_none_or(|(largest, _)| *largest < value);
-        if forced.filled > 0 && is_largest {
+        let size = (value, forced.quantity);
+        if self.largest.as_ref().is_none_or(|(largest, _)| *largest < size) {
             self.largest =
-                Some((value, Forced { average: average_price(value, forced.filled), status, ..forced }));
+                Some((size, Forced { average: average_price(value, forced.filled), status, ..forced }));
         }
     }
 
