@@ -278,6 +278,28 @@ fn a_liquidation_is_told_to_its_account() {
 }
 
 #[test]
+fn a_liquidation_past_the_book_bears_the_name_of_one() {
+    let mut venue = venue();
+    let mut three = listen(&mut venue, 3);
+    venue.call(3, "POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=100");
+    venue.place(1, &format!("{SELL}&quantity=0.100&price=60000.1"));
+    venue.place(3, &format!("{BUY}&quantity=0.100&price=60000.1"));
+    // No order matches, a liquidation's neither.
+    venue.operate("PATCH", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"POST_ONLY"}"#);
+    venue.operate("POST", "/admin/perpetual/index-price", r#"{"symbol":"BTCUSDT","price":"59000"}"#);
+    let mut closed = Vec::new();
+    for _ in 0..3 {
+        wait(&mut venue, 1_000);
+        closed.extend(read(&mut three).into_iter().filter(|event| event["o"]["x"] == "CALCULATED"));
+    }
+    assert_eq!(closed.len(), 1, "{closed:?}");
+    let order = &closed[0]["o"];
+    assert_eq!([&order["o"], &order["S"], &order["X"]], ["LIQUIDATION", "SELL", "FILLED"]);
+    let name = format!("autoclose-{}", order["T"]);
+    assert!(order["c"].as_str().unwrap().starts_with(&name), "{order}");
+}
+
+#[test]
 fn events_have_these_bytes() {
     let mut venue = venue();
     let key = venue.listen_key(1);

@@ -344,11 +344,12 @@ impl Teller<'_> {
             let before = self.ledger.total();
             self.ledger.fill(moved.market, side, (moved.quantity, moved.value, 0));
             self.filled(moved.market, before, 0);
-            let own_name = if account == moved.from && step != Some(LiquidationStep::Unwind) {
-                self.order(id).map(|order| order.client_order)
-            } else {
-                None
-            };
+            let is_liquidated = account == moved.from && step != Some(LiquidationStep::Unwind);
+            let own_name = is_liquidated.then(|| match self.order(id) {
+                Some(order) => order.client_order,
+                // The book was passed over, so that no order was sent.
+                None => self.closing_name(),
+            });
             let half = Takeover { account, order: id, side };
             let mut order = OrderRecord::of_takeover(moved, half, self.time_ms);
             if let Some(own_name) = own_name {
@@ -364,6 +365,15 @@ impl Teller<'_> {
             };
             self.tell_order(order, Happening::Calculated, Some(fill));
         }
+    }
+
+    /// `autoclose-<ms><sequence>`, of what the running command closes without an order.
+    fn closing_name(&self) -> [u8; 36] {
+        let sequence = self.events.first().map_or(0, |event| event.sequence);
+        let text = format!("autoclose-{}{sequence}", self.time_ms);
+        let mut name = [0; 36];
+        name.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
+        name
     }
 
     fn called(&mut self, call: &event::MarginCall) {
