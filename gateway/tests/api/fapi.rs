@@ -172,6 +172,28 @@ fn batches_modifications_and_cancels() {
 }
 
 #[test]
+fn a_countdown_ends_orders_when_it_has_run_out_and_not_at_the_next_second() {
+    let mut venue = Venue::with(&[(1, 100_000)], 1_000_000_000, |_| {});
+    let into_second = venue.exchange.clock.now_ms().rem_euclid(1_000);
+    let wait = |venue: &mut Venue, ms: i64| {
+        venue.exchange.clock.turn(ms);
+        venue.exchange.turn();
+    };
+    wait(&mut venue, 1_000 - into_second);
+    let open = |venue: &mut Venue| {
+        venue.call(1, "GET", "/fapi/v1/openOrders", "symbol=BTCUSDT").as_array().unwrap().len()
+    };
+    venue.place(1, "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=59000");
+    venue.call(1, "POST", "/fapi/v1/countdownCancelAll", "symbol=BTCUSDT&countdownTime=1200");
+    wait(&mut venue, 600);
+    venue.call(1, "POST", "/fapi/v1/countdownCancelAll", "symbol=BTCUSDT&countdownTime=700");
+    wait(&mut venue, 690);
+    assert_eq!(open(&mut venue), 1, "the second call replaced the first");
+    wait(&mut venue, 10);
+    assert_eq!(open(&mut venue), 0);
+}
+
+#[test]
 fn what_placements_are_refused_with() {
     let mut venue = Venue::usual();
     venue.fill();
