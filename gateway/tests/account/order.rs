@@ -111,6 +111,25 @@ fn a_limit_order_that_crosses_in_part() {
     assert_eq!(venue.call(2, "GET", "/fapi/v1/openOrders", ""), json!([]), "nothing is stored");
 }
 
+/// `risk.md` 8: the wallet pays what the share that it releases does not cover.
+#[test]
+fn an_isolated_position_that_closes_in_part_at_a_loss() {
+    let mut venue = venue_after(&[]);
+    let mode = r#"{"mode":"ISOLATED","symbol":"BTCUSDT"}"#;
+    assert_eq!(venue.asks(2, "POST", "/api/v1/account/margin-mode", mode).0, 200);
+    venue.call(2, "POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=20");
+    venue.trade("BUY", "0.3", "60000");
+    ask(&mut venue, "62995", "0.1");
+    let body =
+        json!({ "symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.1", "price": "62995" });
+    let shown = preview(&mut venue, 2, body);
+    venue.place(2, "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.1&price=62995");
+    let position = venue.call(2, "GET", "/fapi/v2/positionRisk", "symbol=BTCUSDT")[0].clone();
+    // 900 less 300; 300 - 299.5 - 3.14975 are taken from what is left.
+    assert_eq!([&position["positionAmt"], &position["isolatedWallet"]], ["-0.2", "597.35025000"]);
+    assert_eq!(shown["liquidation_price"], venue.sees(2, "/positions/active")[0]["liquidationPrice"]);
+}
+
 #[test]
 fn reduce_only_binds_nothing_and_is_clamped() {
     let mut venue = venue_after(&[]);
@@ -122,6 +141,9 @@ fn reduce_only_binds_nothing_and_is_clamped() {
     let members = ["quantity", "required_margin", "initial_margin", "open_loss", "liquidation_price"];
     let values: Vec<&Value> = members.iter().map(|name| &shown[*name]).collect();
     assert_eq!(json!(values), json!(["0.5", "0.00000000", "0.00000000", "0.00000000", "0"]));
+    // More than a placement may ask for, until it is clamped.
+    let body = json!({ "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET", "quantity": "2000", "reduce_only": true });
+    assert_eq!(preview(&mut venue, 2, body)["quantity"], "0.5");
     let body = r#"{"symbol":"BTCUSDT","side":"SELL","type":"MARKET","quantity":"2","reduce_only":true}"#;
     venue.fails(
         2,

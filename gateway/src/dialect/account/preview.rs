@@ -234,10 +234,15 @@ fn filter(
             return Err(Reject::PriceAboveMaximum);
         }
     }
-    let mut quantity = lots(market, asked, asked.quantity)?;
+    let mut quantity = lots(market, asked.quantity)?;
     if asked.reduces {
         let closable = reduce_only::clamped(asked.side, quantity, held.position().quantity);
-        quantity = lots(market, asked, closable.ok_or(Reject::ReduceOnlyRefused)?)?;
+        quantity = lots(market, closable.ok_or(Reject::ReduceOnlyRefused)?)?;
+    }
+    // The most is asked for only after the clamp (`perpetual.md` 7.7).
+    let most = if asked.is_market { Setting::MaxMarketQuantity } else { Setting::MaxQuantity };
+    if quantity > market.setting(most) {
+        return Err(Reject::QuantityOutOfRange);
     }
     let valued_at = if asked.is_market { market.mark() } else { asked.price };
     let notional = ceil_value(quantity, valued_at).ok_or(Reject::AboveMaxNotional)?;
@@ -265,15 +270,17 @@ fn filter(
     }
 }
 
-/// A quantity floored to lots, if a placement may have it.
-fn lots(market: &PerpetualMarket, asked: &Asked, quantity: Quantity) -> Result<Quantity, Reject> {
+/// A quantity floored to lots, if that is not too little for a placement.
+fn lots(market: &PerpetualMarket, quantity: Quantity) -> Result<Quantity, Reject> {
     if quantity <= 0 {
         return Err(Reject::InvalidQuantity);
     }
     let floored = quantity - quantity % market.lot().max(1);
-    let most = if asked.is_market { Setting::MaxMarketQuantity } else { Setting::MaxQuantity };
-    let range = market.setting(Setting::MinQuantity)..=market.setting(most);
-    if range.contains(&floored) { Ok(floored) } else { Err(Reject::QuantityOutOfRange) }
+    if floored >= market.setting(Setting::MinQuantity) {
+        Ok(floored)
+    } else {
+        Err(Reject::QuantityOutOfRange)
+    }
 }
 
 /// A refusal in the words of a placement.
@@ -422,11 +429,7 @@ fn liquidation(
     }
     let brackets = held.market.table()?;
     let backing = if held.is_isolated {
-        // What closes takes its share of the wallet along; what opens brings its margin.
-        let before = i128::from(held.position().held()?);
-        let left = before - i128::from(filled.closed);
-        let kept = if before == 0 { 0 } else { i128::from(held.isolated_wallet()) * left / before };
-        i64::try_from(kept).ok()? + margin_of(filled.opened_value, leverage)?
+        kept_wallet(held, filled.closed, filled.realised - fee)? + margin_of(filled.opened_value, leverage)?
     } else {
         let others = figures
             .held
@@ -438,4 +441,15 @@ fn liquidation(
             - maintenance
     };
     Some(brackets.liquidation_price(filled.position, backing).unwrap_or(0))
+}
+
+/// What an isolated wallet is after `closed` of its position was closed, which brought `gained` (`risk.md` 8): it pays what the
+/// released share does not cover, as far as it reaches.
+fn kept_wallet(held: &Held<'_>, closed: Quantity, gained: Money) -> Option<Money> {
+    let (wallet, whole) = (held.isolated_wallet(), i128::from(held.position().held()?));
+    if closed == 0 {
+        return Some(wallet);
+    }
+    let released = i64::try_from(i128::from(wallet) * i128::from(closed) / whole).ok()?;
+    Some((wallet - released + (released + gained).min(0)).max(0))
 }
