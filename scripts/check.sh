@@ -32,14 +32,18 @@ step "tests"
 cargo test --workspace --locked --profile tested --no-fail-fast
 
 if [ "$mode" = all ]; then
-    step "2,000,000 commands beside the independent model of the perpetual side"
+    step "the same decisions in debug, beside 2,000,000 commands of the independent model of the perpetual side"
+    logs=$(mktemp -d)
+    trap 'rm -rf "$logs"' EXIT
     # The suite above gives it 100,000; the reference of the spot side has had its 10,000,000 there.
-    RINGSIDE_COMMANDS=2000000 cargo test --locked --profile tested -p ringside-core --test perpetual_model
-
-    step "the same decisions in debug"
+    RINGSIDE_COMMANDS=2000000 cargo test --locked --profile tested -p ringside-core --test perpetual_model \
+        >"$logs/model" 2>&1 &
+    model=$!
     # The golden digests of these tests are the same constants in both profiles.
     cargo test --locked -p ringside-core --lib --test replay --test perpetual_replay --test layout --test scripts
     cargo test --locked -p ringside-persist --test compatibility --test perpetual in_every_build
+    wait "$model" || { cat "$logs/model"; exit 1; }
+    cat "$logs/model"
 fi
 
 if [ "$mode" = all ]; then
@@ -79,8 +83,6 @@ fi
 
 if [ "$mode" = all ]; then
     step "what strangers can send, for a minute, beside requests made of the API's own document"
-    logs=$(mktemp -d)
-    trap 'rm -rf "$logs"' EXIT
     scripts/fuzz.sh >"$logs/fuzz" 2>&1 &
     fuzz=$!
     scripts/schema.sh
