@@ -6,7 +6,6 @@ mod perpetual_support;
 use perpetual_support::*;
 use ringside_core::command::*;
 use ringside_core::event;
-use ringside_core::ids::padded;
 use ringside_core::reject::Reject;
 use zerocopy::FromZeros;
 
@@ -39,15 +38,17 @@ fn held(venue: &Venue, account: u32) -> i64 {
     venue.engine.perpetual_position(account, BTC).unwrap().quantity
 }
 
-/// Lists a second market, with the brackets of the first.
-fn list_second(venue: &mut Venue) {
-    venue.ok(ListPerpetual {
-        symbol: padded("ETHUSDT").unwrap(),
-        base: padded("ETH").unwrap(),
-        quote: padded("USDT").unwrap(),
-        tick: dec("0.01"),
-        lot: dec("0.001"),
-    });
+/// A venue without fees whose fund has taken over 0.5 bought at 60 000, and the account that sold it.
+fn fund_with_position() -> (Venue, u32) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("1000000");
+    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    venue.mark("58200");
+    assert_eq!(held(&venue, 0), dec("0.5"));
+    (venue, short)
 }
 
 /// An order of another type.
@@ -274,14 +275,7 @@ fn a_counterparty_loses_its_open_orders_and_keeps_what_waits() {
 #[test]
 fn the_fund_unwinds_within_the_dynamic_band() {
     // 16: no aggressor but a liquidation trades outside.
-    let mut venue = Venue::trading("60000");
-    no_fees(&mut venue);
-    venue.fund("1000000");
-    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
-    leverage(&mut venue, trader, 125);
-    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
-    venue.mark("58200");
-    assert_eq!(held(&venue, 0), dec("0.5"));
+    let (mut venue, short) = fund_with_position();
     venue.mark("53000");
     let bid = venue.buy(short, "1", "53000");
     for _ in 0..3 {
@@ -353,7 +347,7 @@ fn a_leverage_asks_for_free_margin_also_where_there_is_nothing_yet() {
     // At 59 400 E = 820, IM = 17 820 / 20 = 891. At 59 700 E = 910, IM = 895.5.
     let mut venue = Venue::trading("60000");
     no_fees(&mut venue);
-    list_second(&mut venue);
+    venue.list_second();
     let (trader, maker) = (venue.account("1000"), venue.account("1000000"));
     open(&mut venue, trader, maker, Side::Buy, "0.3", "60000");
     venue.mark("59400");
@@ -405,18 +399,11 @@ fn a_price_that_the_trigger_resolves_passes_the_filters() {
 #[test]
 fn the_fund_unwinds_once_per_second_whatever_is_listed() {
     // 12.4: "it unwinds: once per second and symbol".
-    let mut venue = Venue::trading("60000");
-    no_fees(&mut venue);
-    venue.fund("1000000");
-    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
-    leverage(&mut venue, trader, 125);
-    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
-    venue.mark("58200");
-    assert_eq!(held(&venue, 0), dec("0.5"));
+    let (mut venue, short) = fund_with_position();
     venue.buy(short, "10", "58200");
     venue.tick();
     assert_eq!(held(&venue, 0), dec("0.45"));
-    list_second(&mut venue);
+    venue.list_second();
     venue.time_ms += 10;
     venue.ok(AdvanceTime {});
     assert_eq!(held(&venue, 0), dec("0.45"));
@@ -429,7 +416,7 @@ fn two_shorts_of_one_account_go_to_their_counterparties_at_their_shares() {
     // fund would have 571.764397, less than a tenth of 19 080. Scores of who holds 0.1 with 1 000 and 0.2 with 100 000: 28 058 823 and
     // 757 744; they take floor(VB / 3) and the rest. Then E = 131.15 - 71.764397 = 59.385603 < 63.1554: VB = 15 788.85 + 59.385603.
     let mut venue = Venue::trading("60000");
-    list_second(&mut venue);
+    venue.list_second();
     no_fees(&mut venue);
     venue.fund("500");
     let second = |venue: &mut Venue, price| {

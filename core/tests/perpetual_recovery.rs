@@ -148,13 +148,7 @@ fn rules_are_switched_on_in_order_and_for_good() {
     (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (50_000 * USDT, 125, 402_000);
     assert_eq!(venue.refused(brackets), Reject::ParameterOutOfRange);
     // A market listed from now on begins within it.
-    venue.ok(ListPerpetual {
-        symbol: padded("ETHUSDT").unwrap(),
-        base: padded("ETH").unwrap(),
-        quote: padded("USDT").unwrap(),
-        tick: dec("0.01"),
-        lot: dec("0.001"),
-    });
+    venue.list_second();
     let listed: Vec<_> = venue.said::<event::PerpetualSetting>();
     let of_clamp = listed.iter().find(|setting| setting.parameter == clamp).unwrap();
     assert_eq!((of_clamp.market, of_clamp.value), (FIRST_PERPETUAL + 1, strict));

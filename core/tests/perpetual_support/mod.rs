@@ -88,14 +88,24 @@ impl Venue {
             names: 0,
             every: 3,
         };
-        venue.ok(ListPerpetual {
-            symbol: padded("BTCUSDT").unwrap(),
-            base: padded("BTC").unwrap(),
+        venue.list("BTC", "0.1");
+        venue
+    }
+
+    /// Lists a market in lots of 0.001 against USDT.
+    fn list(&mut self, base: &str, tick: &str) {
+        self.ok(ListPerpetual {
+            symbol: padded(&format!("{base}USDT")).unwrap(),
+            base: padded(base).unwrap(),
             quote: padded("USDT").unwrap(),
-            tick: dec("0.1"),
+            tick: dec(tick),
             lot: dec("0.001"),
         });
-        venue
+    }
+
+    /// ETHUSDT listed as well.
+    pub fn list_second(&mut self) {
+        self.list("ETH", "0.01");
     }
 
     /// Trading at a mark.
