@@ -230,11 +230,12 @@ impl Seats {
         self.seats.get_mut(account).append(orders, slot);
     }
 
-    /// Takes an order out of its account's list.
+    /// Forgets an order that was taken out of its book: it leaves its account's list, and gives its slot back.
     #[inline(always)]
-    pub(crate) fn unlink(&mut self, orders: &mut Orders, slot: u32) {
-        let account = orders.pool.get(slot).account;
+    pub(crate) fn end(&mut self, orders: &mut Orders, slot: u32) {
+        let Order { id, account, .. } = *orders.pool.get(slot);
         self.seats.get_mut(account).unlink(orders, slot);
+        orders.end(id, slot);
     }
 
     /// Checks every list, and that `find` gives each order's slot; the count of orders on them.

@@ -50,8 +50,7 @@ impl Engine {
         let mutation = book.fill(orders, slot, quantity);
         let is_maker_filled = remaining == quantity;
         if is_maker_filled {
-            seats.unlink(orders, slot);
-            orders.end(maker_order, slot);
+            seats.end(orders, slot);
         }
         *trades += 1;
         *last_price = price;
@@ -185,8 +184,7 @@ impl<S: Sink> Settlement for Filling<'_, '_, '_, S> {
 
     #[inline(always)]
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        self.seats.unlink(orders, slot);
-        orders.end(orders.pool.get(slot).id, slot);
+        self.seats.end(orders, slot);
     }
 
     #[inline(always)]

@@ -361,8 +361,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
 
     #[inline(always)]
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        self.seats.unlink(orders, slot);
-        orders.end(orders.pool.get(slot).id, slot);
+        self.seats.end(orders, slot);
     }
 
     #[inline(always)]

@@ -476,7 +476,8 @@ impl Engine {
         self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog)
     }
 
-    /// When the next countdown may run out, UNIX milliseconds: no later than the first that does. No part of the state.
+    /// When the next countdown may run out, UNIX milliseconds: no later than the first that does, as one that was replaced by a
+    /// later one is forgotten only at its time. No part of the state.
     pub fn countdown_ms(&self) -> Option<i64> {
         let Reverse((deadline_ms, ..)) = self.perpetual.as_ref()?.state.dates.countdowns.peek()?;
         Some(*deadline_ms)
