@@ -18,6 +18,7 @@ pub mod withdrawal;
 pub mod worker;
 
 use crate::config::Config;
+use crate::dialect::Dialect;
 use crate::dialect::account::refusal::Refusal as Named;
 use crate::dialect::spot::refusal::Refusal;
 use crate::http::fault::Denied;
@@ -181,31 +182,6 @@ impl Method {
             hyper::Method::DELETE => Method::Delete,
             _ => return None,
         })
-    }
-}
-
-/// The spelling of errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// `{"error","message"}`.
-    Spot,
-    /// `{"code","msg"}`, the code a number.
-    Fapi,
-    /// `{"code","message"}`, the code a name (`account.md` 1).
-    Account,
-}
-
-impl Dialect {
-    /// All, in the order of their numbers.
-    pub const ALL: [Dialect; 3] = [Dialect::Spot, Dialect::Fapi, Dialect::Account];
-
-    /// Its name in figures.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dialect::Spot => "spot",
-            Dialect::Fapi => "fapi",
-            Dialect::Account => "account",
-        }
     }
 }
 

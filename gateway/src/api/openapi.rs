@@ -2,10 +2,9 @@
 
 use super::docs::{Field, Param, Place, Shape};
 use super::fapi::shape;
-use super::{
-    Answer, Auth, Call, Dialect, Error, Handler, Method, OrderCount, Permission, Response, Route, Weight,
-};
+use super::{Answer, Auth, Call, Error, Handler, Method, OrderCount, Permission, Response, Route, Weight};
 use crate::auth::signed::Unsigned;
+use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
 use crate::http::fault::{Denied, Fault};
 use crate::ws::request::methods;

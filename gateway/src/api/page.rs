@@ -4,7 +4,8 @@
 pub mod withdrawals;
 
 use super::docs::{Param, Shape};
-use super::{Answer, Call, Dialect, Handler, Method, Response, Route, StatusCode};
+use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
+use crate::dialect::Dialect;
 use crate::http::fault::Fault;
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderValue, X_CONTENT_TYPE_OPTIONS};

@@ -7,11 +7,10 @@ use super::fault::Fault;
 use super::limits::Client;
 use super::order_rate::Counted;
 use super::response::Error;
-use crate::api::{
-    Auth, Call, Dialect, Identity, Method, OrderCount, Permission, Query, Route, Weight, Worker,
-};
+use crate::api::{Auth, Call, Identity, Method, OrderCount, Permission, Query, Route, Weight, Worker};
 use crate::auth::signed::Unsigned;
 use crate::auth::{Remembered, Sealed};
+use crate::dialect::Dialect;
 use hyper::StatusCode;
 use std::cell::RefCell;
 use std::rc::Rc;

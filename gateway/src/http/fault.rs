@@ -2,8 +2,8 @@
 //!
 //! What a handler refuses belongs to its dialect, not here.
 
-use crate::api::Dialect;
 use crate::auth::signed::Unsigned;
+use crate::dialect::Dialect;
 use crate::http::response::Error;
 use hyper::StatusCode;
 

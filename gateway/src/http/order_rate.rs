@@ -3,8 +3,9 @@
 //! The two dialects count apart. Shared by all workers: a shard's lock is held for one look-up.
 
 use super::limits::{add, seconds_up, take};
-use crate::api::{Dialect, OrderCount};
+use crate::api::OrderCount;
 use crate::config::Config;
+use crate::dialect::Dialect;
 use crate::http::fault::Fault;
 use parking_lot::Mutex;
 use ringside_core::ids::AccountId;

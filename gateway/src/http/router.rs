@@ -1,7 +1,8 @@
 //! Path and method to a row. Built once from the rows; all workers share it.
 
 use crate::api::call::MAX_PATH_PARAMS;
-use crate::api::{Dialect, Method, Route};
+use crate::api::{Method, Route};
+use crate::dialect::Dialect;
 use std::ops::Range;
 
 /// The router.

@@ -1,6 +1,6 @@
 //! Figures of the gateway's own threads: each set belongs to one thread.
 
-use crate::api::Dialect;
+use crate::dialect::Dialect;
 use crate::ingress::Unavailable;
 use ringside_core::event::{self, Event, LiquidationStep};
 use ringside_core::figures::{Counter, Histogram};

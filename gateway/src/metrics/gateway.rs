@@ -1,8 +1,8 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
 use super::{Kind, Page, WorkerFigures};
-use crate::api::Dialect;
 use crate::api::Shared;
+use crate::dialect::Dialect;
 use crate::ingress::Unavailable;
 use ringside_core::command;
 use ringside_core::event::LiquidationStep;

@@ -3,8 +3,9 @@
 
 use crate::server::{Answer, START_MS, TestServer, WALLET};
 use hmac::{Hmac, KeyInit, Mac};
-use ringside_gateway::api::{Auth, Call, Dialect, Handler, Method, OrderCount, Permission, Response, Route};
+use ringside_gateway::api::{Auth, Call, Handler, Method, OrderCount, Permission, Response, Route};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
+use ringside_gateway::dialect::Dialect;
 use ringside_gateway::ingress::Room;
 use sha2::Sha256;
 

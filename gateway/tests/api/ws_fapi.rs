@@ -3,8 +3,8 @@
 
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::venue::{Trader, Venue};
-use ringside_gateway::api::Dialect;
 use ringside_gateway::config::Config;
+use ringside_gateway::dialect::Dialect;
 use ringside_gateway::ws::request::methods::METHODS;
 use ringside_gateway::ws::request::session::RUNNING_MAX;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,8 @@
 
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, SYMBOL, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Auth, Call, Dialect, Handler, Method, Response, Route};
+use crate::api::{Answer, Auth, Call, Handler, Method, Response, Route};
+use crate::dialect::Dialect;
 use crate::dialect::account::mode::{Body, of_mode, shown};
 use crate::dialect::account::refusal;
 use crate::http::fault::Denied;

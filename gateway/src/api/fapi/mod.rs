@@ -17,10 +17,10 @@ pub mod shape;
 
 use super::docs::Param;
 use super::{
-    Auth, Call, Dialect, Error, Handler, Later, Method, Permission, Query, Response, Route, StatusCode,
-    Weight,
+    Auth, Call, Error, Handler, Later, Method, Permission, Query, Response, Route, StatusCode, Weight,
 };
 use crate::archive::readers::Unreadable;
+use crate::dialect::Dialect;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::dialect::fapi::reject;

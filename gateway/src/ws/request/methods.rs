@@ -1,6 +1,7 @@
 //! Methods of requests over a WebSocket: each is a row that names the route which answers it.
 
-use crate::api::{Auth, Dialect, Handler, Method, Permission, Response, Route, Weight};
+use crate::api::{Auth, Handler, Method, Permission, Response, Route, Weight};
+use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
 
 /// One method.

@@ -7,7 +7,8 @@
 use super::frame::{self, NO_ID, Request, Sent, Used};
 use super::methods::{self, Target};
 use crate::api::call::MAX_PATH_PARAMS;
-use crate::api::{Answer, Call, Dialect, Error, Handler, Later, Response, Route, Worker};
+use crate::api::{Answer, Call, Error, Handler, Later, Response, Route, Worker};
+use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::http::caller::{Caller, Charged};
 use crate::http::fault::Fault;
