@@ -3,6 +3,7 @@
 //! The algorithm is pinned here and never taken from a token. `exp` is judged by the injected clock, not by the token
 //! library's. The cryptography is our own provider over `hmac` and `sha2`: the library's bundled ones bring RSA or C code.
 
+use crate::dialect::address::{address_text, parse_address};
 use crate::http::fault::Fault;
 use hmac::{Hmac, KeyInit, Mac};
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
@@ -76,7 +77,7 @@ impl Tokens {
         issued_at_s: i64,
     ) -> Result<(String, i64), Error> {
         let exp = issued_at_s + TOKEN_LIFE_S;
-        let sub = super::address_text(address);
+        let sub = address_text(address);
         let claims = Claims { sub, uid: account, iat: issued_at_s, exp, jti };
         Ok((jsonwebtoken::encode(&self.header, &claims, &self.encoding)?, exp))
     }
@@ -89,7 +90,7 @@ impl Tokens {
         if now_s >= claims.exp {
             return Err(Fault::TokenExpired);
         }
-        let address = super::parse_address(&claims.sub).ok_or(Fault::Unauthorized)?;
+        let address = parse_address(&claims.sub).ok_or(Fault::Unauthorized)?;
         let Claims { uid: account, iat: issued_at_s, exp: expires_at_s, .. } = claims;
         Ok(Bearer { account, address, issued_at_s, expires_at_s })
     }

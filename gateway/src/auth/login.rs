@@ -5,6 +5,7 @@
 use super::Auth;
 use super::nonce::Nonce;
 use super::typed_data::{Login, SignatureBytes};
+use crate::dialect::address::parse_address;
 use ringside_core::ids::Address;
 
 /// Why a login is refused, in the order of the checks.
@@ -38,7 +39,7 @@ impl Auth {
         signature: &str,
         now_s: i64,
     ) -> Result<SignedLogin, LoginRefusal> {
-        let address = super::parse_address(address).ok_or(LoginRefusal::InvalidAddress)?;
+        let address = parse_address(address).ok_or(LoginRefusal::InvalidAddress)?;
         let signature = parse_signature(signature).ok_or(LoginRefusal::InvalidSignature)?;
         let found = parse_nonce(nonce).and_then(|nonce| self.nonces.lock().find(&address, &nonce, now_s));
         let live = found.ok_or(LoginRefusal::NonceInvalid)?;

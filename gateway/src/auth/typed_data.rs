@@ -4,6 +4,7 @@
 
 pub use crate::chain::client::SignatureBytes;
 use crate::chain::client::{Wallet, keccak256, recover, typed_digest, word};
+use crate::dialect::address::address_text;
 use ringside_core::ids::Address;
 
 const DOMAIN_NAME: &str = "Exchange Login";
@@ -67,7 +68,7 @@ impl Login<'_> {
             "primaryType": "Login",
             "domain": { "name": DOMAIN_NAME, "version": DOMAIN_VERSION, "chainId": self.chain_id },
             "message": {
-                "account": super::address_text(self.account),
+                "account": address_text(self.account),
                 "nonce": self.nonce,
                 "expiresAt": self.expires_at_s,
             },
@@ -97,7 +98,7 @@ fn words(words: &[[u8; 32]]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::parse_address;
+    use crate::dialect::address::parse_address;
 
     /// The vector of `spot.md` 2.1.
     const NONCE: &str = "9f86d081884c7d659a2feaa0c55ad015";

@@ -54,9 +54,9 @@ impl SignedRelease {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::parse_address;
     use crate::chain::ReleaseKey;
     use crate::chain::client::Wallet;
+    use crate::dialect::address::parse_address;
 
     fn release() -> Release {
         Release {

@@ -1,8 +1,8 @@
 //! A small HTTP client for the subcommands that speak to a running exchange: JSON over one connection that is made again
 //! when it is gone. It knows no route but those of the login.
 
-use crate::auth::address_text;
 use crate::auth::typed_data::{Login, address_of_key};
+use crate::dialect::address::address_text;
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;

@@ -1,6 +1,6 @@
 //! The kinds of values that settings have: how each is read from text and shown.
 
-use crate::auth::parse_address;
+use crate::dialect::address::parse_address;
 use ringside_core::ids::Address;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -2,6 +2,7 @@
 //! status type of an HTTP library and no runtime, so that every rule of spelling can be tested as a function of text.
 
 pub mod account;
+pub mod address;
 pub mod decimal;
 pub mod fapi;
 pub mod spot;

@@ -1,8 +1,9 @@
 //! Login, tokens and API keys through real sockets, against the real engine.
 
 use crate::exchange::{self, Answer, Exchange};
+use ringside_gateway::auth::Auth;
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
-use ringside_gateway::auth::{Auth, address_text, parse_address};
+use ringside_gateway::dialect::address::{address_text, parse_address};
 use ringside_gateway::ingress::Phase;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;

@@ -2,8 +2,8 @@
 
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet, wallet_text};
-use ringside_gateway::auth::address_text;
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
+use ringside_gateway::dialect::address::address_text;
 use ringside_gateway::ingress::Phase;
 use serde_json::{Value, json};
 use std::io::{Read, Write};

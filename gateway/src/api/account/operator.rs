@@ -5,12 +5,12 @@ use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, from_archive, get, unavailable, vie
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, REASON_LEN_MAX, Subject, cut, operate};
 use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
-use crate::auth::parse_address;
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::{limit, member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::{audit, params};
+use crate::dialect::address::parse_address;
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::{text, words};
 use crate::ingress::Priority;

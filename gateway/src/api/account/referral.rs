@@ -3,9 +3,9 @@
 use super::get;
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Auth, Call, Error, Handler, Response, Route};
-use crate::auth::{address_text, parse_address};
 use crate::chain::referral::{ChainError, Kept, Reader, code_text, tier_name};
 use crate::dialect::account::refusal::{CHAIN_ERROR, INVALID_ADDRESS, Refusal};
+use crate::dialect::address::{address_text, parse_address};
 use ringside_core::ids::Address;
 use serde_json::json;
 

@@ -21,8 +21,8 @@
 
 use super::limits::{Limits, Policy, VaultPolicy};
 use crate::auth::jwt::Tokens;
-use crate::auth::parse_address;
 use crate::config::Secret;
+use crate::dialect::address::parse_address;
 use ringside_core::ids::Address;
 use serde::{Deserialize, Deserializer};
 use std::os::unix::fs::PermissionsExt;

@@ -5,9 +5,9 @@ mod perpetual;
 mod spot;
 
 use super::{VISITOR, key_of};
-use crate::auth::address_text;
 use crate::auth::typed_data::address_of_key;
 use crate::command_line::client::Client;
+use crate::dialect::address::address_text;
 use anyhow::{Context, Result};
 use hyper::Method;
 use serde_json::{Value, json};

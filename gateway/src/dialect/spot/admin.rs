@@ -4,9 +4,10 @@
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
 use super::words;
+use crate::dialect::address::parse_address;
 use crate::dialect::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 use ringside_core::command::{Credit, ListMarket, MarketKind, MarketStatus, UpdateMarket, update_mask};
-use ringside_core::ids::{self, Address, AssetName, MarketId, Symbol, padded};
+use ringside_core::ids::{self, AssetName, MarketId, Symbol, padded};
 use ringside_core::money::{Amount, FeeRate};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -164,17 +165,6 @@ impl CreditBody<'_> {
         credit.reason[..beginning.len()].copy_from_slice(beginning);
         Ok(credit)
     }
-}
-
-/// `0x` and 40 hex digits of any case.
-pub fn parse_address(text: &str) -> Option<Address> {
-    let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 40)?.as_bytes();
-    let mut address = Address::default();
-    for (byte, pair) in address.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
-    }
-    Some(address)
 }
 
 /// Faults of a new market's name and tokens.

@@ -2,11 +2,11 @@
 //! takes.
 
 use super::{Random, number};
-use crate::auth::address_text;
 use crate::auth::signed::Signer;
 use crate::auth::typed_data::address_of_key;
 use crate::command_line::client::Client;
 use crate::command_line::demo::key_of;
+use crate::dialect::address::address_text;
 use anyhow::{Context, Result};
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
