@@ -11,7 +11,6 @@
 pub mod feed;
 mod value;
 
-use crate::chain::LIFETIME_MAX_S;
 use feed::{Feed, NodeUrl, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,6 +33,10 @@ const NOT_SETTINGS: &[&str] = &[
     "RINGSIDE_NEW_KEY_ENCRYPTION_KEY",
     "RINGSIDE_SEED",
 ];
+
+/// Longest life of a withdrawal's authorization, in seconds (`spot.md` 10). Caps of a day count on it, so neither a signer nor a
+/// venue's settings know a longer one.
+pub const WITHDRAWAL_LIFETIME_MAX_S: u64 = 86_400;
 
 /// Why a configuration was refused. Texts name the key and, where one is meant, the nearest known key; never a secret.
 #[derive(Debug, thiserror::Error)]
@@ -437,7 +440,7 @@ impl Config {
         if !(1..=24).contains(&self.vault_name.len()) || self.vault_name.contains('\0') {
             return conflict("`vault_name` must have 1 to 24 characters".to_owned());
         }
-        if !(60..=LIFETIME_MAX_S).contains(&self.withdrawal_lifetime.as_secs()) {
+        if !(60..=WITHDRAWAL_LIFETIME_MAX_S).contains(&self.withdrawal_lifetime.as_secs()) {
             return conflict(
                 "`withdrawal_lifetime` must be from 1min to 24h: no signer signs for longer".to_owned(),
             );

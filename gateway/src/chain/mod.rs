@@ -35,10 +35,6 @@ use std::thread::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-/// Longest life of an authorization, in seconds (`spot.md` 10). Caps of a day count on it, so neither a signer nor a venue's
-/// settings know a longer one.
-pub const LIFETIME_MAX_S: u64 = 86_400;
-
 /// Names a release: there is at most one live digest for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReleaseKey {

@@ -23,10 +23,11 @@ pub mod settings;
 pub mod shape;
 
 use super::client::Wallet;
-use super::{Consent, Issued, LIFETIME_MAX_S, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use crate::auth::jwt::Tokens;
 use crate::auth::key_log::{KeyLog, KeyLogError};
 use crate::clock::Clock;
+use crate::config::WITHDRAWAL_LIFETIME_MAX_S;
 use crate::http::fault::Fault;
 use limits::{Exposure, Policy};
 use ringside_core::ids::Address;
@@ -173,7 +174,7 @@ impl LocalSigner {
             }
         }
         let life = release.deadline_s.checked_sub(release.requested_at_s);
-        if !life.is_some_and(|life| (1..=LIFETIME_MAX_S).contains(&life)) {
+        if !life.is_some_and(|life| (1..=WITHDRAWAL_LIFETIME_MAX_S).contains(&life)) {
             return refuse("the deadline is not within a day of the request".to_owned());
         }
         match self.policy.judge(release).and_then(|limits| self.exposure.judge(release, limits, now_s)) {
