@@ -10,7 +10,7 @@ mod supervisor;
 
 use crate::api::{ROUTES, Shared, Worker};
 use crate::archive::readers::ReadersError;
-use crate::auth::{Auth, AuthError};
+use crate::auth::{AuthError, Authenticator};
 use crate::chain;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -121,7 +121,7 @@ pub fn run_and_tell(
     };
     make_folder(&config)?;
     let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
-    let (auth, found) = Auth::open(&config)?;
+    let (auth, found) = Authenticator::open(&config)?;
     let parts = chain::Parts {
         signer: chain::parts::signer(&config, &clock, &auth.tokens)?,
         watch: watcher,
@@ -316,7 +316,7 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> Str
     let admin_key = match &config.admin_key {
         Some(_) => "as configured".to_owned(),
         None => {
-            let path = Auth::admin_key_path(config);
+            let path = Authenticator::admin_key_path(config);
             format!("{} {}", if is_admin_key_new { "made just now, in" } else { "in" }, path.display())
         }
     };

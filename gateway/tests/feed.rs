@@ -13,7 +13,7 @@ use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
 use ringside_gateway::api::{ROUTES, Shared};
-use ringside_gateway::auth::Auth;
+use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::feed;
@@ -67,7 +67,7 @@ impl Rig {
         std::fs::write(&path, format!("data_dir = \"{}\"\n{file}", folder.display())).expect("a file");
         let config = Config::load(Some(&path), std::iter::empty()).expect("a configuration");
         let config = Arc::new(config);
-        let (auth, _) = Auth::open(&config).expect("keys");
+        let (auth, _) = Authenticator::open(&config).expect("keys");
         let edge = Edge::new(&config, auth, Router::new(ROUTES).expect("routes"), CancellationToken::new());
         let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
         let options = Options { capacity: 64, consumers: 1, start: 1, wait: Wait::Park };

@@ -25,7 +25,7 @@ use ringside_bench::workload::{Shape, Stamper, Workload};
 use ringside_core::event::{self, Event};
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::api::{ROUTES, Shared, Worker};
-use ringside_gateway::auth::Auth;
+use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::egress::Listener;
@@ -172,7 +172,7 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
         weight_per_minute: u32::MAX,
         ..Config::default()
     });
-    let (auth, _) = Auth::open(&config)?;
+    let (auth, _) = Authenticator::open(&config)?;
     let edge = Edge::new(&config, auth, Router::new(ROUTES)?, Default::default());
     let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
     let make: MakeWorker = Box::new({

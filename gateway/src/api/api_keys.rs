@@ -1,14 +1,16 @@
 //! API keys of an account (`spot.md` 2.2). Changes wait for the disk on a thread of their own, never on the worker's.
 
 use super::docs::{API_KEY, Field, Param, Shape};
-use super::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use super::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::Denied;
+use crate::auth::access::{Auth, Permission};
 use crate::auth::key::{
     ApiKey, Credentials, KeyChange, KeyError, KeyStore, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
 };
 use crate::config::Cidr;
 use crate::dialect::Dialect;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::http::fault::{Denied, Fault};
+use crate::http::fault::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

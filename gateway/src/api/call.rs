@@ -1,11 +1,12 @@
 //! One request as a handler sees it: matched, limited, authenticated, its body read.
 
 use super::{Error, Route, Worker};
+use crate::auth::access::Identity;
 use crate::http::fault::Fault;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use percent_encoding::percent_decode_str;
-use ringside_core::ids::{AccountId, Address};
+use ringside_core::ids::AccountId;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -35,32 +36,6 @@ pub struct Call {
     pub path_params: [Range<u16>; MAX_PATH_PARAMS],
     /// The connection behind a request that asks for an upgrade; take it to answer 101.
     pub upgrade: Cell<Option<hyper::upgrade::OnUpgrade>>,
-}
-
-/// An authenticated caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Account id.
-    pub account: AccountId,
-    /// Wallet.
-    pub address: Address,
-    /// By what.
-    pub means: Means,
-}
-
-/// How a caller showed who it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Means {
-    /// A login token, good until then (UNIX seconds).
-    Jwt {
-        /// Claim `exp`.
-        expires_at_s: i64,
-    },
-    /// An API key of this number.
-    ApiKey {
-        /// Its id.
-        id: u64,
-    },
 }
 
 impl Call {

@@ -17,13 +17,14 @@ pub mod spot;
 pub mod withdrawal;
 pub mod worker;
 
+use crate::auth::access::Auth;
+pub use crate::auth::access::{Identity, Means};
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::dialect::account::refusal::Refusal as Named;
 use crate::dialect::spot::refusal::Refusal;
-use crate::http::fault::Denied;
 pub use crate::http::response::{Answer, Error, Response};
-pub use call::{Call, Identity, Means, Query};
+pub use call::{Call, Query};
 use docs::{Param, Shape};
 pub use hyper::StatusCode;
 use std::pin::Pin;
@@ -185,34 +186,6 @@ impl Method {
     }
 }
 
-/// What an API key may be allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permission {
-    /// Queries and user streams.
-    Read,
-    /// Orders and transfers.
-    Trade,
-}
-
-/// Who may call a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Auth {
-    /// Anyone; credentials are not looked at.
-    None,
-    /// Anyone; a credential that is sent must be good and fills [`Call::identity`].
-    Optional(Permission),
-    /// A login token, or an API key with the permission.
-    Account(Permission),
-    /// A login token only; a good API key is refused with 403 and this text.
-    JwtOnly(Denied),
-    /// A request signed with the secret of an API key that has the permission (`perpetual.md` 2).
-    Signed(Permission),
-    /// As [`Auth::Signed`] with permission to read; existing clients may send the key alone.
-    Stream,
-    /// The administrator's key.
-    Admin,
-}
-
 /// What a request costs of the weight its address may spend in a minute.
 #[derive(Clone, Copy)]
 pub enum Weight {
@@ -260,6 +233,7 @@ pub enum Handler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::access::Permission;
 
     async fn wait(call: Call) -> Answer {
         Ok(Response::json(call.body))

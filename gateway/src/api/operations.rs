@@ -1,7 +1,8 @@
 //! Routes for whoever runs the exchange: figures, and whether it is alive and ready. The same without a key, on an address
 //! of their own: setting `metrics_listen`.
 
-use super::{Answer, Auth, Call, Handler, Method, Response, Route, StatusCode};
+use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
+use crate::auth::access::Auth;
 use crate::metrics;
 use bytes::Bytes;
 use hyper::header::HeaderValue;

@@ -4,7 +4,7 @@
 //! held sealed; only the answer that creates a key shows its secret. Checking a request's own signature belongs to the
 //! `/fapi` dialect.
 
-use crate::api::Permission;
+use crate::auth::access::Permission;
 use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record};
 use crate::auth::rotate::Resealed;
 use crate::auth::seal::{SealError, Sealer};

@@ -2,9 +2,9 @@
 //!
 //! Accounts and tokens are not made here: a login may have to wait for the engine, and its nonce is used up only after that.
 
-use super::Auth;
 use super::nonce::Nonce;
 use super::typed_data::{Login, SignatureBytes};
+use crate::auth::Authenticator;
 use crate::dialect::address::parse_address;
 use ringside_core::ids::Address;
 
@@ -29,7 +29,7 @@ pub struct SignedLogin {
     nonce: Nonce,
 }
 
-impl Auth {
+impl Authenticator {
     /// Judges address, nonce and signature as a client sent them.
     pub fn check_login(
         &self,

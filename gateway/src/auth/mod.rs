@@ -1,8 +1,9 @@
 //! Who asks: login tokens, API keys, listen keys, the administrator's key and those of operators.
 //!
-//! One [`Auth`] serves all workers. What it recognized on a connection is remembered there ([`Remembered`]), so a client
-//! that sends the same credential again is not hashed again. Routes and limits are not its business.
+//! One [`Authenticator`] serves all workers. What it recognized on a connection is remembered there ([`Remembered`]), so
+//! that a client that sends the same credential again is not hashed again. Routes and limits are not its business.
 
+pub mod access;
 pub mod jwt;
 pub mod key;
 pub mod key_log;
@@ -17,9 +18,9 @@ pub mod secret;
 pub mod signed;
 pub mod typed_data;
 
-use crate::api::{Auth as Needs, Identity, Means, Permission};
 use crate::config::Config;
-use crate::http::fault::{Denied, Fault};
+use crate::http::fault::Fault;
+use access::{Auth, Denied, Identity, Means, Permission};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::{Bearer, Tokens};
 use key::{ApiKey, KeyStore, Opened};
@@ -47,7 +48,7 @@ const FOLDER: &str = "auth";
 const MADE_LEN: usize = 64;
 
 /// Everything that recognizes callers.
-pub struct Auth {
+pub struct Authenticator {
     /// Login tokens.
     pub tokens: Tokens,
     /// Accounts that took their tokens back.
@@ -112,9 +113,9 @@ pub struct Found {
     pub is_admin_key_new: bool,
 }
 
-impl Auth {
+impl Authenticator {
     /// Opens keys and secrets in `data_dir`/auth; makes what is neither there nor configured.
-    pub fn open(config: &Config) -> Result<(Auth, Found), AuthError> {
+    pub fn open(config: &Config) -> Result<(Authenticator, Found), AuthError> {
         let folder = folder(config);
         let next = folder.join(rotate::NEXT);
         if next.exists() {
@@ -139,7 +140,7 @@ impl Auth {
         let (listen_keys, dropped_bytes) = ListenKeys::open(&listen_keys, seal::Sealer::new(&sealing_key))?;
         let (logouts, unfinished) = Logouts::open(&folder.join(logout::FILE)).map_err(AuthError::Logouts)?;
         let opened = Opened { dropped_bytes: opened.dropped_bytes + dropped_bytes + unfinished, ..opened };
-        let auth = Auth {
+        let auth = Authenticator {
             tokens: Tokens::new(jwt_secret.as_bytes()),
             logouts,
             keys,
@@ -161,7 +162,7 @@ impl Auth {
     /// connection.
     pub fn check(
         &self,
-        needs: Needs,
+        needs: Auth,
         headers: &HeaderMap,
         ip: IpAddr,
         now_s: i64,
@@ -169,9 +170,9 @@ impl Auth {
     ) -> Result<Option<Identity>, Fault> {
         match needs {
             // Signed requests are checked with their parameters, by the function below.
-            Needs::Signed(_) | Needs::Stream => Err(Fault::Unauthorized),
-            Needs::None => Ok(None),
-            Needs::Admin => {
+            Auth::Signed(_) | Auth::Stream => Err(Fault::Unauthorized),
+            Auth::None => Ok(None),
+            Auth::Admin => {
                 let hash = sent_key_hash(headers).ok_or(Fault::Unauthorized)?;
                 let is_shared: bool = hash.ct_eq(&self.admin_key_hash).into();
                 if self.operators.find(&hash).is_some() || is_shared {
@@ -180,15 +181,15 @@ impl Auth {
                     Err(Fault::Unauthorized)
                 }
             }
-            Needs::Optional(permission) => match sent(headers) {
+            Auth::Optional(permission) => match sent(headers) {
                 None => Ok(None),
                 Some(sent) => self.recognize(sent, ip, now_s, remembered)?.permitted(permission).map(Some),
             },
-            Needs::Account(permission) => {
+            Auth::Account(permission) => {
                 let sent = sent(headers).ok_or(Fault::Unauthorized)?;
                 self.recognize(sent, ip, now_s, remembered)?.permitted(permission).map(Some)
             }
-            Needs::JwtOnly(denied) => {
+            Auth::JwtOnly(denied) => {
                 let sent = sent(headers).ok_or(Fault::Unauthorized)?;
                 let recognized = self.recognize(sent, ip, now_s, remembered)?;
                 match recognized.key {

@@ -1,6 +1,6 @@
 //! Signed requests of the `/fapi` dialect: timestamp, window and HMAC-SHA256 over query and body (`perpetual.md` 2).
 //!
-//! Who the key belongs to is the business of [`super::Auth`]; what the other parameters mean, the dialect's.
+//! Who the key belongs to is the business of [`super::Authenticator`]; what the other parameters mean, the dialect's.
 
 use crate::form;
 use hmac::{Hmac, KeyInit, Mac};

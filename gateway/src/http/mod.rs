@@ -11,7 +11,7 @@ pub mod service;
 pub mod stream;
 pub mod watch;
 
-use crate::auth::Auth;
+use crate::auth::Authenticator;
 use crate::config::Config;
 use limits::Limits;
 use order_rate::OrderRates;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// What all workers share to judge requests before a handler sees them.
 pub struct Edge {
     /// Who callers are.
-    pub auth: Auth,
+    pub auth: Authenticator,
     /// Weight per address, bans.
     pub limits: Limits,
     /// Orders per account.
@@ -38,7 +38,7 @@ pub struct Edge {
 
 impl Edge {
     /// The edge of a deployment.
-    pub fn new(config: &Config, auth: Auth, router: Router, shutdown: CancellationToken) -> Edge {
+    pub fn new(config: &Config, auth: Authenticator, router: Router, shutdown: CancellationToken) -> Edge {
         Edge {
             auth,
             limits: Limits::new(config),

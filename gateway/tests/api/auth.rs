@@ -1,7 +1,7 @@
 //! Login, tokens and API keys through real sockets, against the real engine.
 
 use crate::exchange::{self, Answer, Exchange};
-use ringside_gateway::auth::Auth;
+use ringside_gateway::auth::Authenticator;
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
 use ringside_gateway::dialect::address::{address_text, parse_address};
 use ringside_gateway::ingress::Phase;
@@ -232,7 +232,7 @@ fn a_logout_ends_every_token_of_its_account() {
     assert_eq!(exchange.request("GET", READ, &again, "").status, 200);
 
     // What a restart would open.
-    let (auth, _) = Auth::open(&exchange.shared.config).unwrap();
+    let (auth, _) = Authenticator::open(&exchange.shared.config).unwrap();
     let read = |header: &[String; 1]| {
         let token = header[0].strip_prefix("Authorization: Bearer ").unwrap();
         auth.read_token(token.as_bytes(), now_s).map(|(bearer, _)| bearer.account)
@@ -474,7 +474,7 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
         ["admin_key", "jwt_secret", "key_encryption_key", "keys.log", "listen_keys.log", "logouts.log"];
     assert_eq!(files, made);
 
-    let admin_key = std::fs::read_to_string(Auth::admin_key_path(&config)).unwrap();
+    let admin_key = std::fs::read_to_string(Authenticator::admin_key_path(&config)).unwrap();
     let admin = [format!("X-API-Key: {}", admin_key.trim())];
     let credit =
         r#"{"user_address":"0x2b5ad5c4795c026514f8317c7a215e218dccd6cf","token":"ABC","amount":"1"}"#;
@@ -490,7 +490,7 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
     );
 
     // What a restart would open.
-    let (again, found) = Auth::open(&config).unwrap();
+    let (again, found) = Authenticator::open(&config).unwrap();
     assert!(!found.is_admin_key_new && found.keys.keys == 1 && found.keys.dropped_bytes == 0);
     let bearer = token[0].strip_prefix("Authorization: Bearer ").unwrap();
     assert_eq!(again.tokens.read(bearer.as_bytes(), exchange.clock.now_s()).unwrap().account, 1);

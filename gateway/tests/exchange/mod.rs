@@ -18,7 +18,7 @@ use ringside_core::ids::{AccountId, Address};
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
 use ringside_gateway::api::{ROUTES, Shared, Worker};
-use ringside_gateway::auth::Auth;
+use ringside_gateway::auth::Authenticator;
 use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
@@ -144,7 +144,7 @@ impl Exchange {
         configure(&mut config);
         let config = Arc::new(config);
         let clock = Clock::manual(START_S * 1000);
-        let (auth, _) = Auth::open(&config).expect("keys");
+        let (auth, _) = Authenticator::open(&config).expect("keys");
         let router = Router::new(ROUTES).expect("a router");
         let edge = Edge::new(&config, auth, router, Default::default());
         let shared = Arc::new(Shared::new(config, clock.clone(), edge, 1));

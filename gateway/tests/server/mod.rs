@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use ringside_gateway::api::{Route, Shared, Worker};
-use ringside_gateway::auth::Auth;
+use ringside_gateway::auth::Authenticator;
 use ringside_gateway::auth::key::NewKey;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
@@ -56,7 +56,7 @@ impl TestServer {
         configure(&mut config);
         let config = Arc::new(config);
         let clock = Clock::manual(START_MS);
-        let (auth, _) = Auth::open(&config).expect("keys");
+        let (auth, _) = Authenticator::open(&config).expect("keys");
         let router = Router::new(tables).expect("a router");
         let edge = Edge::new(&config, auth, router, Default::default());
         let workers = config.worker_count();

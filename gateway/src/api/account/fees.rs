@@ -2,7 +2,8 @@
 
 use super::{OF_VIEWS, get, views};
 use crate::api::docs::{Field, SIGNED, Shape};
-use crate::api::{Answer, Auth, Call, Handler, Permission, Response, Route};
+use crate::api::{Answer, Call, Handler, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::fees;
 
 const TIER: Shape = Shape::Named(

@@ -2,10 +2,11 @@
 
 use super::{OF_HISTORY, from_archive, get, market_of, order_list, shape, views};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Auth, Call, Error, Handler, Permission, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Response, Route};
 use crate::archive::History;
 use crate::archive::keyset::{Walk, Walked};
 use crate::archive::readers::Unreadable;
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::refusal::{self, Refusal};
 use crate::dialect::account::{cursor, params};
 use crate::dialect::fapi::{encode, order, words};

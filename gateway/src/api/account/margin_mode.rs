@@ -3,11 +3,12 @@
 
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, SYMBOL, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Auth, Call, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::auth::access::Auth;
+use crate::auth::access::Denied;
 use crate::dialect::Dialect;
 use crate::dialect::account::mode::{Body, of_mode, shown};
 use crate::dialect::account::refusal;
-use crate::http::fault::Denied;
 use crate::ingress::Priority;
 use ringside_core::command::{Command, SetMarginMode};
 use ringside_core::ids::ALL_MARKETS;

@@ -2,7 +2,8 @@
 
 use super::{OF_VIEWS, get, shape, views};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Auth, Call, Error, Handler, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Response, Route};
+use crate::auth::access::Auth;
 use crate::dialect::account::{market, refusal};
 use crate::dialect::fapi::{encode, text};
 use crate::view::perpetual::Perpetuals;

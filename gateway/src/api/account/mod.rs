@@ -14,8 +14,9 @@ pub mod shape;
 pub mod withdrawal;
 
 use super::docs::{Param, Shape};
-use super::{Answer, Auth, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
+use super::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
 use crate::archive::readers::Unreadable;
+use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::refusal::{self, Refusal, Refused};
 use crate::dialect::fapi;

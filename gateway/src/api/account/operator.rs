@@ -4,7 +4,8 @@
 use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, from_archive, get, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, REASON_LEN_MAX, Subject, cut, operate};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::Auth;
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::{limit, member, number, typed};

@@ -2,7 +2,8 @@
 
 use super::{OF_VIEWS, get, market_of, order_list, shape, views};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Auth, Call, Handler, Method, Permission, Response, Route};
+use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::account::preview::{Body, preview};
 use crate::dialect::account::refusal::{self, Refusal};

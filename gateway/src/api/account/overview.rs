@@ -2,7 +2,8 @@
 
 use super::{OF_VIEWS, get, market_of, shape, views};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Auth, Call, Handler, Permission, Response, Route};
+use crate::api::{Answer, Call, Handler, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::{overview, refusal};
 use crate::dialect::address::address_text;
 use crate::dialect::fapi::{encode, margin, words};

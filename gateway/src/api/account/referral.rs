@@ -2,7 +2,8 @@
 
 use super::get;
 use crate::api::docs::{Field, Param, Shape};
-use crate::api::{Answer, Auth, Call, Error, Handler, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Response, Route};
+use crate::auth::access::Auth;
 use crate::chain::referral::{ChainError, Kept, Reader, code_text, tier_name};
 use crate::dialect::account::refusal::{CHAIN_ERROR, INVALID_ADDRESS, Refusal};
 use crate::dialect::address::{address_text, parse_address};

@@ -1,7 +1,8 @@
 //! Keys of user streams (`perpetual.md` 10). They wait for the disk on a thread of their own, never on the worker's.
 
 use super::{params, row};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::Auth;
 use crate::auth::listen_key::{ListenKey, ListenKeyError, ListenKeys};
 use crate::dialect::fapi::refusal;
 use ringside_core::ids::AccountId;

@@ -2,7 +2,8 @@
 
 use super::{by_symbol, market, of_funding, one_or_all, params, row, shape, views};
 use crate::api::docs::Param;
-use crate::api::{Answer, Auth, Call, Handler, Method, Query, Response, Route, Weight};
+use crate::api::{Answer, Call, Handler, Method, Query, Response, Route, Weight};
+use crate::auth::access::Auth;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{encode, refusal, text};
 use ringside_core::command::PerpetualParameter;

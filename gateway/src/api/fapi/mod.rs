@@ -16,10 +16,9 @@ pub mod series;
 pub mod shape;
 
 use super::docs::Param;
-use super::{
-    Auth, Call, Error, Handler, Later, Method, Permission, Query, Response, Route, StatusCode, Weight,
-};
+use super::{Call, Error, Handler, Later, Method, Query, Response, Route, StatusCode, Weight};
 use crate::archive::readers::Unreadable;
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal::{self, Refusal};

@@ -3,7 +3,8 @@
 use super::shape;
 use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, Subject, operate};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::Auth;
 use crate::config::Config;
 use crate::dialect::decimal::write_amount;
 use crate::dialect::spot::admin::{

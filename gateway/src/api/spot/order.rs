@@ -2,7 +2,8 @@
 
 use super::{UnknownSymbol, market_filter, shape, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::ingress::Priority;

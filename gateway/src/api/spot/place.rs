@@ -2,9 +2,8 @@
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
 use super::shape;
-use crate::api::{
-    Answer, Auth, Call, Error, Handler, Later, Method, OrderCount, Permission, Response, Route,
-};
+use crate::api::{Answer, Call, Error, Handler, Later, Method, OrderCount, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::decode::{PlaceBody, place_order};
 use crate::dialect::spot::{encode, id, refusal};
 use crate::ingress::Priority;

@@ -2,7 +2,8 @@
 
 use super::{UnknownSymbol, check_views, market_filter, shape, views};
 use crate::api::docs::{Param, Shape, TOKEN};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::view::history::FillQuery;
 

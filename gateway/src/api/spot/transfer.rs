@@ -3,7 +3,8 @@
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, Keyed, begin, not_handed_over, replayed};
 use super::{check_views, shape};
 use crate::api::docs::{Field, Param, Shape};
-use crate::api::{Answer, Auth, Call, Error, Handler, Method, Permission, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal;
 use crate::dialect::spot::transfer::{

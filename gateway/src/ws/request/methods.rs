@@ -1,6 +1,7 @@
 //! Methods of requests over a WebSocket: each is a row that names the route which answers it.
 
-use crate::api::{Auth, Handler, Method, Permission, Response, Route, Weight};
+use crate::api::{Handler, Method, Response, Route, Weight};
+use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
 

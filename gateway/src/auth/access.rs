@@ -1,0 +1,70 @@
+//! What a route wants to know of its caller, and what a caller has shown: words alone. Who judges is [`super::Authenticator`].
+
+use ringside_core::ids::{AccountId, Address};
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// Anyone; credentials are not looked at.
+    None,
+    /// Anyone; a credential that is sent must be good and fills the request's [`Identity`].
+    Optional(Permission),
+    /// A login token, or an API key with the permission.
+    Account(Permission),
+    /// A login token only; a good API key is refused with 403 and this text.
+    JwtOnly(Denied),
+    /// A request signed with the secret of an API key that has the permission (`perpetual.md` 2).
+    Signed(Permission),
+    /// As [`Auth::Signed`] with permission to read; existing clients may send the key alone.
+    Stream,
+    /// The administrator's key.
+    Admin,
+}
+
+/// What an API key may be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Queries and user streams.
+    Read,
+    /// Orders and transfers.
+    Trade,
+}
+
+/// What an API key lacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// Permission to read.
+    Read,
+    /// Permission to trade.
+    Trade,
+    /// The route withdraws, which no API key may.
+    Withdraw,
+    /// The route is for logged-in wallets only.
+    LoginOnly,
+}
+
+/// An authenticated caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Account id.
+    pub account: AccountId,
+    /// Wallet.
+    pub address: Address,
+    /// By what.
+    pub means: Means,
+}
+
+/// How a caller showed who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// A login token, good until then (UNIX seconds).
+    Jwt {
+        /// Claim `exp`.
+        expires_at_s: i64,
+    },
+    /// An API key of this number.
+    ApiKey {
+        /// Its id.
+        id: u64,
+    },
+}
