@@ -122,11 +122,19 @@ fn both_accounts_of_a_group_see_a_meeting_that_was_prevented() {
         "makerOrderId": maker["orderId"], "tradeGroupId": 7, "selfTradePreventionMode": "EXPIRE_BOTH", "price": "60000",
         "takerPreventedQuantity": "0.004", "makerPreventedQuantity": "0.01", "transactTime": venue.exchange.clock.now_ms(),
     });
-    for (number, order) in [(1, &maker["orderId"]), (2, &taker["orderId"])] {
+    let (maker, taker) = (&maker["orderId"], &taker["orderId"]);
+    for (number, order) in [(1, maker), (1, taker), (2, maker), (2, taker)] {
         for path in ["/api/v3/preventedMatches", "/api/v3/myPreventedMatches"] {
             assert_eq!(venue.call(number, "GET", path, "symbol=BTCUSDT&preventedMatchId=1"), json!([row]));
             let of_order = venue.call(number, "GET", path, &format!("symbol=BTCUSDT&orderId={order}"));
-            assert_eq!(of_order, json!([row]), "{path} of account {number}");
+            assert_eq!(of_order, json!([row]), "{path} of account {number} by {order}");
+            let later = venue.call(
+                number,
+                "GET",
+                path,
+                &format!("symbol=BTCUSDT&orderId={order}&fromPreventedMatchId=2"),
+            );
+            assert_eq!(later, json!([]));
         }
     }
     assert_eq!(

@@ -81,6 +81,7 @@ fn every_action_is_found_again_after_a_restart() {
     assert_eq!(venue.call(3, "GET", "/fapi/v2/account", "")["totalWalletBalance"], "1012.50000000");
     let income = venue.call(3, "GET", "/fapi/v1/income", "incomeType=INTERNAL_TRANSFER");
     assert_eq!(income.as_array().unwrap().len(), 2, "{income}");
+    assert_eq!((&income[0]["info"], &income[1]["info"]), (&json!(""), &json!("a test credit")));
 
     // Pages, newest first.
     let page = audit(&mut venue, "?limit=3");

@@ -55,6 +55,8 @@ pub struct Perpetuals {
     operators: Operators,
     /// The transfer that the running command made.
     transferred: Option<TransferRecord>,
+    /// The credit of an operator that the running command is.
+    credited: Option<IncomeRecord>,
     pools: event::PerpetualPools,
     /// Number of the last row of income, of amendments, of margin changes.
     numbers: [u64; 3],
@@ -91,6 +93,7 @@ impl Perpetuals {
             transfers: Log::new(keep),
             operators: Operators::new(keep),
             transferred: None,
+            credited: None,
             pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
             numbers: [0; 3],
             keep,
@@ -235,6 +238,10 @@ impl Perpetuals {
                 if done.command == CommandKind::AdvanceTime as u16 {
                     self.volumes.tick(time_ms);
                 }
+                if let Some(row) = self.credited.take() {
+                    let info = padded(self.operators.reason(done));
+                    self.earned(event.sequence, IncomeRecord { info, ..row });
+                }
                 self.operators.done(done, event.sequence);
                 let is_transfer = [CommandKind::TransferPerpetual as u16, CommandKind::TransferOnce as u16]
                     .contains(&done.command);
@@ -260,8 +267,12 @@ impl Perpetuals {
     }
 
     fn prevent(&mut self, met: &event::PreventedMatch, sequence: Sequence, time_ms: i64) {
-        for is_taker in [0, 1] {
-            self.prevented.push(sequence, PreventedRecord { told: *met, time_ms, is_taker });
+        // Both accounts find it by both orders.
+        let owners = if met.taker_account == met.maker_account { 1 } else { 2 };
+        for owner in [0, PreventedRecord::OTHERS].into_iter().take(owners) {
+            for order in [0, PreventedRecord::OF_TAKER] {
+                self.prevented.push(sequence, PreventedRecord { told: *met, time_ms, role: owner | order });
+            }
         }
     }
 
@@ -349,7 +360,7 @@ impl Perpetuals {
             };
             self.earned(sequence, row);
             let (kind, info) = match fill {
-                FillRecord { is_liquidation: 1, .. } => (IncomeKind::InsuranceClear, padded(b"LIQUIDATION")),
+                FillRecord { is_liquidation: 1, .. } => (IncomeKind::InsuranceClear, padded("LIQUIDATION")),
                 FillRecord { fee: ..0, .. } => (IncomeKind::CommissionRebate, info),
                 _ => (IncomeKind::Commission, info),
             };
@@ -377,7 +388,7 @@ impl Perpetuals {
             info: self.name(moved.from_order),
         };
         self.earned(sequence, row);
-        let info = if moved.to_order == 0 { [0; 36] } else { padded(DELEVERAGING_NAME.as_bytes()) };
+        let info = if moved.to_order == 0 { [0; 36] } else { padded(DELEVERAGING_NAME) };
         self.earned(sequence, IncomeRecord { amount: moved.to_realised, account: moved.to, info, ..row });
         if moved.to_order != 0 {
             // The engine tells of this order by what it did alone.
@@ -394,12 +405,13 @@ impl Perpetuals {
             self.transferred =
                 Some(TransferRecord { number: sequence, amount, time_ms, account, reserved: 0 });
         }
-        let (kind, info): (_, &[u8]) = match reason {
-            event::PostingReason::Transfer => (IncomeKind::Transfer, b"TRANSFER"),
-            event::PostingReason::FundingFee => (IncomeKind::FundingFee, b"FUNDING_FEE"),
-            event::PostingReason::InsuranceClear => (IncomeKind::InsuranceClear, b"LIQUIDATION"),
-            event::PostingReason::Settlement => (IncomeKind::RealizedPnl, b""),
-            event::PostingReason::Adjustment => (IncomeKind::InternalTransfer, b""),
+        let (kind, info): (_, &str) = match reason {
+            event::PostingReason::Transfer => (IncomeKind::Transfer, "TRANSFER"),
+            event::PostingReason::FundingFee => (IncomeKind::FundingFee, "FUNDING_FEE"),
+            event::PostingReason::InsuranceClear => (IncomeKind::InsuranceClear, "LIQUIDATION"),
+            event::PostingReason::Settlement => (IncomeKind::RealizedPnl, ""),
+            // What it was for is known when it is done.
+            event::PostingReason::Adjustment => (IncomeKind::InternalTransfer, ""),
             event::PostingReason::IsolatedMargin => {
                 self.numbers[2] += 1;
                 let row = MarginRecord {
@@ -425,7 +437,10 @@ impl Perpetuals {
             kind: kind as u32,
             info: padded(info),
         };
-        self.earned(sequence, row);
+        match reason {
+            event::PostingReason::Adjustment => self.credited = Some(row),
+            _ => self.earned(sequence, row),
+        }
     }
 
     /// Adds a row of income, which gets its number here. The fund's own flows are no one's income.
@@ -519,6 +534,7 @@ impl Perpetuals {
             transfers: if is_whole { Log::load(reader, keep)? } else { Log::new(keep) },
             operators: if is_whole { Operators::load(reader, keep)? } else { Operators::new(keep) },
             transferred: None,
+            credited: None,
             keep,
             placed: Vec::new(),
             is_between: true,
@@ -543,9 +559,11 @@ fn each<P: event::Payload>(event: &Event, fold: impl FnOnce(&P)) {
     }
 }
 
-fn padded(text: &[u8]) -> ClientOrder {
+/// What does not fit goes, whole characters at a time.
+fn padded(text: &str) -> ClientOrder {
     let mut field = [0; 36];
-    field[..text.len()].copy_from_slice(text);
+    let text = &text[..text.floor_char_boundary(field.len())];
+    field[..text.len()].copy_from_slice(text.as_bytes());
     field
 }
 

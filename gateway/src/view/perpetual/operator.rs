@@ -9,7 +9,7 @@ use super::log::{Keep, Log};
 use super::rows::OperatorRecord;
 use ringside_core::command::Kind;
 use ringside_core::event::{Done, OperatorNoted, OperatorReason};
-use ringside_core::ids::Sequence;
+use ringside_core::ids::{Sequence, text};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// A note whose command has not come yet.
@@ -52,6 +52,18 @@ impl Operators {
     pub(super) fn told(&mut self, told: &OperatorReason) {
         if let Some(row) = &mut self.running {
             row.told = *told;
+        }
+    }
+
+    /// Why that command was wanted: how its note begins; nothing where it has none.
+    pub(super) fn reason(&self, done: &Done) -> &str {
+        let source = u64::from(done.source);
+        let mut notes = self.pending.iter().filter(|pending| pending.source == source);
+        let is_of_notes =
+            |last: &&Pending| done.source_seq == last.source_seq + 1 && done.command == last.row.noted.action;
+        match notes.clone().next_back().filter(is_of_notes) {
+            Some(_) => notes.next().map_or("", |first| text(&first.row.told.reason)),
+            None => "",
         }
     }
 

@@ -165,7 +165,7 @@ pub struct OperatorRecord {
     pub reject: u64,
 }
 
-/// One meeting that self-trade prevention ended, as one of its orders saw it.
+/// One meeting that self-trade prevention ended, as one of its accounts finds it by one of its orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct PreventedRecord {
@@ -173,8 +173,16 @@ pub struct PreventedRecord {
     pub told: event::PreventedMatch,
     /// UNIX milliseconds.
     pub time_ms: i64,
-    /// 1: the row of the arriving order and its account.
-    pub is_taker: u64,
+    /// 0 or [`PreventedRecord::OF_TAKER`], the row of the arriving order: its account's, unless
+    /// [`PreventedRecord::OTHERS`] says that it is the other account's.
+    pub role: u64,
+}
+
+impl PreventedRecord {
+    /// The row is found by the arriving order.
+    pub const OF_TAKER: u64 = 1;
+    /// The row is the account's whose order it is not found by.
+    pub const OTHERS: u64 = 2;
 }
 
 /// A public trade.
@@ -284,16 +292,14 @@ impl Row for OperatorRecord {
 
 impl Row for PreventedRecord {
     fn key(&self) -> Key {
-        let (owner, order) = match self.is_taker {
-            1 => (self.told.taker_account, self.told.taker_order),
-            _ => (self.told.maker_account, self.told.maker_order),
-        };
+        let (told, of_taker) = (&self.told, self.role & PreventedRecord::OF_TAKER);
+        let is_takers = (of_taker != 0) != (self.role & PreventedRecord::OTHERS != 0);
         Key {
-            owner,
-            market: self.told.market,
-            id: self.told.prevented << 1 | self.is_taker,
+            owner: if is_takers { told.taker_account } else { told.maker_account },
+            market: told.market,
+            id: told.prevented << 1 | of_taker,
             time_ms: self.time_ms,
-            tag: order,
+            tag: if of_taker != 0 { told.taker_order } else { told.maker_order },
         }
     }
 }
