@@ -2,7 +2,6 @@
 
 use super::docs::{API_KEY, Field, Param, Shape};
 use super::{Answer, Call, Error, Handler, Method, Response, Route};
-use crate::auth::access::Denied;
 use crate::auth::access::{Auth, Permission};
 use crate::auth::key::{
     ApiKey, Credentials, KeyChange, KeyError, KeyStore, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
@@ -10,7 +9,7 @@ use crate::auth::key::{
 use crate::config::Cidr;
 use crate::dialect::Dialect;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::http::fault::Fault;
+use crate::http::fault::{Denied, Fault};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

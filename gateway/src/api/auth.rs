@@ -4,14 +4,13 @@
 use super::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape};
 use super::{Answer, Call, Error, Handler, Method, Response, Route, Worker};
 use crate::auth::access::Auth;
-use crate::auth::access::Denied;
 use crate::auth::login::{LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
 use crate::auth::secret;
 use crate::auth::typed_data::Login;
 use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::http::fault::Fault;
+use crate::http::fault::{Denied, Fault};
 use crate::ingress::Priority;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};

@@ -3,12 +3,10 @@
 use super::docs::{Field, Param, Place, Shape};
 use super::fapi::shape;
 use super::{Answer, Call, Error, Handler, Method, OrderCount, Response, Route, Weight};
-use crate::auth::access::Denied;
 use crate::auth::access::{Auth, Permission};
-use crate::auth::signed::Unsigned;
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
-use crate::http::fault::Fault;
+use crate::http::fault::{Denied, Fault, Unsigned};
 use crate::ws::request::methods;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};

@@ -1,5 +1,6 @@
 //! What a route wants to know of its caller, and what a caller has shown: words alone. Who judges is [`super::Authenticator`].
 
+use crate::http::fault::Denied;
 use ringside_core::ids::{AccountId, Address};
 
 /// Who may call a route.
@@ -28,19 +29,6 @@ pub enum Permission {
     Read,
     /// Orders and transfers.
     Trade,
-}
-
-/// What an API key lacked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
-    /// Permission to read.
-    Read,
-    /// Permission to trade.
-    Trade,
-    /// The route withdraws, which no API key may.
-    Withdraw,
-    /// The route is for logged-in wallets only.
-    LoginOnly,
 }
 
 /// An authenticated caller.

@@ -5,8 +5,7 @@
 //! `/fapi` dialect.
 
 use crate::auth::access::Permission;
-use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record};
-use crate::auth::rotate::Resealed;
+use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record, Resealed};
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
 use crate::auth::signed::Signer;

@@ -37,6 +37,12 @@ pub trait Logged: Serialize + DeserializeOwned {
     const VERSION: u32;
 }
 
+/// A record that holds something sealed.
+pub(super) trait Resealed: Logged {
+    /// What is sealed in it, and what the seal is bound to; nothing where it holds nothing sealed.
+    fn sealed(&mut self) -> Option<(&mut Vec<u8>, Vec<u8>)>;
+}
+
 impl Logged for Record {
     const MAGIC: [u8; 8] = *b"RSAPIKEY";
     const VERSION: u32 = 1;

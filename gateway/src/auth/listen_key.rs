@@ -7,8 +7,7 @@
 //! synced: after a crash such a key may end up to a minute early. Which connection listens with a key is not known here: a
 //! connection holds the [`ListenKey`] and asks it whether it still lives.
 
-use crate::auth::key_log::{KeyLog, KeyLogError, Logged};
-use crate::auth::rotate::Resealed;
+use crate::auth::key_log::{KeyLog, KeyLogError, Logged, Resealed};
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
 use parking_lot::{Mutex, RwLock};

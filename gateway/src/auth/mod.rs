@@ -6,6 +6,7 @@
 pub mod access;
 pub mod jwt;
 pub mod key;
+mod key_encryption;
 pub mod key_log;
 pub mod listen_key;
 pub mod login;
@@ -19,8 +20,8 @@ pub mod signed;
 pub mod typed_data;
 
 use crate::config::Config;
-use crate::http::fault::Fault;
-use access::{Auth, Denied, Identity, Means, Permission};
+use crate::http::fault::{Denied, Fault};
+use access::{Auth, Identity, Means, Permission};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::{Bearer, Tokens};
 use key::{ApiKey, KeyStore, Opened};
@@ -33,7 +34,6 @@ use secret::SecretError;
 use sha2::{Digest, Sha256};
 use signed::SignedRequest;
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -117,7 +117,7 @@ impl Authenticator {
     /// Opens keys and secrets in `data_dir`/auth; makes what is neither there nor configured.
     pub fn open(config: &Config) -> Result<(Authenticator, Found), AuthError> {
         let folder = folder(config);
-        let next = folder.join(rotate::NEXT);
+        let next = folder.join(key_encryption::NEXT);
         if next.exists() {
             return Err(AuthError::Rotating(next));
         }
@@ -134,7 +134,7 @@ impl Authenticator {
         };
         let (admin_key, is_admin_key_new) = text(&config.admin_key, "admin_key")?;
         let (jwt_secret, _) = text(&config.jwt_secret, "jwt_secret")?;
-        let sealing_key = key_encryption_key(config, &folder)?;
+        let sealing_key = key_encryption::read(config, &folder)?;
         let (keys, opened) = KeyStore::open(&folder.join("keys.log"), seal::Sealer::new(&sealing_key))?;
         let listen_keys = folder.join("listen_keys.log");
         let (listen_keys, dropped_bytes) = ListenKeys::open(&listen_keys, seal::Sealer::new(&sealing_key))?;
@@ -393,30 +393,6 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
         .fold(0, |differs, (word, other)| differs | (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(*other)));
     let is_same: bool = differs.ct_eq(&0).into();
     one.len() == other.len() && is_same & bool::from(rest.ct_eq(other_rest))
-}
-
-/// The key that seals API credentials.
-fn key_encryption_key(config: &Config, folder: &Path) -> Result<Zeroizing<[u8; 32]>, SecretError> {
-    let text = match &config.key_encryption_key {
-        Some(secret) => Zeroizing::new(secret.text().to_owned()),
-        None => secret::load_or_create(folder, rotate::CURRENT, make_hex_key, is_hex_key, "64 hex digits")?.0,
-    };
-    let mut key = Zeroizing::new([0; 32]);
-    const_hex::decode_to_slice(text.as_str(), &mut *key)
-        .map_err(|_| SecretError::Form { path: folder.join(rotate::CURRENT), wanted: "64 hex digits" })?;
-    Ok(key)
-}
-
-/// Whether a line is a key-encryption key.
-fn is_hex_key(line: &str) -> bool {
-    line.len() == 64 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// A new key-encryption key.
-fn make_hex_key() -> Result<Zeroizing<String>, secret::RandomError> {
-    let mut key = Zeroizing::new([0; 32]);
-    secret::fill(&mut *key)?;
-    Ok(Zeroizing::new(const_hex::encode(*key)))
 }
 
 #[cfg(test)]

@@ -4,23 +4,14 @@
 //! key opens already is left as it is, so that a rotation that was interrupted is finished by running it again; until then the
 //! exchange refuses to start, naming the file. Nothing in the clear is ever written but the key file itself.
 
-use super::key_log::{KeyLog, KeyLogError, Logged};
+use super::key_encryption::{self, CURRENT, NEXT};
+use super::key_log::{KeyLog, KeyLogError, Resealed};
 use super::seal::{SealError, Sealer};
 use super::secret::{self, SecretError};
-use super::{AuthError, FOLDER, key, listen_key};
+use super::{AuthError, key, listen_key};
 use crate::config::Config;
 use std::path::Path;
 use zeroize::Zeroizing;
-
-/// The file of the key, and the one of the key that is to be.
-pub(super) const CURRENT: &str = "key_encryption_key";
-pub(super) const NEXT: &str = "key_encryption_key.next";
-
-/// A record that holds something sealed.
-pub(super) trait Resealed: Logged {
-    /// What is sealed in it, and what the seal is bound to; nothing where it holds nothing sealed.
-    fn sealed(&mut self) -> Option<(&mut Vec<u8>, Vec<u8>)>;
-}
 
 /// What a rotation did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,14 +27,21 @@ pub struct Rotated {
 ///
 /// Errors: files, keys that open under neither.
 pub fn rotate(config: &Config, new: Option<&str>) -> Result<Rotated, AuthError> {
-    let folder = config.data_dir.join(FOLDER);
-    let old = Sealer::new(&*super::key_encryption_key(config, &folder)?);
+    let folder = super::folder(config);
+    let old = Sealer::new(&*key_encryption::read(config, &folder)?);
     let is_in_file = config.key_encryption_key.is_none();
     let text = match new {
-        Some(text) if super::is_hex_key(text) => Zeroizing::new(text.to_owned()),
+        Some(text) if key_encryption::is_key(text) => Zeroizing::new(text.to_owned()),
         Some(_) => return Err(form(&folder).into()),
         None => {
-            secret::load_or_create(&folder, NEXT, super::make_hex_key, super::is_hex_key, "64 hex digits")?.0
+            secret::load_or_create(
+                &folder,
+                NEXT,
+                key_encryption::make,
+                key_encryption::is_key,
+                "64 hex digits",
+            )?
+            .0
         }
     };
     if is_in_file && new.is_some() {

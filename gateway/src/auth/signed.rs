@@ -3,6 +3,7 @@
 //! Who the key belongs to is the business of [`super::Authenticator`]; what the other parameters mean, the dialect's.
 
 use crate::form;
+use crate::http::fault::Unsigned;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, percent_encode};
 use sha2::Sha256;
@@ -16,23 +17,6 @@ const WINDOW_MAX_MS: i64 = 60_000;
 const AHEAD_MS: i64 = 1_000;
 /// What stays as it is when a value is encoded: letters, digits and `-_.~`.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-/// Why a signed request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsigned {
-    /// A parameter is missing, empty or no such thing.
-    Mandatory(&'static str),
-    /// A parameter stands twice in the same place.
-    Twice(&'static str),
-    /// A parameter is out of range.
-    NotValid(&'static str),
-    /// The timestamp is too far in the future.
-    Ahead,
-    /// The timestamp is too old.
-    Late,
-    /// The signature is another one.
-    Signature,
-}
 
 /// An API secret, ready to sign. Holds the key schedule only, and shows nothing of it.
 #[derive(Clone)]

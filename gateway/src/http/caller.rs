@@ -3,13 +3,12 @@
 //!
 //! How a request is read and how its answer is written is the carrier's: `service.rs` of HTTP, `ws/request/` of a WebSocket.
 
-use super::fault::Fault;
+use super::fault::{Fault, Unsigned};
 use super::limits::Client;
 use super::order_rate::Counted;
 use super::response::Error;
 use crate::api::{Call, Method, OrderCount, Query, Route, Weight, Worker};
 use crate::auth::access::{Auth, Identity, Permission};
-use crate::auth::signed::Unsigned;
 use crate::auth::{Remembered, Sealed};
 use crate::dialect::Dialect;
 use hyper::StatusCode;

@@ -2,11 +2,39 @@
 //!
 //! What a handler refuses belongs to its dialect, not here.
 
-use crate::auth::access::Denied;
-use crate::auth::signed::Unsigned;
 use crate::dialect::Dialect;
 use crate::http::response::Error;
 use hyper::StatusCode;
+
+/// What an API key lacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// Permission to read.
+    Read,
+    /// Permission to trade.
+    Trade,
+    /// The route withdraws, which no API key may.
+    Withdraw,
+    /// The route is for logged-in wallets only.
+    LoginOnly,
+}
+
+/// Why a signed request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsigned {
+    /// A parameter is missing, empty or no such thing.
+    Mandatory(&'static str),
+    /// A parameter stands twice in the same place.
+    Twice(&'static str),
+    /// A parameter is out of range.
+    NotValid(&'static str),
+    /// The timestamp is too far in the future.
+    Ahead,
+    /// The timestamp is too old.
+    Late,
+    /// The signature is another one.
+    Signature,
+}
 
 /// Why the edge refused. Listed in the order in which the checks run (`spot.md` 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

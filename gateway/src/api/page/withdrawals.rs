@@ -4,10 +4,10 @@
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route, spot};
 use crate::auth::access::Auth;
-use crate::auth::access::Denied;
 use crate::chain::desk::release_of;
 use crate::config::Config;
 use crate::dialect::spot::withdrawal::{Authorization, authorization};
+use crate::http::fault::Denied;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
 use serde::Serialize;
 use serde_json::{Value, json};

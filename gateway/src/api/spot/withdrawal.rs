@@ -6,11 +6,11 @@ use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::withdrawal::{self, Fault, NoId};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
-use crate::auth::access::Denied;
 use crate::chain::desk::NotSigned;
 use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
+use crate::http::fault::Denied;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
 
