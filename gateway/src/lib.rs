@@ -23,4 +23,5 @@ pub mod http;
 pub mod ingress;
 pub mod metrics;
 pub mod view;
+pub mod wallet;
 pub mod ws;

@@ -3,9 +3,10 @@
 //! Accounts and tokens are not made here: a login may have to wait for the engine, and its nonce is used up only after that.
 
 use super::nonce::Nonce;
-use super::typed_data::{Login, SignatureBytes};
+use super::typed_data::Login;
 use crate::auth::Authenticator;
 use crate::dialect::address::parse_address;
+use crate::wallet::SignatureBytes;
 use ringside_core::ids::Address;
 
 /// Why a login is refused, in the order of the checks.

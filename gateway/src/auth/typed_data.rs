@@ -1,10 +1,9 @@
 //! EIP-712 login: the typed data a wallet signs, and who signed it (`spot.md` 2.1).
 //!
-//! Hash, recovery and wallet are `chain/client.rs`'s. Nonces and tokens are not its business.
+//! Hash, recovery and wallet are `wallet.rs`'s. Nonces and tokens are not its business.
 
-pub use crate::chain::client::SignatureBytes;
-use crate::chain::client::{Wallet, keccak256, recover, typed_digest, word};
 use crate::dialect::address::address_text;
+use crate::wallet::{SignatureBytes, Wallet, keccak256, recover, typed_digest, word};
 use ringside_core::ids::Address;
 
 const DOMAIN_NAME: &str = "Exchange Login";

@@ -7,7 +7,6 @@
 //!
 //! [`start`] runs both on one thread with a lane of its own, as `feed` does.
 
-pub mod client;
 pub mod desk;
 pub mod discount;
 pub mod figures;

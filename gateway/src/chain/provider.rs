@@ -1,8 +1,8 @@
 //! One node: questions of JSON-RPC and their answers, read strictly. What a node says is believed by nobody before others
 //! said the same (`quorum.rs`); here it is only made sure that it says something.
 
-use super::client::keccak256;
 use super::http::{Transport, TransportFault};
+use crate::wallet::keccak256;
 use bytes::Bytes;
 use ringside_core::ids::Address;
 use serde::Deserialize;

@@ -3,8 +3,8 @@
 //! One node is asked, as nothing but a page and a discount depends on it: no money moves on these answers. A node that
 //! fails, is slow or reverts gives [`ChainError`], and nothing of it is kept.
 
-use super::client::{keccak256, word};
 use super::provider::{FromWord, Hash, Provider, ProviderFault, address_of};
+use crate::wallet::{keccak256, word};
 use parking_lot::Mutex;
 use ringside_core::ids::Address;
 use std::collections::HashMap;

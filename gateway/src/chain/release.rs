@@ -1,7 +1,7 @@
 //! The typed message of a release and its digest (`spot.md` 10).
 
-use super::client::{keccak256, recover, typed_digest, word};
 use super::{Release, SignedRelease};
+use crate::wallet::{keccak256, recover, typed_digest, word};
 use ringside_core::ids::Address;
 
 const DOMAIN_VERSION: &str = "1";
@@ -55,8 +55,8 @@ impl SignedRelease {
 mod tests {
     use super::*;
     use crate::chain::ReleaseKey;
-    use crate::chain::client::Wallet;
     use crate::dialect::address::parse_address;
+    use crate::wallet::Wallet;
 
     fn release() -> Release {
         Release {

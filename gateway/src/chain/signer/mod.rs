@@ -22,13 +22,13 @@ pub mod remote;
 pub mod settings;
 pub mod shape;
 
-use super::client::Wallet;
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use crate::auth::jwt::Tokens;
 use crate::auth::key_log::{KeyLog, KeyLogError};
 use crate::clock::Clock;
 use crate::config::WITHDRAWAL_LIFETIME_MAX_S;
 use crate::http::fault::Fault;
+use crate::wallet::Wallet;
 use limits::{Exposure, Policy};
 use ringside_core::ids::Address;
 use shape::Entry;

@@ -1,7 +1,7 @@
 //! Hash, recovery and wallet: the only file that names the chain library, so that another one can take its place here.
 //!
 //! Of that library only the two crates without a network of their own are used. What is hashed is put together by whoever
-//! knows the message; how nodes are asked is the business of `rpc.rs`.
+//! knows the message; how nodes are asked is the business of `chain`.
 
 use ethers_core::types::{H256, Signature, U256};
 use ethers_signers::{LocalWallet, Signer};
