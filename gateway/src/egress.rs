@@ -4,9 +4,12 @@
 //! only then hands out their replies: what a reply says can be read by whoever got it, and nothing is seen that a crash
 //! could take back. It encodes nothing and knows no socket; [`Listener`] is where pushes hang in.
 
+mod figures;
+
+pub use figures::EgressFigures;
+
 use crate::clock::Clock;
 use crate::ingress::{Port, Reply};
-use crate::metrics::EgressFigures;
 use crate::view::perpetual::order::OrderRecord;
 use crate::view::{SharedViews, Views};
 use ringside_core::agent::Agent;

@@ -12,14 +12,15 @@
 //!
 //! What a command means, and what its refusal is called, is not known here.
 
+mod figures;
 mod phase;
 mod port;
 
+pub use figures::WorkerFigures;
 pub use phase::{EnginePhase, Phase, Priority, Room, Unavailable};
 pub use port::{Lane, Port, Reply};
 
 use crate::clock::Clock;
-use crate::metrics::WorkerFigures;
 use ringside_core::command::Command;
 use std::cell::RefCell;
 use std::collections::VecDeque;

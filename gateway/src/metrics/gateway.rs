@@ -1,9 +1,10 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
-use super::{Kind, Page, WorkerFigures};
+use super::{Kind, Page};
 use crate::api::Shared;
 use crate::dialect::Dialect;
 use crate::ingress::Unavailable;
+use crate::ingress::WorkerFigures;
 use ringside_core::command;
 use ringside_core::event::LiquidationStep;
 use ringside_core::figures::Counter;

@@ -5,7 +5,6 @@
 //! told by [`Source`]s that `boot` adds, so that nothing here knows a journal. Nothing here is ever decided by a figure.
 
 mod chain;
-mod figures;
 mod gateway;
 mod page;
 pub mod server;
@@ -14,7 +13,7 @@ mod venue;
 use crate::api::Shared;
 use crate::chain::figures::NodesFigures;
 use crate::ingress::Phase;
-pub use figures::{EgressFigures, WorkerFigures};
+pub use crate::{egress::EgressFigures, ingress::WorkerFigures};
 pub use page::{Kind, Page, Seconds};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

@@ -1,0 +1,34 @@
+//! Figures of a thread that sends commands: each set belongs to one thread.
+
+use super::phase::Unavailable;
+use crate::dialect::Dialect;
+use ringside_core::figures::{Counter, Histogram};
+use std::time::Duration;
+
+/// What one thread that sends commands counts.
+#[derive(Debug, Default)]
+pub struct WorkerFigures {
+    /// Answers by dialect and by the hundred of their status.
+    pub answers: [[Counter; 6]; Dialect::ALL.len()],
+    /// From a request's head to its answer: placements, cancels and changes of orders.
+    pub orders: Histogram,
+    /// The same of all other requests.
+    pub others: Histogram,
+    /// From handing a command over to its stamp: the time in the input ring.
+    pub ring: Histogram,
+    /// From handing a command over to its reply.
+    pub engine: Histogram,
+    /// Commands not handed over, by [`Unavailable`].
+    pub unavailable: [Counter; Unavailable::ALL.len()],
+    /// Times its loop went round, whether or not anything came: it is alive.
+    pub beats: Counter,
+}
+
+impl WorkerFigures {
+    /// Counts an answer.
+    pub fn answered(&self, dialect: Dialect, status: u16, is_order: bool, took: Duration) {
+        self.answers[dialect as usize][usize::from(status / 100).min(5)].add(1);
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        if is_order { self.orders.record(ns) } else { self.others.record(ns) }
+    }
+}
