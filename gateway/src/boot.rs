@@ -165,8 +165,11 @@ pub fn run_and_tell(
     }
     shared.feed_port.attach(own);
     shared.phase.set(Phase::Running);
-    let feeds = feed::start(shared.clone(), shutdown.clone()).map_err(BootError::Thread)?;
-    let chained = chain::start(shared.clone(), parts, shutdown.clone()).map_err(BootError::Thread)?;
+    let feeds = feed::start(shared.for_feeds(), shutdown.clone()).map_err(BootError::Thread)?;
+    if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
+        shared.metrics.add_nodes(figures);
+    }
+    let chained = chain::start(shared.for_chain(), parts, shutdown.clone()).map_err(BootError::Thread)?;
     let address = server.address();
     let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
     supervisor.ready(&format!("running on {address}"));

@@ -75,7 +75,7 @@ impl Rig {
         shared.feed_port.attach(Lane { numbered: NUMBERED, ..Lane::new(producer, LANE) });
         shared.phase.set(Phase::Running);
         let shutdown = CancellationToken::new();
-        let thread = feed::start(shared.clone(), shutdown.clone()).expect("a thread");
+        let thread = feed::start(shared.for_feeds(), shutdown.clone()).expect("a thread");
         Rig {
             shared,
             lane: consumers.pop().expect("one consumer"),

@@ -6,6 +6,7 @@ use crate::chain::desk::Desk;
 use crate::chain::port::SeenReleases;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::feed;
 use crate::feed::quote::Quotes;
 use crate::http::Edge;
 use crate::ingress::WorkerFigures;
@@ -50,7 +51,7 @@ pub struct Shared {
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
     /// What outside sources last said.
-    pub quotes: Quotes,
+    pub quotes: Arc<Quotes>,
     /// What is counted.
     pub metrics: Metrics,
     /// Referral records of the last seconds.
@@ -68,7 +69,7 @@ impl Shared {
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
-        let (ranks, quotes, metrics) = (Ranks::default(), Quotes::default(), Metrics::new(workers));
+        let (ranks, quotes, metrics) = (Ranks::default(), Arc::<Quotes>::default(), Metrics::new(workers));
         Shared {
             config,
             clock,
@@ -87,6 +88,29 @@ impl Shared {
             quotes,
             metrics,
             referrals: chain::referral::Kept::default(),
+        }
+    }
+
+    /// What the thread of the chain has of it.
+    pub fn for_chain(&self) -> chain::Context {
+        chain::Context {
+            config: self.config.clone(),
+            views: self.views.clone(),
+            port: self.chain_port.clone(),
+            desk: self.desk.clone(),
+            seen: self.seen.clone(),
+        }
+    }
+
+    /// What the thread of the feeds has of it.
+    pub fn for_feeds(&self) -> feed::Context {
+        feed::Context {
+            config: self.config.clone(),
+            clock: self.clock.clone(),
+            views: self.views.clone(),
+            port: self.feed_port.clone(),
+            figures: self.metrics.feed.clone(),
+            quotes: self.quotes.clone(),
         }
     }
 }

@@ -22,8 +22,11 @@ pub mod tls;
 pub mod tracker;
 pub mod watcher;
 
-use crate::api::Shared;
-use crate::ingress::Ingress;
+use crate::config::Config;
+use crate::ingress::{Ingress, Port};
+use crate::view::SharedViews;
+use desk::Desk;
+use port::SeenReleases;
 use ringside_core::ids::Address;
 use std::fmt;
 use std::future::Future;
@@ -234,34 +237,43 @@ pub struct Parts {
     pub referrals: Option<discount::MakeReader>,
 }
 
-/// Starts the thread of the chain. It ends with `shutdown`. The lane of [`Shared::chain_port`] must be attached.
-pub fn start(shared: Arc<Shared>, parts: Parts, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
+/// What the thread of the chain has of the process.
+pub struct Context {
+    /// Settings of the process.
+    pub config: Arc<Config>,
+    /// Everything that can be read.
+    pub views: Arc<SharedViews>,
+    /// The thread's way in. Its lane must be attached.
+    pub port: Arc<Port>,
+    /// Where releases are signed.
+    pub desk: Arc<Desk>,
+    /// Releases that are not final yet.
+    pub seen: Arc<SeenReleases>,
+}
+
+/// Starts the thread of the chain. It ends with `shutdown`.
+pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
-        shared.metrics.add_nodes(figures);
-    }
+    let Context { config, views, port, desk, seen } = context;
     std::thread::Builder::new().name("chain".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
-        let ingress = Ingress::new(shared.chain_port.clone());
+        let ingress = Ingress::new(port);
         tasks.spawn_local(ingress.clone().run());
         let has_signer = parts.signer.is_some();
         if let Some(signer) = parts.signer {
-            let (desk, views) = (shared.desk.clone(), shared.views.clone());
-            match desk::Clerk::new(desk, views, shared.config.clone(), ingress.clone(), signer) {
+            match desk::Clerk::new(desk.clone(), views.clone(), config.clone(), ingress.clone(), signer) {
                 Ok(clerk) => drop(tasks.spawn_local(clerk.run())),
                 Err(error) => tracing::error!(%error, "no thread for the signer: nothing is signed"),
             }
         }
-        if let Some(reader) = parts.referrals {
-            let (views, ingress) = (shared.views.clone(), ingress.clone());
-            let every = shared.config.referral_every;
-            if let Some(reader) = reader() {
-                tasks.spawn_local(discount::Discounts::new(reader, views, ingress, every).run());
-            }
+        if let Some(reader) = parts.referrals
+            && let Some(reader) = reader()
+        {
+            let (views, ingress) = (views.clone(), ingress.clone());
+            tasks.spawn_local(discount::Discounts::new(reader, views, ingress, config.referral_every).run());
         }
         if let Some(watch) = parts.watch {
-            let port = port::Port::new(ingress, shared.views.clone(), shared.seen.clone());
-            let desk = shared.desk.clone();
+            let port = port::Port::new(ingress, views, seen);
             tasks.spawn_local(async move {
                 if has_signer {
                     desk.reconciled().await;

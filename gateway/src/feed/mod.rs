@@ -14,10 +14,13 @@ pub mod quote;
 mod spot;
 mod websocket;
 
-use crate::api::Shared;
+use crate::clock::Clock;
+use crate::config::Config;
 use crate::config::feed::{Feed, FeedKind};
-use crate::ingress::Ingress;
+use crate::ingress::{Ingress, Port, WorkerFigures};
+use crate::view::SharedViews;
 use publisher::Publisher;
+use quote::Quotes;
 use ringside_core::money::Price;
 use std::io;
 use std::sync::Arc;
@@ -60,34 +63,51 @@ enum FeedError {
     Ended,
 }
 
-/// Starts the thread of all feeds of the configuration. It ends with `shutdown`. The lane of
-/// [`Shared::feed_port`] must be attached.
-pub fn start(shared: Arc<Shared>, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
+/// What the thread of the feeds has of the process.
+#[derive(Clone)]
+pub struct Context {
+    /// Settings of the process.
+    pub config: Arc<Config>,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Everything that can be read.
+    pub views: Arc<SharedViews>,
+    /// The thread's way in. Its lane must be attached.
+    pub port: Arc<Port>,
+    /// What the thread counts.
+    pub figures: Arc<WorkerFigures>,
+    /// What outside sources last said.
+    pub quotes: Arc<Quotes>,
+}
+
+/// Starts the thread of all feeds of the configuration. It ends with `shutdown`.
+pub fn start(context: Context, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("feed".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
-        let figures = shared.metrics.feed.clone();
-        let ingress = Ingress::measured(shared.feed_port.clone(), shared.clock.clone(), figures);
+        let Context { config, clock, views, port, figures, .. } = context.clone();
+        let ingress = Ingress::measured(port, clock, figures);
         tasks.spawn_local(ingress.clone().run());
-        for feed in &shared.config.feeds {
+        for feed in &config.feeds {
             let (newest, published) = watch::channel(None);
-            let publisher = Publisher::new(feed, ingress.clone(), shared.views.clone(), published);
+            let publisher = Publisher::new(feed, ingress.clone(), views.clone(), published);
             tasks.spawn_local(publisher.run());
-            tasks.spawn_local(read(feed.clone(), shared.clone(), newest));
+            tasks.spawn_local(read(feed.clone(), context.clone(), newest));
         }
         tasks.block_on(&runtime, shutdown.cancelled());
     })
 }
 
 /// Reads a source for ever.
-async fn read(feed: Feed, shared: Arc<Shared>, newest: Newest) {
+async fn read(feed: Feed, context: Context, newest: Newest) {
+    let Context { clock, views, quotes, .. } = context;
     let mut attempts = Attempts::new();
-    let tell = |json: &str, price: Price| shared.quotes.put(&feed, json, price, shared.clock.now_ms());
+    let tell = |json: &str, price: Price| quotes.put(&feed, json, price, clock.now_ms());
     loop {
         let outcome = match &feed.kind {
             FeedKind::Fixed { price } => fixed::run(*price, feed.every, &newest).await,
             FeedKind::Spot { market, notional } => {
-                spot::run(&shared.views, market, *notional, feed.every, &newest).await
+                spot::run(&views, market, *notional, feed.every, &newest).await
             }
             FeedKind::Http { url, price, .. } => http::run(url, price, feed.every, &newest, &tell).await,
             FeedKind::WebSocket { url, send, price, .. } => {

@@ -202,7 +202,7 @@ fn fees_follow_the_terms_of_the_contract() {
     let referrals = Some(parts::discounts(&venue.exchange.shared.config));
     let parts = Parts { referrals, ..Parts::default() };
     let thread =
-        ringside_gateway::chain::start(venue.exchange.shared.clone(), parts, shutdown.clone()).unwrap();
+        ringside_gateway::chain::start(venue.exchange.shared.for_chain(), parts, shutdown.clone()).unwrap();
     let follow = |venue: &mut Venue, bps: u64| {
         let begin = Instant::now();
         while taker(venue).0 != bps {

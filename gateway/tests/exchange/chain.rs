@@ -176,7 +176,7 @@ impl Chain {
         };
         let has_signer = parts.signer.is_some();
         let shutdown = CancellationToken::new();
-        let thread = start(exchange.shared.clone(), parts, shutdown.clone()).expect("a thread");
+        let thread = start(exchange.shared.for_chain(), parts, shutdown.clone()).expect("a thread");
         let chain = Chain { facts, shutdown, thread: Some(thread) };
         // The desk is open once the thread runs.
         let begin = Instant::now();
