@@ -19,7 +19,7 @@ use crate::http::Edge;
 use crate::http::router::{Router, RouterError};
 use crate::http::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::ingress::{Lane, Phase, Room};
-use crate::metrics;
+use crate::operations;
 use ringside_core::command::{Body, Command};
 use ringside_core::pin::pin_current_thread;
 use ringside_core::ring::RingError;
@@ -136,7 +136,7 @@ pub fn run_and_tell(
 
     let watched = match config.metrics_listen {
         None => None,
-        Some(address) => match metrics::server::start(shared.clone(), address) {
+        Some(address) => match operations::server::start(shared.clone(), address) {
             Ok((address, thread)) => {
                 say(out, &format!("ringside: figures       curl http://{address}/metrics"));
                 Some(thread)

@@ -22,6 +22,7 @@ pub mod form;
 pub mod http;
 pub mod ingress;
 pub mod metrics;
+pub mod operations;
 pub mod view;
 pub mod wallet;
 pub mod ws;

@@ -3,7 +3,7 @@
 
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
 use crate::auth::access::Auth;
-use crate::metrics;
+use crate::operations;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 
@@ -19,13 +19,13 @@ pub static ROUTES: &[Route] = &[
 
 /// Figures as Prometheus reads them. They tell of nobody's orders, yet of the venue's business: the administrator's key.
 fn figures(call: &Call) -> Answer {
-    let content_type = HeaderValue::from_static(metrics::CONTENT_TYPE);
-    Ok(Response::new(StatusCode::OK, content_type, metrics::page(&call.worker.shared).into()))
+    let content_type = HeaderValue::from_static(operations::CONTENT_TYPE);
+    Ok(Response::new(StatusCode::OK, content_type, operations::page(&call.worker.shared).into()))
 }
 
 /// 200 once recovery is over and commands are taken, 503 before, and again once the process stops or its journal failed.
 fn ready(call: &Call) -> Answer {
-    let is_ready = metrics::is_ready(&call.worker.shared);
+    let is_ready = operations::is_ready(&call.worker.shared);
     Ok(if is_ready {
         text(StatusCode::OK, "ready\n")
     } else {

@@ -1,7 +1,7 @@
 //! What the venue itself shows an operator: markets, prices, the insurance fund. Read from the views when asked for.
 
-use super::{Kind, Page};
 use crate::api::Shared;
+use crate::metrics::{Kind, Page};
 use crate::view::Views;
 use ringside_core::event::{IndexState, PerpetualPrice};
 use ringside_core::ids::FEE_ACCOUNT;

@@ -1,0 +1,45 @@
+//! What the machines of an operator ask: the page that Prometheus reads, and whether commands are taken. The page is put
+//! together when it is asked for, on the thread that asks.
+
+mod chain;
+mod gateway;
+pub mod server;
+mod venue;
+
+use crate::api::Shared;
+use crate::ingress::Phase;
+use crate::metrics::{Kind, Page};
+
+/// The type of the page (`text/plain` of Prometheus, version 0.0.4).
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The page as of now.
+pub fn page(shared: &Shared) -> Vec<u8> {
+    let mut page = Page::default();
+    let metrics = &shared.metrics;
+    page.family("ringside_build_info", Kind::Gauge, "The running build; always 1");
+    let engine = ringside_core::engine::ENGINE_VERSION.to_string();
+    page.sample(&[("version", env!("CARGO_PKG_VERSION")), ("engine_version", &engine)], 1);
+    page.gauge("ringside_up_seconds", "Since the process started", metrics.started.elapsed().as_secs());
+    let phase = shared.phase.get();
+    page.family("ringside_phase", Kind::Gauge, "What the engine does: 1 for the phase it is in");
+    for (word, is) in
+        [("restarting", Phase::Restarting), ("running", Phase::Running), ("halted", Phase::Halted)]
+    {
+        page.sample(&[("phase", word)], u64::from(phase == is));
+    }
+    gateway::write(&mut page, shared);
+    if phase != Phase::Restarting {
+        venue::write(&mut page, shared);
+        chain::write(&mut page, shared);
+    }
+    if let Some(stages) = metrics.stages.get() {
+        stages(&mut page);
+    }
+    page.into_bytes()
+}
+
+/// Whether commands are taken: what a load balancer asks before it sends anybody here.
+pub fn is_ready(shared: &Shared) -> bool {
+    shared.phase.get() == Phase::Running && !shared.edge.shutdown.is_cancelled()
+}
