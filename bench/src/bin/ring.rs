@@ -9,8 +9,8 @@
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use ringside_bench::rings::{Crossbeam, Disruptor, Ours, OursShared, Payload, Peer, Rtrb, RtrbPop};
 use ringside_bench::report::{self, ForeignLoad, bar, median};
+use ringside_bench::rings::{Crossbeam, Disruptor, Ours, OursShared, Payload, Peer, Rtrb, RtrbPop};
 use ringside_core::pin::{cores, pin_current_thread};
 use std::fmt::Write as _;
 use std::path::PathBuf;
