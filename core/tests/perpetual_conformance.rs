@@ -9,46 +9,12 @@ use ringside_core::event;
 use ringside_core::reject::Reject;
 use zerocopy::FromZeros;
 
-/// Removes maker and taker fees.
-fn no_fees(venue: &mut Venue) {
-    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 });
-}
-
 fn set(venue: &mut Venue, parameter: PerpetualParameter, value: i64) {
     venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value });
 }
 
-fn leverage(venue: &mut Venue, account: u32, leverage: u32) {
-    venue.ok(SetLeverage { account, market: BTC, leverage, reserved: 0 });
-}
-
 fn isolate(venue: &mut Venue, account: u32) {
     venue.ok(SetMarginMode { account, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
-}
-
-/// Opens a position of an account at a price against another one.
-fn open(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
-    let rest = venue.limit(against, side.opposite(), quantity, price);
-    venue.ok(rest);
-    let take = venue.limit(account, side, quantity, price);
-    venue.ok(take);
-}
-
-fn held(venue: &Venue, account: u32) -> i64 {
-    venue.engine.perpetual_position(account, BTC).unwrap().quantity
-}
-
-/// A venue without fees whose fund has taken over 0.5 bought at 60 000, and the account that sold it.
-fn fund_with_position() -> (Venue, u32) {
-    let mut venue = Venue::trading("60000");
-    no_fees(&mut venue);
-    venue.fund("1000000");
-    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
-    leverage(&mut venue, trader, 125);
-    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
-    venue.mark("58200");
-    assert_eq!(held(&venue, 0), dec("0.5"));
-    (venue, short)
 }
 
 /// An order of another type.
@@ -272,23 +238,6 @@ fn a_counterparty_loses_its_open_orders_and_keeps_what_waits() {
     assert_eq!(venue.engine.perpetual_orders().map(|order| order.order).collect::<Vec<_>>(), [waits.order]);
 }
 
-#[test]
-fn the_fund_unwinds_within_the_dynamic_band() {
-    // 16: no aggressor but a liquidation trades outside.
-    let (mut venue, short) = fund_with_position();
-    venue.mark("53000");
-    let bid = venue.buy(short, "1", "53000");
-    for _ in 0..3 {
-        venue.tick();
-        assert!(venue.said::<event::PerpetualTrade>().is_empty());
-    }
-    assert_eq!(venue.ends().iter().map(|end| end.2).collect::<Vec<_>>(), [11]);
-    venue.time_ms += 300_000;
-    venue.tick();
-    venue.tick();
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
-}
-
 /// The rest of an order that trades at once ends.
 fn at_once(place: PlacePerpetual) -> PlacePerpetual {
     PlacePerpetual { time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8, ..place }
@@ -397,57 +346,31 @@ fn a_price_that_the_trigger_resolves_passes_the_filters() {
 }
 
 #[test]
-fn the_fund_unwinds_once_per_second_whatever_is_listed() {
-    // 12.4: "it unwinds: once per second and symbol".
-    let (mut venue, short) = fund_with_position();
-    venue.buy(short, "10", "58200");
-    venue.tick();
-    assert_eq!(held(&venue, 0), dec("0.45"));
-    venue.list_second();
-    venue.time_ms += 10;
-    venue.ok(AdvanceTime {});
-    assert_eq!(held(&venue, 0), dec("0.45"));
-}
-
-#[test]
-fn two_shorts_of_one_account_go_to_their_counterparties_at_their_shares() {
-    // 12.2, 12.3, 12.5. W 2 000, short 0.3 at 60 000 and 5 at 3 000; marks 63 600 and 3 157.77: E = 2 000 - 1 080 - 788.85 = 131.15,
-    // MM = 76.32 + 63.1554 = 139.4754. First the larger: share floor(131.15 x 76.32 / 139.4754) = 71.764397, VB = 19 151.764397. The
-    // fund would have 571.764397, less than a tenth of 19 080. Scores of who holds 0.1 with 1 000 and 0.2 with 100 000: 28 058 823 and
-    // 757 744; they take floor(VB / 3) and the rest. Then E = 131.15 - 71.764397 = 59.385603 < 63.1554: VB = 15 788.85 + 59.385603.
+fn a_table_that_gives_a_higher_tier_gives_it_with_a_fill() {
+    // 9: "After each fill: if the table gives a higher tier, set it at once ... when the table changes: if the table gives a lower
+    // tier ... note". account.md 3: "judged after each fill".
     let mut venue = Venue::trading("60000");
-    venue.list_second();
-    no_fees(&mut venue);
-    venue.fund("500");
-    let second = |venue: &mut Venue, price| {
-        venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
-    };
-    second(&mut venue, "3000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    let tier =
+        |tier, count, volume, taker_rate| SetVipTier { tier, count, volume, maker_rate: 0, taker_rate };
+    venue.ok(tier(0, 1, 0, 50_000));
+    open(&mut venue, one, other, Side::Buy, "0.1", "60000");
+    venue.ok(tier(1, 2, usd("6000"), 40_000));
+    assert!(venue.said::<event::VipChanged>().is_empty());
+    venue.time_ms += 3_600_000;
     venue.tick();
-    let state = PerpetualState::Trading as u8;
-    venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });
-    let [short, large, small, other] =
-        ["2000", "100000", "1000", "100000"].map(|wallet| venue.account(wallet));
-    for market in [BTC, BTC + 1] {
-        venue.ok(SetLeverage { account: short, market, leverage: 125, reserved: 0 });
-    }
-    open(&mut venue, short, large, Side::Sell, "0.2", "60000");
-    open(&mut venue, short, small, Side::Sell, "0.1", "60000");
-    for (account, side) in [(other, Side::Buy), (short, Side::Sell)] {
-        let place = venue.limit(account, side, "5", "3000");
-        venue.ok(PlacePerpetual { market: BTC + 1, ..place });
-    }
-    second(&mut venue, "3157.77");
-    venue.mark("63600");
-    let moved = venue.said::<event::PositionMoved>();
-    let told = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value, moved.to_realised));
-    assert_eq!(
-        told.collect::<Vec<_>>(),
-        [
-            (small, dec("0.1"), usd("6383.921465"), usd("383.921465")),
-            (large, dec("0.2"), usd("12767.842932"), usd("767.842932")),
-            (other, dec("5"), usd("15848.235603"), usd("848.235603")),
-        ]
-    );
-    assert_eq!((venue.engine.perpetual_wallet(short), venue.engine.perpetual_wallet(0)), (0, usd("500")));
+    assert!(venue.said::<event::VipChanged>().is_empty());
+    // The fill still pays the old rate: 60 x 0.05 %.
+    open(&mut venue, one, other, Side::Buy, "0.001", "60000");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("0.03"));
+    let told: Vec<_> =
+        venue.said::<event::VipChanged>().iter().map(|told| (told.account, told.from, told.to)).collect();
+    assert_eq!(told, [(other, 0, 1), (one, 0, 1)]);
+    open(&mut venue, one, other, Side::Buy, "0.001", "60000");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("0.024"));
+    // A lower one is noted when the table changes.
+    venue.ok(tier(1, 2, usd("7000"), 40_000));
+    let told: Vec<_> =
+        venue.said::<event::VipChanged>().iter().map(|told| (told.account, told.change)).collect();
+    assert_eq!(told, [one, other].map(|account| (account, event::VipChange::DowngradeScheduled as u8)));
 }

@@ -27,20 +27,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "682b7fd6c6979cd17645966025085382c946a89d9c006a6d3e48cda67db50529",
-        "ad200e71abd2617c949e98eff1571e84",
+        "192285a4b05d312f605bf5c8483a010fa8d2188c85c31cf438d70cb293a37b7d",
+        "c2863ba09e3bcd4dfe533a9b6874062f",
     ),
     (
         2,
         20_000,
-        "4395f173ae2793431621ead7439b4bc2a11a21fae05df9e3a79a8c7ea825e1d1",
-        "ab285820fb9e70fa6fc6b990c1ec7094",
+        "70150d5c9e1ee7ceace52be1853e38521af4dc2dedfa71a28b8ed4038bc8a518",
+        "75e49358fb06a742cf195cdef51d1cd4",
     ),
     (
         3,
         5_000,
-        "708010d7b3a67aea995ef78714a221f08faf69756dc96373aed25f1b60003f69",
-        "74fc525174bfbdffd5a4165ff835aa1b",
+        "641cc4aa7867ec2b23baddfde0bd97cf8082516a141d5be5472424299d744422",
+        "89c2991e0e390900e7be9883211b49fc",
     ),
 ];
 

@@ -8,11 +8,6 @@ use ringside_core::command::*;
 use ringside_core::event;
 use ringside_core::reject::Reject;
 
-/// Removes maker and taker fees, so that wallets are those of the vectors.
-fn no_fees(venue: &mut Venue) {
-    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 });
-}
-
 /// The wallet that an account has now.
 fn wallet(venue: &Venue, account: u32) -> i64 {
     venue.engine.perpetual_wallet(account)
@@ -22,14 +17,6 @@ fn wallet(venue: &Venue, account: u32) -> i64 {
 fn position(venue: &Venue, account: u32) -> (i64, i64) {
     let position = venue.engine.perpetual_position(account, BTC).unwrap();
     (position.quantity, position.cost)
-}
-
-/// Opens a position of an account at a price against another one.
-fn open(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
-    let rest = venue.limit(against, side.opposite(), quantity, price);
-    venue.ok(rest);
-    let take = venue.limit(account, side, quantity, price);
-    venue.ok(take);
 }
 
 #[test]

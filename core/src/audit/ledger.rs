@@ -173,8 +173,8 @@ impl Ledger {
         self.owe(taker, i128::from(trade.taker_realised) - i128::from(trade.taker_fee));
         // I-11.
         let (maker_fee, taker_fee) = (i128::from(trade.maker_fee), i128::from(trade.taker_fee));
-        if taker_fee < 0 || maker_fee < -taker_fee || (taker == FEE_ACCOUNT && taker_fee != 0) {
-            return Err("a rebate above the other side's fee, or a fee of the fund".into());
+        if taker_fee < 0 || maker_fee < -taker_fee {
+            return Err("a rebate above the other side's fee".into());
         }
         let affiliate = i128::from(trade.affiliate);
         if affiliate < 0 || affiliate > maker_fee.max(0) + taker_fee {

@@ -19,8 +19,8 @@
 //! **Left to the engine, and decided here.**
 //! - Leverage: without position and orders in the market only its range is judged; otherwise, cross, free equity at the new
 //!   leverage must not be below 0, whether it rises or falls (`risk.md` 8 as it stands).
-//! - Fills of liquidations and of the fund's unwinding count for nobody's volume, and the maker's rebate in them is 0. The
-//!   fund pays no fee when it unwinds.
+//! - Fills of liquidations count for nobody's volume, and the maker's rebate in them is 0. The fund's unwinding is as anybody's
+//!   order: it pays the taker's fee of its tier, and counts (`risk.md` 9 names what pays none and what does not count).
 //! - A fill between two orders of one account (mode NONE) changes no position: it is not judged for margin.
 //! - A maker's leg is judged before the taker's. An isolated leg that opens also needs the cross scope to stay at or above
 //!   its maintenance margin.

@@ -40,7 +40,8 @@
 //!   then per step: PerpetualOrder New of the liquidation order, its trades (the fee is in them), Liquidation Book after
 //!   each with what the fund gained; PerpetualOrder Expired (reason 2) of its remainder; per takeover PositionMoved,
 //!   Liquidation Fund; per counterparty PerpetualOrder Expired (reason 12) of its resting orders, PositionMoved, Liquidation Adl, and then the trim; Posting
-//!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End.
+//!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End. Where the fund is below its own margin,
+//!   counterparties take over as above; where it unwinds, as an order that is accepted, with Liquidation Unwind after each trade.
 //! - *Funding*: FundingSettled, then a Posting FUNDING_FEE per position with a payment other than 0, account ascending, each
 //!   followed by a Posting INSURANCE_CLEAR of what an isolated wallet lacks for it, then Posting FUNDING_RESIDUE to the fund if not 0.
 //! - *Settlement*: PerpetualOrder Expired (reason 7) of all orders, id ascending; a Posting SETTLEMENT per position, account
@@ -339,7 +340,7 @@ payload! {
         pub market: MarketId,
         /// A [`crate::command::Side`]: of the closing by `from`.
         pub side: u8,
-        /// A [`LiquidationStep`]: Fund, Adl or Unwind.
+        /// A [`LiquidationStep`]: Fund or Adl.
         pub step: u8,
         /// Zero.
         pub reserved: u16,
@@ -651,7 +652,7 @@ byte_enum! {
         Clear = 4,
         /// The scope is out of liquidation.
         End = 5,
-        /// The fund gives up positions.
+        /// A fill in the book by which the fund unwinds.
         Unwind = 6,
     }
 

@@ -395,8 +395,7 @@ impl Model {
                 });
             }
         }
-        for account in 1..self.accounts.len() as AccountId {
-            self.judge_upgrade(account);
+        for account in 0..self.accounts.len() as AccountId {
             self.judge_downgrade(account);
         }
         Ok(Outcome::default())

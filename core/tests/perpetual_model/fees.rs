@@ -123,7 +123,7 @@ impl Model {
     }
 
     /// A higher tier at once; the volume regained drops what is pending.
-    pub(super) fn judge_upgrade(&mut self, account: AccountId) {
+    fn judge_upgrade(&mut self, account: AccountId) {
         let hour = self.running_hour();
         let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, hour, 336)));
         if earned > held {
@@ -159,7 +159,7 @@ impl Model {
                 self.apply_pending(last, hour * HOUR_MS);
             }
             self.hour = Some(hour);
-            for account in 1..self.accounts.len() as AccountId {
+            for account in 0..self.accounts.len() as AccountId {
                 self.account_mut(account).volumes.retain(|&of, _| of >= hour - 720);
                 self.judge_downgrade(account);
             }
@@ -168,7 +168,7 @@ impl Model {
 
     /// At midnight, before the roll of the bucket: the hour before it still runs.
     fn apply_pending(&mut self, last: i64, midnight_ms: i64) {
-        for account in 1..self.accounts.len() as AccountId {
+        for account in 0..self.accounts.len() as AccountId {
             let Some(pending) = self.account(account).pending else { continue };
             if pending.effective_ms > midnight_ms {
                 continue;

@@ -441,7 +441,6 @@ impl Model {
         value: i128,
         order: OrderId,
     ) {
-        let step = if from == FUND { LiquidationStep::Unwind } else { LiquidationStep::Adl };
         let (mut left, mut value_left) = (quantity, value);
         let own = self.position(FUND, market).quantity;
         let mut counterparties = Vec::new();
@@ -457,7 +456,7 @@ impl Model {
             let part = left.min(held);
             let part_value = floor_div(value_left * part, left);
             let half = self.half(other, market, side.opposite(), part, part_value, 0);
-            if other != FUND && self.equity_after(other, market, &half) < 0 {
+            if self.equity_after(other, market, &half) < 0 {
                 continue;
             }
             for id in self.open_orders(other, Some(market)) {
@@ -465,7 +464,7 @@ impl Model {
                     self.expire_order(id, reason::DELEVERAGED);
                 }
             }
-            self.hand_over((from, other), market, side, part, part_value, (order, step));
+            self.hand_over((from, other), market, side, part, part_value, (order, LiquidationStep::Adl));
             left -= part;
             value_left -= part_value;
         }

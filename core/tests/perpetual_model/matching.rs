@@ -178,11 +178,11 @@ impl Model {
             }
             let amount = value(maker.price, quantity);
             let taker_fee = match role {
-                Role::Owner => self.taker_fee(account, amount),
+                Role::Owner | Role::Fund => self.taker_fee(account, amount),
                 Role::Liquidation(scope) => self.liquidation_fee(account, scope, market, quantity, amount),
-                Role::Fund => 0,
             };
-            let pooled = if role == Role::Owner { taker_fee } else { 0 };
+            let liquidates = matches!(role, Role::Liquidation(_));
+            let pooled = if liquidates { 0 } else { taker_fee };
             let maker_fee = self.maker_fee(maker.account, amount, pooled);
             let maker_half = self.half(maker.account, market, maker.side, quantity, amount, maker_fee);
             let is_self = maker.account == account;
@@ -196,7 +196,7 @@ impl Model {
                 let half = self.half(account, market, side, quantity, amount, taker_fee);
                 half.lacks || self.sinks(account, market, &half)
             };
-            if role == Role::Owner && stops {
+            if !liquidates && stops {
                 return Ending::Margin;
             }
             self.fill(id, &maker, quantity, amount, (maker_fee, taker_fee), role);
@@ -254,7 +254,8 @@ impl Model {
         self.note_turns(market, before);
         let maker_reward = self.reward(maker.account, maker_base, amount, maker_fee);
         let mut taker_reward = 0;
-        if role != Role::Owner {
+        let liquidates = matches!(role, Role::Liquidation(_));
+        if liquidates {
             self.account_mut(FUND).wallet += taker_fee;
             self.fees += maker_fee - maker_reward;
         } else {
@@ -292,7 +293,7 @@ impl Model {
             taker_side: side as u8,
             flags: u8::from(maker_filled && !maker.shortened)
                 | u8::from(taker_filled) << 1
-                | u8::from(role != Role::Owner) << 2,
+                | u8::from(liquidates) << 2,
             reserved: 0,
             maker_fee: narrow(maker_fee),
             taker_fee: narrow(taker_fee),
@@ -300,7 +301,7 @@ impl Model {
             taker_realised: narrow(taker_half.realised),
             affiliate: narrow(maker_reward + taker_reward),
         });
-        if role == Role::Owner {
+        if !liquidates {
             self.traded(maker.account, amount);
             self.traded(account, amount);
         }
@@ -309,9 +310,13 @@ impl Model {
                 self.tell_posting(owner, market, reward, PostingReason::Affiliate, MarginMode::Cross, trade);
             }
         }
-        if let Role::Liquidation(_) = role {
-            let gained = (quantity, amount, taker_fee);
-            self.tell_step(account, market, LiquidationStep::Book, (side, id), gained, FUND);
+        let step = match role {
+            Role::Owner => None,
+            Role::Liquidation(_) => Some((LiquidationStep::Book, taker_fee)),
+            Role::Fund => Some((LiquidationStep::Unwind, taker_half.realised - taker_fee)),
+        };
+        if let Some((step, gained)) = step {
+            self.tell_step(account, market, step, (side, id), (quantity, amount, gained), FUND);
         }
         self.grow_attached(maker.id, maker_executed);
         self.grow_attached(id, taker_executed);

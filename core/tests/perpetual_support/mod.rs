@@ -230,3 +230,26 @@ impl Venue {
             .collect()
     }
 }
+
+/// Removes maker and taker fees.
+pub fn no_fees(venue: &mut Venue) {
+    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 });
+}
+
+/// Sets a leverage.
+pub fn leverage(venue: &mut Venue, account: u32, leverage: u32) {
+    venue.ok(SetLeverage { account, market: BTC, leverage, reserved: 0 });
+}
+
+/// Opens a position of an account at a price against another one.
+pub fn open(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
+    let rest = venue.limit(against, side.opposite(), quantity, price);
+    venue.ok(rest);
+    let take = venue.limit(account, side, quantity, price);
+    venue.ok(take);
+}
+
+/// The position that an account has now.
+pub fn held(venue: &Venue, account: u32) -> i64 {
+    venue.engine.perpetual_position(account, BTC).unwrap().quantity
+}

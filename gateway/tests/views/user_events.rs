@@ -164,22 +164,23 @@ fn check(reader: &Reader, account: u32, views: &Perpetuals) {
     assert_eq!(waiting.collect::<BTreeSet<_>>(), algos, "waiting orders of {account}");
 }
 
+/// The table by which the second tier is held from a volume on.
+fn second_tier_from(volume: i64) -> impl Iterator<Item = Command> {
+    let tier =
+        |tier: u32, volume| SetVipTier { tier, count: 6, volume, maker_rate: 10_000, taker_rate: 40_000 };
+    let higher = (2..6).rev().map(move |number| tier(number, 1_000_000_000_000_000 + i64::from(number)));
+    higher.chain([tier(1, volume)]).map(Command::new)
+}
+
 /// What a flow never comes to, each command with the time after the one before: hours with all their samples, so that funding
-/// is paid; tiers that are reached and lost; withdrawals by the operator; the end of a market.
+/// is paid; tiers that are lost; withdrawals by the operator; the end of a market.
 fn finale() -> Vec<Command> {
     let after = |seconds: i64, command: Command| Command { time_ns: seconds * 1_000_000_000, ..command };
     let tick = |seconds| after(seconds, Command::new(AdvanceTime {}));
     let mut commands: Vec<Command> = (0..1_500).map(|_| tick(5)).collect();
-    // The second tier is had by whoever traded at all, then by nobody; a day begins at midnight.
-    for volume in [1, 1_000_000_000_000_000_i64] {
-        let tier =
-            |tier: u32, volume| SetVipTier { tier, count: 6, volume, maker_rate: 10_000, taker_rate: 40_000 };
-        commands.extend(
-            (2..6).rev().map(|number| Command::new(tier(number, 1_000_000_000_000_000 + i64::from(number)))),
-        );
-        commands.push(Command::new(tier(1, volume)));
-        commands.extend((0..30).map(|_| tick(3_600)));
-    }
+    // The second tier is held by nobody any more; a day begins at midnight.
+    commands.extend(second_tier_from(1_000_000_000_000_000));
+    commands.extend((0..30).map(|_| tick(3_600)));
     for account in 1_u32..=42 {
         let mut address = [9; 20];
         address[..4].copy_from_slice(&account.to_le_bytes());
@@ -208,9 +209,15 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
         let mut readers: BTreeMap<u32, Reader> = BTreeMap::new();
         let mut rows = Rows::default();
         let mut commands = finale();
+        let mut tiers = second_tier_from(1).peekable();
         for step in 0..steps + commands.len() as u64 {
             let command = if step < steps {
-                flow.command()
+                let command = flow.command();
+                // From the middle on whoever trades has the second tier.
+                match tiers.next_if(|_| step >= steps / 2) {
+                    Some(tier) => Command { sequence: command.sequence, time_ns: command.time_ns, ..tier },
+                    None => command,
+                }
             } else {
                 let mut command = commands.remove(0);
                 // How long after the command before it stands where the sequence will.

@@ -257,7 +257,7 @@ impl State {
             taker_rate: set.taker_rate,
         });
         for account in 0..self.accounts_count {
-            self.rejudge_tier(account);
+            self.judge_tier(account);
         }
         Ok(())
     }

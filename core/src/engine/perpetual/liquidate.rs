@@ -165,7 +165,7 @@ impl Perpetual {
         order: OrderId,
     ) {
         let mut candidates = self.state.candidates(from, index, side);
-        let reason = if from == FEE_ACCOUNT { LiquidationStep::Unwind } else { LiquidationStep::Adl };
+        let step = LiquidationStep::Adl;
         while left > 0
             && let Some(account) = self.state.next_candidate(&mut candidates)
         {
@@ -178,7 +178,7 @@ impl Perpetual {
             let expired = (PerpetualStatus::Expired, Execution::Expired, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
             self.end_all(account, index, expired, |details| details.stage == Stage::Resting);
-            self.state.hand_over(index, (from, account), side, (part, worth), reason, order);
+            self.state.hand_over(index, (from, account), side, (part, worth), step, order);
             left -= part;
             value -= worth;
         }
@@ -253,7 +253,7 @@ impl Perpetual {
             if part > 0 {
                 let id = self.take_id();
                 let terms = Terms { limit, ..Terms::default() };
-                self.send(id, FEE_ACCOUNT, index, (side, part), &terms, Role::Fund);
+                self.send(id, FEE_ACCOUNT, index, (side, part), &terms, Role::Owner);
                 self.trim(Some(index));
             }
         }
@@ -448,9 +448,6 @@ impl State {
 
     /// Whether a counterparty's scope stays at 0 or above when it takes a part.
     fn can_take(&self, account: AccountId, index: usize, side: Side, part: Quantity, worth: Money) -> bool {
-        if account == FEE_ACCOUNT {
-            return true;
-        }
         let holding = self.holding(account, index);
         let is_isolated = self.mode(account, index) == MarginMode::Isolated;
         let (equity, _) = self.standing(Scope { account, isolated: is_isolated.then_some(index) });

@@ -17,8 +17,6 @@ pub(crate) enum Role {
     Owner,
     /// It closes for a scope in liquidation.
     Liquidation,
-    /// It unwinds the insurance fund.
-    Fund,
 }
 
 /// Terms of an order that runs.
@@ -57,7 +55,6 @@ impl Perpetual {
         let mut ending = None;
         let mut remaining = details.open;
         if self.state.symbols[index].matches() || role == Role::Liquidation {
-            let is_owner = role == Role::Owner;
             let limit = self.key(index, details.side, terms.limit);
             let mut taker = Taker {
                 order: details.id,
@@ -71,9 +68,8 @@ impl Perpetual {
             let Perpetual { books, orders, state, .. } = self;
             let arriving = Arriving {
                 slot,
-                self_trade: if is_owner { details.self_trade } else { SelfTradePrevention::None },
+                self_trade: details.self_trade,
                 liquidates: role == Role::Liquidation,
-                is_fund: role == Role::Fund,
                 band: band.filter(|_| role != Role::Liquidation),
                 stopped: None,
                 group: state.accounts.get(details.account).group,

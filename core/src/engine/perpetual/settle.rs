@@ -38,8 +38,6 @@ pub(crate) struct Arriving {
     pub(crate) self_trade: SelfTradePrevention,
     /// It closes for a scope in liquidation.
     pub(crate) liquidates: bool,
-    /// The insurance fund sends it, free of fees.
-    pub(crate) is_fund: bool,
     /// No bounds by the dynamic band.
     pub(crate) band: Option<Band>,
     /// Why it stopped, a `reason`; none while it did not.
@@ -132,8 +130,7 @@ impl<'a> PerpetualMatch<'a> {
         let arriving = &self.arriving;
         let maker_rates = state.rates(maker.account).ok_or(true)?;
         let taker_rates = state.rates(taker.account).ok_or(false)?;
-        let is_free = arriving.liquidates || arriving.is_fund;
-        let taker_rate = if is_free { 0 } else { taker_rates[1] };
+        let taker_rate = if arriving.liquidates { 0 } else { taker_rates[1] };
         let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(true)?;
         if arriving.liquidates {
             taker_fee = self.liquidation_fee(taker, quantity, value).ok_or(false)?;
@@ -149,7 +146,7 @@ impl<'a> PerpetualMatch<'a> {
         };
         let affiliates = [
             reward(&maker_rates, maker_rates[2], maker_fee, taker_fee).ok_or(true)?,
-            if is_free {
+            if arriving.liquidates {
                 0
             } else {
                 reward(&taker_rates, taker_rates[3], taker_fee, maker_fee).ok_or(false)?
@@ -182,7 +179,7 @@ impl<'a> PerpetualMatch<'a> {
         let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
         // Unlike a maker it stops also where it only closes: its loss would be the fund's, and the other side's gain. And where it
         // meets its own order, which leaves its position, but takes both fees.
-        if !is_free {
+        if !arriving.liquidates {
             let bears = if taker_leg.filled.opened > 0 {
                 state.bears(taker.account, index, &taker_leg)
             } else {
@@ -281,9 +278,8 @@ impl Settlement for PerpetualMatch<'_> {
         if self.arriving.band.is_some_and(|band| !band.admits(maker.price)) {
             return self.stop(reason::BAND);
         }
-        let free = self.arriving.liquidates || self.arriving.is_fund;
-        if !free && self.arriving.self_trade != SelfTradePrevention::None && self.is_one_party(taker, maker) {
-            let mode = self.arriving.self_trade;
+        let mode = self.arriving.self_trade;
+        if mode != SelfTradePrevention::None && self.is_one_party(taker, maker) {
             self.prevented(taker, maker, mode);
             if mode != SelfTradePrevention::ExpireTaker {
                 self.leaving = Some((PerpetualStatus::ExpiredInMatch, reason::SELF_TRADE));
@@ -339,11 +335,10 @@ impl Settlement for PerpetualMatch<'_> {
         let trade = symbol.trades;
         state.moved |= 1 << index;
         let is_shortened = state.details[slot as usize].is_shortened;
-        let free = liquidates || arriving.is_fund;
         let told = Fill { is_maker_filled: fill.is_maker_filled && !is_shortened, ..fill };
         let event = trade_event(trade, index, (taker, maker), told);
         state.facts.emit(PerpetualTrade {
-            flags: event.flags | u8::from(free) << 2,
+            flags: event.flags | u8::from(liquidates) << 2,
             maker_fee: prepared.maker_fee,
             taker_fee: prepared.taker_fee,
             maker_realised: prepared.maker.filled.realised,
@@ -351,18 +346,26 @@ impl Settlement for PerpetualMatch<'_> {
             affiliate: prepared.affiliates[0] + prepared.affiliates[1],
             ..event
         });
-        if !free {
+        if !liquidates {
             state.add_volume(maker.account, prepared.value);
             state.add_volume(taker.account, prepared.value);
         }
         state.collect(index, liquidates, prepared, [maker.account, taker.account]);
-        if liquidates {
+        let step = match taker.account {
+            _ if liquidates => Some((LiquidationStep::Book, prepared.taker_fee)),
+            // It unwinds.
+            FEE_ACCOUNT => {
+                Some((LiquidationStep::Unwind, prepared.taker.filled.realised - prepared.taker_fee))
+            }
+            _ => None,
+        };
+        if let Some((step, fund_change)) = step {
             state.liquidation_step(
                 taker.account,
                 index,
-                LiquidationStep::Book,
+                step,
                 (taker.side, taker.order),
-                (fill.quantity, prepared.value, prepared.taker_fee),
+                (fill.quantity, prepared.value, fund_change),
                 FEE_ACCOUNT,
             );
         }

@@ -24,12 +24,6 @@ impl State {
         }
     }
 
-    /// Judges an account by a new table.
-    pub(crate) fn rejudge_tier(&mut self, account: AccountId) {
-        self.raise_tier(account);
-        self.judge_tier(account);
-    }
-
     fn raise_tier(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
         let earned = self.tiers.earned(record.volume);
@@ -113,8 +107,9 @@ impl State {
         self.pending = pending;
     }
 
-    /// A lower tier is noted for the next midnight, once.
-    fn judge_tier(&mut self, account: AccountId) {
+    /// At an hour's roll, and when the table changes: a lower tier is noted for the next midnight, once. A higher one comes with a
+    /// fill.
+    pub(crate) fn judge_tier(&mut self, account: AccountId) {
         let hour = self.volumes.hour;
         let record = self.accounts.get_mut(account);
         let (from, to) = (record.tier, self.tiers.earned(record.volume));

@@ -15,8 +15,7 @@ use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::order::{OrderRecord, Takeover};
 use ringside_core::command::{MarginMode, PerpetualStatus, Side, order_flag};
 use ringside_core::event::{
-    self, Event, Execution, Kind, LiquidationStep, PerpetualPosition, PerpetualTrade, PostingReason,
-    VipChange,
+    self, Event, Execution, Kind, PerpetualPosition, PerpetualTrade, PostingReason, VipChange,
 };
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
 use ringside_core::money::Money;
@@ -332,7 +331,6 @@ impl Teller<'_> {
     /// A position that changed hands outside the book: an order of its own, filled at once.
     fn moved(&mut self, moved: &event::PositionMoved) {
         let closing = Side::from_code(moved.side).unwrap_or(Side::Buy);
-        let step = LiquidationStep::from_code(moved.step);
         let halves = [
             (moved.from, moved.from_order, closing, moved.from_realised),
             (moved.to, moved.to_order, closing.opposite(), moved.to_realised),
@@ -344,7 +342,7 @@ impl Teller<'_> {
             let before = self.ledger.total();
             self.ledger.fill(moved.market, side, (moved.quantity, moved.value, 0));
             self.filled(moved.market, before, 0);
-            let is_liquidated = account == moved.from && step != Some(LiquidationStep::Unwind);
+            let is_liquidated = account == moved.from;
             let own_name = is_liquidated.then(|| match self.order(id) {
                 Some(order) => order.client_order,
                 // The book was passed over, so that no order was sent.

@@ -1,0 +1,188 @@
+//! Sentences of `risk.md` on liquidations, the insurance fund and counterparties (9, 12, 15, 16) that no vector shows, each driven
+//! through the engine by itself.
+#![allow(clippy::unwrap_used)]
+
+mod perpetual_support;
+
+use perpetual_support::*;
+use ringside_core::command::*;
+use ringside_core::event::{self, LiquidationStep};
+
+/// A venue without fees whose fund has taken over 0.5 bought at 60 000, and the account that sold it.
+fn fund_with_position() -> (Venue, u32) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("1000000");
+    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    venue.mark("58200");
+    assert_eq!(held(&venue, 0), dec("0.5"));
+    (venue, short)
+}
+
+/// Pins the index of the second market.
+fn second(venue: &mut Venue, price: &str) {
+    venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+}
+
+/// The second market listed, trading at a mark.
+fn trade_second(venue: &mut Venue, price: &str) {
+    venue.list_second();
+    second(venue, price);
+    venue.tick();
+    let state = PerpetualState::Trading as u8;
+    venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });
+}
+
+/// Opens a position in the second market, as [`open`].
+fn open_second(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
+    for (account, side) in [(against, side.opposite()), (account, side)] {
+        let place = venue.limit(account, side, quantity, price);
+        venue.ok(PlacePerpetual { market: BTC + 1, ..place });
+    }
+}
+
+#[test]
+fn the_fund_unwinds_within_the_dynamic_band() {
+    // 16: no aggressor but a liquidation trades outside.
+    let (mut venue, short) = fund_with_position();
+    venue.mark("53000");
+    let bid = venue.buy(short, "1", "53000");
+    for _ in 0..3 {
+        venue.tick();
+        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+    }
+    assert_eq!(venue.ends().iter().map(|end| end.2).collect::<Vec<_>>(), [11]);
+    venue.time_ms += 300_000;
+    venue.tick();
+    venue.tick();
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
+}
+
+#[test]
+fn the_fund_unwinds_once_per_second_whatever_is_listed() {
+    // 12.4: "it unwinds: once per second and symbol".
+    let (mut venue, short) = fund_with_position();
+    venue.buy(short, "10", "58200");
+    venue.tick();
+    assert_eq!(held(&venue, 0), dec("0.45"));
+    venue.list_second();
+    venue.time_ms += 10;
+    venue.ok(AdvanceTime {});
+    assert_eq!(held(&venue, 0), dec("0.45"));
+}
+
+#[test]
+fn two_shorts_of_one_account_go_to_their_counterparties_at_their_shares() {
+    // 12.2, 12.3, 12.5. W 2 000, short 0.3 at 60 000 and 5 at 3 000; marks 63 600 and 3 157.77: E = 2 000 - 1 080 - 788.85 = 131.15,
+    // MM = 76.32 + 63.1554 = 139.4754. First the larger: share floor(131.15 x 76.32 / 139.4754) = 71.764397, VB = 19 151.764397. The
+    // fund would have 571.764397, less than a tenth of 19 080. Scores of who holds 0.1 with 1 000 and 0.2 with 100 000: 28 058 823 and
+    // 757 744; they take floor(VB / 3) and the rest. Then E = 131.15 - 71.764397 = 59.385603 < 63.1554: VB = 15 788.85 + 59.385603.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("500");
+    trade_second(&mut venue, "3000");
+    let [short, large, small, other] =
+        ["2000", "100000", "1000", "100000"].map(|wallet| venue.account(wallet));
+    for market in [BTC, BTC + 1] {
+        venue.ok(SetLeverage { account: short, market, leverage: 125, reserved: 0 });
+    }
+    open(&mut venue, short, large, Side::Sell, "0.2", "60000");
+    open(&mut venue, short, small, Side::Sell, "0.1", "60000");
+    open_second(&mut venue, short, other, Side::Sell, "5", "3000");
+    second(&mut venue, "3157.77");
+    venue.mark("63600");
+    let moved = venue.said::<event::PositionMoved>();
+    let told = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value, moved.to_realised));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (small, dec("0.1"), usd("6383.921465"), usd("383.921465")),
+            (large, dec("0.2"), usd("12767.842932"), usd("767.842932")),
+            (other, dec("5"), usd("15848.235603"), usd("848.235603")),
+        ]
+    );
+    assert_eq!((venue.engine.perpetual_wallet(short), venue.engine.perpetual_wallet(0)), (0, usd("500")));
+}
+
+#[test]
+fn the_fund_unwinds_as_any_account_and_every_step_is_told() {
+    // 9: ADL, takeover and settlement pay no fee, and liquidation, ADL and settlement fills do not count as volume. 12.3; perpetual-stream.md 6:
+    // "every step, none left out". 0.05 of 0.5 bought at 29 000: 58 190 x 0.05 - 2 900 = 9.5, less 2 909.5 x 0.05 %.
+    let (mut venue, bidder) = fund_with_position();
+    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 20_000, taker_rate: 50_000 });
+    venue.buy(bidder, "10", "58190");
+    let volume = usd("30000") + usd("2909.5");
+    venue.ok(SetVipTier { tier: 1, count: 2, volume, maker_rate: 10_000, taker_rate: 40_000 });
+    let before = venue.engine.perpetual_wallet(0);
+    venue.tick();
+    let trade = venue.said::<event::PerpetualTrade>()[0];
+    assert_eq!((trade.taker_account, trade.quantity, trade.flags), (0, dec("0.05"), 2));
+    assert_eq!((trade.taker_fee, trade.maker_fee), (usd("1.454750"), usd("0.5819")));
+    assert_eq!(venue.engine.perpetual_wallet(0) - before, usd("8.045250"));
+    assert_eq!(venue.engine.perpetual_pools().unwrap().fees, usd("2.036650"));
+    let raised: Vec<_> = venue.said::<event::VipChanged>().iter().map(|told| told.account).collect();
+    assert_eq!(raised, [bidder]);
+    let steps: Vec<_> = venue
+        .said::<event::Liquidation>()
+        .iter()
+        .map(|step| (step.account, step.step, step.side, step.quantity, step.value, step.fund_change))
+        .collect();
+    let step = (LiquidationStep::Unwind as u8, Side::Sell as u8);
+    assert_eq!(steps, [(0, step.0, step.1, dec("0.05"), usd("2909.5"), usd("8.045250"))]);
+}
+
+#[test]
+fn the_fund_below_its_margin_closes_by_deleveraging_and_says_so() {
+    // 12.4: "its positions are closed by ADL ... at mark". Bought 0.5 for 29 000 with 3 000: at 52 100 E = 50 < MM = 104.2.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("3000");
+    let (trader, short) = (venue.account("1000"), venue.account("1000000"));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    venue.mark("58200");
+    assert_eq!(held(&venue, 0), dec("0.5"));
+    venue.mark("52100");
+    let moved = venue.said::<event::PositionMoved>()[0];
+    let adl = LiquidationStep::Adl as u8;
+    assert_eq!((moved.from, moved.to, moved.value, moved.step), (0, short, usd("26050"), adl));
+    let steps: Vec<_> = venue
+        .said::<event::Liquidation>()
+        .iter()
+        .map(|step| (step.account, step.step, step.fund_change))
+        .collect();
+    assert_eq!(steps, [(0, adl, usd("-2950"))]);
+    assert_eq!(venue.engine.perpetual_wallet(0), usd("50"));
+}
+
+#[test]
+fn a_fund_whose_equity_would_end_below_zero_is_skipped_like_any_candidate() {
+    // 12.5: "The fund's own opposite position, if any, comes first ... a candidate whose equity would end < 0 is skipped". The fund holds
+    // short 0.1 sold at 6 200 with 620, at a mark of 61 800: E = 640. Long 0.5 at 61 800 and 10 at 3 000 with 1 000; the second mark falls
+    // to 2 000: E = -9 000, MM = 123.6 + 80, VB = 30 900 + ceil(9 000 x 123.6 / 203.6) = 36 363.654224. A fifth of that would cost the
+    // fund 1 092.73.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    trade_second(&mut venue, "3000");
+    venue.fund("620");
+    let [first, long, loser, short, other] =
+        ["200", "1000000", "1000", "1000000", "1000000"].map(|wallet| venue.account(wallet));
+    leverage(&mut venue, first, 125);
+    open(&mut venue, first, long, Side::Sell, "0.1", "60000");
+    venue.mark("61800");
+    assert_eq!(held(&venue, 0), dec("-0.1"));
+    for market in [BTC, BTC + 1] {
+        venue.ok(SetLeverage { account: loser, market, leverage: 125, reserved: 0 });
+    }
+    open(&mut venue, loser, short, Side::Buy, "0.5", "61800");
+    open_second(&mut venue, loser, other, Side::Buy, "10", "3000");
+    second(&mut venue, "2000");
+    venue.tick();
+    let moved = venue.said::<event::PositionMoved>();
+    let told: Vec<_> = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value)).collect();
+    assert_eq!(told, [(short, dec("0.5"), usd("36363.654224")), (other, dec("10"), usd("23536.345776"))]);
+    assert_eq!((held(&venue, 0), venue.engine.perpetual_wallet(0)), (dec("-0.1"), usd("620")));
+    assert_eq!(venue.engine.perpetual_wallet(loser), 0);
+}
