@@ -6,6 +6,10 @@ use crate::dialect::Dialect;
 use crate::http::response::Error;
 use hyper::StatusCode;
 
+/// Body of the answer to a head that is no HTTP, such as one with a character in its target that has to be encoded. Which dialect is
+/// spoken is not known then: it has the members of each.
+pub const UNREADABLE: &str = r#"{"code":-1100,"msg":"Illegal characters found in parameter 'request'; legal range is 'HTTP/1.1'.","error":"invalid request","message":"the request cannot be read as HTTP: characters of its target may want encoding"}"#;
+
 /// What an API key lacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {

@@ -1,6 +1,8 @@
 //! The bytes of one connection: a TCP stream that tells its watch when something arrives, and holds its place under the caps.
 
+use super::fault::UNREADABLE;
 use super::limits::Client;
+use super::response::JSON;
 use super::watch::Watch;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
@@ -40,6 +42,14 @@ impl Stream {
         Stream { tcp: TokioIo::new(tcp), watch, has_more: false, _place: place }
     }
 
+    fn poll_write_whole(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Some(more) = with_body(bytes) else {
+            return Pin::new(&mut self.tcp).poll_write(context, bytes);
+        };
+        // The connection ends with it; of so little the system takes all or nothing.
+        Pin::new(&mut self.tcp).poll_write(context, &more).map_ok(|_| bytes.len())
+    }
+
     /// Ready with an error once the client has gone whose request runs: whatever waits for the engine on its behalf ends then.
     /// The HTTP library would look for that by a read, for which it takes another buffer with every request. Asks the system only
     /// when something has arrived.
@@ -57,6 +67,20 @@ impl Stream {
             Poll::Pending => Poll::Pending,
         }
     }
+}
+
+/// What the HTTP library says by itself to a head that it cannot read, with a body, since every other refusal has one.
+fn with_body(answer: &[u8]) -> Option<Vec<u8>> {
+    const STATUS_AT: usize = "HTTP/1.1 ".len();
+    const NOTHING: &str = "content-length: 0\r\n";
+    // Asked of every answer: the digit alone settles it for nearly all.
+    if answer.get(STATUS_AT) != Some(&b'4') || !answer.ends_with(b"\r\n\r\n") {
+        return None;
+    }
+    let (before, behind) = str::from_utf8(answer).ok()?.split_once(NOTHING)?;
+    let length = format!("\r\ncontent-length: {}\r\n", UNREADABLE.len());
+    let (head, kind) = (before.as_bytes(), b"content-type: ");
+    Some([head, kind, JSON.as_bytes(), length.as_bytes(), behind.as_bytes(), UNREADABLE.as_bytes()].concat())
 }
 
 impl Drop for Stream {
@@ -93,7 +117,7 @@ impl Write for Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.tcp).poll_write(context, bytes)
+        self.poll_write_whole(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -123,7 +147,7 @@ impl Write for Stream {
         JOINED.with_borrow_mut(|joined| {
             joined.clear();
             slices.iter().for_each(|slice| joined.extend_from_slice(slice));
-            Pin::new(&mut self.tcp).poll_write(context, joined)
+            self.poll_write_whole(context, joined)
         })
     }
 }

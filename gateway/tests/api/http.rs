@@ -565,6 +565,32 @@ fn heads_beyond_the_limits_are_refused() {
     );
 }
 
+/// What the HTTP library refuses by itself is an error of the exchange as well: JSON, with the members that clients look for.
+#[test]
+fn heads_that_cannot_be_read_are_answered_in_json() {
+    let server = start();
+    let long = format!("GET /api/v1/plain HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(9_000));
+    for (status, head) in [
+        (400, "GET /api/v1/plain?batchOrders=[{\"symbol\":\"BTCUSDT\"}] HTTP/1.1\r\nHost: ringside\r\n\r\n"),
+        (400, "GET /api/v1/plain?a=b c HTTP/1.1\r\nHost: ringside\r\n\r\n"),
+        (400, "hello\r\n\r\n"),
+        (431, long.as_str()),
+    ] {
+        let mut client = server.connect();
+        // Also behind a request that is fine.
+        assert_eq!(client.request("GET", "/api/v1/plain", &[], "").status, 200);
+        client.send(head.as_bytes());
+        let answer = client.receive().expect("an answer");
+        assert_eq!(answer.status, status, "{head}");
+        assert_eq!(answer.header("content-type"), Some("application/json;charset=utf-8"));
+        let body: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(body["code"], -1100);
+        assert_eq!(body["error"], "invalid request");
+        assert!(body["msg"].as_str().unwrap().starts_with("Illegal characters found in parameter"));
+        assert!(client.closes_within(Duration::from_secs(10)).is_some());
+    }
+}
+
 #[test]
 fn requests_in_one_packet_are_answered_in_order() {
     let server = start();
