@@ -22,6 +22,7 @@ mod fapi;
 mod fapi_codes;
 mod fapi_corners;
 mod fapi_edge;
+mod fapi_rows;
 mod fapi_service;
 mod fapi_shapes;
 mod http;
