@@ -28,9 +28,11 @@ try() {
 in_python() {
     local name=$1 module=$2
     shift 2
+    local part
     install_python "clients/$name" "$module" "$@"
-    try "$python" "scripts/clients/${name}_client.py"
-    [ ! -f "scripts/clients/${name}_liquidation.py" ] || try "$python" "scripts/clients/${name}_liquidation.py"
+    for part in client methods liquidation; do
+        [ ! -f "scripts/clients/${name}_$part.py" ] || try "$python" "scripts/clients/${name}_$part.py"
+    done
 }
 
 for client in "$@"; do

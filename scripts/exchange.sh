@@ -60,6 +60,7 @@ install_node() {
 
 start_exchange() {
     folder=$(mktemp -d)
+    : >"$folder/said"
     exchange=
     trap '[ -z "$exchange" ] || { kill "$exchange" && wait "$exchange"; } 2>/dev/null || true; rm -rf "$folder"' EXIT
     admin_key=the-admin-key-of-this-test-exchange
