@@ -25,4 +25,5 @@ pub mod metrics;
 pub mod operations;
 pub mod view;
 pub mod wallet;
+pub mod worker;
 pub mod ws;

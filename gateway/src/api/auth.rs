@@ -2,7 +2,7 @@
 //! tokens back (`durability.md` 2.9).
 
 use super::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route, Worker};
+use super::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::auth::login::{LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
@@ -12,6 +12,7 @@ use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::http::fault::{Denied, Fault};
 use crate::ingress::Priority;
+use crate::worker::Worker;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,9 @@
 //! One request as a handler sees it: matched, limited, authenticated, its body read.
 
-use super::{Error, Route, Worker};
+use super::{Error, Route};
 use crate::auth::access::Identity;
 use crate::http::fault::Fault;
+use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use percent_encoding::percent_decode_str;

@@ -15,7 +15,6 @@ pub mod operations;
 pub mod page;
 pub mod spot;
 pub mod withdrawal;
-pub mod worker;
 
 use crate::auth::access::Auth;
 pub use crate::auth::access::{Identity, Means};
@@ -23,12 +22,12 @@ use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::dialect::account::refusal::Refusal as Named;
 use crate::dialect::spot::refusal::Refusal;
+use crate::http::order_rate::OrderCount;
 pub use crate::http::response::{Answer, Error, Response};
 pub use call::{Call, Query};
 use docs::{Param, Shape};
 pub use hyper::StatusCode;
 use std::pin::Pin;
-pub use worker::{Shared, Worker};
 
 /// Every route, file by file.
 pub static ROUTES: &[&[Route]] = &[
@@ -193,22 +192,6 @@ pub enum Weight {
     Fixed(u32),
     /// Depends on the query string.
     ByQuery(fn(Query<'_>) -> u32),
-}
-
-/// What a request counts towards the account's order rates (`spot.md` 12, `perpetual.md` 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderCount {
-    /// In the ten-second window.
-    pub ten_seconds: u32,
-    /// In the minute window, which only the `/fapi` dialect limits.
-    pub minute: u32,
-}
-
-impl OrderCount {
-    /// Not an order.
-    pub const NONE: OrderCount = OrderCount { ten_seconds: 0, minute: 0 };
-    /// One order.
-    pub const ONE: OrderCount = OrderCount { ten_seconds: 1, minute: 1 };
 }
 
 /// Whether a deployment has a route at all.

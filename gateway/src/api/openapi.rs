@@ -2,11 +2,12 @@
 
 use super::docs::{Field, Param, Place, Shape};
 use super::fapi::shape;
-use super::{Answer, Call, Error, Handler, Method, OrderCount, Response, Route, Weight};
+use super::{Answer, Call, Error, Handler, Method, Response, Route, Weight};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
 use crate::http::fault::{Denied, Fault, Unsigned};
+use crate::http::order_rate::OrderCount;
 use crate::ws::request::methods;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};

@@ -10,7 +10,6 @@
 
 use super::BootError;
 use super::figures::Gauges;
-use crate::api::Shared;
 use crate::archive::archiver::Archiver;
 use crate::archive::readers::Readers;
 use crate::clock::Clock;
@@ -19,6 +18,7 @@ use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
 use crate::view::spares::Restocker;
 use crate::view::{RecentHistory, Views};
+use crate::worker::Shared;
 use crate::ws::hub::Pusher;
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;

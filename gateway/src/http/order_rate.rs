@@ -3,7 +3,6 @@
 //! The two dialects count apart. Shared by all workers: a shard's lock is held for one look-up.
 
 use super::limits::{add, seconds_up, take};
-use crate::api::OrderCount;
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::http::fault::Fault;
@@ -36,6 +35,22 @@ struct Windows {
     minute: AtomicU64,
     /// Latest minute that anything was counted in.
     seen_minute: i64,
+}
+
+/// What a request counts towards the account's order rates (`spot.md` 12, `perpetual.md` 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderCount {
+    /// In the ten-second window.
+    pub ten_seconds: u32,
+    /// In the minute window, which only the `/fapi` dialect limits.
+    pub minute: u32,
+}
+
+impl OrderCount {
+    /// Not an order.
+    pub const NONE: OrderCount = OrderCount { ten_seconds: 0, minute: 0 };
+    /// One order.
+    pub const ONE: OrderCount = OrderCount { ten_seconds: 1, minute: 1 };
 }
 
 /// Orders of an account in the running windows, these included.

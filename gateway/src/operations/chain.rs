@@ -1,9 +1,9 @@
 //! Withdrawals, the signer and the chain's nodes, for a deployment that has any of them: what is not configured is not on the page.
 
-use crate::api::Shared;
 use crate::chain::figures::{NodesFigures, Outcome};
 use crate::metrics::{Kind, Page, Seconds};
 use crate::view::Views;
+use crate::worker::Shared;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
 use ringside_core::event::AlarmReason;
 

@@ -1,9 +1,9 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
-use crate::api::Shared;
 use crate::dialect::Dialect;
 use crate::ingress::{Unavailable, WorkerFigures};
 use crate::metrics::{Kind, Page};
+use crate::worker::Shared;
 use ringside_core::command;
 use ringside_core::event::LiquidationStep;
 use ringside_core::figures::Counter;

@@ -6,9 +6,9 @@ mod gateway;
 pub mod server;
 mod venue;
 
-use crate::api::Shared;
 use crate::ingress::Phase;
 use crate::metrics::{Kind, Page};
+use crate::worker::Shared;
 
 /// The type of the page (`text/plain` of Prometheus, version 0.0.4).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -4,7 +4,7 @@
 //! One thread, few connections, one after the other closed when it says nothing for a while. No other route exists here.
 
 use super::{CONTENT_TYPE, is_ready, page};
-use crate::api::Shared;
+use crate::worker::Shared;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};

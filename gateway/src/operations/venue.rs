@@ -1,8 +1,8 @@
 //! What the venue itself shows an operator: markets, prices, the insurance fund. Read from the views when asked for.
 
-use crate::api::Shared;
 use crate::metrics::{Kind, Page};
 use crate::view::Views;
+use crate::worker::Shared;
 use ringside_core::event::{IndexState, PerpetualPrice};
 use ringside_core::ids::FEE_ACCOUNT;
 use std::fmt::Display;

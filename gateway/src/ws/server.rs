@@ -6,10 +6,11 @@ use super::sockets::Seat;
 use super::stream::key;
 use super::stream::subscriptions::Opening;
 use super::wire::Socket;
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode, Worker};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::Phase;
+use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,

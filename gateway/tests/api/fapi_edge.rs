@@ -3,10 +3,11 @@
 
 use crate::server::{Answer, START_MS, TestServer, WALLET};
 use hmac::{Hmac, KeyInit, Mac};
-use ringside_gateway::api::{Call, Handler, Method, OrderCount, Response, Route};
+use ringside_gateway::api::{Call, Handler, Method, Response, Route};
 use ringside_gateway::auth::access::{Auth, Permission};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::dialect::Dialect;
+use ringside_gateway::http::order_rate::OrderCount;
 use ringside_gateway::ingress::Room;
 use sha2::Sha256;
 

@@ -3,12 +3,13 @@
 use crate::random::{Random, seed};
 use crate::server::{ADMIN_KEY, Client, START_MS, TestServer, head};
 use ringside_gateway::api::{
-    Answer as HandlerAnswer, Call, Handler, Method, OrderCount, Response, Route, StatusCode, Weight,
+    Answer as HandlerAnswer, Call, Handler, Method, Response, Route, StatusCode, Weight,
 };
 use ringside_gateway::auth::access::{Auth, Permission};
 use ringside_gateway::config::Value;
 use ringside_gateway::dialect::Dialect;
 use ringside_gateway::http::fault::Denied;
+use ringside_gateway::http::order_rate::OrderCount;
 use ringside_gateway::http::response::Error;
 use std::time::{Duration, Instant};
 

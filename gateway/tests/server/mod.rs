@@ -2,14 +2,15 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use ringside_gateway::api::{Route, Shared, Worker};
+use ringside_gateway::api::Route;
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::auth::key::NewKey;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
-use ringside_gateway::http::Edge;
 use ringside_gateway::http::router::Router;
 use ringside_gateway::http::server::{MakeWorker, Server};
+use ringside_gateway::worker::edge::Edge;
+use ringside_gateway::worker::{Shared, Worker};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;

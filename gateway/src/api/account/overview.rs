@@ -40,7 +40,7 @@ pub static ROUTES: &[Route] = &[
 
 async fn positions(call: Call) -> Answer {
     drop(views(&call)?);
-    let ranking = call.worker.shared.ranks.get(&call.worker.shared, call.now_ms).await;
+    let ranking = call.worker.shared.ranks.get(&call.worker.shared.views, call.now_ms).await;
     let views = views(&call)?;
     let market = market_of(&views, call.query())?.map(|market| market.market);
     let figures = margin::figures(views.perpetuals(), call.account());

@@ -1,11 +1,12 @@
 //! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
 
 use super::{TRADE, carry_out, market, params, row, shape, submit, views};
-use crate::api::{Answer, Call, Error, Handler, Later, Method, OrderCount, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
 use crate::auth::secret;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{order, refusal, reject};
+use crate::http::order_rate::OrderCount;
 use crate::ingress::{Priority, Reply};
 use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{

@@ -2,10 +2,11 @@
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
 use super::shape;
-use crate::api::{Answer, Call, Error, Handler, Later, Method, OrderCount, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::decode::{PlaceBody, place_order};
 use crate::dialect::spot::{encode, id, refusal};
+use crate::http::order_rate::OrderCount;
 use crate::ingress::Priority;
 use crate::view::market::MarketRecord;
 use hyper::header::HeaderValue;

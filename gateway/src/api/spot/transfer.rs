@@ -1,19 +1,19 @@
 //! Transfers between the spot and the perpetual ledger (`spot.md` 9). Both ledgers change in one command.
 
-use super::replay::{self, Begin, IDEMPOTENCY_KEY, Keyed, begin, not_handed_over, replayed};
+use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::{check_views, shape};
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
-use crate::dialect::spot::decode;
-use crate::dialect::spot::refusal;
 use crate::dialect::spot::transfer::{
     DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, WITHDRAWALS_PAUSED, is_to_perpetual,
     of_reject, transfer,
 };
+use crate::dialect::spot::{decode, refusal};
 use crate::ingress::Priority;
 use crate::view::perpetual::log::Page;
 use crate::view::perpetual::rows::TransferRecord;
+use crate::worker::replays::Keyed;
 use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
 

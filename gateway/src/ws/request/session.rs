@@ -7,13 +7,14 @@
 use super::frame::{self, NO_ID, Request, Sent, Used};
 use super::methods::{self, Target};
 use crate::api::call::MAX_PATH_PARAMS;
-use crate::api::{Answer, Call, Error, Handler, Later, Response, Route, Worker};
+use crate::api::{Answer, Call, Error, Handler, Later, Response, Route};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::http::caller::{Caller, Charged};
 use crate::http::fault::Fault;
 use crate::http::limits::Client;
 use crate::http::router::Match;
+use crate::worker::Worker;
 use crate::ws::sockets::Seat;
 use crate::ws::wire::{Over, Read, Socket, Wire};
 use bytes::Bytes;

@@ -1,5 +1,9 @@
 //! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
+pub mod edge;
+pub mod ranking;
+pub mod replays;
+
 use crate::archive::History;
 use crate::chain;
 use crate::chain::desk::Desk;
@@ -8,16 +12,15 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed;
 use crate::feed::quote::Quotes;
-use crate::http::Edge;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port, WorkerFigures};
 use crate::metrics::Metrics;
 use crate::view::{MarketReader, SharedViews};
 use crate::ws::hub::Hub;
 use crate::ws::sockets::Sockets;
+use edge::Edge;
+use ranking::Ranks;
+use replays::Replays;
 use std::sync::Arc;
-
-use super::fapi::adl::Ranks;
-use super::spot::replay::Replays;
 
 /// What all worker threads share.
 pub struct Shared {
@@ -114,7 +117,7 @@ impl Shared {
     }
 }
 
-/// The context of one worker thread; handlers reach it through [`super::Call::worker`].
+/// The context of one worker thread; handlers reach it through a call.
 pub struct Worker {
     /// What all workers share.
     pub shared: Arc<Shared>,

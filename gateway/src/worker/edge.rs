@@ -1,0 +1,40 @@
+//! What requests are judged by before a handler sees them.
+
+use crate::auth::Authenticator;
+use crate::config::Config;
+use crate::http::limits::Limits;
+use crate::http::order_rate::OrderRates;
+use crate::http::router::Router;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use tokio_util::sync::CancellationToken;
+
+/// What all workers share to judge requests before a handler sees them.
+pub struct Edge {
+    /// Who callers are.
+    pub auth: Authenticator,
+    /// Weight per address, bans.
+    pub limits: Limits,
+    /// Orders per account.
+    pub order_rates: OrderRates,
+    /// Path and method to row.
+    pub router: Router,
+    /// Connections open now.
+    pub open: Arc<AtomicUsize>,
+    /// Cancelled when the process is to stop: long-lived connections then end on their own.
+    pub shutdown: CancellationToken,
+}
+
+impl Edge {
+    /// The edge of a deployment.
+    pub fn new(config: &Config, auth: Authenticator, router: Router, shutdown: CancellationToken) -> Edge {
+        Edge {
+            auth,
+            limits: Limits::new(config),
+            order_rates: OrderRates::new(config),
+            router,
+            open: Arc::default(),
+            shutdown,
+        }
+    }
+}
