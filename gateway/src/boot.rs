@@ -8,17 +8,17 @@ pub mod genesis;
 mod stages;
 mod supervisor;
 
-use crate::api::ROUTES;
 use crate::archive::readers::ReadersError;
 use crate::auth::{AuthError, Authenticator};
 use crate::chain;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed;
-use crate::http::router::{Router, RouterError};
-use crate::http::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::ingress::{Lane, Phase, Room};
 use crate::operations;
+use crate::routes::ROUTES;
+use crate::server::router::{Router, RouterError};
+use crate::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
 use ringside_core::command::{Body, Command};
@@ -129,10 +129,11 @@ pub fn run_and_tell(
         referrals: Some(chain::parts::discounts(&config)),
     };
     let shutdown = CancellationToken::new();
-    let edge = Edge::new(&config, auth, Router::new(ROUTES)?, shutdown.clone());
+    let router = Arc::new(Router::new(ROUTES)?);
+    let edge = Edge::new(&config, auth, shutdown.clone());
     let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
     shutdown_on_signals(shutdown.clone()).map_err(BootError::Thread)?;
-    let server = Server::start(shared.clone(), workers(&shared))
+    let server = Server::start(shared.clone(), router, workers(&shared))
         .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
 
     let watched = match config.metrics_listen {

@@ -1,6 +1,6 @@
 //! The edge of the exchange: HTTP in, commands into the rings, events out of them, views for reads.
 //!
-//! A request passes `http` (socket, limits, router), `auth` (who asks), `api` (one row per route) and a `dialect`
+//! A request passes `server` (socket, router), `http` (limits), `auth` (who asks), `api` (one row per route) and a `dialect`
 //! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
 //! what a client listens to is pushed by `ws`, which hangs in `egress`. Prices of the outside enter through `feed`, what happens on a chain through `chain`.
 //!
@@ -23,6 +23,8 @@ pub mod http;
 pub mod ingress;
 pub mod metrics;
 pub mod operations;
+pub mod routes;
+pub mod server;
 pub mod view;
 pub mod wallet;
 pub mod worker;

@@ -24,14 +24,14 @@ use ringside_bench::report::{self, ForeignLoad, bar};
 use ringside_bench::workload::{Shape, Stamper, Workload};
 use ringside_core::event::{self, Event};
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::api::ROUTES;
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::egress::Listener;
-use ringside_gateway::http::router::Router;
-use ringside_gateway::http::server::{MakeWorker, Server};
 use ringside_gateway::ingress::Phase;
+use ringside_gateway::routes::ROUTES;
+use ringside_gateway::server::router::Router;
+use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
 use ringside_gateway::ws::hub::Pusher;
@@ -174,7 +174,7 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
         ..Config::default()
     });
     let (auth, _) = Authenticator::open(&config)?;
-    let edge = Edge::new(&config, auth, Router::new(ROUTES)?, Default::default());
+    let edge = Edge::new(&config, auth, Default::default());
     let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
     let make: MakeWorker = Box::new({
         let shared = shared.clone();
@@ -185,7 +185,7 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
             worker
         }
     });
-    let server = Server::start(shared.clone(), vec![make])?;
+    let server = Server::start(shared.clone(), Arc::new(Router::new(ROUTES)?), vec![make])?;
     shared.views.write(|views| commands.setup.iter().flatten().for_each(|event| views.fold(event)));
     shared.phase.set(Phase::Running);
     let mut pusher = Pusher::new(shared.hub.clone(), &shared.views.read());

@@ -1,4 +1,5 @@
-//! One row per route. The router, the credential check, the limits and the OpenAPI document all come from [`ROUTES`].
+//! One row per route: what a row says, and the handlers, file by file. The router, the credential check, the limits and the
+//! OpenAPI document all come from the rows ([`crate::routes::ROUTES`]).
 //!
 //! To add an endpoint: write its handler and its row in one of the files below; nothing else changes. Handlers run on
 //! a single-threaded worker, so their futures need not be `Send`; they must not block.
@@ -9,7 +10,6 @@ pub mod auth;
 pub mod call;
 pub mod docs;
 pub mod fapi;
-pub mod openapi;
 pub mod operate;
 pub mod operations;
 pub mod page;
@@ -28,51 +28,6 @@ pub use call::{Call, Query};
 use docs::{Param, Shape};
 pub use hyper::StatusCode;
 use std::pin::Pin;
-
-/// Every route, file by file.
-pub static ROUTES: &[&[Route]] = &[
-    spot::place::ROUTES,
-    spot::order::ROUTES,
-    spot::trade::ROUTES,
-    spot::transfer::ROUTES,
-    spot::withdrawal::ROUTES,
-    spot::market_data::ROUTES,
-    spot::health::ROUTES,
-    spot::admin::ROUTES,
-    fapi::market_data::ROUTES,
-    fapi::series::ROUTES,
-    fapi::order::ROUTES,
-    fapi::query::ROUTES,
-    fapi::algo::ROUTES,
-    fapi::history::ROUTES,
-    fapi::account::ROUTES,
-    fapi::adl::ROUTES,
-    fapi::leverage::ROUTES,
-    fapi::listen_key::ROUTES,
-    account::fees::ROUTES,
-    account::history::ROUTES,
-    account::margin_mode::ROUTES,
-    account::order::ROUTES,
-    account::overview::ROUTES,
-    account::referral::ROUTES,
-    account::market::ROUTES,
-    account::withdrawal::ROUTES,
-    account::operator::ROUTES,
-    account::dispute::ROUTES,
-    auth::ROUTES,
-    api_keys::ROUTES,
-    openapi::ROUTES,
-    crate::ws::server::ROUTES,
-    crate::ws::request::ROUTES,
-    page::ROUTES,
-    page::withdrawals::ROUTES,
-    operations::ROUTES,
-];
-
-/// Every route, one after the other.
-pub fn routes() -> impl Iterator<Item = &'static Route> {
-    ROUTES.iter().copied().flatten()
-}
 
 /// One route. Check order, the same for all (`spot.md` 3): ban 418, weight 429 · path 404, method 405 · body size 413 ·
 /// `precondition` · credential 401, permission 403 · overload 503 · order rate 429 · handler (which reads its JSON first).

@@ -1,12 +1,6 @@
-//! Sockets, limits and the router. Knows rows, never what a resource means.
+//! What every answer is made of, what the edge itself refuses, and the limits by which it does. Knows no route and no socket.
 
-pub mod caller;
 pub mod fault;
 pub mod limits;
 pub mod order_rate;
 pub mod response;
-pub mod router;
-pub mod server;
-pub mod service;
-pub mod stream;
-pub mod watch;

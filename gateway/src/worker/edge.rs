@@ -4,7 +4,6 @@ use crate::auth::Authenticator;
 use crate::config::Config;
 use crate::http::limits::Limits;
 use crate::http::order_rate::OrderRates;
-use crate::http::router::Router;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use tokio_util::sync::CancellationToken;
@@ -17,8 +16,6 @@ pub struct Edge {
     pub limits: Limits,
     /// Orders per account.
     pub order_rates: OrderRates,
-    /// Path and method to row.
-    pub router: Router,
     /// Connections open now.
     pub open: Arc<AtomicUsize>,
     /// Cancelled when the process is to stop: long-lived connections then end on their own.
@@ -27,12 +24,11 @@ pub struct Edge {
 
 impl Edge {
     /// The edge of a deployment.
-    pub fn new(config: &Config, auth: Authenticator, router: Router, shutdown: CancellationToken) -> Edge {
+    pub fn new(config: &Config, auth: Authenticator, shutdown: CancellationToken) -> Edge {
         Edge {
             auth,
             limits: Limits::new(config),
             order_rates: OrderRates::new(config),
-            router,
             open: Arc::default(),
             shutdown,
         }

@@ -512,6 +512,6 @@ fn the_openapi_document_is_served() {
             .values()
             .map(|path| path.as_object().unwrap().len())
             .sum::<usize>(),
-        ringside_gateway::api::routes().filter(|route| route.is_api).count()
+        ringside_gateway::routes::routes().filter(|route| route.is_api).count()
     );
 }

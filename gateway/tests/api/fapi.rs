@@ -3,8 +3,8 @@
 
 use crate::exchange::venue::Venue;
 use crate::exchange::{ADMIN_KEY, Answer, START_S};
-use ringside_gateway::api::routes;
 use ringside_gateway::dialect::Dialect;
+use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -17,15 +17,15 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::{AccountId, Address};
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
-use ringside_gateway::api::ROUTES;
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
-use ringside_gateway::http::router::Router;
-use ringside_gateway::http::server::{MakeWorker, Server};
 use ringside_gateway::ingress::{Lane, Phase};
+use ringside_gateway::routes::ROUTES;
+use ringside_gateway::server::router::Router;
+use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::view::{RecentHistory, Views};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
@@ -146,8 +146,8 @@ impl Exchange {
         let config = Arc::new(config);
         let clock = Clock::manual(START_S * 1000);
         let (auth, _) = Authenticator::open(&config).expect("keys");
-        let router = Router::new(ROUTES).expect("a router");
-        let edge = Edge::new(&config, auth, router, Default::default());
+        let router = Arc::new(Router::new(ROUTES).expect("a router"));
+        let edge = Edge::new(&config, auth, Default::default());
         let shared = Arc::new(Shared::new(config, clock.clone(), edge, 1));
         let make: MakeWorker = Box::new({
             let shared = shared.clone();
@@ -158,7 +158,7 @@ impl Exchange {
                 worker
             }
         });
-        let server = Server::start(shared.clone(), vec![make]).expect("a server");
+        let server = Server::start(shared.clone(), router, vec![make]).expect("a server");
         let mut exchange = Exchange {
             shared,
             clock,

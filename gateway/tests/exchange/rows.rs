@@ -1,7 +1,8 @@
 //! Rows of the route table, found by what tests send, and compared with the refusals that these were answered.
 
-use ringside_gateway::api::openapi::refusals;
-use ringside_gateway::api::{Route, routes};
+use ringside_gateway::api::Route;
+use ringside_gateway::routes::openapi::refusals;
+use ringside_gateway::routes::routes;
 use std::collections::BTreeSet;
 
 /// Refusals seen: the route of the table, empty where there is none; status; string or code.

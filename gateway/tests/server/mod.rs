@@ -7,8 +7,8 @@ use ringside_gateway::auth::Authenticator;
 use ringside_gateway::auth::key::NewKey;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
-use ringside_gateway::http::router::Router;
-use ringside_gateway::http::server::{MakeWorker, Server};
+use ringside_gateway::server::router::Router;
+use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
 use std::io::{Read, Write};
@@ -58,15 +58,16 @@ impl TestServer {
         let config = Arc::new(config);
         let clock = Clock::manual(START_MS);
         let (auth, _) = Authenticator::open(&config).expect("keys");
-        let router = Router::new(tables).expect("a router");
-        let edge = Edge::new(&config, auth, router, Default::default());
+        let router = Arc::new(Router::new(tables).expect("a router"));
+        let edge = Edge::new(&config, auth, Default::default());
         let workers = config.worker_count();
         let shared = Arc::new(Shared::new(config, clock.clone(), edge, workers));
         let make = |index| {
             let shared = shared.clone();
             Box::new(move || Worker::new(shared, index)) as MakeWorker
         };
-        let server = Server::start(shared.clone(), (0..workers).map(make).collect()).expect("a server");
+        let workers = (0..workers).map(make).collect();
+        let server = Server::start(shared.clone(), router, workers).expect("a server");
         TestServer { shared, clock, server: Some(server), folder }
     }
 

@@ -1,9 +1,10 @@
 //! Methods of requests over a WebSocket: each is a row that names the route which answers it.
 
-use crate::api::{Handler, Method, Response, Route, Weight};
+use crate::api::{Handler, Method, Response, Route, Weight, fapi};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
+use std::sync::LazyLock;
 
 /// One method.
 #[derive(Debug)]
@@ -61,11 +62,36 @@ pub static METHODS: &[Row] = &[
     row("myTrades", Method::Get, "/fapi/v1/userTrades"),
 ];
 
-/// The target of a method's name.
-pub fn find(name: &str) -> Option<Target> {
+/// The target of a method's name, and the row that answers it.
+pub fn find(name: &str) -> Option<(Target, &'static Route)> {
     let plain = name.strip_prefix("v1/").unwrap_or(name);
-    METHODS.iter().find(|row| row.name == plain).map(|row| row.target)
+    let place = METHODS.iter().position(|row| row.name == plain)?;
+    Some((METHODS[place].target, ANSWERING[place]?))
 }
+
+/// Files with the routes that methods name.
+static TABLES: [&[Route]; 8] = [
+    fapi::account::ROUTES,
+    fapi::algo::ROUTES,
+    fapi::history::ROUTES,
+    fapi::listen_key::ROUTES,
+    fapi::market_data::ROUTES,
+    fapi::order::ROUTES,
+    fapi::query::ROUTES,
+    fapi::series::ROUTES,
+];
+
+/// The row of each method, in the order of [`METHODS`].
+static ANSWERING: LazyLock<Box<[Option<&'static Route>]>> = LazyLock::new(|| {
+    let answering = |row: &Row| match row.target {
+        Target::Route(method, path) => {
+            TABLES.into_iter().flatten().find(|route| route.method == method && route.path == path)
+        }
+        Target::Logon => Some(&LOGON),
+        Target::Status => Some(&STATUS),
+    };
+    METHODS.iter().map(answering).collect()
+});
 
 /// The methods that a route answers.
 pub fn of(method: Method, path: &str) -> Vec<&'static str> {
@@ -75,7 +101,7 @@ pub fn of(method: Method, path: &str) -> Vec<&'static str> {
 
 /// Logging on: a good signature is told that its key cannot, since a secret that both sides know would then speak for
 /// requests that it has not signed.
-pub static LOGON: Route = Route {
+static LOGON: Route = Route {
     dialect: Dialect::Fapi,
     auth: Auth::Signed(Permission::Read),
     weight: Weight::Fixed(2),
@@ -84,7 +110,7 @@ pub static LOGON: Route = Route {
 };
 
 /// Asking what the connection is; the session itself knows.
-pub static STATUS: Route = Route {
+static STATUS: Route = Route {
     dialect: Dialect::Fapi,
     weight: Weight::Fixed(2),
     is_api: false,
@@ -94,23 +120,23 @@ pub static STATUS: Route = Route {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::routes;
 
     #[test]
     fn every_method_has_one_name_and_a_route() {
         for (index, row) in METHODS.iter().enumerate() {
             assert_eq!(METHODS.iter().position(|other| other.name == row.name), Some(index), "{}", row.name);
-            assert_eq!(find(row.name), Some(row.target));
+            let (target, answering) = find(row.name).unwrap_or_else(|| panic!("no row answers {}", row.name));
+            assert_eq!(target, row.target);
             if let Target::Route(method, path) = row.target {
                 assert!(of(method, path).contains(&row.name));
-                let is_there = routes().any(|route| route.method == method && route.path == path);
-                assert!(is_there, "{} {path}", row.name);
+                assert_eq!((answering.method, answering.path), (method, path));
             }
         }
-        assert_eq!(find("v1/order.place"), find("order.place"));
-        assert_ne!(find("v2/account.status"), find("account.status"));
+        let path = |name| find(name).map(|(_, route)| route.path);
+        assert_eq!(path("v1/order.place"), path("order.place"));
+        assert_ne!(path("v2/account.status"), path("account.status"));
         for name in ["", "v1/", "v2/order.place", "Order.place", "order.place ", "v1/v1/ping"] {
-            assert_eq!(find(name), None, "{name}");
+            assert!(find(name).is_none(), "{name}");
         }
     }
 }

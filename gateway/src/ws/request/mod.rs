@@ -6,7 +6,7 @@
 //! {"id": 7, "status": 400, "error": {"code": -1102, "msg": "..."}, "rateLimits": [...]}
 //! ```
 //! A method is another name of a route ([`methods`]): the frame's parameters become the query of a request to it, which passes
-//! everything that a request over HTTP passes, in the same order (`http/caller.rs`), and has the same handler. So there is
+//! everything that a request over HTTP passes, in the same order (`server/caller.rs`), and has the same handler. So there is
 //! nothing to keep in step: limits and refusals are the route's, and both ways count in the same windows.
 //!
 //! | Rule | |

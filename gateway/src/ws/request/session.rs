@@ -10,10 +10,9 @@ use crate::api::call::MAX_PATH_PARAMS;
 use crate::api::{Answer, Call, Error, Handler, Later, Response, Route};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal::{self, Refusal};
-use crate::http::caller::{Caller, Charged};
 use crate::http::fault::Fault;
 use crate::http::limits::Client;
-use crate::http::router::Match;
+use crate::server::caller::{Caller, Charged};
 use crate::worker::Worker;
 use crate::ws::sockets::Seat;
 use crate::ws::wire::{Over, Read, Socket, Wire};
@@ -172,21 +171,18 @@ impl Session {
             Ok(request) => request,
             Err((id, refusal)) => return self.malformed(id, refusal),
         };
-        let Some(target) = methods::find(&method) else {
+        let Some((target, route)) = methods::find(&method) else {
             return self.malformed(id, refusal::method(&method));
         };
         let shows_limits = params.shows_limits.unwrap_or(self.shows_limits);
         let head = Head { id: id.into(), shows_limits };
-        let Some((route, path)) = self.route(target) else {
-            return self.malformed(id, refusal::method(&method));
-        };
         let worker = &self.caller.worker;
         let now_ms = worker.clock.now_ms();
         let (mut charged, refused) =
             self.caller.charge(Ok(route), &params.query, self.client.clone(), now_ms, begin);
         let judged = match refused {
             Some(fault) => Err(fault.error(route.dialect)),
-            None => self.judge(route, path, &params, now_ms, &mut charged),
+            None => self.judge(route, &params, now_ms, &mut charged),
         };
         let answer = match judged {
             Err(error) => Err(error),
@@ -209,26 +205,10 @@ impl Session {
         self.answer(&head, answer, charged);
     }
 
-    /// The row of a target, and its path.
-    fn route(&self, target: Target) -> Option<(&'static Route, &'static str)> {
-        match target {
-            Target::Logon => Some((&methods::LOGON, methods::LOGON.path)),
-            Target::Status => Some((&methods::STATUS, methods::STATUS.path)),
-            Target::Route(method, path) => {
-                let method = hyper::Method::from_bytes(method.name().as_bytes()).ok()?;
-                match self.caller.worker.shared.edge.router.find(&method, path) {
-                    Match::Route(route, _) => Some((route, path)),
-                    Match::MethodNotAllowed(..) | Match::NotFound(_) => None,
-                }
-            }
-        }
-    }
-
     /// The request as a handler sees it, once it has passed what every request must.
     fn judge(
         &self,
         route: &'static Route,
-        path: &str,
         params: &Sent,
         now_ms: i64,
         charged: &mut Charged,
@@ -236,7 +216,7 @@ impl Session {
         let mut call = Call {
             route,
             worker: self.caller.worker.clone(),
-            head: self.head(route, path, params)?,
+            head: self.head(route, params)?,
             body: Bytes::new(),
             identity: None,
             ip: self.ip,
@@ -249,10 +229,10 @@ impl Session {
     }
 
     /// The request line and the header that stand for the parameters.
-    fn head(&self, route: &Route, path: &str, params: &Sent) -> Result<Parts, Error> {
+    fn head(&self, route: &Route, params: &Sent) -> Result<Parts, Error> {
         let (mut head, ()) = hyper::Request::new(()).into_parts();
         head.method = hyper::Method::from_bytes(route.method.name().as_bytes()).unwrap_or_default();
-        let target = format!("{path}?{}", params.query);
+        let target = format!("{}?{}", route.path, params.query);
         // Longer than any query can be, since everything else is encoded.
         let too_long = |_| Fault::BodyTooLarge.error(route.dialect);
         head.uri = PathAndQuery::from_maybe_shared(Bytes::from(target)).map_err(too_long)?.into();

@@ -5,14 +5,14 @@
 //! says to `fault.rs`.
 
 use super::caller::{Caller, Charged};
-use super::fault::Fault;
-use super::limits::Client;
-use super::order_rate::Counted;
-use super::response::Response;
-use super::router::Match;
+use super::router::{Match, Router};
 use super::watch::Watch;
 use crate::api::{Answer, Call, Error, Handler, Later};
 use crate::dialect::Dialect;
+use crate::http::fault::Fault;
+use crate::http::limits::Client;
+use crate::http::order_rate::Counted;
+use crate::http::response::Response;
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
@@ -57,6 +57,8 @@ const DRAIN_LEN_MAX: usize = 1 << 20;
 pub struct Connection {
     /// Who sends them.
     pub caller: Caller,
+    /// What its requests are routed by.
+    pub router: Arc<Router>,
     /// Address of the peer.
     pub peer: IpAddr,
     /// Its limits.
@@ -77,7 +79,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     let worker = &connection.caller.worker;
     let now_ms = worker.clock.now_ms();
     let (ip, client) = connection.client_of(&head.headers, now_ms);
-    let found = worker.shared.edge.router.find(&head.method, head.uri.path());
+    let found = connection.router.find(&head.method, head.uri.path());
     let route = match &found {
         Match::Route(route, _) => Ok(*route),
         Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => Err(*dialect),

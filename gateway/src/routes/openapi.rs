@@ -1,33 +1,17 @@
-//! The OpenAPI 3.1 document, made of the rows, served at `/openapi.json`.
+//! The OpenAPI 3.1 document, made of the rows.
 
-use super::docs::{Field, Param, Place, Shape};
-use super::fapi::shape;
-use super::{Answer, Call, Error, Handler, Method, Response, Route, Weight};
+use crate::api::docs::{Field, Param, Place, Shape};
+use crate::api::fapi::shape;
+use crate::api::{Error, Method, Route, Weight};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
 use crate::http::fault::{Denied, Fault, Unsigned};
 use crate::http::order_rate::OrderCount;
 use crate::ws::request::methods;
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
-
-/// Rows.
-pub static ROUTES: &[Route] = &[Route {
-    tag: "reference",
-    summary: "This document",
-    response: Shape::Any,
-    ..Route::new(Method::Get, "/openapi.json", Handler::Now(serve))
-}];
-
-fn serve(_: &Call) -> Answer {
-    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
-    let document = DOCUMENT.get_or_init(|| Response::of(&document(super::routes())).body);
-    Ok(Response::json(document.clone()))
-}
 
 /// One thing that a route may answer instead of what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -373,7 +357,7 @@ fn object(fields: &[Field], schemas: &mut Map<String, Value>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::routes;
+    use crate::routes::routes;
 
     #[test]
     fn every_row_is_in_the_document_and_nothing_else() {

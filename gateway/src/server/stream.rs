@@ -1,9 +1,9 @@
 //! The bytes of one connection: a TCP stream that tells its watch when something arrives, and holds its place under the caps.
 
-use super::fault::UNREADABLE;
-use super::limits::Client;
-use super::response::JSON;
 use super::watch::Watch;
+use crate::http::fault::UNREADABLE;
+use crate::http::limits::Client;
+use crate::http::response::JSON;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use std::cell::RefCell;

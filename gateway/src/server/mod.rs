@@ -4,14 +4,19 @@
 //! Shutdown: the listener closes, connections finish the request they are in and close, what is left after a while is cut.
 //! A panic in a request ends its connection only. What a request means is `service.rs`.
 
-use super::caller::Caller;
-use super::service::{Connection, respond};
-use super::stream::{Place, Stream};
-use super::watch::{Asked, Watchdog};
+pub mod caller;
+pub mod router;
+pub mod service;
+pub mod stream;
+pub mod watch;
+
 use crate::config::Config;
 use crate::worker::{Shared, Worker};
+use caller::Caller;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use router::Router;
+use service::{Connection, respond};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -21,10 +26,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use stream::{Place, Stream};
 use tokio::net::TcpStream;
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
+use watch::{Asked, Watchdog};
 
 /// Connections that may wait in the listener for the acceptor.
 const BACKLOG: i32 = 1_024;
@@ -60,7 +67,7 @@ struct Accepted {
 
 impl Server {
     /// Listens, and starts a thread for each worker and one that accepts. Ends when `shared.edge.shutdown` is cancelled.
-    pub fn start(shared: Arc<Shared>, workers: Vec<MakeWorker>) -> io::Result<Server> {
+    pub fn start(shared: Arc<Shared>, router: Arc<Router>, workers: Vec<MakeWorker>) -> io::Result<Server> {
         let listener = listen(shared.config.listen)?;
         let address = listener.local_addr()?;
         let shutdown = shared.edge.shutdown.clone();
@@ -69,8 +76,8 @@ impl Server {
         for (index, make) in workers.into_iter().enumerate() {
             let (sender, receiver) = unbounded_channel();
             senders.push(sender);
-            let shutdown = shutdown.clone();
-            let main = move || serve_all(make, receiver, shutdown);
+            let (router, shutdown) = (router.clone(), shutdown.clone());
+            let main = move || serve_all(make, router, receiver, shutdown);
             threads.push(spawn(format!("http-{index}"), main)?);
         }
         let accepting = shutdown.clone();
@@ -230,7 +237,12 @@ fn note_now(shared: &Shared) {
 }
 
 /// One worker thread.
-async fn serve_all(make: MakeWorker, mut accepted: UnboundedReceiver<Accepted>, shutdown: CancellationToken) {
+async fn serve_all(
+    make: MakeWorker,
+    router: Arc<Router>,
+    mut accepted: UnboundedReceiver<Accepted>,
+    shutdown: CancellationToken,
+) {
     let worker = Rc::new(make());
     let config = worker.config.clone();
     let watchdog = Watchdog::new(&config);
@@ -241,7 +253,7 @@ async fn serve_all(make: MakeWorker, mut accepted: UnboundedReceiver<Accepted>, 
         tokio::select! {
             biased;
             () = shutdown.cancelled() => break,
-            Some(connection) = accepted.recv() => serve(connection, &http, worker.clone(), &watchdog),
+            Some(connection) = accepted.recv() => serve(connection, &http, worker.clone(), router.clone(), &watchdog),
             _ = sweeps.tick() => watchdog.sweep(),
         }
     }
@@ -270,7 +282,13 @@ fn builder(config: &Config) -> http1::Builder {
 }
 
 /// Starts to serve a connection.
-fn serve(accepted: Accepted, http: &http1::Builder, worker: Rc<Worker>, watchdog: &Rc<Watchdog>) {
+fn serve(
+    accepted: Accepted,
+    http: &http1::Builder,
+    worker: Rc<Worker>,
+    router: Arc<Router>,
+    watchdog: &Rc<Watchdog>,
+) {
     let Accepted { stream, peer, place } = accepted;
     let tcp = match TcpStream::from_std(stream) {
         Ok(tcp) => tcp,
@@ -281,8 +299,14 @@ fn serve(accepted: Accepted, http: &http1::Builder, worker: Rc<Worker>, watchdog
     let peer = peer.ip();
     let is_proxy = worker.config.trusted_proxies.iter().any(|proxy| proxy.contains(peer));
     let client = place.client().clone();
-    let connection =
-        Rc::new(Connection { caller: Caller::new(worker), peer, client, watch: watch.clone(), is_proxy });
+    let connection = Rc::new(Connection {
+        caller: Caller::new(worker),
+        router,
+        peer,
+        client,
+        watch: watch.clone(),
+        is_proxy,
+    });
     let service = service_fn(move |request| respond(connection.clone(), request));
     let http = http.serve_connection(Stream::new(tcp, watch, place), service).with_upgrades();
     tokio::task::spawn_local(async move {

@@ -3,15 +3,14 @@
 //!
 //! How a request is read and how its answer is written is the carrier's: `service.rs` of HTTP, `ws/request/` of a WebSocket.
 
-use super::fault::{Fault, Unsigned};
-use super::limits::Client;
-use super::order_rate::Counted;
-use super::response::Error;
 use crate::api::{Call, Method, Query, Route, Weight};
 use crate::auth::access::{Auth, Identity, Permission};
 use crate::auth::{Remembered, Sealed};
 use crate::dialect::Dialect;
-use crate::http::order_rate::OrderCount;
+use crate::http::fault::{Fault, Unsigned};
+use crate::http::limits::Client;
+use crate::http::order_rate::{Counted, OrderCount};
+use crate::http::response::Error;
 use crate::worker::Worker;
 use hyper::StatusCode;
 use std::cell::RefCell;
