@@ -19,9 +19,10 @@ use crate::operations;
 use crate::routes::ROUTES;
 use crate::server::router::{Router, RouterError};
 use crate::server::{MakeWorker, Server, shutdown_on_signals};
+use crate::view::perpetual::market::PerpetualMarket;
 use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
-use ringside_core::command::{Body, Command};
+use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
 use ringside_core::ring::RingError;
 use ringside_persist::archive::ArchiveError;
@@ -163,7 +164,7 @@ pub fn run_and_tell(
         send(&mut own, genesis::shipped_market());
     }
     if config.test_deployment && shared.views.read().perpetuals().markets().all().is_empty() {
-        open_perpetuals(&shared, &mut own);
+        open_perpetuals(&shared, &mut own, &shutdown);
     }
     shared.feed_port.attach(own);
     shared.phase.set(Phase::Running);
@@ -242,21 +243,31 @@ fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane),
     Ok((stages, own))
 }
 
-/// Lists and opens the perpetual markets that ship. They get a mark at the next tick of the clock, which comes every second;
+/// Lists and opens the perpetual markets that ship, so that whoever finds the exchange running finds them open. They get a mark at
+/// the next tick of the clock, which comes every second, and shows once it is durable, which takes a while where the disk is busy;
 /// should it not come, the markets stay halted, for the administrator to open.
-fn open_perpetuals(shared: &Shared, own: &mut Lane) {
-    const PATIENCE: Duration = Duration::from_secs(3);
-    genesis::list_perpetuals().into_iter().for_each(|command| publish(own, command));
-    let has_marks = || {
-        let views = shared.views.read();
-        let markets = views.perpetuals().markets().all();
-        !markets.is_empty() && markets.iter().all(|market| market.mark() > 0)
+fn open_perpetuals(shared: &Shared, own: &mut Lane, shutdown: &CancellationToken) {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let all_come_to = |holds: fn(&PerpetualMarket) -> bool| {
+        let begin = Instant::now();
+        loop {
+            let views = shared.views.read();
+            let markets = views.perpetuals().markets().all();
+            if !markets.is_empty() && markets.iter().all(holds) {
+                return true;
+            }
+            drop(views);
+            if begin.elapsed() > PATIENCE || shutdown.is_cancelled() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     };
-    let begin = Instant::now();
-    while !has_marks() && begin.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(5));
+    genesis::list_perpetuals().into_iter().for_each(|command| publish(own, command));
+    if all_come_to(|market| market.mark() > 0) {
+        genesis::open_perpetuals().into_iter().for_each(|command| publish(own, command));
+        all_come_to(|market| market.state == PerpetualState::Trading);
     }
-    genesis::open_perpetuals().into_iter().for_each(|command| publish(own, command));
 }
 
 /// Publishes a command of the process itself. Its ring is new, so there is room.
