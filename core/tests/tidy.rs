@@ -168,6 +168,59 @@ fn dependencies_point_inwards() {
     );
 }
 
+/// Folders and files of the gateway, the lowest first: each may name those before it, and itself.
+const LAYERS: [&str; 22] = [
+    "clock",
+    "form",
+    "view",
+    "archive",
+    "dialect",
+    "wallet",
+    "config",
+    "http",
+    "auth",
+    "ingress",
+    "egress",
+    "chain",
+    "feed",
+    "metrics",
+    "worker",
+    "operations",
+    "api",
+    "server",
+    "ws",
+    "routes",
+    "boot",
+    "command_line",
+];
+
+#[test]
+fn the_gateway_stands_in_layers() {
+    let mut faults = Vec::new();
+    for source in sources() {
+        let Some(path) = source.path.strip_prefix("gateway/src/") else { continue };
+        let folder = path.split(['/', '.']).next().unwrap_or("");
+        if ["lib", "main"].contains(&folder) {
+            continue;
+        }
+        let Some(layer) = LAYERS.iter().position(|known| *known == folder) else {
+            faults.push(format!("{path}: `{folder}` has no layer"));
+            continue;
+        };
+        for (number, line) in code(&source) {
+            // Who listens to what is state that workers share; the sockets themselves stand above the routes.
+            if folder == "worker" && ["crate::ws::hub", "crate::ws::sockets"].iter().any(|of| names(line, of))
+            {
+                continue;
+            }
+            for above in LAYERS[layer + 1..].iter().filter(|above| names(line, &format!("crate::{above}"))) {
+                faults.push(format!("{path}:{number}: `{folder}` names `{above}`, which stands above it"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
 #[test]
 fn one_file_names_the_chain_library() {
     let mut files: Vec<_> = sources()
