@@ -1,6 +1,7 @@
 //! The real engine and the reference model of the perpetual side get the same random commands and must emit the same
 //! events, byte for byte, after each: 40 to 48 accounts, two markets, an index that jumps by 0.3, 1.2, 4 and 9 %, insurance
-//! funds of 0, 5, 500 and 50,000 USDT, every kind of perpetual command, and values that nobody should send.
+//! funds of 0, 5, 500 and 50,000 USDT, every kind of perpetual command, prices of some thousand steps, orders and positions up to
+//! the largest value, and values that nobody should send.
 //!
 //! Properties of `risk.md` 21 that are judged on these streams: 1, the model recomputes I-1 to I-13 after every command,
 //! and the engine checks itself at intervals; 3, closing both markets leaves no cost, and all wallets together DEP; 4, the
@@ -39,6 +40,9 @@ use support::versus::{Versus, config, run_streams, same_events};
 const CLOSED: &str = "closing orders taken with nothing available";
 /// The bound of a command's liquidations.
 const LEFT_OVER: &str = "commands that left liquidations over";
+/// The ends of the ranges of `risk.md` 1.
+const CHEAP: &str = "trades at prices of some thousand steps";
+const LARGE: &str = "trades of more than 10,000,000 USDT";
 
 /// Both engines.
 struct Pair {
@@ -52,6 +56,8 @@ struct Pair {
     closed_without_margin: u64,
     /// Commands that left liquidations or warnings over for the next.
     left_over: u64,
+    cheap: u64,
+    large: u64,
 }
 
 impl Pair {
@@ -99,6 +105,8 @@ impl Versus for Pair {
             snapshot: None,
             closed_without_margin: 0,
             left_over: 0,
+            cheap: 0,
+            large: 0,
         }
     }
 
@@ -117,6 +125,8 @@ impl Versus for Pair {
     fn count(&self, seen: &mut Seen) {
         *seen.cases.entry(CLOSED).or_default() += self.closed_without_margin;
         *seen.cases.entry(LEFT_OVER).or_default() += self.left_over;
+        *seen.cases.entry(CHEAP).or_default() += self.cheap;
+        *seen.cases.entry(LARGE).or_default() += self.large;
     }
 
     /// Applies a command to both and compares what they emit; the real engine's events are then in `events`.
@@ -154,6 +164,11 @@ impl Versus for Pair {
             return Err(format!("the auditor: {fault}\n{command:?}\n{:#?}", self.events));
         }
         liquidations_end_well(&expected)?;
+        for trade in expected.iter().filter_map(Event::get::<event::PerpetualTrade>) {
+            let products = i128::from(trade.price) * i128::from(trade.quantity);
+            self.cheap += u64::from(trade.price < 10_000);
+            self.large += u64::from(products > 100_000_000_000_000_000_000_000);
+        }
         if let Some(available) = closes {
             let refused =
                 expected.iter().filter_map(Event::get::<event::Done>).map(|done| done.reject).next();
@@ -257,9 +272,11 @@ fn liquidations_end_well(events: &[Event]) -> Result<(), String> {
 fn random_streams() {
     let total = support::commands(100_000, 20_000);
     let seen = run_streams::<Pair>(total);
-    let closed = seen.cases.get(CLOSED).copied().unwrap_or(0);
-    let left_over = seen.cases.get(LEFT_OVER).copied().unwrap_or(0);
-    eprintln!("{CLOSED}: {closed}; {LEFT_OVER}: {left_over}");
+    let [closed, left_over, cheap, large] = [CLOSED, LEFT_OVER, CHEAP, LARGE].map(|case| {
+        let count = seen.cases.get(case).copied().unwrap_or(0);
+        eprintln!("{case}: {count}");
+        count
+    });
     for &kind in event::Kind::ALL {
         let count = seen.kinds.get(&(kind as u16)).copied().unwrap_or(0);
         eprintln!("  {kind:?}: {count}");
@@ -268,6 +285,7 @@ fn random_streams() {
         // The comparison is worth what its streams reach.
         assert!(closed > 0, "property 6 was never put to the test");
         assert!(left_over > 0, "no move of the mark brought more than one command may liquidate");
+        assert!(cheap > 0 && large > 0, "no trade at the ends of the ranges");
         for &kind in event::Kind::ALL {
             // A deficit wants a loss taken by hand while the index is gone: `perpetual_recovery.rs`.
             // What operators say of themselves changes nothing, and no stream says it.

@@ -42,6 +42,10 @@ pub struct Profile {
     /// Small brackets, so that positions are cut down in steps.
     small_brackets: bool,
     rebates: bool,
+    /// The second market stands at 0.00002, on a tick of 10^-8: a lot of 100 is worth what a lot of others is.
+    cheap: bool,
+    /// Wallets and orders are so many times as large, up to the greatest value of an order and a position.
+    scale: i64,
 }
 
 /// The generator.
@@ -80,8 +84,10 @@ impl Stream {
             conditional: *random.pick(&[60, 150, 300]),
             small_brackets: random.permille(700),
             rebates: random.permille(300),
+            cheap: random.permille(200),
+            scale: *random.pick(&[1, 1, 1, 1, 5_000]),
         };
-        let prices = vec![60_000 * E8 as i64, 2_500 * E8 as i64];
+        let prices = vec![60_000 * E8 as i64, if profile.cheap { 2_000 } else { 2_500 * E8 as i64 }];
         let mut stream = Stream {
             random,
             profile,
@@ -100,24 +106,39 @@ impl Stream {
     /// Markets, accounts, money.
     fn open(&mut self) {
         let mut first: Vec<Command> = Vec::new();
-        for (symbol, base, tick) in [("BTCUSDT", "BTC", 10_000_000), ("ETHUSDT", "ETH", 1_000_000)] {
+        let second = if self.profile.cheap { (1, E10 as i64) } else { (1_000_000, 1_000_000) };
+        for (symbol, base, (tick, lot)) in
+            [("BTCUSDT", "BTC", (10_000_000, 100_000)), ("ETHUSDT", "ETH", second)]
+        {
             first.push(Command::new(ListPerpetual {
                 symbol: padded(symbol).expect("short"),
                 base: padded(base).expect("short"),
                 quote: padded("USDT").expect("short"),
                 tick,
-                lot: if base == "BTC" { 100_000 } else { 1_000_000 },
+                lot,
             }));
         }
         for number in 0..self.profile.accounts {
             first.push(Command::new(CreateAccount { address: address(number), reserved: 0 }));
             let wallet = *self.random.pick(&[20, 200, 1_000, 5_000, 20_000, 200_000]);
-            first.push(self.credit_to(address(number), wallet * MICRO));
+            first.push(self.credit_to(address(number), wallet * MICRO * self.profile.scale));
         }
         if self.profile.fund > 0 {
-            first.push(self.credit_to([0; 20], self.profile.fund * MICRO));
+            first.push(self.credit_to([0; 20], self.profile.fund * MICRO * self.profile.scale));
         }
         for market in self.markets() {
+            if self.profile.scale > 1 || self.profile.cheap {
+                use PerpetualParameter::*;
+                for (parameter, value) in [
+                    (MinPrice, 1),
+                    (MaxNotional, 1_000_000_000 * MICRO),
+                    (MaxQuantity, 1_000_000_000_000_000_000),
+                    (MaxMarketQuantity, 1_000_000_000_000_000_000),
+                ] {
+                    let parameter = parameter as u32;
+                    first.push(Command::new(SetPerpetualParameter { market, parameter, value }));
+                }
+            }
             if self.profile.small_brackets {
                 first.push(Command::new(self.small_brackets(market)));
             }
@@ -158,7 +179,7 @@ impl Stream {
     fn small_brackets(&mut self, market: MarketId) -> SetBrackets {
         let mut caps = [0; 8];
         for (at, cap) in [5_000, 20_000, 100_000, 1_000_000, 20_000_000].into_iter().enumerate() {
-            caps[at] = cap * MICRO;
+            caps[at] = (cap * self.profile.scale).min(1_000_000_000 - 5 + at as i64) * MICRO;
         }
         SetBrackets {
             market,
@@ -274,7 +295,7 @@ impl Stream {
             price if price > high => false,
             _ => self.random.permille(500),
         };
-        let change = self.prices[at] / 10_000 * hundredths;
+        let change = self.prices[at] * hundredths / 10_000;
         self.prices[at] += if up { change } else { -change };
         let mut feeds = self.feeds(at);
         if self.random.permille(700) {
@@ -314,8 +335,8 @@ impl Stream {
         };
         let away = if side == Side::Buy { -away } else { away };
         // Few prices, so that levels fill up.
-        let grid = tick * if self.random.permille(800) { 50 } else { 1 };
-        ((mark + mark / 10_000 * away) / grid * grid).max(tick)
+        let grid = tick * if self.random.permille(800) && mark > 10_000 * tick { 50 } else { 1 };
+        ((mark + mark * away / 10_000) / grid * grid).max(tick)
     }
 
     fn quantity(&mut self, model: &Model, market: MarketId) -> i64 {
@@ -328,7 +349,7 @@ impl Stream {
             _ => self.random.between(50_000, 3_000_000),
         };
         let mark = self.mark(model, market).max(1);
-        let quantity = i128::from(usdt) * E6 * E10 / i128::from(mark);
+        let quantity = i128::from(usdt * self.profile.scale) * E6 * E10 / i128::from(mark);
         let lots = (quantity as i64 / lot).max(1);
         lots * lot + if self.random.permille(100) { self.random.between(0, lot - 1) } else { 0 }
     }
@@ -444,7 +465,7 @@ impl Stream {
     fn condition(&mut self, model: &Model, place: &mut PlacePerpetual, kind: PerpetualOrderType, side: Side) {
         use PerpetualOrderType::*;
         let (mark, tick) = (self.mark(model, place.market), Stream::step(model, place.market, 1));
-        let away = mark / 10_000 * self.random.between(-10, 250);
+        let away = mark * self.random.between(-10, 250) / 10_000;
         let above = match (kind, side) {
             (Stop | StopMarket, Side::Buy) | (TakeProfit | TakeProfitMarket, Side::Sell) => true,
             (TrailingStopMarket, side) => side == Side::Sell,
