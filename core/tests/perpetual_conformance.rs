@@ -47,6 +47,39 @@ fn a_taker_stops_before_a_fill_that_leaves_it_below_maintenance_also_where_it_cl
 }
 
 #[test]
+fn a_resting_order_that_closes_below_maintenance_ends_before_the_fund_pays_for_it() {
+    // perpetual.md 12: "A fill that would leave equity below maintenance margin is refused: that order ends EXPIRED, reason 10". W = 300,
+    // long 0.5 at 60 000. Sold at 57 000 to a friend it would lose 1 500, of which the fund would pay 1 200.
+    for isolated in [false, true] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        venue.fund("50000");
+        let (trader, maker, friend) =
+            (venue.account("300"), venue.account("1000000"), venue.account("1000000"));
+        if isolated {
+            isolate(&mut venue, trader);
+        }
+        leverage(&mut venue, trader, 125);
+        open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+        let order = venue.sell(trader, "0.5", "57000");
+        venue.buy(friend, "0.5", "57000");
+        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+        assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
+        assert_eq!(venue.engine.perpetual_wallet(0), usd("50000"));
+        venue.ok(CancelAllPerpetual {
+            account: friend,
+            market: BTC,
+            classes: order_class::ORDINARY,
+            reserved: 0,
+        });
+        // What it loses less than the margin it frees it may sell: 0.5 x 100 of 300 leaves more than nothing.
+        venue.sell(trader, "0.5", "59900");
+        venue.buy(friend, "0.5", "59900");
+        assert_eq!((held(&venue, trader), venue.engine.perpetual_wallet(trader)), (0, usd("250")));
+    }
+}
+
+#[test]
 fn a_stop_that_closes_gets_its_chance_below_maintenance() {
     // 14: triggers come before the scan of the same tick; 6: no fill leaves it lower than it was.
     let mut venue = Venue::trading("60000");

@@ -224,22 +224,20 @@ fn the_ledger_is_proved() {
     assert_ne!(told, hash_before, "which has another sequence");
 }
 
-/// The alarm of a deficit is told when it begins and when it ends, and stands for what the pool is flagged with. Here the
-/// index is gone, so that nobody is liquidated, and a long takes a loss by hand that its wallet does not bear: the fund
+/// The alarm of a deficit is told when it begins and when it ends, and stands for what the pool is flagged with. Here a market
+/// is settled far below its mark, as its index was there until just now, and a long loses more than its wallet bears: the fund
 /// clears it, and has nothing.
 #[test]
 fn a_deficit_raises_an_alarm_once_and_ends_it_once() {
-    let mut venue = Venue::trading("60000");
+    let mut venue = Venue::trading("58000");
     let (long, maker) = (venue.account("330"), venue.account("1000000"));
+    let bidder = venue.account("1000000");
+    (0..10).for_each(|_| venue.tick());
+    venue.mark("60000");
     venue.ok(SetLeverage { account: long, market: BTC, leverage: 100, reserved: 0 });
     venue.sell(maker, "0.5", "60000");
     venue.buy(long, "0.5", "60000");
-    // Only who rests may close at a price that costs more than it has (`risk.md` 6).
-    let close =
-        PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..venue.limit(long, Side::Sell, "0.5", "59000") };
-    venue.ok(close);
-    let bidder = venue.account("1000000");
-    venue.buy(bidder, "0.5", "59000");
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
     let fund = venue.engine.perpetual_wallet(0);
     assert!(fund < 0 && venue.engine.perpetual_wallet(long) == 0, "the fund paid: {fund}");
     let alarms = venue.said::<PoolDeficit>();

@@ -34,8 +34,8 @@
 //!   of the market, those attached in the same command included.
 //! - A liquidation of the cross scope expires all orders of the account, in every market; its bankruptcy price of 0 or below
 //!   is, for a sell, one tick. Self-trade modes do not bind liquidation and unwinding, the dynamic band not liquidation.
-//! - A taker's fill that only closes is refused where its scope is below maintenance margin after it, and further below than
-//!   before: a stop that comes to run in the tick that would liquidate its scope may still close it (`risk.md` 6, 14).
+//! - A fill that only closes is refused where its owner's scope is below maintenance margin after it, and further below than
+//!   before: a stop that comes to run in the tick that would liquidate its scope may still close it (`perpetual.md` 12, `risk.md` 6, 14).
 //! - What funding takes from an isolated wallet beyond 0 the fund pays (INSURANCE_CLEAR), as where a close does (`risk.md` 8).
 //! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it.
 //! - The fund, below its maintenance margin, gives up whole positions, the largest margin first, until it is not.

@@ -186,7 +186,7 @@ impl Model {
             let maker_fee = self.maker_fee(maker.account, amount, pooled);
             let maker_half = self.half(maker.account, market, maker.side, quantity, amount, maker_fee);
             let is_self = maker.account == account;
-            if maker_half.lacks || (!is_self && self.breaches(maker.account, market, &maker_half)) {
+            if maker_half.lacks || (!is_self && self.sinks(maker.account, market, &maker_half)) {
                 self.expire_order(maker.id, reason::MARGIN);
                 continue;
             }

@@ -116,7 +116,8 @@ impl State {
     }
 
     /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
-    /// before. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
+    /// before: its loss would be the fund's, and the other side's gain. A stop that comes to run below maintenance may close at
+    /// prices that cost less than the margin they free.
     pub(super) fn bears_close(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
         let record = self.accounts.get(account);
         let before = self.holding(account, index);

@@ -97,10 +97,14 @@ impl Meetings {
 
 impl Party {
     /// One side of a fill, with its fee, as [`State::leg`] has it of a cross account, which must not come below its maintenance
-    /// margin where it opens. `None`: it does, or numbers are out of range.
+    /// margin where it opens, or rests and closes. `None`: it does, or numbers are out of range.
     #[inline(always)]
     fn fill(&mut self, symbol: &Symbol, side: Side, fill: (Quantity, Money, Money)) -> Option<Filled> {
         let (_, value, fee) = fill;
+        // How the last fill leaves it is asked at the end. A taker that closes meets its best prices first, a maker its worst.
+        if self.is_maker && self.traded != 0 && self.standing.is_none() {
+            self.bears(symbol)?;
+        }
         let (filled, open_fees) = self.position.fill_with_fees(side, fill, self.open_fees)?;
         let position = filled.position;
         if units::magnitude(position.cost)? > units::VALUE_MAX {
@@ -113,15 +117,19 @@ impl Party {
         self.traded = self.traded.checked_add(value)?;
         self.standing = None;
         if filled.opened > 0 {
-            let (notional, equity) = self.standing(symbol)?;
-            self.standing = Some((notional, equity));
-            let free = equity.checked_sub(self.others.maintenance)?;
-            // Rates are below 1.
-            if free < notional && free < symbol.brackets.maintenance(notional)? {
-                return None;
-            }
+            self.bears(symbol)?;
         }
         Some(filled)
+    }
+
+    /// Notes how it stands; `None` where that is below its maintenance margin.
+    #[inline(always)]
+    fn bears(&mut self, symbol: &Symbol) -> Option<()> {
+        let (notional, equity) = self.standing(symbol)?;
+        self.standing = Some((notional, equity));
+        let free = equity.checked_sub(self.others.maintenance)?;
+        // Rates are below 1.
+        (free >= notional || free >= symbol.brackets.maintenance(notional)?).then_some(())
     }
 
     /// Notional of its position, and equity.

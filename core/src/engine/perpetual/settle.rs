@@ -160,10 +160,14 @@ impl<'a> PerpetualMatch<'a> {
         }
         .ok_or(true)?;
         let is_self = maker.account == taker.account;
-        if !is_self
-            && maker_leg.filled.opened > 0
-            && !state.bears(maker.account, index, &maker_leg).unwrap_or(false)
-        {
+        let bears = |account: AccountId, leg: &Leg| {
+            let bears = match leg.filled.opened {
+                0 => state.bears_close(account, index, leg),
+                _ => state.bears(account, index, leg),
+            };
+            bears.unwrap_or(false)
+        };
+        if !is_self && !bears(maker.account, &maker_leg) {
             return Err(true);
         }
         let between;
@@ -177,17 +181,9 @@ impl<'a> PerpetualMatch<'a> {
         };
         let terms = (quantity, value, taker_fee);
         let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
-        // Unlike a maker it stops also where it only closes: its loss would be the fund's, and the other side's gain. And where it
-        // meets its own order, which leaves its position, but takes both fees.
-        if !arriving.liquidates {
-            let bears = if taker_leg.filled.opened > 0 {
-                state.bears(taker.account, index, &taker_leg)
-            } else {
-                state.bears_close(taker.account, index, &taker_leg)
-            };
-            if !bears.unwrap_or(false) {
-                return Err(false);
-            }
+        // Also where it meets its own order, which leaves its position, but takes both fees.
+        if !arriving.liquidates && !bears(taker.account, &taker_leg) {
+            return Err(false);
         }
         self.prepared =
             Some(Prepared { maker: maker_leg, taker: taker_leg, value, maker_fee, taker_fee, affiliates });
