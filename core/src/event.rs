@@ -26,6 +26,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Bytes of the longest payload.
 pub const PAYLOAD_LEN: usize = 96;
 
+/// Words of it.
+pub const WORDS: usize = PAYLOAD_LEN / 8;
+
 /// One fact. 120 bytes: with the ring's 8-byte stamp, two cache lines.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -48,9 +51,45 @@ pub struct Event {
 const _: () = assert!(size_of::<Event>() == 120 && align_of::<Event>() == 8);
 
 /// A type that can stand in [`Event::payload`].
-pub trait Payload: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+pub trait Payload: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Stored {
     /// Its tag.
     const KIND: Kind;
+}
+
+/// How a payload goes to memory.
+pub trait Stored: Sized {
+    /// Its bytes, little-endian, eight to a word, and zeros behind them, where whole words are to be stored: small fields then go
+    /// together. 2 to 4 % of the spot engine's time; in the perpetual engine, which has no registers to spare, it costs.
+    #[inline(always)]
+    fn words(&self) -> Option<[u64; WORDS]> {
+        None
+    }
+}
+
+/// A field of a payload that is stored as words.
+trait Field: Copy {
+    /// Puts it into words that are 0 where it stands: `at` bytes from the first.
+    fn put(self, at: usize, words: &mut [u64; WORDS]);
+}
+
+macro_rules! number_fields {
+    ($($number:ty as $bits:ty,)*) => { $(impl Field for $number {
+        #[inline(always)]
+        fn put(self, at: usize, words: &mut [u64; WORDS]) {
+            words[at / 8] |= u64::from(self as $bits) << (at % 8 * 8);
+        }
+    })* };
+}
+
+number_fields! { u8 as u8, u16 as u16, u32 as u32, u64 as u64, i64 as u64, }
+
+impl Field for RawAmount {
+    #[inline(always)]
+    fn put(self, at: usize, words: &mut [u64; WORDS]) {
+        let amount = self.get();
+        words[at / 8] = amount as u64;
+        words[at / 8 + 1] = (amount >> 64) as u64;
+    }
 }
 
 impl Event {
@@ -67,12 +106,19 @@ impl Event {
         self.index = index;
         self.kind = P::KIND as u16;
         self.reserved = 0;
+        // 24 bytes of header keep the payload aligned to 8, and it is never shorter than `P`.
+        if let Some(words) = payload.words() {
+            match <[u64; WORDS]>::mut_from_bytes(&mut self.payload) {
+                Ok(place) => *place = words,
+                Err(_) => unreachable!("a payload is words"),
+            }
+            return;
+        }
         match P::mut_from_prefix(&mut self.payload) {
             Ok((place, rest)) => {
                 *place = payload;
                 rest.fill(0);
             }
-            // 24 bytes of header keep the payload aligned to 8, and it is never shorter than `P`.
             Err(_) => unreachable!("a payload fits in an event"),
         }
     }
@@ -237,7 +283,24 @@ macro_rules! payload {
         $($(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
         #[repr(C)]
-        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
+
+        impl Stored for $name {})*
+    };
+    (stored as words: $($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+        #[repr(C)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
+
+        impl Stored for $name {
+            #[inline(always)]
+            fn words(&self) -> Option<[u64; WORDS]> {
+                let mut words = [0; WORDS];
+                $(self.$field.put(std::mem::offset_of!($name, $field), &mut words);)*
+                Some(words)
+            }
+        })*
     };
 }
 
@@ -246,7 +309,7 @@ pub use perpetual::*;
 mod withdrawal;
 pub use withdrawal::*;
 
-payload! {
+payload! { stored as words:
     /// See [`Kind::Trade`]. The price is the maker's. Each side pays its fee out of what it receives.
     pub struct Trade {
         /// Ascending per market.
@@ -311,25 +374,6 @@ payload! {
         pub open: Quantity,
     }
 
-    /// See [`Kind::Depth`]. Absolute, in the order of the mutations. Mutations of one level that follow each other
-    /// make one event, that of the last; a level that is left and touched again comes again.
-    pub struct Depth {
-        /// The market's update id after this mutation. Ids grow by one per mutation (an order rests, leaves, shrinks,
-        /// trades; a fill that empties the maker is one), so a command's diff covers (previous command's last, its
-        /// own last]. A replace is one mutation for leaving, one per fill, one for resting again.
-        pub update: u64,
-        /// The level.
-        pub price: Price,
-        /// Sum of open quantities at that update id, 0 when the level is gone.
-        pub total: RawAmount,
-        /// Where.
-        pub market: MarketId,
-        /// A [`crate::command::Side`].
-        pub side: u8,
-        /// Zero.
-        pub reserved: [u8; 3],
-    }
-
     /// See [`Kind::Balances`]. Final values; `base == quote` means that one asset changed outside any market, and
     /// the `base_` fields hold it (the `quote_` fields are 0).
     pub struct Balances {
@@ -349,6 +393,54 @@ payload! {
         pub quote_available: RawAmount,
         /// Reserved.
         pub quote_frozen: RawAmount,
+    }
+}
+
+payload! {
+    /// See [`Kind::Depth`]. Absolute, in the order of the mutations. Mutations of one level that follow each other
+    /// make one event, that of the last; a level that is left and touched again comes again.
+    pub struct Depth {
+        /// The market's update id after this mutation. Ids grow by one per mutation (an order rests, leaves, shrinks,
+        /// trades; a fill that empties the maker is one), so a command's diff covers (previous command's last, its
+        /// own last]. A replace is one mutation for leaving, one per fill, one for resting again.
+        pub update: u64,
+        /// The level.
+        pub price: Price,
+        /// Sum of open quantities at that update id, 0 when the level is gone.
+        pub total: RawAmount,
+        /// Where.
+        pub market: MarketId,
+        /// A [`crate::command::Side`].
+        pub side: u8,
+        /// Zero.
+        pub reserved: [u8; 3],
+    }
+
+    /// See [`Kind::Done`].
+    pub struct Done {
+        /// The publisher's number of the command.
+        pub source_seq: u64,
+        /// The publisher.
+        pub source: u32,
+        /// Tag of the command.
+        pub command: u16,
+        /// 0 accepted, else a [`crate::reject::Reject`].
+        pub reject: u16,
+        /// The order placed, canceled, amended, replaced or stored as rejected, or the withdrawal requested, changed or
+        /// adopted; else 0.
+        pub order: OrderId,
+        /// As named in the command; the account found, made or credited; 0 where the command names none, for an
+        /// unknown tag, a refused credit and [`crate::reject::Reject::Duplicate`].
+        pub account: AccountId,
+        /// The market acted on, made or changed (that of the order, for an order); 0 for every market at once, for
+        /// no market, and for a refusal that stores no order.
+        pub market: MarketId,
+        /// As in the command, 0 for none and for [`crate::reject::Reject::Duplicate`].
+        pub idempotency_key: u64,
+        /// For [`crate::reject::Reject::IdempotencyReplay`]: sequence of the first command with this key.
+        pub replayed: Sequence,
+        /// Update id of `market` after the command, 0 where `market` names none.
+        pub update: u64,
     }
 
     /// See [`Kind::AccountCreated`].
@@ -455,33 +547,6 @@ payload! {
         pub frozen: RawAmount,
         /// Credits, less what went to the perpetual ledger, plus what came back.
         pub credited: RawAmount,
-    }
-
-    /// See [`Kind::Done`].
-    pub struct Done {
-        /// The publisher's number of the command.
-        pub source_seq: u64,
-        /// The publisher.
-        pub source: u32,
-        /// Tag of the command.
-        pub command: u16,
-        /// 0 accepted, else a [`crate::reject::Reject`].
-        pub reject: u16,
-        /// The order placed, canceled, amended, replaced or stored as rejected, or the withdrawal requested, changed or
-        /// adopted; else 0.
-        pub order: OrderId,
-        /// As named in the command; the account found, made or credited; 0 where the command names none, for an
-        /// unknown tag, a refused credit and [`crate::reject::Reject::Duplicate`].
-        pub account: AccountId,
-        /// The market acted on, made or changed (that of the order, for an order); 0 for every market at once, for
-        /// no market, and for a refusal that stores no order.
-        pub market: MarketId,
-        /// As in the command, 0 for none and for [`crate::reject::Reject::Duplicate`].
-        pub idempotency_key: u64,
-        /// For [`crate::reject::Reject::IdempotencyReplay`]: sequence of the first command with this key.
-        pub replayed: Sequence,
-        /// Update id of `market` after the command, 0 where `market` names none.
-        pub update: u64,
     }
 }
 
