@@ -3,13 +3,13 @@
 //! The server listens first, so that clients are told of a restart instead of being refused; then recovery, then the
 //! stages. It is the only part of the gateway that knows that a journal exists.
 
+mod error;
 mod figures;
 pub mod genesis;
 mod stages;
 mod supervisor;
 
-use crate::archive::readers::ReadersError;
-use crate::auth::{AuthError, Authenticator};
+use crate::auth::Authenticator;
 use crate::chain;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -17,21 +17,19 @@ use crate::feed;
 use crate::ingress::{Lane, Phase, Room};
 use crate::operations;
 use crate::routes::ROUTES;
-use crate::server::router::{Router, RouterError};
+use crate::server::router::Router;
 use crate::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::view::perpetual::market::PerpetualMarket;
 use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
+pub use error::BootError;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
-use ringside_core::ring::RingError;
-use ringside_persist::archive::ArchiveError;
-use ringside_persist::error::PersistError;
 use ringside_persist::status::Pressure;
 pub(crate) use stages::ViewFold;
 use stages::{Rebuilt, Stages};
 pub use stages::{engine_config, persist_config};
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,67 +38,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How often the journal's health is looked at.
 const WATCH: Duration = Duration::from_millis(10);
-
-/// Why the exchange does not start, or had to stop.
-#[derive(Debug, thiserror::Error)]
-pub enum BootError {
-    /// The data folder.
-    #[error("cannot use data folder {path}: {cause}")]
-    Folder {
-        /// Which.
-        path: std::path::PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// Keys and secrets.
-    #[error(transparent)]
-    Auth(#[from] AuthError),
-    /// Two rows of one path.
-    #[error(transparent)]
-    Router(#[from] RouterError),
-    /// The address.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// Why.
-        cause: io::Error,
-    },
-    /// Journal or recovery.
-    #[error(transparent)]
-    Persist(#[from] PersistError),
-    /// The signer of withdrawals.
-    #[error("signer: {0}")]
-    Signer(#[from] chain::parts::PartsError),
-    /// History.
-    #[error(transparent)]
-    Archive(#[from] ArchiveError),
-    /// The threads that read history.
-    #[error(transparent)]
-    Readers(#[from] ReadersError),
-    /// A ring.
-    #[error(transparent)]
-    Ring(#[from] RingError),
-    /// A thread.
-    #[error("cannot start a thread: {0}")]
-    Thread(io::Error),
-    /// A thread of the server.
-    #[error("{0}")]
-    Server(String),
-    /// The journal failed while running; what was acknowledged is safe, nothing more was.
-    #[error("the journal has failed and nothing more is acknowledged: {0}")]
-    Journal(String),
-}
-
-impl BootError {
-    /// What the process says to whoever started it.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            BootError::Journal(_) => ringside_persist::error::EXIT_JOURNAL as u8,
-            _ => 1,
-        }
-    }
-}
 
 /// Runs the exchange until it is told to stop by SIGTERM or SIGINT, or its journal fails. What an operator should know goes
 /// to `out`.
@@ -124,7 +61,7 @@ pub fn run_and_tell(
     make_folder(&config)?;
     let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
     let (auth, found) = Authenticator::open(&config)?;
-    let parts = chain::Parts {
+    let parts = chain::thread::Parts {
         signer: chain::parts::signer(&config, &clock, &auth.tokens)?,
         watch: watcher,
         referrals: Some(chain::parts::discounts(&config)),
@@ -172,7 +109,8 @@ pub fn run_and_tell(
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
         shared.metrics.add_nodes(figures);
     }
-    let chained = chain::start(shared.for_chain(), parts, shutdown.clone()).map_err(BootError::Thread)?;
+    let chained =
+        chain::thread::start(shared.for_chain(), parts, shutdown.clone()).map_err(BootError::Thread)?;
     let address = server.address();
     let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
     supervisor.ready(&format!("running on {address}"));

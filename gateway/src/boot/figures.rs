@@ -1,29 +1,10 @@
 //! What the running stages know of themselves, for the page of figures: rings, journal, follower, threads.
 
-use super::stages::Stages;
+use super::stages::{Gauges, Stages};
 use crate::metrics::{Kind, Page, Seconds, Source};
-use ringside_core::agent::Activity;
-use ringside_core::command::Command;
-use ringside_core::event::Event;
-use ringside_core::matcher::MatcherFigures;
-use ringside_core::ring::Gauge;
 use ringside_persist::recovery::Report;
 use ringside_persist::status::Pressure;
-use std::sync::Arc;
 use std::time::Duration;
-
-/// Looks at the rings and at what the threads do.
-pub(super) struct Gauges {
-    /// Of each gateway thread, then of the feeds.
-    pub(super) inputs: Vec<Gauge<Command>>,
-    pub(super) journal: Gauge<Command>,
-    pub(super) output: Gauge<Event>,
-    pub(super) matcher: Arc<MatcherFigures>,
-    /// By the name of the thread.
-    pub(super) threads: Vec<(&'static str, Activity)>,
-    /// Threads that are not on the core they were to be pinned to.
-    pub(super) unpinned: usize,
-}
 
 /// The page's source for these stages, recovered as `report` says. `snapshot_interval` is what the follower is to keep.
 pub(super) fn source(

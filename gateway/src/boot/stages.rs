@@ -8,8 +8,7 @@
 //! The follower reads the files of the journal in the background and feeds the archive; the restocker keeps memory ready for the
 //! views.
 
-use super::BootError;
-use super::figures::Gauges;
+use super::error::BootError;
 use crate::archive::archiver::Archiver;
 use crate::archive::readers::Readers;
 use crate::clock::Clock;
@@ -20,14 +19,14 @@ use crate::view::spares::Restocker;
 use crate::view::{RecentHistory, Views};
 use crate::worker::Shared;
 use crate::ws::hub::Pusher;
-use ringside_core::agent::{Agent, Runner, Running};
+use ringside_core::agent::{Activity, Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::event::{Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
-use ringside_core::matcher::{Matcher, MatcherOptions};
+use ringside_core::matcher::{Matcher, MatcherFigures, MatcherOptions};
 use ringside_core::memory::Pages;
-use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Slot, Wait};
+use ringside_core::ring::{self, Consumer, Gauge, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_persist::archive::Archive;
 use ringside_persist::archive::sqlite::Sqlite;
@@ -208,6 +207,19 @@ pub(super) struct Stages {
     pub(super) follower: Arc<FollowerStatus>,
     /// Cores that were asked for and could not be had, in words.
     pub(super) warnings: Vec<String>,
+}
+
+/// Looks at the rings and at what the threads do.
+pub(super) struct Gauges {
+    /// Of each gateway thread, then of the feeds.
+    pub(super) inputs: Vec<Gauge<Command>>,
+    pub(super) journal: Gauge<Command>,
+    pub(super) output: Gauge<Event>,
+    pub(super) matcher: Arc<MatcherFigures>,
+    /// By the name of the thread.
+    pub(super) threads: Vec<(&'static str, Activity)>,
+    /// Threads that are not on the core they were to be pinned to.
+    pub(super) unpinned: usize,
 }
 
 /// Stages that were started, the lane of the process, and looks at them.

@@ -10,7 +10,7 @@
 //! nonce only where the signer was certainly not reached, or says later that it knows nothing of it. Requests that were there
 //! at the start have nobody waiting, and are tried until the signer answers.
 
-use super::figures::SignerFigures;
+use super::signer::figures::SignerFigures;
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use crate::config::Config;
 use crate::ingress::{Ingress, Priority};

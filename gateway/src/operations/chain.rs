@@ -1,6 +1,7 @@
 //! Withdrawals, the signer and the chain's nodes, for a deployment that has any of them: what is not configured is not on the page.
 
-use crate::chain::figures::{NodesFigures, Outcome};
+use crate::chain::figures::NodesFigures;
+use crate::chain::signer::figures::Outcome;
 use crate::metrics::{Kind, Page, Seconds};
 use crate::view::Views;
 use crate::worker::Shared;

@@ -94,8 +94,8 @@ impl Shared {
     }
 
     /// What the thread of the chain has of it.
-    pub fn for_chain(&self) -> chain::Context {
-        chain::Context {
+    pub fn for_chain(&self) -> chain::thread::Context {
+        chain::thread::Context {
             config: self.config.clone(),
             views: self.views.clone(),
             port: self.chain_port.clone(),

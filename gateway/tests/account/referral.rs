@@ -3,7 +3,8 @@
 
 use super::venue_with;
 use crate::exchange::venue::Venue;
-use ringside_gateway::chain::{Parts, parts};
+use ringside_gateway::chain::parts;
+use ringside_gateway::chain::thread::Parts;
 use ringside_gateway::config::Wallet;
 use ringside_gateway::config::feed::NodeUrl;
 use serde_json::{Value, json};
@@ -202,7 +203,8 @@ fn fees_follow_the_terms_of_the_contract() {
     let referrals = Some(parts::discounts(&venue.exchange.shared.config));
     let parts = Parts { referrals, ..Parts::default() };
     let thread =
-        ringside_gateway::chain::start(venue.exchange.shared.for_chain(), parts, shutdown.clone()).unwrap();
+        ringside_gateway::chain::thread::start(venue.exchange.shared.for_chain(), parts, shutdown.clone())
+            .unwrap();
     let follow = |venue: &mut Venue, bps: u64| {
         let begin = Instant::now();
         while taker(venue).0 != bps {

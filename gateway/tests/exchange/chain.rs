@@ -4,9 +4,10 @@
 use super::Exchange;
 use parking_lot::Mutex;
 use ringside_core::ids::Address;
+use ringside_gateway::chain::thread::{Parts, start};
 use ringside_gateway::chain::{
-    Consent, FinalBlock, FinalRelease, Issued, Local, Parts, Release, ReleaseKey, SignedRelease, Signer,
-    SignerFault, Told, Watch, WatchPort, start,
+    Consent, FinalBlock, FinalRelease, Issued, Local, Release, ReleaseKey, SignedRelease, Signer,
+    SignerFault, Told, Watch, WatchPort,
 };
 use ringside_gateway::config::{Config, Wallet};
 use std::sync::Arc;

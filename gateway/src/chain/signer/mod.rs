@@ -16,6 +16,7 @@
 //! who does not ask for one just then. Tokens are HS256 (`spot.md` 2.1), so who takes that secret can make them; what bounds
 //! that are the caps, and the vault, which pays nobody but the account itself. Tokens are in no log.
 
+pub mod figures;
 pub mod limits;
 pub mod process;
 pub mod remote;

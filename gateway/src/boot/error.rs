@@ -1,0 +1,72 @@
+//! Why the exchange does not start, or had to stop.
+
+use crate::archive::readers::ReadersError;
+use crate::auth::AuthError;
+use crate::chain;
+use crate::server::router::RouterError;
+use ringside_core::ring::RingError;
+use ringside_persist::archive::ArchiveError;
+use ringside_persist::error::PersistError;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why the exchange does not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The data folder.
+    #[error("cannot use data folder {path}: {cause}")]
+    Folder {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Keys and secrets.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+    /// Two rows of one path.
+    #[error(transparent)]
+    Router(#[from] RouterError),
+    /// The address.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Journal or recovery.
+    #[error(transparent)]
+    Persist(#[from] PersistError),
+    /// The signer of withdrawals.
+    #[error("signer: {0}")]
+    Signer(#[from] chain::parts::PartsError),
+    /// History.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The threads that read history.
+    #[error(transparent)]
+    Readers(#[from] ReadersError),
+    /// A ring.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// A thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    /// A thread of the server.
+    #[error("{0}")]
+    Server(String),
+    /// The journal failed while running; what was acknowledged is safe, nothing more was.
+    #[error("the journal has failed and nothing more is acknowledged: {0}")]
+    Journal(String),
+}
+
+impl BootError {
+    /// What the process says to whoever started it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            BootError::Journal(_) => ringside_persist::error::EXIT_JOURNAL as u8,
+            _ => 1,
+        }
+    }
+}
