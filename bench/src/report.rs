@@ -184,21 +184,29 @@ pub fn heading() -> String {
     format!("{}\n{}\n", machine_facts(), line.trim_end_matches(" -- "))
 }
 
-/// How every report ends: it is printed, and kept where a folder is named.
-///
-/// Errors: it cannot be kept; a bar was missed and the run is to be strict about it.
-#[allow(clippy::print_stdout)]
-pub fn conclude(
-    benchmark: &str,
-    text: &str,
-    folder: Option<&Path>,
-    missed_and_strict: bool,
-) -> io::Result<()> {
-    print!("{text}");
-    if let Some(folder) = folder {
-        println!("written to {}", write_result(folder, benchmark, text)?.display());
+/// What every benchmark is told of its report.
+#[derive(Clone, clap::Args)]
+pub struct Arguments {
+    /// Write the report into this folder as well.
+    #[arg(long)]
+    results: Option<PathBuf>,
+    /// End with an error when a bar is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+impl Arguments {
+    /// How every report ends: it is printed, and kept where a folder is named. `missed`: a bar was.
+    ///
+    /// Errors: it cannot be kept; a bar was missed and the run is to be strict about it.
+    #[allow(clippy::print_stdout)]
+    pub fn conclude(&self, benchmark: &str, text: &str, missed: bool) -> io::Result<()> {
+        print!("{text}");
+        if let Some(folder) = &self.results {
+            println!("written to {}", write_result(folder, benchmark, text)?.display());
+        }
+        if self.strict && missed { Err(io::Error::other("a bar was missed")) } else { Ok(()) }
     }
-    if missed_and_strict { Err(io::Error::other("a bar was missed")) } else { Ok(()) }
 }
 
 /// The profile that this program was built with: the folder that cargo put it in, as the compiler saw it.

@@ -5,16 +5,15 @@
 use anyhow::{Result, bail};
 use clap::Parser;
 use hdrhistogram::Histogram;
-use ringside_bench::data::flow;
+use ringside_bench::data::flow::Flows;
 use ringside_bench::op::FillSum;
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::variant::{
     Dropped, Kept, OnBook, OnEngine, OnFloor, OnPaidFloor, Pass, Variant, ns_per_command, timed, timed_each,
     timer_cost_ns,
 };
-use ringside_bench::workload::{Shape, Workload};
+use ringside_bench::workload::Workload;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 /// Time per command of floor, book and engine.
 #[derive(Parser)]
@@ -22,24 +21,13 @@ struct Arguments {
     /// Timed repetitions of each variant on each flow.
     #[arg(long, default_value_t = 7)]
     repetitions: usize,
-    /// Commands of the generated flows.
-    #[arg(long, default_value_t = 1_000_000)]
-    commands: usize,
-    /// Seed of the generated flows.
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
-    /// Only flows whose name contains this.
-    #[arg(long)]
-    only: Option<String>,
+    #[command(flatten)]
+    flows: Flows,
     /// Core to run on.
     #[arg(long, default_value_t = 1)]
     core: usize,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 /// A variant with its type erased.
@@ -89,29 +77,19 @@ fn main() -> Result<()> {
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
     let mut text = report::heading();
-    writeln!(text, "{} repetitions, seed {}, pinned {pinned}\n", arguments.repetitions, arguments.seed)?;
-    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    writeln!(
+        text,
+        "{} repetitions, seed {}, pinned {pinned}\n",
+        arguments.repetitions, arguments.flows.seed
+    )?;
     let mut measured = Vec::new();
-    for shape in [Shape::a(1_000), Shape::b(1_000_000)] {
-        if wanted(shape.name) {
-            let workload = Workload::generate(&shape, arguments.commands, arguments.seed);
-            measured.push(measure(&workload, &arguments, &mut text)?);
-        }
-    }
-    for scenario in flow::SCENARIOS {
-        if wanted(scenario) {
-            measured.push(measure(&flow::load(scenario, 1_000)?, &arguments, &mut text)?);
-        }
+    for workload in arguments.flows.each() {
+        measured.push(measure(&workload?, &arguments, &mut text)?);
     }
     let bars = bars(&measured);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    Ok(report::conclude(
-        "engine",
-        &text,
-        arguments.results.as_deref(),
-        arguments.strict && bars.missed() > 0,
-    )?)
+    Ok(arguments.report.conclude("engine", &text, bars.missed() > 0)?)
 }
 
 /// Runs every row on `workload` and appends its section to `text`.

@@ -74,12 +74,8 @@ struct Arguments {
     /// The server program of that part, if not `ringside` beside this one.
     #[arg(long)]
     server: Option<PathBuf>,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when the bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 /// What the readers of one repetition have taken, each on its own.
@@ -127,7 +123,7 @@ fn main() -> Result<()> {
         )?;
     }
     writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
-    Ok(report::conclude("fanout", &text, arguments.results.as_deref(), arguments.strict && missed > 0)?)
+    Ok(arguments.report.conclude("fanout", &text, missed > 0)?)
 }
 
 /// Events of commands that each change the book, one list per command, behind those that set the market up.

@@ -21,7 +21,6 @@ use serde::Deserialize;
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -47,12 +46,8 @@ struct Arguments {
     orders: usize,
     #[command(flatten)]
     server: ServerArguments,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
     /// Be the bare server at this address.
     #[arg(long, hide = true)]
     bare: Option<SocketAddr>,
@@ -121,7 +116,7 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     }
     drop((written, durable, bare));
     let (text, passed) = summary(arguments, venues, &answer, &delays, load.percent())?;
-    Ok(report::conclude("fapi", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
+    Ok(arguments.report.conclude("fapi", &text, !passed)?)
 }
 
 async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {

@@ -55,12 +55,8 @@ struct Arguments {
     /// Where to write; a folder of its own is made there and removed. Must be a real disk.
     #[arg(long)]
     directory: Option<PathBuf>,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 const MANY: AccountId = 1;
@@ -84,7 +80,7 @@ fn main() -> Result<()> {
     let result = run(&arguments, &scratch);
     let _ = std::fs::remove_dir_all(&scratch);
     let (text, missed) = result?;
-    Ok(report::conclude("history", &text, arguments.results.as_deref(), arguments.strict && missed > 0)?)
+    Ok(arguments.report.conclude("history", &text, missed > 0)?)
 }
 
 fn run(arguments: &Arguments, scratch: &Path) -> Result<(String, usize)> {

@@ -17,7 +17,6 @@ use ringside_bench::load::wallet::Wallet;
 use ringside_bench::report::{self, ForeignLoad, bar};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 #[global_allocator]
@@ -43,12 +42,8 @@ struct Arguments {
     pin: bool,
     #[command(flatten)]
     server: ServerArguments,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
     /// Be the bare server at this address.
     #[arg(long, hide = true)]
     bare: Option<SocketAddr>,
@@ -179,7 +174,7 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     }
     drop((written, durable, bare));
     let (text, passed) = summary(arguments, venues, &answer, rate, load.percent())?;
-    Ok(report::conclude("http", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
+    Ok(arguments.report.conclude("http", &text, !passed)?)
 }
 
 async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {

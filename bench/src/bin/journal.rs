@@ -71,12 +71,8 @@ struct Arguments {
     /// Only these parts: encoding, throughput, latency, replay.
     #[arg(long)]
     only: Option<String>,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 const MIB: usize = 1 << 20;
@@ -121,7 +117,7 @@ fn main() -> Result<()> {
         passed &= replay(&scratch, &arguments, &mut text)?;
     }
     writeln!(text, "other processes used {:.1} % of the machine", load.percent())?;
-    Ok(report::conclude("journal", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
+    Ok(arguments.report.conclude("journal", &text, !passed)?)
 }
 
 /// Takes a measurement while the machine is quiet: waits for a quiet moment first, and measures again when it was

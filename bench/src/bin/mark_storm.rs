@@ -31,7 +31,6 @@ use ringside_core::event::{Done, Event, FundingSettled, Liquidation, Liquidation
 use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::Instant;
 
 /// How long a move of the mark holds back an order.
@@ -55,12 +54,8 @@ struct Arguments {
     /// Core to run on.
     #[arg(long, default_value_t = 1)]
     core: usize,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 const INDEX: Price = 1_000 * UNIT;
@@ -128,12 +123,7 @@ fn main() -> Result<()> {
     bars.at_most(format!("{} positions: p99.9 of the hold, us", arguments.positions), held_us, 50.0);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    Ok(report::conclude(
-        "mark_storm",
-        &text,
-        arguments.results.as_deref(),
-        arguments.strict && bars.missed() > 0,
-    )?)
+    Ok(arguments.report.conclude("mark_storm", &text, bars.missed() > 0)?)
 }
 
 fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {

@@ -24,7 +24,6 @@ use ringside_bench::report::{self, Unit, bar};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -51,12 +50,8 @@ struct Arguments {
     slots: usize,
     #[command(flatten)]
     server: ServerArguments,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when the latency bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 const SYMBOL: &str = "OVERLOAD";
@@ -163,7 +158,7 @@ async fn overload(arguments: &Arguments) -> Result<()> {
     let ratio = p99(&loaded.admitted) / p99(&full.admitted);
     let (is_met, line) = bar("p99 of what is admitted, overloaded / at capacity", ratio, 2.0, true);
     write!(text, "{line}")?;
-    Ok(report::conclude("overload", &text, arguments.results.as_deref(), arguments.strict && !is_met)?)
+    Ok(arguments.report.conclude("overload", &text, !is_met)?)
 }
 
 /// Lists the market and makes the accounts; the header line of each account's key.

@@ -9,13 +9,13 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use hdrhistogram::Histogram;
-use ringside_bench::data::flow;
+use ringside_bench::data::flow::Flows;
 use ringside_bench::op::{FillSum, Op};
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::variant::{
     CHUNK, Kept, OnBook, OnEngine, OnFloor, Pass, Variant, ns_per_command, timed, timed_each, timer_cost_ns,
 };
-use ringside_bench::workload::{Shape, Workload};
+use ringside_bench::workload::Workload;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -30,27 +30,16 @@ struct Arguments {
     /// Timed repetitions of each on each flow.
     #[arg(long, default_value_t = 7)]
     repetitions: usize,
-    /// Commands of the generated flows.
-    #[arg(long, default_value_t = 1_000_000)]
-    commands: usize,
-    /// Seed of the generated flows.
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
-    /// Only flows whose name contains this.
-    #[arg(long)]
-    only: Option<String>,
+    #[command(flatten)]
+    flows: Flows,
     /// A driver that takes minutes on flows with deep books: it runs once on those.
     #[arg(long, default_value = "liquibook")]
     slow: String,
     /// Core to run on.
     #[arg(long, default_value_t = 1)]
     core: usize,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 /// Passes in which each command is timed.
@@ -110,23 +99,18 @@ fn main() -> Result<()> {
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
     let mut text = report::heading();
-    writeln!(text, "{} repetitions, seed {}, pinned {pinned}\n", arguments.repetitions, arguments.seed)?;
-    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    writeln!(
+        text,
+        "{} repetitions, seed {}, pinned {pinned}\n",
+        arguments.repetitions, arguments.flows.seed
+    )?;
     let mut bars = Bars::default();
-    for shape in [Shape::a(1_000), Shape::b(1_000_000)] {
-        if wanted(shape.name) {
-            let workload = Workload::generate(&shape, arguments.commands, arguments.seed);
-            measure(&workload, &contenders, &arguments, &mut text, &mut bars)?;
-        }
-    }
-    for scenario in flow::SCENARIOS {
-        if wanted(scenario) {
-            measure(&flow::load(scenario, 1_000)?, &contenders, &arguments, &mut text, &mut bars)?;
-        }
+    for workload in arguments.flows.each() {
+        measure(&workload?, &contenders, &arguments, &mut text, &mut bars)?;
     }
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    Ok(report::conclude("peers", &text, arguments.results.as_deref(), arguments.strict && bars.missed() > 0)?)
+    Ok(arguments.report.conclude("peers", &text, bars.missed() > 0)?)
 }
 
 /// Ours, then a peer for each driver, by name.

@@ -13,7 +13,6 @@ use ringside_bench::variant::{
 };
 use ringside_bench::workload::{Shape, Workload};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 /// Time per command of floor and perpetual engine.
 #[derive(Parser)]
@@ -30,12 +29,8 @@ struct Arguments {
     /// Core to run on.
     #[arg(long, default_value_t = 1)]
     core: usize,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 /// What one flow came to.
@@ -72,12 +67,7 @@ fn main() -> Result<()> {
     bars.at_most("1,000,000 accounts / 1,000, flow A".to_string(), by_accounts[1] / by_accounts[0], 2.5);
     writeln!(text, "other processes used {:.1} % of the machine\n", load.percent())?;
     text.push_str(&bars.table());
-    Ok(report::conclude(
-        "perpetual",
-        &text,
-        arguments.results.as_deref(),
-        arguments.strict && bars.missed() > 0,
-    )?)
+    Ok(arguments.report.conclude("perpetual", &text, bars.missed() > 0)?)
 }
 
 fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut String) -> Result<Measured> {

@@ -13,7 +13,6 @@ use ringside_bench::report::{self, ForeignLoad, bar, median};
 use ringside_bench::rings::{Crossbeam, Disruptor, Ours, OursShared, Payload, Peer, Rtrb, RtrbPop};
 use ringside_core::pin::{cores, pin_current_thread};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -33,12 +32,8 @@ struct Arguments {
     /// Leave the threads to the scheduler instead of pinning them to the first two cores.
     #[arg(long)]
     no_pin: bool,
-    /// Write the report into this folder as well.
-    #[arg(long)]
-    results: Option<PathBuf>,
-    /// End with an error when a bar is missed.
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    report: report::Arguments,
 }
 
 /// Round trips of one round.
@@ -132,7 +127,7 @@ fn main() -> Result<()> {
     }
 
     writeln!(text, "\n{bars}other processes used {:.1} % of the machine", load.percent())?;
-    Ok(report::conclude("ring", &text, arguments.results.as_deref(), arguments.strict && !passed)?)
+    Ok(arguments.report.conclude("ring", &text, !passed)?)
 }
 
 fn round_trips() -> Vec<Contender> {

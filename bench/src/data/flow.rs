@@ -8,7 +8,7 @@ use super::script::{OrderPlan, Script};
 use super::{DataError, read, rows};
 use crate::floor::Floor;
 use crate::op::{FillSum, Op, OpKind};
-use crate::workload::{Mix, Workload};
+use crate::workload::{Mix, Shape, Workload};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
@@ -146,6 +146,32 @@ fn published_hash(scenario: &str) -> Result<String, DataError> {
         row: 0,
         what: "no hash",
     })
+}
+
+/// Which flows of the engine's benchmark are carried out: two generated ones, and this set's.
+#[derive(clap::Args)]
+pub struct Flows {
+    /// Commands of the generated flows.
+    #[arg(long, default_value_t = 1_000_000)]
+    commands: usize,
+    /// Seed of the generated flows.
+    #[arg(long, default_value_t = 42)]
+    pub seed: u64,
+    /// Only flows whose name contains this.
+    #[arg(long)]
+    only: Option<String>,
+}
+
+impl Flows {
+    /// One after the other: the next is made when it is asked for.
+    pub fn each(&self) -> impl Iterator<Item = Result<Workload, DataError>> + '_ {
+        let wanted = |name: &str| self.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+        let generated = [Shape::a(1_000), Shape::b(1_000_000)].into_iter();
+        let generated = generated.filter(move |shape| wanted(shape.name));
+        generated
+            .map(|shape| Ok(Workload::generate(&shape, self.commands, self.seed)))
+            .chain(SCENARIOS.into_iter().filter(move |name| wanted(name)).map(|name| load(name, 1_000)))
+    }
 }
 
 fn read_messages(scenario: &str) -> Result<Vec<Message>, DataError> {
