@@ -28,7 +28,8 @@ struct Book {
 
     static constexpr std::uint64_t levels() { return UINT32_MAX; }
 
-    Book(std::uint32_t orders, std::uint32_t, std::uint32_t) : book(fills, 16384, 16384, 16384, 0, 1) {
+    // Pools and hash as large as it makes them by itself: it grows, and larger ones of its own leave the processor's cache.
+    Book(std::uint32_t, std::uint32_t, std::uint32_t) : book(fills, 16384, 16384, 16384, 0, 1) {
         fills.sum = &sum;
     }
 

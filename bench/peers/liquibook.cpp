@@ -24,12 +24,13 @@ struct Book : OrderListener<Placed*> {
     using Input = Op;
     FillSum sum;
     std::vector<Placed> placed;
-    std::vector<bool> rests;
+    // What rests of each order.
+    std::vector<Quantity> open;
     OrderBook<Placed*> book;
 
     static constexpr std::uint64_t levels() { return UINT32_MAX; }
 
-    Book(std::uint32_t orders, std::uint32_t, std::uint32_t) : placed(orders), rests(orders) { book.set_order_listener(this); }
+    Book(std::uint32_t orders, std::uint32_t, std::uint32_t) : placed(orders), open(orders) { book.set_order_listener(this); }
 
     Input input(const Op& op) { return op; }
 
@@ -37,27 +38,22 @@ struct Book : OrderListener<Placed*> {
         Placed& order = placed[op.order];
         if (op.kind == Kind::Cancel || op.kind == Kind::Replace) {
             // A second cancel of an order that is gone ends somebody else's.
-            if (!rests[op.order]) return;
+            if (open[op.order] == 0) return;
             book.cancel(&order);
-            rests[op.order] = false;
+            open[op.order] = 0;
             if (op.kind == Kind::Cancel) return;
         }
         order = {op.order, op.is_buy != 0, op.level + 1, op.quantity, op.kind == Kind::ImmediateOrCancel};
-        rests[op.order] = op.kind != Kind::ImmediateOrCancel;
-        left(order) = op.quantity;
+        open[op.order] = op.quantity;
         book.add(&order, order.immediate ? oc_immediate_or_cancel : oc_no_conditions);
+        if (order.immediate) open[op.order] = 0;
     }
-
-    std::vector<Quantity> open = std::vector<Quantity>(placed.size());
-    Quantity& left(const Placed& order) { return open[order.id]; }
 
     void on_accept(Placed* const&) override {}
     void on_reject(Placed* const&, const char*) override {}
     void on_fill(Placed* const& order, Placed* const& matched, Quantity quantity, Cost) override {
         sum.fill(matched->id, order->id, matched->at - 1, quantity);
-        for (Placed* side : {order, matched}) {
-            if ((left(*side) -= quantity) == 0) rests[side->id] = false;
-        }
+        for (Placed* side : {order, matched}) open[side->id] -= quantity;
     }
     void on_cancel(Placed* const&) override {}
     void on_cancel_reject(Placed* const&, const char*) override {}

@@ -32,9 +32,6 @@ struct Arguments {
     repetitions: usize,
     #[command(flatten)]
     flows: Flows,
-    /// A driver that takes minutes on flows with deep books: it runs once on those.
-    #[arg(long, default_value = "liquibook")]
-    slow: String,
     /// Core to run on.
     #[arg(long, default_value_t = 1)]
     core: usize,
@@ -44,8 +41,8 @@ struct Arguments {
 
 /// Passes in which each command is timed.
 const LATENCY_PASSES: usize = 3;
-/// Resting orders from which a book is deep.
-const DEEP: u32 = 10_000;
+/// Who takes longer than this for a command, in nanoseconds, carries a flow out once: it would take minutes.
+const SLOW_NS: f64 = 2_000.0;
 
 /// Who takes part.
 enum Contender {
@@ -93,6 +90,12 @@ struct Row {
     latencies: Histogram<u64>,
 }
 
+impl Row {
+    fn is_slow(&self, workload: &Workload) -> bool {
+        ns_per_command(&self.passes, workload.ops.len()) > SLOW_NS
+    }
+}
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let contenders = contenders(&arguments.drivers)?;
@@ -138,7 +141,7 @@ fn measure(
     text: &mut String,
     bars: &mut Bars,
 ) -> Result<()> {
-    let flow = Flow::write(workload)?;
+    let flow = FlowFile::write(workload)?;
     let mut rows: Vec<Row> = contenders
         .iter()
         .map(|contender| Row {
@@ -148,17 +151,16 @@ fn measure(
             latencies: report::histogram(),
         })
         .collect();
-    let is_deep = workload.mix.resting >= DEEP;
     for repetition in 0..arguments.repetitions {
         for (contender, row) in contenders.iter().zip(&mut rows) {
-            if repetition == 0 || !(is_deep && row.name == arguments.slow) {
+            if repetition == 0 || !row.is_slow(workload) {
                 pass(contender, row, workload, &flow.0)?;
             }
         }
     }
     for _ in 0..arguments.repetitions.min(LATENCY_PASSES) {
         for (contender, row) in contenders.iter().zip(&mut rows) {
-            if !(is_deep && row.name == arguments.slow) {
+            if !row.is_slow(workload) {
                 pass_each(contender, row, workload, &flow.0)?;
             }
         }
@@ -232,11 +234,11 @@ fn check(name: &str, workload: &Workload, fills: FillSum) -> Result<()> {
 }
 
 /// A flow in a file, in the form that `bench/peers/driver.hpp` reads.
-struct Flow(PathBuf);
+struct FlowFile(PathBuf);
 
-impl Flow {
-    fn write(workload: &Workload) -> Result<Flow> {
-        let flow = Flow(std::env::temp_dir().join(format!("ringside-flow-{}", std::process::id())));
+impl FlowFile {
+    fn write(workload: &Workload) -> Result<FlowFile> {
+        let flow = FlowFile(std::env::temp_dir().join(format!("ringside-flow-{}", std::process::id())));
         let mut file = std::io::BufWriter::new(std::fs::File::create(&flow.0)?);
         for ops in [&workload.preload, &workload.ops] {
             file.write_all(&(ops.len() as u64).to_le_bytes())?;
@@ -252,7 +254,7 @@ impl Flow {
     }
 }
 
-impl Drop for Flow {
+impl Drop for FlowFile {
     fn drop(&mut self) {
         // A file of the temporary folder: it may as well stay.
         let _ = std::fs::remove_file(&self.0);
