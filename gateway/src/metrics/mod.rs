@@ -7,7 +7,8 @@
 mod page;
 
 use crate::chain::figures::NodesFigures;
-pub use crate::{egress::EgressFigures, ingress::WorkerFigures};
+use crate::egress::EgressFigures;
+use crate::ingress::WorkerFigures;
 pub use page::{Kind, Page, Seconds};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

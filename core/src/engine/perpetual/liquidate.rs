@@ -165,7 +165,6 @@ impl Perpetual {
         order: OrderId,
     ) {
         let mut candidates = self.state.candidates(from, index, side);
-        let step = LiquidationStep::Adl;
         while left > 0
             && let Some(account) = self.state.next_candidate(&mut candidates)
         {
@@ -178,7 +177,7 @@ impl Perpetual {
             let expired = (PerpetualStatus::Expired, Execution::Expired, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
             self.end_all(account, index, expired, |details| details.stage == Stage::Resting);
-            self.state.hand_over(index, (from, account), side, (part, worth), step, order);
+            self.state.hand_over(index, (from, account), side, (part, worth), LiquidationStep::Adl, order);
             left -= part;
             value -= worth;
         }
