@@ -13,7 +13,7 @@
 #   fund_traders AMOUNT [LABEL]     gives both wallets so many USDT of margin and an API key each; sets keys, an array of what
 #                                   the exchange answered
 #   send ARGUMENTS...               curl that fails on a refusal and keeps the answer in $folder/answer
-#   end_exchange                    asks it to stop, verifies what it left and fails on an error in its log
+#   end_exchange                    asks it to stop, verifies what it left, fails on an error in its log, and removes the folder
 
 # Addresses of the wallets with the keys 2 and 3.
 wallet_2=0x2b5ad5c4795c026514f8317c7a215e218dccd6cf
@@ -100,4 +100,5 @@ end_exchange() {
     exchange=
     "$ringside" verify "$folder/data"
     if grep -E ' ERROR |panicked' "$folder/log"; then exit 1; fi
+    rm -rf "$folder"
 }
