@@ -34,7 +34,7 @@ use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
-use ringside_gateway::ws::hub::Pusher;
+use ringside_gateway::ws::pusher::Pusher;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -18,7 +18,7 @@ use crate::ingress::{Lane, Port};
 use crate::view::spares::Restocker;
 use crate::view::{RecentHistory, Views};
 use crate::worker::Shared;
-use crate::ws::hub::Pusher;
+use crate::ws::pusher::Pusher;
 use ringside_core::agent::{Activity, Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::event::{Event, Kind};

@@ -1,10 +1,9 @@
-//! Shapes of frames: what clients send, parsed; what they are answered, and the envelope of every push, written.
+//! Shapes of frames: what clients send, parsed; what they are answered, written.
 
-use super::hub::StreamFrames;
+use super::envelope::finished;
 use super::stream::request::Request;
-use crate::dialect::decimal::{write_i64, write_u64};
+use crate::dialect::decimal::write_i64;
 use crate::dialect::spot::decode;
-use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -206,70 +205,6 @@ pub fn error(code: ErrorCode, message: &str, channel: Option<&str>) -> Utf8Bytes
     serde_json::to_string(&shape).unwrap_or_default().into()
 }
 
-/// `subscribed`, `unsubscribed` or `gap` of a channel, whose name needs no escapes.
-pub fn about(frame_type: &str, channel: &str, seq: Option<u64>) -> Utf8Bytes {
-    let mut out = Vec::with_capacity(80);
-    begin(&mut out, frame_type, channel, seq);
-    out.push(b'}');
-    finished(out)
-}
-
-/// A push around its data.
-pub fn push(frame_type: &str, channel: &str, seq: Option<u64>, data: &[u8]) -> Utf8Bytes {
-    let mut out = Vec::with_capacity(96 + data.len());
-    begin(&mut out, frame_type, channel, seq);
-    out.extend_from_slice(b",\"data\":");
-    out.extend_from_slice(data);
-    out.push(b'}');
-    finished(out)
-}
-
-/// An event of a stream, bare and in the wrapper, written once.
-pub fn stream(name: &str, data: &[u8]) -> StreamFrames {
-    let combined = Bytes::from(wrap(name, data));
-    let start = combined.len() - 1 - data.len();
-    let raw = combined.slice(start..combined.len() - 1);
-    StreamFrames { raw: text_of(raw), combined: Some(text_of(combined)), event: "" }
-}
-
-/// An event in the wrapper of the stream protocol. A name needs no escapes.
-pub fn wrapped(name: &str, data: &str) -> Utf8Bytes {
-    finished(wrap(name, data.as_bytes()))
-}
-
-/// A payload as it is.
-pub fn text(data: &[u8]) -> Utf8Bytes {
-    finished(data.to_vec())
-}
-
-fn wrap(name: &str, data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(24 + name.len() + data.len());
-    for part in [b"{\"stream\":\"", name.as_bytes(), b"\",\"data\":", data, b"}"] {
-        out.extend_from_slice(part);
-    }
-    out
-}
-
-fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(frame_type.as_bytes());
-    out.extend_from_slice(b"\",\"channel\":\"");
-    out.extend_from_slice(channel.as_bytes());
-    out.push(b'"');
-    if let Some(seq) = seq {
-        out.extend_from_slice(b",\"seq\":");
-        write_u64(out, seq);
-    }
-}
-
-pub(super) fn finished(out: Vec<u8>) -> Utf8Bytes {
-    text_of(Bytes::from(out))
-}
-
-fn text_of(bytes: Bytes) -> Utf8Bytes {
-    Utf8Bytes::try_from(bytes).expect("frames are written from text")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,15 +296,6 @@ mod tests {
         assert_eq!(
             &*error(ErrorCode::InvalidMessage, "text only", None),
             r#"{"type":"error","code":"INVALID_MESSAGE","message":"text only"}"#
-        );
-        assert_eq!(&*about("subscribed", "c", None), r#"{"type":"subscribed","channel":"c"}"#);
-        assert_eq!(
-            &*push("spot_trade", "c", Some(7), b"{}"),
-            r#"{"type":"spot_trade","channel":"c","seq":7,"data":{}}"#
-        );
-        assert_eq!(
-            &*push("spot_trade", "c", None, b"{}"),
-            r#"{"type":"spot_trade","channel":"c","data":{}}"#
         );
     }
 }

@@ -1,30 +1,17 @@
-//! Who wants what, across workers; and egress's end of the pushes.
+//! Who wants what, across workers, and the queue of pushes to each of them.
 //!
-//! [`Hub`] counts the listeners of each topic and numbers its pushes. [`Pusher`] hangs in egress: it notes what is wanted
-//! of each command, encodes each frame once when the views are free again, and hands the frames to the workers' queues.
-//! It never waits: a worker that is too far behind loses frames. Sessions and sockets are not known here.
+//! [`Hub`] counts the listeners of each topic, numbers its pushes and holds the latest for those who ask to go on. Nothing
+//! here waits: a worker that is too far behind loses frames. What pushes say, sessions and sockets are not known here.
 
-use super::channel::{Kind, Topic};
-use super::frame;
-use super::note::{Desk, Note, Notebook};
-use super::stream::board::Board;
-use super::stream::note::MarketNote;
-use super::user::Users;
+use super::envelope::{Form, Push};
+use super::topic::{Topic, TopicMap};
 use crate::clock::Clock;
-use crate::dialect::fapi::user::UserEvent;
-use crate::egress::Listener;
-use crate::view::Views;
-use crate::view::hash::NumberMap;
-use crate::view::market::MarketView;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
-use ringside_core::event::Event;
 use ringside_core::figures::Counter;
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
-use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -42,65 +29,14 @@ const HELD_LEN_IN_ALL: usize = 128 << 20;
 /// How long they are held when nobody listens any more.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// A map by topic.
-pub type TopicMap<T> = NumberMap<Topic, T>;
-
-/// In which shape a listener wants its pushes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// `{type, channel, data}`, as in `spot.md`.
-    Channel,
-    /// The same with the number.
-    Numbered,
-    /// The payload, bare or in the wrapper of the stream protocol.
-    Stream,
-}
-
-/// One push, encoded in the forms that are wanted.
-#[derive(Clone, Debug)]
-pub struct Push {
-    /// To whom.
-    pub topic: Topic,
-    /// Its number.
-    pub seq: u64,
-    /// [`Form::Channel`].
-    pub plain: Option<Utf8Bytes>,
-    /// [`Form::Numbered`].
-    pub numbered: Option<Utf8Bytes>,
-    /// [`Form::Stream`].
-    pub stream: Option<StreamFrames>,
-}
-
-/// Both shapes of a stream's event. One is a part of the other, so they share their bytes.
-#[derive(Clone, Debug)]
-pub struct StreamFrames {
-    /// The payload.
-    pub raw: Utf8Bytes,
-    /// `{"stream": name, "data": payload}`. Absent for user data, whose name is the listener's own.
-    pub combined: Option<Utf8Bytes>,
-    /// Name of the event; empty for market data.
-    pub event: &'static str,
-}
-
-impl Push {
-    fn len(&self) -> usize {
-        let stream = self.stream.as_ref().map(|stream| stream.combined.as_ref().unwrap_or(&stream.raw));
-        [self.plain.as_ref(), self.numbered.as_ref(), stream]
-            .into_iter()
-            .flatten()
-            .map(|frame| frame.len())
-            .sum()
-    }
-}
-
 /// The shared end of all workers. Share it in an `Arc`.
 pub struct Hub {
-    table: Mutex<Table>,
+    pub(super) table: Mutex<Table>,
     /// Grows when the public topics of perpetual markets that someone listens to change; read without the table.
     streams_changed: AtomicU64,
     /// By index of the worker.
     pub ports: Vec<PushPort>,
-    clock: Clock,
+    pub(super) clock: Clock,
 }
 
 /// One worker's queue of pushes.
@@ -130,6 +66,13 @@ pub struct Batch {
     len: usize,
 }
 
+impl Batch {
+    pub(super) fn new(pushes: Vec<Push>) -> Batch {
+        let len = pushes.iter().map(Push::len).sum();
+        Batch { pushes, len }
+    }
+}
+
 impl PushPort {
     /// The next batch.
     pub fn take(&self) -> Option<Arc<Batch>> {
@@ -144,7 +87,7 @@ impl PushPort {
     }
 
     /// Hands a batch over, unless too much waits already.
-    fn give(&self, batch: &Arc<Batch>) {
+    pub(super) fn give(&self, batch: &Arc<Batch>) {
         if self.subscriptions.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -160,6 +103,7 @@ impl PushPort {
     }
 }
 
+/// What is known of every topic.
 #[derive(Default)]
 pub(super) struct Table {
     topics: TopicMap<TopicState>,
@@ -322,6 +266,52 @@ impl Held {
 }
 
 impl Table {
+    /// Whether nobody listens to anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.topics.is_empty()
+    }
+
+    /// Whether a push of a topic is wanted.
+    pub(super) fn is_wanted(&self, topic: Topic) -> bool {
+        self.topics.contains_key(&topic)
+    }
+
+    /// Gives a topic's next push its number, and says in which forms (by [`Form`]) it is wanted; `None` where it is not.
+    pub(super) fn number(&mut self, topic: Topic) -> Option<(u64, [bool; 3])> {
+        let state = self.topics.get_mut(&topic)?;
+        let seq = state.next_seq;
+        state.next_seq += 1;
+        let mut is_wanted = state.listeners.map(|listeners| listeners > 0);
+        is_wanted[Form::Numbered as usize] = state.held.is_some();
+        Some((seq, is_wanted))
+    }
+
+    /// The public topics of perpetual markets that someone listens to.
+    pub(super) fn live(&self) -> &[LiveTopic] {
+        &self.live
+    }
+
+    /// Whether any account listens to its own events.
+    pub(super) fn has_watched(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
+    /// Whether this account does.
+    pub(super) fn is_watched(&self, account: AccountId) -> bool {
+        self.watched.contains_key(&account)
+    }
+
+    /// Notes the means of the marks of the last minute, by the place of the market.
+    pub(super) fn set_means(&mut self, means: Vec<Price>) {
+        self.means = means;
+    }
+
+    /// Holds pushes for those who ask to go on, and lets go of what was held long enough.
+    pub(super) fn hold(&mut self, pushes: &[Push]) {
+        pushes.iter().for_each(|push| self.put(push));
+        self.forget(Instant::now());
+    }
+
     fn drop_if_idle(&mut self, topic: Topic) {
         let is_idle = |state: &TopicState| state.listeners == [0; 3] && state.held.is_none();
         if self.topics.get(&topic).is_some_and(is_idle)
@@ -363,252 +353,5 @@ impl Table {
         if let Some(held) = self.topics.get_mut(&push.topic).and_then(|state| state.held.as_mut()) {
             self.held_len = self.held_len.saturating_add_signed(held.put(push.seq, frame.clone(), is_short));
         }
-    }
-}
-
-/// Egress's end.
-pub struct Pusher {
-    hub: Arc<Hub>,
-    notebook: Notebook,
-    board: Board,
-    notes: Vec<Noted>,
-    /// Payloads that are written already.
-    written: Vec<u8>,
-    markets: MarketView,
-    markets_changed: u64,
-    data: Vec<u8>,
-    users: Users,
-    user_data: Vec<u8>,
-    /// When the last user event was made, UNIX milliseconds.
-    made_ms: i64,
-}
-
-struct Noted {
-    topic: Topic,
-    seq: u64,
-    /// By [`Form`].
-    is_wanted: [bool; 3],
-    content: Content,
-}
-
-enum Content {
-    /// Of the spot side.
-    Spot(Note),
-    /// Of perpetual markets.
-    Perpetual(MarketNote),
-    /// A payload in [`Pusher::written`].
-    Written(Range<usize>),
-    /// Of an account; topics of one event share it.
-    User(Arc<UserEvent>),
-}
-
-/// The table and the notes while something is noted.
-pub struct Open<'a> {
-    table: &'a mut Table,
-    notes: &'a mut Vec<Noted>,
-    written: &'a mut Vec<u8>,
-}
-
-impl Open<'_> {
-    /// The public topics of perpetual markets that someone listens to.
-    pub fn live(&self) -> &[LiveTopic] {
-        &self.table.live
-    }
-
-    /// Takes a note of a perpetual market.
-    pub fn market(&mut self, topic: Topic, note: MarketNote) {
-        self.put(topic, Content::Perpetual(note));
-    }
-
-    /// Whether any account listens to its own events.
-    pub fn has_watched(&self) -> bool {
-        !self.table.watched.is_empty()
-    }
-
-    /// Whether this account does.
-    pub fn is_watched(&self, account: AccountId) -> bool {
-        self.table.watched.contains_key(&account)
-    }
-
-    /// Takes a note of an account, if it is wanted.
-    pub fn user(&mut self, topic: Topic, event: &Arc<UserEvent>) {
-        if self.is_wanted(topic) {
-            self.put(topic, Content::User(event.clone()));
-        }
-    }
-
-    /// Takes a payload that `write` writes at once.
-    pub fn payload(&mut self, topic: Topic, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.is_wanted(topic) {
-            let start = self.written.len();
-            write(self.written);
-            self.put(topic, Content::Written(start..self.written.len()));
-        }
-    }
-
-    fn put(&mut self, topic: Topic, content: Content) {
-        let Some(state) = self.table.topics.get_mut(&topic) else { return };
-        let seq = state.next_seq;
-        state.next_seq += 1;
-        let mut is_wanted = state.listeners.map(|listeners| listeners > 0);
-        is_wanted[Form::Numbered as usize] = state.held.is_some();
-        self.notes.push(Noted { topic, seq, is_wanted, content });
-    }
-}
-
-impl Desk for Open<'_> {
-    fn is_wanted(&self, topic: Topic) -> bool {
-        self.table.topics.contains_key(&topic)
-    }
-
-    fn note(&mut self, topic: Topic, note: Note) {
-        self.put(topic, Content::Spot(note));
-    }
-}
-
-impl Pusher {
-    /// A listener for egress that begins behind what `views` show.
-    pub fn new(hub: Arc<Hub>, views: &Views) -> Pusher {
-        Pusher {
-            board: Board::new(views),
-            hub,
-            notebook: Notebook::new(views),
-            notes: Vec::new(),
-            written: Vec::new(),
-            markets: views.markets().clone(),
-            markets_changed: views.markets_changed(),
-            data: Vec::new(),
-            users: Users::default(),
-            user_data: Vec::new(),
-            made_ms: 0,
-        }
-    }
-
-    fn encode(&mut self) -> Batch {
-        let Pusher { hub, notebook, board, notes, written, markets, data, user_data, made_ms, .. } = self;
-        let mut pushes = Vec::with_capacity(notes.len());
-        let mut named: Option<(Topic, Cow<'static, str>)> = None;
-        let now_ms = hub.clock.now_ms();
-        // The clock may step back; what accounts are told does not.
-        *made_ms = now_ms.max(*made_ms);
-        let mut told: Option<Arc<UserEvent>> = None;
-        for Noted { topic, seq, is_wanted, content } in notes.drain(..) {
-            data.clear();
-            let (frame_type, event) = match &content {
-                Content::Spot(note) => {
-                    note.encode(data, topic, &notebook.levels, markets);
-                    (note.frame_type(), "")
-                }
-                Content::Perpetual(note) => {
-                    board.encode(data, note, now_ms);
-                    (frame_type(topic.kind), "")
-                }
-                Content::Written(range) => {
-                    data.extend_from_slice(&written[range.clone()]);
-                    (frame_type(topic.kind), "")
-                }
-                Content::User(event) => {
-                    // Topics of one event follow each other.
-                    if !told.as_ref().is_some_and(|told| Arc::ptr_eq(told, event)) {
-                        user_data.clear();
-                        event.write(user_data, *made_ms);
-                        told = Some(event.clone());
-                    }
-                    data.extend_from_slice(user_data);
-                    (event.name(), event.name())
-                }
-            };
-            let mut push = Push { topic, seq, plain: None, numbered: None, stream: None };
-            if is_wanted[Form::Channel as usize] || is_wanted[Form::Numbered as usize] {
-                // Most batches are of one market, and many of one topic.
-                let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
-                    Some(same) => named.insert(same),
-                    None if topic.kind.is_of_perpetuals() => {
-                        named.insert((topic, topic.name_with(board.symbol(topic.id)).into()))
-                    }
-                    None => named.insert((topic, topic.name(markets))),
-                };
-                let frame = |seq| frame::push(frame_type, channel, seq, data);
-                push.plain = is_wanted[Form::Channel as usize].then(|| frame(None));
-                push.numbered = is_wanted[Form::Numbered as usize].then(|| frame(Some(seq)));
-            }
-            if is_wanted[Form::Stream as usize] {
-                push.stream = Some(match topic.kind {
-                    Kind::UserData => StreamFrames { raw: frame::text(data), combined: None, event },
-                    _ => frame::stream(board.stream_name(topic), data),
-                });
-            }
-            pushes.push(push);
-        }
-        notebook.clear();
-        board.clear();
-        written.clear();
-        let len = pushes.iter().map(Push::len).sum();
-        Batch { pushes, len }
-    }
-}
-
-/// `type` of the frames of a perpetual market's channel.
-const fn frame_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::PerpetualTrade => "trade",
-        Kind::Day => "ticker",
-        Kind::Candle => "kline",
-        Kind::Mark => "mark_price",
-        Kind::OrderBook => "orderbook",
-        Kind::Liquidation => "liquidation",
-        _ => "",
-    }
-}
-
-impl Listener for Pusher {
-    fn command(&mut self, events: &[Event], views: &Views) {
-        if self.markets_changed != views.markets_changed() {
-            self.markets_changed = views.markets_changed();
-            self.markets = views.markets().clone();
-        }
-        let Pusher { hub, notebook, board, users, notes, written, .. } = self;
-        let table = &mut *hub.table.lock();
-        if table.topics.is_empty() {
-            board.skip(events, views);
-            notebook.skip(events);
-        } else {
-            let changed = hub.streams_changed();
-            let mut desk = Open { table: &mut *table, notes, written };
-            notebook.command(events, views, &mut desk);
-            users.command(events, views, &mut desk);
-            board.command(changed, events, views, &mut desk);
-        }
-        if let Some(means) = board.take_means() {
-            table.means = means;
-        }
-    }
-
-    fn is_due(&self) -> bool {
-        self.board.is_due(self.hub.streams_changed(), || self.hub.clock.now_ms())
-    }
-
-    fn due(&mut self, views: &Views) {
-        let Pusher { hub, board, notes, written, .. } = self;
-        let table = &mut *hub.table.lock();
-        let now_ms = hub.clock.now_ms();
-        board.due(hub.streams_changed(), now_ms, views, &mut Open { table, notes, written });
-    }
-
-    fn nap(&self) -> Option<Duration> {
-        self.board.nap(self.hub.clock.now_ms())
-    }
-
-    fn flush(&mut self) {
-        if self.notes.is_empty() {
-            return;
-        }
-        let batch = Arc::new(self.encode());
-        if batch.pushes.iter().any(|push| push.numbered.is_some()) {
-            let table = &mut *self.hub.table.lock();
-            batch.pushes.iter().for_each(|push| table.put(push));
-            table.forget(Instant::now());
-        }
-        self.hub.ports.iter().for_each(|port| port.give(&batch));
     }
 }

@@ -38,14 +38,20 @@
 //! from a sweep, a quarter of a second later at most.
 
 pub mod channel;
+pub mod desk;
+pub mod envelope;
 pub mod frame;
 pub mod hub;
 pub mod note;
+pub mod notebook;
 pub mod outlet;
+pub mod pusher;
 pub mod request;
 pub mod server;
 pub mod session;
+pub mod snapshot;
 pub mod sockets;
 pub mod stream;
+pub mod topic;
 pub mod user;
 pub mod wire;

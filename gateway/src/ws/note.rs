@@ -1,20 +1,16 @@
-//! What one command has to tell whom, in the order that `spot.md` 11 fixes: user orders per fill, then user balances,
-//! then depth, trades, ticker, candles. Noted while the views are held, so notes are copies of records and nothing is written as text
-//! before [`Note::encode`].
+//! What a push of the spot side will say. Noted while the views are held, so notes are copies of records and nothing is written as
+//! text before [`Note::encode`].
 
-use super::channel::{Kind, Topic};
+use super::topic::Topic;
 use crate::dialect::spot::{encode, push};
-use crate::view::Views;
 use crate::view::balance::BalanceRow;
-use crate::view::history::{FillRecord, Role, TradeRecord};
+use crate::view::history::{FillRecord, TradeRecord};
 use crate::view::kline::{Interval, Kline};
 use crate::view::market::MarketView;
 use crate::view::order::OrderRecord;
 use crate::view::ticker::Ticker;
-use ringside_core::command::{OrderStatus, Side};
-use ringside_core::event::{self, Event};
-use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
-use ringside_core::money::{Amount, Price, notional};
+use ringside_core::ids::MarketId;
+use ringside_core::money::Price;
 use std::ops::Range;
 
 /// What a push will say.
@@ -31,7 +27,7 @@ pub enum Note {
     },
     /// A balance row.
     Balance(BalanceRow),
-    /// Levels that changed, in [`Notebook::levels`].
+    /// Levels that changed, in [`super::notebook::Notebook::levels`].
     Depth {
         /// First and last update id.
         updates: (u64, u64),
@@ -46,283 +42,6 @@ pub enum Note {
     Ticker(Ticker),
     /// A candle, and whether it is over.
     Kline(Kline, Interval, bool),
-}
-
-/// Takes notes of commands. It must see every command, since a diff begins where the command before it ended.
-#[derive(Debug, Default)]
-pub struct Notebook {
-    /// Levels of the depth notes.
-    pub levels: Vec<(Price, i128)>,
-    /// The last update id of each market.
-    updates: Vec<u64>,
-    sides: [Vec<(Price, i128)>; 2],
-    told: Vec<(AccountId, AssetId)>,
-    markets: Vec<MarketId>,
-}
-
-/// Says whether anyone listens to a topic, and takes a note if so.
-pub trait Desk {
-    /// Whether a note would be taken.
-    fn is_wanted(&self, topic: Topic) -> bool;
-    /// Takes a note that is wanted.
-    fn note(&mut self, topic: Topic, note: Note);
-}
-
-impl Notebook {
-    /// A notebook that goes on where these views are.
-    pub fn new(views: &Views) -> Notebook {
-        let updates = (0..views.markets().len() as MarketId)
-            .map(|market| views.depth().book(market).map_or(0, |book| book.update_id()))
-            .collect();
-        Notebook { updates, ..Notebook::default() }
-    }
-
-    /// Forgets the levels: all notes that name them are encoded.
-    pub fn clear(&mut self) {
-        self.levels.clear();
-    }
-
-    /// Notes a command: its events, `Done` last, and the views after it.
-    pub fn command(&mut self, events: &[Event], views: &Views, desk: &mut impl Desk) {
-        orders(events, views, desk);
-        self.balances(events, views, desk);
-        self.depth(events, desk);
-        for event in events {
-            if let Some(trade) = event.get::<event::Trade>() {
-                let topic = Topic::of_market(Kind::Trade, trade.market);
-                if desk.is_wanted(topic) {
-                    desk.note(topic, Note::Trade(TradeRecord::of_event(trade, event.time_ns)));
-                }
-            }
-        }
-        tickers(events, views, desk);
-        klines(events, views, desk);
-    }
-
-    /// Follows the update ids of a command that nobody wants to know more of.
-    pub fn skip(&mut self, events: &[Event]) {
-        for event in events {
-            if let Some(depth) = spot_depth(event) {
-                *self.update_of(depth.market) = depth.update;
-            }
-        }
-    }
-
-    /// One note per row that changed, at the place of its first change, with its last values.
-    fn balances(&mut self, events: &[Event], views: &Views, desk: &mut impl Desk) {
-        self.told.clear();
-        for event in events {
-            let Some(balances) = event.get::<event::Balances>() else { continue };
-            let account = balances.account;
-            let topic = Topic::of_account(Kind::UserBalances, account);
-            if !desk.is_wanted(topic) {
-                continue;
-            }
-            for (bit, asset) in [(1, balances.base), (2, balances.quote)] {
-                // A command that tells an account more than once (cancel-all) tells it of nobody else in between.
-                let mut before = self.told.iter().rev().take_while(|(told, _)| *told == account);
-                if balances.changed & bit == 0 || before.any(|(_, told)| *told == asset) {
-                    continue;
-                }
-                self.told.push((account, asset));
-                desk.note(topic, Note::Balance(views.balances().row(account, asset)));
-            }
-        }
-    }
-
-    /// One note per market whose book changed; only a cancel of all orders changes more than one.
-    fn depth(&mut self, events: &[Event], desk: &mut impl Desk) {
-        let depths = || events.iter().filter_map(spot_depth);
-        self.markets.clear();
-        for first in depths() {
-            let market = first.market;
-            if self.markets.contains(&market) {
-                continue;
-            }
-            self.markets.push(market);
-            let topic = Topic::of_market(Kind::Depth, market);
-            let is_wanted = desk.is_wanted(topic);
-            let mut last = first.update;
-            self.sides.iter_mut().for_each(Vec::clear);
-            for depth in depths().filter(|depth| depth.market == market) {
-                last = depth.update;
-                if is_wanted {
-                    let side = usize::from(depth.side != Side::Buy as u8);
-                    self.sides[side].push((depth.price, depth.total.get()));
-                }
-            }
-            let updates = (*self.update_of(market) + 1, last);
-            *self.update_of(market) = last;
-            if is_wanted {
-                let [bids, asks] = &mut self.sides;
-                keep_last_of_each(bids);
-                keep_last_of_each(asks);
-                let start = self.levels.len();
-                self.levels.extend(bids.iter().rev());
-                let middle = self.levels.len();
-                self.levels.extend(asks.iter());
-                let asks = middle..self.levels.len();
-                desk.note(topic, Note::Depth { updates, bids: start..middle, asks });
-            }
-        }
-    }
-
-    fn update_of(&mut self, market: MarketId) -> &mut u64 {
-        let index = market as usize;
-        if index >= self.updates.len() {
-            self.updates.resize(index + 1, 0);
-        }
-        &mut self.updates[index]
-    }
-}
-
-/// A level of a spot book; those of perpetual markets, whose ids are far above, are not pushed yet.
-fn spot_depth(event: &Event) -> Option<&event::Depth> {
-    event.get::<event::Depth>().filter(|depth| depth.market < FIRST_PERPETUAL)
-}
-
-/// The market that a command traded in.
-fn traded(events: &[Event]) -> Option<MarketId> {
-    events.iter().find_map(|event| event.get::<event::Trade>()).map(|trade| trade.market)
-}
-
-/// Rows of rolling 24 hours: one per fill; all others when they are computed anew.
-fn tickers(events: &[Event], views: &Views, desk: &mut impl Desk) {
-    let traded = traded(events);
-    if events.last().is_some_and(|done| views.tickers().is_refreshed_by(done.sequence)) {
-        for market in (0..views.markets().len() as MarketId).filter(|market| Some(*market) != traded) {
-            let topic = Topic::of_market(Kind::Ticker, market);
-            if desk.is_wanted(topic)
-                && let Some(ticker) = views.tickers().get(market)
-            {
-                desk.note(topic, Note::Ticker(*ticker));
-            }
-        }
-    }
-    let Some(market) = traded else { return };
-    let topic = Topic::of_market(Kind::Ticker, market);
-    if desk.is_wanted(topic) {
-        views.tickers().updates(market, events).for_each(|ticker| desk.note(topic, Note::Ticker(ticker)));
-    }
-}
-
-/// Candles: those that are over, then one per fill.
-fn klines(events: &[Event], views: &Views, desk: &mut impl Desk) {
-    let Some(done) = events.last() else { return };
-    for closed in views.klines().closed_by(done.sequence) {
-        let topic = Topic::of_candles(closed.market, closed.interval);
-        if desk.is_wanted(topic) {
-            desk.note(topic, Note::Kline(closed.kline, closed.interval, true));
-        }
-    }
-    let Some(market) = traded(events) else { return };
-    for interval in Interval::ALL {
-        let topic = Topic::of_candles(market, interval);
-        if desk.is_wanted(topic) {
-            let klines = views.klines().updates(market, interval, events);
-            klines.for_each(|kline| desk.note(topic, Note::Kline(kline, interval, false)));
-        }
-    }
-}
-
-/// Levels by ascending price, of each the total that came last.
-fn keep_last_of_each(levels: &mut Vec<(Price, i128)>) {
-    if levels.len() < 2 {
-        return;
-    }
-    // Stable, so what came last of a level stands last of it.
-    levels.sort_by_key(|(price, _)| *price);
-    levels.reverse();
-    levels.dedup_by_key(|(price, _)| *price);
-    levels.reverse();
-}
-
-/// Orders: the maker and the taker of each fill in turn, then those that the command placed or ended without a fill.
-fn orders(events: &[Event], views: &Views, desk: &mut impl Desk) {
-    let mut trades = events.iter().filter_map(|event| event.get::<event::Trade>()).peekable();
-    let taker_of = trades.peek().map(|trade| trade.taker_order);
-    let mut has_begun = false;
-    if let Some(taker_order) = taker_of {
-        let is_taker = |event: &&Event| event.get::<event::Order>().is_some_and(|o| o.order == taker_order);
-        let taker = events.iter().find(is_taker).and_then(|event| event.get::<event::Order>());
-        let mut taker = taker.map(|order| TakerState::new(order, events, views));
-        if let Some(taker) = &mut taker {
-            let topic = Topic::of_account(Kind::UserOrders, taker.last.account);
-            if taker.is_new && desk.is_wanted(topic) {
-                let note =
-                    Note::Order { record: taker.record(OrderStatus::Open), is_beginning: true, fill: None };
-                desk.note(topic, note);
-            }
-            has_begun = true;
-        }
-        while let Some(trade) = trades.next() {
-            let time_ns = events.first().map_or(0, |event| event.time_ns);
-            let fills = TradeRecord::of_event(trade, time_ns);
-            let topic = Topic::of_account(Kind::UserOrders, trade.maker_account);
-            if desk.is_wanted(topic)
-                && let Some(record) = views.order(trade.maker_order)
-            {
-                let fill = Some(fills.fill(Role::Maker));
-                desk.note(topic, Note::Order { record, is_beginning: false, fill });
-            }
-            let topic = Topic::of_account(Kind::UserOrders, trade.taker_account);
-            let Some(taker) = &mut taker else { continue };
-            taker.take(trade);
-            if desk.is_wanted(topic) {
-                let is_end = trades.peek().is_none() && taker.last.status == OrderStatus::Filled;
-                let status = if is_end { OrderStatus::Filled } else { OrderStatus::PartiallyFilled };
-                let fill = Some(fills.fill(Role::Taker));
-                desk.note(topic, Note::Order { record: taker.record(status), is_beginning: false, fill });
-            }
-        }
-    }
-    for event in events {
-        let Some(order) = event.get::<event::Order>() else { continue };
-        let topic = Topic::of_account(Kind::UserOrders, order.account);
-        if !desk.is_wanted(topic) {
-            continue;
-        }
-        let Some(record) = views.order(order.order) else { continue };
-        // What its last fill has already said is not said again.
-        let is_said = has_begun
-            && taker_of == Some(order.order)
-            && matches!(record.status, OrderStatus::Filled | OrderStatus::PartiallyFilled);
-        if !is_said {
-            desk.note(topic, Note::Order { record, is_beginning: false, fill: None });
-        }
-    }
-}
-
-/// The taker as it was after each of its fills, worked out forwards from its last state.
-struct TakerState {
-    last: OrderRecord,
-    is_new: bool,
-    filled: i64,
-    traded: Amount,
-}
-
-impl TakerState {
-    fn new(order: &event::Order, events: &[Event], views: &Views) -> TakerState {
-        let trades = || events.iter().filter_map(|event| event.get::<event::Trade>());
-        let time_ns = events.first().map_or(0, |event| event.time_ns);
-        let taken: i64 = trades().map(|trade| trade.quantity).sum();
-        let spent: Amount = trades().map(|trade| notional(trade.price, trade.quantity)).sum();
-        TakerState {
-            last: OrderRecord::of_event(order, 0, time_ns, time_ns),
-            is_new: order.is_new == 1,
-            filled: order.filled - taken,
-            traded: views.order(order.order).map_or(0, |record| record.traded - spent),
-        }
-    }
-
-    fn take(&mut self, trade: &event::Trade) {
-        self.filled += trade.quantity;
-        self.traded += notional(trade.price, trade.quantity);
-    }
-
-    fn record(&self, status: OrderStatus) -> OrderRecord {
-        OrderRecord { filled: self.filled, traded: self.traded, status, ..self.last }
-    }
 }
 
 impl Note {

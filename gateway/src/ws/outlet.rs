@@ -3,7 +3,7 @@
 //! Answers to the client's own frames are never dropped, since it would wait for them; instead the session reads no further
 //! frames while many bytes of answers are unsent. Everything here stays on the worker's thread.
 
-use super::channel::Topic;
+use super::topic::Topic;
 use crate::auth::listen_key::ListenKey;
 use crate::auth::logout::Grant;
 use std::cell::{Cell, RefCell};

@@ -5,7 +5,7 @@ use super::session::Session;
 use super::sockets::Seat;
 use super::stream::key;
 use super::stream::subscriptions::Opening;
-use super::wire::Socket;
+use super::wire::{self, Socket};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
@@ -15,20 +15,8 @@ use bytes::Bytes;
 use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use hyper_util::rt::TokioIo;
 use std::rc::Rc;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
-
-/// Longest message of a client, in bytes (`spot.md` 12).
-pub const MESSAGE_LEN_MAX: usize = 65_536;
-/// Room for bytes on their way in.
-const READ_LEN: usize = 4 * 1_024;
-/// Bytes gathered before a session must flush.
-pub(super) const WRITE_LEN: usize = 64 * 1_024;
-/// The longest frame that can be sent: a diff of some hundred thousand levels.
-const WRITE_LEN_MAX: usize = 16 << 20;
 
 /// The row.
 pub static ROUTES: &[Route] = &[
@@ -93,12 +81,10 @@ pub(super) fn hand_over<F: Future<Output = ()>>(
     let worker = call.worker.clone();
     let seat = worker.sockets.sit();
     tokio::task::spawn_local(async move {
-        let upgraded = match upgrade.await {
-            Ok(upgraded) => upgraded,
-            Err(error) => return tracing::debug!(%error, "an upgrade was broken off"),
-        };
-        let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings()));
-        serve(socket.await, worker, seat).await;
+        match upgrade.await {
+            Ok(upgraded) => serve(wire::open(upgraded).await, worker, seat).await,
+            Err(error) => tracing::debug!(%error, "an upgrade was broken off"),
+        }
     });
     Ok(Response::new(StatusCode::SWITCHING_PROTOCOLS, HeaderValue::from_static("text/plain"), Bytes::new())
         .with_header(UPGRADE, HeaderValue::from_static("websocket"))
@@ -142,13 +128,4 @@ fn accept_key(call: &Call) -> Option<HeaderValue> {
         has(CONNECTION, "upgrade") && has(UPGRADE, "websocket") && has(SEC_WEBSOCKET_VERSION, "13") && is_key;
     let accept = derive_accept_key(key.as_bytes());
     is_asked.then(|| HeaderValue::from_str(&accept).ok()).flatten()
-}
-
-fn settings() -> WebSocketConfig {
-    WebSocketConfig::default()
-        .read_buffer_size(READ_LEN)
-        .write_buffer_size(2 * WRITE_LEN)
-        .max_write_buffer_size(WRITE_LEN_MAX)
-        .max_message_size(Some(MESSAGE_LEN_MAX))
-        .max_frame_size(Some(MESSAGE_LEN_MAX))
 }

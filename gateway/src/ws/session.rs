@@ -4,12 +4,14 @@
 //! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`super::outlet`]), and
 //! what the queue does not hold is lost.
 
-use super::channel::{Channel, Moment, Snapshot, Topic};
+use super::channel::Channel;
+use super::envelope::{self, Form};
 use super::frame::{self, ClientFrame, ErrorCode};
-use super::hub::Form;
+use super::snapshot::{Moment, Snapshot};
 use super::sockets::{Life, Seat};
 use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
+use super::topic::Topic;
 use super::wire::{Over, Read, Socket, Wire};
 use crate::api::auth::account_of;
 use crate::auth::jwt::TOKEN_LIFE_S;
@@ -127,7 +129,7 @@ impl Session {
             match &life.key {
                 Some(key) => {
                     let last = key::expired(&self.worker, key);
-                    self.seat.outlet.answer(frame::push(key::EXPIRED, &channel.name, None, &last));
+                    self.seat.outlet.answer(envelope::push(key::EXPIRED, &channel.name, None, &last));
                 }
                 None => {
                     self.refuse(ErrorCode::AuthRequired, "the credential has expired", Some(&channel.name))
@@ -315,12 +317,12 @@ impl Session {
         let seq = |seq| is_resuming.then_some(seq);
         let outlet = &self.seat.outlet;
         let begin = from.filter(|_| is_resuming && entry.again.is_some()).unwrap_or(entry.since);
-        outlet.answer(frame::about("subscribed", &channel.name, seq(begin)));
+        outlet.answer(envelope::about("subscribed", &channel.name, seq(begin)));
         if is_resuming
             && entry.again.is_none()
             && let Some(from) = from
         {
-            outlet.answer(frame::about("gap", &channel.name, Some(from)));
+            outlet.answer(envelope::about("gap", &channel.name, Some(from)));
         }
         entry.again.into_iter().flatten().for_each(|frame| outlet.answer(frame));
         show(outlet, &channel, snapshot, seq(entry.since));
@@ -345,7 +347,7 @@ impl Session {
             self.seat.unsubscribe(subscription.topic, subscription.form);
             self.note_expiry();
         }
-        self.seat.outlet.answer(frame::about("unsubscribed", &channel.name, None));
+        self.seat.outlet.answer(envelope::about("unsubscribed", &channel.name, None));
     }
 
     /// Tells of lost pushes once there is room for what follows.
@@ -371,7 +373,7 @@ impl Session {
             };
             let Some((before, since)) = gap else { continue };
             let outlet = &self.seat.outlet;
-            outlet.answer(frame::about("gap", &subscription.channel.name, Some(before)));
+            outlet.answer(envelope::about("gap", &subscription.channel.name, Some(before)));
             show(outlet, &subscription.channel, snapshot, Some(since));
         }
     }
@@ -390,7 +392,7 @@ fn show(outlet: &super::outlet::Outlet, channel: &Channel, snapshot: Option<Snap
     if let Some(snapshot) = snapshot {
         let (mut data, frame_type) = (Vec::new(), snapshot.frame_type());
         snapshot.write(&mut data, channel.market.as_ref());
-        outlet.answer(frame::push(frame_type, &channel.name, seq, &data));
+        outlet.answer(envelope::push(frame_type, &channel.name, seq, &data));
     }
 }
 

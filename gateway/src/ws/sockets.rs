@@ -3,10 +3,10 @@
 //! Dealing is cut into short stretches with a turn of every session between two, so that a burst longer than a queue
 //! reaches whoever reads. Nothing here touches a socket.
 
-use super::channel::Topic;
-use super::frame;
-use super::hub::{Entry, Form, Hub, Push, StreamFrames, TopicMap};
+use super::envelope::{self, Form, Push, StreamFrames};
+use super::hub::{Entry, Hub, PushPort};
 use super::outlet::Outlet;
+use super::topic::{Topic, TopicMap};
 use crate::auth::listen_key::ListenKey;
 use crate::auth::logout::Grant;
 use crate::clock::Clock;
@@ -166,7 +166,7 @@ impl Sockets {
         self.0.outlets.borrow().iter().for_each(|(_, outlet)| outlet.close());
     }
 
-    fn port(&self) -> &super::hub::PushPort {
+    fn port(&self) -> &PushPort {
         &self.0.hub.ports[self.0.worker]
     }
 
@@ -234,7 +234,7 @@ impl Listener {
         match (&self.user, &stream.combined) {
             (Some(user), _) if !user.is_wanted(stream.event) => None,
             (Some(user), _) if self.is_combined => {
-                Some(Cow::Owned(frame::wrapped(user.key.text(), &stream.raw)))
+                Some(Cow::Owned(envelope::wrapped(user.key.text(), &stream.raw)))
             }
             (None, Some(combined)) if self.is_combined => Some(Cow::Borrowed(combined)),
             _ => Some(Cow::Borrowed(&stream.raw)),

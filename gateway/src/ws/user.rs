@@ -1,8 +1,8 @@
 //! What one command has to tell the accounts that listen to themselves (`perpetual-stream.md` 3 and 4): each event once, for all
 //! the topics that it goes to. What events say is the dialect's.
 
-use super::channel::{Kind, Topic};
-use super::hub::Open;
+use super::desk::Desk;
+use super::topic::{Kind, Topic};
 use crate::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
 use crate::view::Views;
 use ringside_core::event::Event;
@@ -19,7 +19,7 @@ pub struct Users {
 
 impl Users {
     /// Notes a command: its events, and the views after it.
-    pub fn command(&mut self, events: &[Event], views: &Views, desk: &mut Open<'_>) {
+    pub fn command(&mut self, events: &[Event], views: &Views, desk: &mut Desk<'_>) {
         if !desk.has_watched() {
             return;
         }

@@ -4,7 +4,6 @@
 //! to be sent the outlet's.
 
 use super::outlet::Outlet;
-use super::server::WRITE_LEN;
 use crate::config::Config;
 use futures_util::{Sink, Stream};
 use hyper::upgrade::Upgraded;
@@ -15,10 +14,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
+/// Longest message of a client, in bytes (`spot.md` 12).
+const MESSAGE_LEN_MAX: usize = 65_536;
+/// Room for bytes on their way in.
+const READ_LEN: usize = 4 * 1_024;
+/// Bytes gathered before a session must flush.
+const WRITE_LEN: usize = 64 * 1_024;
+/// The longest frame that can be sent: a diff of some hundred thousand levels.
+const WRITE_LEN_MAX: usize = 16 << 20;
 /// How long the closing handshake may take.
 const CLOSING: Duration = Duration::from_secs(2);
 /// The window of the frame limit.
@@ -26,6 +33,17 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// An upgraded connection.
 pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// The socket of a connection that was upgraded.
+pub async fn open(upgraded: Upgraded) -> Socket {
+    let settings = WebSocketConfig::default()
+        .read_buffer_size(READ_LEN)
+        .write_buffer_size(2 * WRITE_LEN)
+        .max_write_buffer_size(WRITE_LEN_MAX)
+        .max_message_size(Some(MESSAGE_LEN_MAX))
+        .max_frame_size(Some(MESSAGE_LEN_MAX));
+    WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings)).await
+}
 
 /// See the module.
 pub struct Wire {

@@ -29,7 +29,7 @@ use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::view::{RecentHistory, Views};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
-use ringside_gateway::ws::hub::Pusher;
+use ringside_gateway::ws::pusher::Pusher;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;

@@ -182,7 +182,7 @@ pub fn answer(id: &str, status: u16, outcome: Result<&[u8], &[u8]>, used: Option
         out.push(b']');
     }
     out.push(b'}');
-    super::super::frame::finished(out)
+    super::super::envelope::finished(out)
 }
 
 fn limiter(out: &mut Vec<u8>, kind: &str, (interval, number): (&str, u64), limit: u32, count: u32) {

@@ -6,17 +6,19 @@
 
 mod due;
 
-use super::super::channel::{Kind, Topic};
-use super::super::hub::{LiveTopic, Open, TopicMap};
+use super::super::desk::Desk;
+use super::super::hub::LiveTopic;
+use super::super::topic::{Kind, Topic, TopicMap};
 use super::gather::{Live, State};
+use super::lookup::{best, mark_of, stick, top};
 use super::name;
 use super::note::{MarketNote, Step, What, trade_of};
-use crate::dialect::fapi::stream::{self, Label, Level, Mark, Stick};
+use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::fapi::words;
 use crate::view::Views;
 use crate::view::depth::Book;
 use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::series::{INTERVALS, Source};
+use crate::view::perpetual::series::INTERVALS;
 use ringside_core::command;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, MarketId};
@@ -166,7 +168,7 @@ impl Board {
     }
 
     /// Notes a command: its events, `Done` last, and the views after it. `changed` is the hub's count of changed topics.
-    pub fn command(&mut self, changed: u64, events: &[Event], views: &Views, desk: &mut Open<'_>) {
+    pub fn command(&mut self, changed: u64, events: &[Event], views: &Views, desk: &mut Desk<'_>) {
         self.look(changed, desk.live());
         if self.follow(events, views) {
             self.look(changed, desk.live());
@@ -262,7 +264,7 @@ impl Board {
     }
 
     /// One event of a command.
-    fn note(&mut self, event: &Event, time_ms: i64, views: &Views, desk: &mut Open<'_>) {
+    fn note(&mut self, event: &Event, time_ms: i64, views: &Views, desk: &mut Desk<'_>) {
         if let Some(trade) = event.get::<event::PerpetualTrade>() {
             let Some(market) = self.market_mut(trade.market) else { return };
             let id = market.market;
@@ -304,7 +306,7 @@ impl Board {
         has_brackets: bool,
         now_ms: i64,
         views: &Views,
-        desk: &mut Open<'_>,
+        desk: &mut Desk<'_>,
     ) {
         let Some(market) = views.perpetuals().markets().get(market) else { return };
         let status = words::symbol_status(market.state);
@@ -318,7 +320,7 @@ impl Board {
     }
 
     /// Books that a command changed.
-    fn books(&mut self, events: &[Event], time_ms: i64, views: &Views, desk: &mut Open<'_>) {
+    fn books(&mut self, events: &[Event], time_ms: i64, views: &Views, desk: &mut Desk<'_>) {
         let depths = || events.iter().filter_map(|event| event.get::<event::Depth>());
         let Board { markets, levels, touched, .. } = self;
         touched.clear();
@@ -372,7 +374,7 @@ impl Board {
     }
 
     /// The second's marks.
-    fn marks(&mut self, views: &Views, desk: &mut Open<'_>) {
+    fn marks(&mut self, views: &Views, desk: &mut Desk<'_>) {
         let now_ms = self.time_ms;
         let third = self.second.div_euclid(3);
         let is_third = std::mem::replace(&mut self.third, third) != third;
@@ -400,7 +402,7 @@ impl Board {
     }
 
     /// Tells candles that are over at a time.
-    fn close_candles(&mut self, time_ms: i64, views: &Views, desk: &mut Open<'_>) {
+    fn close_candles(&mut self, time_ms: i64, views: &Views, desk: &mut Desk<'_>) {
         self.closes_ms = i64::MAX;
         for market in &mut self.markets {
             for live in &mut market.lives {
@@ -443,7 +445,7 @@ fn array<T>(out: &mut Vec<u8>, rows: impl Iterator<Item = T>, mut write: impl Fn
 
 /// An event of the best levels; none while both sides are empty.
 fn write_top(
-    desk: &mut Open<'_>,
+    desk: &mut Desk<'_>,
     topic: Topic,
     label: &Label,
     updates: stream::Updates,
@@ -457,17 +459,6 @@ fn write_top(
     }
 }
 
-/// The best levels of both sides.
-pub(super) fn top(book: Option<&Book>, levels: usize) -> [Vec<Level>; 2] {
-    let Some(book) = book else { return [Vec::new(), Vec::new()] };
-    [book.bids().take(levels).collect(), book.asks().take(levels).collect()]
-}
-
-/// The best bid and ask.
-fn best(book: Option<&Book>) -> [Option<Level>; 2] {
-    book.map_or([None; 2], |book| [book.bids().next(), book.asks().next()])
-}
-
 /// Whether a level that changed is the best one, or was better.
 fn reaches(depth: &event::Depth, [bid, ask]: &[Option<Level>; 2]) -> bool {
     if depth.side == command::Side::Buy as u8 {
@@ -475,27 +466,4 @@ fn reaches(depth: &event::Depth, [bid, ask]: &[Option<Level>; 2]) -> bool {
     } else {
         ask.is_none_or(|(price, _)| depth.price <= price)
     }
-}
-
-/// Prices of a market; `None` before the first mark.
-pub(super) fn mark_of(market: &PerpetualMarket, mean: Price) -> Option<Mark> {
-    let price = market.price.as_ref()?;
-    let mean = if mean == 0 { price.mark } else { mean };
-    let (rate, next_ms) = (price.funding_rate, price.next_funding_ms);
-    Some(Mark { mark: price.mark, mean, index: price.index, rate, next_ms })
-}
-
-/// The candle of a market that holds a time; `None` before the first trade.
-pub(super) fn stick(
-    views: &Views,
-    market: MarketId,
-    interval: u16,
-    time_ms: i64,
-    is_closed: bool,
-) -> Option<Stick> {
-    let index = usize::from(interval);
-    let (word, length) = *INTERVALS.get(index)?;
-    let candle =
-        views.perpetuals().series().candle_at(market, Source::Trades, index, length.open(time_ms))?;
-    Some(Stick { candle, interval: word, close_ms: length.step(candle.open_ms, 1) - 1, is_closed })
 }

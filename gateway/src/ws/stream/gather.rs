@@ -1,9 +1,8 @@
 //! What is gathered for the next event of one topic of one market.
 
-use super::super::channel::{Kind, Topic};
+use super::super::topic::{Kind, Topic};
 use super::depth::Gathered;
 use super::name;
-
 use crate::dialect::fapi::stream::{Aggregate, Forced, Level};
 use crate::view::Views;
 use crate::view::perpetual::day::Day;

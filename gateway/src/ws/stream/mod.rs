@@ -13,9 +13,9 @@
 
 pub mod board;
 pub mod depth;
-pub mod first;
 pub mod gather;
 pub mod key;
+pub mod lookup;
 pub mod name;
 pub mod note;
 pub mod request;

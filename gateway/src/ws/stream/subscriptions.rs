@@ -1,9 +1,8 @@
 //! The streams of one connection: by which names, in which shape. Frames and sockets are not here.
 
-use super::super::channel::{Kind, Topic};
-use super::super::frame;
-use super::super::hub::Form;
+use super::super::envelope::{self, Form};
 use super::super::sockets::{Seat, UserStream};
+use super::super::topic::{Kind, Topic};
 use super::request::{self, Action, Fault, Request};
 use super::{key, name};
 use crate::auth::listen_key::ListenKey;
@@ -167,8 +166,8 @@ impl Streams {
     pub fn end_key(&mut self, key: &Arc<ListenKey>, worker: &Worker, seat: &Seat) {
         let Some(user) = self.users().find(|user| Arc::ptr_eq(&user.key, key)) else { return };
         if user.is_wanted(key::EXPIRED) {
-            let last = frame::text(&key::expired(worker, key));
-            seat.outlet.answer(if self.is_combined { frame::wrapped(key.text(), &last) } else { last });
+            let last = envelope::text(&key::expired(worker, key));
+            seat.outlet.answer(if self.is_combined { envelope::wrapped(key.text(), &last) } else { last });
         }
         self.end(key.text(), seat);
     }

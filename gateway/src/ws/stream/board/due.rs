@@ -1,13 +1,13 @@
 //! What the passing of the clock has to tell: streams with a speed of their own, between two commands.
 
-use super::{BEAT_MS, Board, MarketBoard, SPEEDS, stick, top, write_top};
+use super::{BEAT_MS, Board, MarketBoard, SPEEDS, write_top};
 use crate::dialect::fapi::stream;
 use crate::view::Views;
-use crate::ws::channel::{Kind, Topic};
-use crate::ws::hub::Open;
-use crate::ws::stream::first::BOOK_LEVELS;
+use crate::ws::desk::Desk;
 use crate::ws::stream::gather::{Live, State, closes_ms};
+use crate::ws::stream::lookup::{BOOK_LEVELS, stick, top};
 use crate::ws::stream::note::{MarketNote, What};
+use crate::ws::topic::{Kind, Topic};
 use ringside_core::ids::ALL_MARKETS;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Board {
     }
 
     /// Notes what the clock has made due. Between two commands, with the views as they are.
-    pub fn due(&mut self, changed: u64, now_ms: i64, views: &Views, desk: &mut Open<'_>) {
+    pub fn due(&mut self, changed: u64, now_ms: i64, views: &Views, desk: &mut Desk<'_>) {
         self.look(changed, desk.live());
         if !self.is_timed {
             self.beat = None;

@@ -1,0 +1,96 @@
+//! Where notes of a command are taken: what is wanted, as it is numbered.
+
+use super::hub::{LiveTopic, Table};
+use super::note::Note;
+use super::stream::note::MarketNote;
+use super::topic::Topic;
+use crate::dialect::fapi::user::UserEvent;
+use ringside_core::ids::AccountId;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The table and the notes while something is noted.
+pub struct Desk<'a> {
+    table: &'a mut Table,
+    notes: &'a mut Vec<Noted>,
+    written: &'a mut Vec<u8>,
+}
+
+/// A push before it is encoded.
+pub(super) struct Noted {
+    pub topic: Topic,
+    pub seq: u64,
+    /// By [`super::envelope::Form`].
+    pub is_wanted: [bool; 3],
+    pub content: Content,
+}
+
+/// What a push will say.
+pub(super) enum Content {
+    /// Of the spot side.
+    Spot(Note),
+    /// Of perpetual markets.
+    Perpetual(MarketNote),
+    /// A payload that is written already: where it stands.
+    Written(Range<usize>),
+    /// Of an account; topics of one event share it.
+    User(Arc<UserEvent>),
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn new(table: &'a mut Table, notes: &'a mut Vec<Noted>, written: &'a mut Vec<u8>) -> Desk<'a> {
+        Desk { table, notes, written }
+    }
+
+    /// Whether a note of the topic would be taken.
+    pub fn is_wanted(&self, topic: Topic) -> bool {
+        self.table.is_wanted(topic)
+    }
+
+    /// The public topics of perpetual markets that someone listens to.
+    pub fn live(&self) -> &[LiveTopic] {
+        self.table.live()
+    }
+
+    /// Takes a note of the spot side.
+    pub fn spot(&mut self, topic: Topic, note: Note) {
+        self.put(topic, Content::Spot(note));
+    }
+
+    /// Takes a note of a perpetual market.
+    pub fn market(&mut self, topic: Topic, note: MarketNote) {
+        self.put(topic, Content::Perpetual(note));
+    }
+
+    /// Whether any account listens to its own events.
+    pub fn has_watched(&self) -> bool {
+        self.table.has_watched()
+    }
+
+    /// Whether this account does.
+    pub fn is_watched(&self, account: AccountId) -> bool {
+        self.table.is_watched(account)
+    }
+
+    /// Takes a note of an account, if it is wanted.
+    pub fn user(&mut self, topic: Topic, event: &Arc<UserEvent>) {
+        if self.is_wanted(topic) {
+            self.put(topic, Content::User(event.clone()));
+        }
+    }
+
+    /// Takes a payload that `write` writes at once.
+    pub fn payload(&mut self, topic: Topic, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_wanted(topic) {
+            let start = self.written.len();
+            write(self.written);
+            self.put(topic, Content::Written(start..self.written.len()));
+        }
+    }
+
+    fn put(&mut self, topic: Topic, content: Content) {
+        if let Some((seq, is_wanted)) = self.table.number(topic) {
+            self.notes.push(Noted { topic, seq, is_wanted, content });
+        }
+    }
+}

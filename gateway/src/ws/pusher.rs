@@ -1,0 +1,179 @@
+//! Egress's end of the pushes: it notes what is wanted of each command, encodes each frame once when the views are free again, and
+//! hands the frames to the workers' queues. It never waits.
+
+use super::desk::{Content, Desk, Noted};
+use super::envelope::{self, Form, Push, StreamFrames};
+use super::hub::{Batch, Hub};
+use super::notebook::Notebook;
+use super::stream::board::Board;
+use super::topic::{Kind, Topic};
+use super::user::Users;
+use crate::dialect::fapi::user::UserEvent;
+use crate::egress::Listener;
+use crate::view::Views;
+use crate::view::market::MarketView;
+use ringside_core::event::Event;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the module.
+pub struct Pusher {
+    hub: Arc<Hub>,
+    notebook: Notebook,
+    board: Board,
+    notes: Vec<Noted>,
+    /// Payloads that are written already.
+    written: Vec<u8>,
+    markets: MarketView,
+    markets_changed: u64,
+    data: Vec<u8>,
+    users: Users,
+    user_data: Vec<u8>,
+    /// When the last user event was made, UNIX milliseconds.
+    made_ms: i64,
+}
+
+impl Pusher {
+    /// A listener for egress that begins behind what `views` show.
+    pub fn new(hub: Arc<Hub>, views: &Views) -> Pusher {
+        Pusher {
+            board: Board::new(views),
+            hub,
+            notebook: Notebook::new(views),
+            notes: Vec::new(),
+            written: Vec::new(),
+            markets: views.markets().clone(),
+            markets_changed: views.markets_changed(),
+            data: Vec::new(),
+            users: Users::default(),
+            user_data: Vec::new(),
+            made_ms: 0,
+        }
+    }
+
+    fn encode(&mut self) -> Batch {
+        let Pusher { hub, notebook, board, notes, written, markets, data, user_data, made_ms, .. } = self;
+        let mut pushes = Vec::with_capacity(notes.len());
+        let mut named: Option<(Topic, Cow<'static, str>)> = None;
+        let now_ms = hub.clock.now_ms();
+        // The clock may step back; what accounts are told does not.
+        *made_ms = now_ms.max(*made_ms);
+        let mut told: Option<Arc<UserEvent>> = None;
+        for Noted { topic, seq, is_wanted, content } in notes.drain(..) {
+            data.clear();
+            let (frame_type, event) = match &content {
+                Content::Spot(note) => {
+                    note.encode(data, topic, &notebook.levels, markets);
+                    (note.frame_type(), "")
+                }
+                Content::Perpetual(note) => {
+                    board.encode(data, note, now_ms);
+                    (frame_type(topic.kind), "")
+                }
+                Content::Written(range) => {
+                    data.extend_from_slice(&written[range.clone()]);
+                    (frame_type(topic.kind), "")
+                }
+                Content::User(event) => {
+                    // Topics of one event follow each other.
+                    if !told.as_ref().is_some_and(|told| Arc::ptr_eq(told, event)) {
+                        user_data.clear();
+                        event.write(user_data, *made_ms);
+                        told = Some(event.clone());
+                    }
+                    data.extend_from_slice(user_data);
+                    (event.name(), event.name())
+                }
+            };
+            let mut push = Push { topic, seq, plain: None, numbered: None, stream: None };
+            if is_wanted[Form::Channel as usize] || is_wanted[Form::Numbered as usize] {
+                // Most batches are of one market, and many of one topic.
+                let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
+                    Some(same) => named.insert(same),
+                    None if topic.kind.is_of_perpetuals() => {
+                        named.insert((topic, topic.name_with(board.symbol(topic.id)).into()))
+                    }
+                    None => named.insert((topic, topic.name(markets))),
+                };
+                let frame = |seq| envelope::push(frame_type, channel, seq, data);
+                push.plain = is_wanted[Form::Channel as usize].then(|| frame(None));
+                push.numbered = is_wanted[Form::Numbered as usize].then(|| frame(Some(seq)));
+            }
+            if is_wanted[Form::Stream as usize] {
+                push.stream = Some(match topic.kind {
+                    Kind::UserData => StreamFrames { raw: envelope::text(data), combined: None, event },
+                    _ => envelope::stream(board.stream_name(topic), data),
+                });
+            }
+            pushes.push(push);
+        }
+        notebook.clear();
+        board.clear();
+        written.clear();
+        Batch::new(pushes)
+    }
+}
+
+/// `type` of the frames of a perpetual market's channel.
+const fn frame_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PerpetualTrade => "trade",
+        Kind::Day => "ticker",
+        Kind::Candle => "kline",
+        Kind::Mark => "mark_price",
+        Kind::OrderBook => "orderbook",
+        Kind::Liquidation => "liquidation",
+        _ => "",
+    }
+}
+
+impl Listener for Pusher {
+    fn command(&mut self, events: &[Event], views: &Views) {
+        if self.markets_changed != views.markets_changed() {
+            self.markets_changed = views.markets_changed();
+            self.markets = views.markets().clone();
+        }
+        let Pusher { hub, notebook, board, users, notes, written, .. } = self;
+        let table = &mut *hub.table.lock();
+        if table.is_empty() {
+            board.skip(events, views);
+            notebook.skip(events);
+        } else {
+            let changed = hub.streams_changed();
+            let mut desk = Desk::new(&mut *table, notes, written);
+            notebook.command(events, views, &mut desk);
+            users.command(events, views, &mut desk);
+            board.command(changed, events, views, &mut desk);
+        }
+        if let Some(means) = board.take_means() {
+            table.set_means(means);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.board.is_due(self.hub.streams_changed(), || self.hub.clock.now_ms())
+    }
+
+    fn due(&mut self, views: &Views) {
+        let Pusher { hub, board, notes, written, .. } = self;
+        let table = &mut *hub.table.lock();
+        let now_ms = hub.clock.now_ms();
+        board.due(hub.streams_changed(), now_ms, views, &mut Desk::new(table, notes, written));
+    }
+
+    fn nap(&self) -> Option<Duration> {
+        self.board.nap(self.hub.clock.now_ms())
+    }
+
+    fn flush(&mut self) {
+        if self.notes.is_empty() {
+            return;
+        }
+        let batch = Arc::new(self.encode());
+        if batch.pushes.iter().any(|push| push.numbered.is_some()) {
+            self.hub.table.lock().hold(&batch.pushes);
+        }
+        self.hub.ports.iter().for_each(|port| port.give(&batch));
+    }
+}
