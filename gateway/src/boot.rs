@@ -158,7 +158,7 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
             }
             let worker = Worker::new(shared, index);
             tokio::task::spawn_local(worker.ingress.clone().run());
-            tokio::task::spawn_local(worker.sockets.clone().run());
+            tokio::task::spawn_local(worker.sessions.clone().run());
             worker
         })
     };

@@ -2,7 +2,7 @@
 //!
 //! A request passes `server` (socket, router), `http` (limits), `auth` (who asks), `api` (one row per route) and a `dialect`
 //! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
-//! what a client listens to is pushed by `ws`, which hangs in `egress`. Prices of the outside enter through `feed`, what happens on a chain through `chain`.
+//! what a client listens to is told by `push`, which hangs in `egress`, and sent by `ws`. Prices of the outside enter through `feed`, what happens on a chain through `chain`.
 //!
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists, only `archive` and
 //! `boot` that there is an archive.
@@ -23,6 +23,7 @@ pub mod http;
 pub mod ingress;
 pub mod metrics;
 pub mod operations;
+pub mod push;
 pub mod routes;
 pub mod server;
 pub mod view;

@@ -29,12 +29,12 @@ use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::egress::Listener;
 use ringside_gateway::ingress::Phase;
+use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
 use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
-use ringside_gateway::ws::pusher::Pusher;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -177,7 +177,7 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
         move || {
             let worker = Worker::new(shared, 0);
             tokio::task::spawn_local(worker.ingress.clone().run());
-            tokio::task::spawn_local(worker.sockets.clone().run());
+            tokio::task::spawn_local(worker.sessions.clone().run());
             worker
         }
     });

@@ -259,15 +259,15 @@ async fn serve_all(
     }
     drop(accepted);
     watchdog.ask_all(Asked::Drain);
-    worker.sockets.close_all();
+    worker.sessions.close_all();
     let drained = async {
-        while !watchdog.is_empty() || !worker.sockets.is_empty() {
+        while !watchdog.is_empty() || !worker.sessions.is_empty() {
             sweeps.tick().await;
             watchdog.sweep();
         }
     };
     if tokio::time::timeout(config.shutdown_timeout, drained).await.is_err() {
-        tracing::warn!(connections = watchdog.len(), sockets = worker.sockets.len(), "cut at shutdown");
+        tracing::warn!(connections = watchdog.len(), sockets = worker.sessions.len(), "cut at shutdown");
     }
 }
 

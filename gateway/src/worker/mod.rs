@@ -14,9 +14,9 @@ use crate::feed;
 use crate::feed::quote::Quotes;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port, WorkerFigures};
 use crate::metrics::Metrics;
+use crate::push::hub::Hub;
+use crate::push::sessions::Sessions;
 use crate::view::{MarketReader, SharedViews};
-use crate::ws::hub::Hub;
-use crate::ws::sockets::Sockets;
 use edge::Edge;
 use ranking::Ranks;
 use replays::Replays;
@@ -127,8 +127,8 @@ pub struct Worker {
     pub clock: Clock,
     /// The way to the engine. Whoever runs the thread must spawn [`Ingress::run`] of a clone of it.
     pub ingress: Ingress,
-    /// The sessions of this thread. Whoever runs the thread must spawn [`Sockets::run`] of a clone of it.
-    pub sockets: Sockets,
+    /// The sessions of this thread. Whoever runs the thread must spawn [`Sessions::run`] of a clone of it.
+    pub sessions: Sessions,
     /// Markets without a lock.
     pub markets: MarketReader,
     /// What this thread counts.
@@ -146,7 +146,7 @@ impl Worker {
             config: shared.config.clone(),
             clock: shared.clock.clone(),
             ingress: Ingress::measured(port, shared.clock.clone(), figures.clone()),
-            sockets: Sockets::new(shared.hub.clone(), index, shared.clock.clone()),
+            sessions: Sessions::new(shared.hub.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
             referrals: chain::parts::referrals(&shared.config),
             figures,

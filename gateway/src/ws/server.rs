@@ -2,7 +2,6 @@
 //! session on the same thread. What every upgrade needs is here; the row of `/ws-fapi` is in [`super::request`].
 
 use super::session::Session;
-use super::sockets::Seat;
 use super::stream::key;
 use super::stream::subscriptions::Opening;
 use super::wire::{self, Socket};
@@ -10,6 +9,7 @@ use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCo
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::Phase;
+use crate::push::sessions::Seat;
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::header::{
@@ -79,7 +79,7 @@ pub(super) fn hand_over<F: Future<Output = ()>>(
             .with_header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
     };
     let worker = call.worker.clone();
-    let seat = worker.sockets.sit();
+    let seat = worker.sessions.sit();
     tokio::task::spawn_local(async move {
         match upgrade.await {
             Ok(upgraded) => serve(wire::open(upgraded).await, worker, seat).await,

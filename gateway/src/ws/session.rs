@@ -1,23 +1,24 @@
 //! One client: its frames, its identity, its subscriptions. Its socket is [`super::wire`].
 //!
 //! A session is one task on its worker's thread. It never waits for its own socket while something else is to be done: each
-//! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`super::outlet`]), and
+//! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`crate::push::outlet`]), and
 //! what the queue does not hold is lost.
 
-use super::channel::Channel;
-use super::envelope::{self, Form};
 use super::frame::{self, ClientFrame, ErrorCode};
-use super::snapshot::{Moment, Snapshot};
-use super::sockets::{Life, Seat};
 use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
-use super::topic::Topic;
 use super::wire::{Over, Read, Socket, Wire};
 use crate::api::auth::account_of;
 use crate::auth::jwt::TOKEN_LIFE_S;
 use crate::auth::login::LoginRefusal;
 use crate::auth::logout::Grant;
 use crate::http::fault::Fault;
+use crate::push::channel::Channel;
+use crate::push::envelope::{self, Form};
+use crate::push::outlet::{FRAMES_MAX, Outlet};
+use crate::push::sessions::{Life, Seat};
+use crate::push::snapshot::{Moment, Snapshot};
+use crate::push::topic::Topic;
 use crate::view::Views;
 use crate::worker::Worker;
 use ringside_core::ids::AccountId;
@@ -31,7 +32,7 @@ const CHANNELS_MAX: usize = 200;
 /// Bytes of unsent answers above which no further frame is read.
 const ANSWERS_LEN_MAX: usize = 256 * 1_024;
 /// Frames in the queue above which a gap is not yet told.
-const GAP_BELOW: usize = super::outlet::FRAMES_MAX / 2;
+const GAP_BELOW: usize = FRAMES_MAX / 2;
 /// A login on its way.
 type Login = Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>;
 
@@ -388,7 +389,7 @@ impl Drop for Session {
     }
 }
 
-fn show(outlet: &super::outlet::Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
+fn show(outlet: &Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
     if let Some(snapshot) = snapshot {
         let (mut data, frame_type) = (Vec::new(), snapshot.frame_type());
         snapshot.write(&mut data, channel.market.as_ref());

@@ -3,8 +3,8 @@
 //! Nothing here waits: each call does what the socket takes or gives now. What frames mean is the session's business, what is
 //! to be sent the outlet's.
 
-use super::outlet::Outlet;
 use crate::config::Config;
+use crate::push::outlet::Outlet;
 use futures_util::{Sink, Stream};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;

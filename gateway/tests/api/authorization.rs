@@ -10,8 +10,8 @@ use ringside_gateway::auth::jwt::{TOKEN_LIFE_S, Tokens};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::config::Cidr;
 use ringside_gateway::dialect::Dialect;
+use ringside_gateway::push::channel::{CHANNELS, Row, Scope};
 use ringside_gateway::routes::routes;
-use ringside_gateway::ws::channel::{CHANNELS, Row, Scope};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

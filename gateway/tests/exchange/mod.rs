@@ -23,13 +23,13 @@ use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
 use ringside_gateway::ingress::{Lane, Phase};
+use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
 use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::view::{RecentHistory, Views};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
-use ringside_gateway::ws::pusher::Pusher;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -154,7 +154,7 @@ impl Exchange {
             move || {
                 let worker = Worker::new(shared, 0);
                 tokio::task::spawn_local(worker.ingress.clone().run());
-                tokio::task::spawn_local(worker.sockets.clone().run());
+                tokio::task::spawn_local(worker.sessions.clone().run());
                 worker
             }
         });

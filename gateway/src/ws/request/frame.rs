@@ -5,6 +5,7 @@ use crate::dialect::decimal::write_u64;
 use crate::dialect::fapi::params::Members;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::http::order_rate::Counted;
+use crate::push::envelope::finished;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -182,7 +183,7 @@ pub fn answer(id: &str, status: u16, outcome: Result<&[u8], &[u8]>, used: Option
         out.push(b']');
     }
     out.push(b'}');
-    super::super::envelope::finished(out)
+    finished(out)
 }
 
 fn limiter(out: &mut Vec<u8>, kind: &str, (interval, number): (&str, u64), limit: u32, count: u32) {

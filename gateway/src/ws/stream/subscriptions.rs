@@ -1,11 +1,12 @@
 //! The streams of one connection: by which names, in which shape. Frames and sockets are not here.
 
-use super::super::envelope::{self, Form};
-use super::super::sockets::{Seat, UserStream};
-use super::super::topic::{Kind, Topic};
+use super::key;
 use super::request::{self, Action, Fault, Request};
-use super::{key, name};
 use crate::auth::listen_key::ListenKey;
+use crate::push::envelope::{self, Form};
+use crate::push::sessions::{Seat, UserStream};
+use crate::push::stream_name;
+use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -126,7 +127,7 @@ impl Streams {
                     Target::User(topic, Rc::new(UserStream { key, events: events.clone() }))
                 })
             } else {
-                name::parse(&name, markets).map_or(Target::Silent, Target::Market)
+                stream_name::parse(&name, markets).map_or(Target::Silent, Target::Market)
             };
             match &target {
                 Target::Silent => {}
@@ -183,5 +184,5 @@ impl Streams {
 
 /// A name as it is listed: keys stay as they are.
 fn listed(text: &str) -> String {
-    if key::is_key(text) { text.to_owned() } else { name::canonical(text) }
+    if key::is_key(text) { text.to_owned() } else { stream_name::canonical(text) }
 }

@@ -1,13 +1,13 @@
 //! What the passing of the clock has to tell: streams with a speed of their own, between two commands.
 
+use super::gather::{Live, State, closes_ms};
+use super::lookup::{BOOK_LEVELS, stick, top};
 use super::{BEAT_MS, Board, MarketBoard, SPEEDS, write_top};
 use crate::dialect::fapi::stream;
+use crate::push::desk::Desk;
+use crate::push::note::perpetual::{MarketNote, What};
+use crate::push::topic::{Kind, Topic};
 use crate::view::Views;
-use crate::ws::desk::Desk;
-use crate::ws::stream::gather::{Live, State, closes_ms};
-use crate::ws::stream::lookup::{BOOK_LEVELS, stick, top};
-use crate::ws::stream::note::{MarketNote, What};
-use crate::ws::topic::{Kind, Topic};
 use ringside_core::ids::ALL_MARKETS;
 use std::time::Duration;
 

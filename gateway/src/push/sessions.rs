@@ -25,7 +25,7 @@ const SWEEP: Duration = Duration::from_millis(250);
 
 /// See the module. Clones share it; all stay on the worker's thread.
 #[derive(Clone)]
-pub struct Sockets(Rc<Inner>);
+pub struct Sessions(Rc<Inner>);
 
 struct Inner {
     hub: Arc<Hub>,
@@ -93,16 +93,16 @@ impl UserStream {
 
 /// A session's place; dropping it leaves.
 pub struct Seat {
-    sockets: Sockets,
+    sessions: Sessions,
     key: usize,
     /// Its queue.
     pub outlet: Rc<Outlet>,
 }
 
-impl Sockets {
+impl Sessions {
     /// Of the worker with this index.
-    pub fn new(hub: Arc<Hub>, worker: usize, clock: Clock) -> Sockets {
-        Sockets(Rc::new(Inner {
+    pub fn new(hub: Arc<Hub>, worker: usize, clock: Clock) -> Sessions {
+        Sessions(Rc::new(Inner {
             hub,
             worker,
             clock,
@@ -147,7 +147,7 @@ impl Sockets {
         }
         let key = self.0.outlets.borrow_mut().insert(outlet.clone());
         self.port().sessions.set(self.len() as u64);
-        Seat { sockets: self.clone(), key, outlet }
+        Seat { sessions: self.clone(), key, outlet }
     }
 
     /// Sessions now.
@@ -260,7 +260,7 @@ impl Seat {
         from: Option<u64>,
         life: Life,
     ) -> Entry {
-        let inner = &self.sockets.0;
+        let inner = &self.sessions.0;
         let entry = inner.hub.enter(inner.worker, topic, form, from);
         // Entered first, so that the topic does not end in between.
         if let Some(form) = replaced {
@@ -272,7 +272,7 @@ impl Seat {
 
     /// Enters a subscription to a stream. Call it with the views held for reading.
     pub fn subscribe_stream(&self, topic: Topic, is_combined: bool, user: Option<Rc<UserStream>>) {
-        let inner = &self.sockets.0;
+        let inner = &self.sessions.0;
         let since = inner.hub.enter(inner.worker, topic, Form::Stream, None).since;
         let key = user.as_ref().map(|user| user.key.clone());
         let life = Life { key, ..Life::ENDLESS };
@@ -281,7 +281,7 @@ impl Seat {
 
     /// Puts the wrapper on this session's stream of a topic, or takes it off.
     pub fn combine(&self, topic: Topic, is_combined: bool) {
-        if let Some(listeners) = self.sockets.0.topics.borrow_mut().get_mut(&topic) {
+        if let Some(listeners) = self.sessions.0.topics.borrow_mut().get_mut(&topic) {
             let own = |other: &&mut Listener| self.owns(other, Form::Stream);
             listeners.iter_mut().filter(own).for_each(|listener| listener.is_combined = is_combined);
         }
@@ -293,7 +293,7 @@ impl Seat {
     }
 
     fn listen(&self, topic: Topic, listener: Listener) {
-        self.sockets.0.topics.borrow_mut().entry(topic).or_default().push(listener);
+        self.sessions.0.topics.borrow_mut().entry(topic).or_default().push(listener);
     }
 
     fn owns(&self, listener: &Listener, form: Form) -> bool {
@@ -302,7 +302,7 @@ impl Seat {
 
     /// Ends a subscription.
     pub fn unsubscribe(&self, topic: Topic, form: Form) {
-        let inner = &self.sockets.0;
+        let inner = &self.sessions.0;
         let mut topics = inner.topics.borrow_mut();
         if let Some(listeners) = topics.get_mut(&topic) {
             if let Some(place) = listeners.iter().position(|other| self.owns(other, form)) {
@@ -318,7 +318,7 @@ impl Seat {
     /// Goes on after a gap, with the views held for reading: says the number of the last push before it and of the last
     /// one that the views show. `None` without a gap.
     pub fn go_on(&self, topic: Topic) -> Option<(u64, u64)> {
-        let inner = &self.sockets.0;
+        let inner = &self.sessions.0;
         let mut topics = inner.topics.borrow_mut();
         let mut listeners = topics.get_mut(&topic)?.iter_mut();
         let listener = listeners.find(|other| self.owns(other, Form::Numbered) && other.has_gap)?;
@@ -330,7 +330,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.sockets.0.outlets.borrow_mut().remove(self.key);
-        self.sockets.port().sessions.set(self.sockets.len() as u64);
+        self.sessions.0.outlets.borrow_mut().remove(self.key);
+        self.sessions.port().sessions.set(self.sessions.len() as u64);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Levels that changed since an event of a stream, and which mutations that were.
 #[derive(Debug)]
-pub struct Gathered {
+pub(super) struct Gathered {
     updates: Updates,
     bids: BTreeMap<Price, i128>,
     asks: BTreeMap<Price, i128>,
@@ -16,13 +16,13 @@ pub struct Gathered {
 
 impl Gathered {
     /// Nothing yet, behind this mutation.
-    pub fn behind(update: u64) -> Gathered {
+    pub(super) fn behind(update: u64) -> Gathered {
         let updates = Updates { before: update, last: update, time_ms: 0 };
         Gathered { updates, bids: BTreeMap::new(), asks: BTreeMap::new() }
     }
 
     /// A level as it is after one more mutation.
-    pub fn put(&mut self, changed: &event::Depth, time_ms: i64) {
+    pub(super) fn put(&mut self, changed: &event::Depth, time_ms: i64) {
         self.updates.last = changed.update;
         self.updates.time_ms = time_ms;
         let is_bid = changed.side == Side::Buy as u8;
@@ -31,7 +31,7 @@ impl Gathered {
     }
 
     /// Takes out what was gathered: both sides in `levels`, best first, the bids before that place. `None` if it is nothing.
-    pub fn take(&mut self, levels: &mut Vec<Level>) -> Option<(Updates, usize)> {
+    pub(super) fn take(&mut self, levels: &mut Vec<Level>) -> Option<(Updates, usize)> {
         if self.updates.last == self.updates.before {
             return None;
         }

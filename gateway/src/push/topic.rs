@@ -1,5 +1,5 @@
 //! Topics: what pushes are about, and what a listener listens to. Their names are those of channels (`channel.rs`) and of streams
-//! (`stream/name.rs`).
+//! (`stream_name.rs`).
 
 use crate::view::hash::NumberMap;
 use crate::view::kline::Interval;
@@ -69,7 +69,7 @@ pub enum Kind {
     PerpetualTrade = 16,
     /// `@aggTrade`.
     AggregateTrade = 17,
-    /// `@depth`: what changed. The detail is a place in [`super::stream::name::SPEEDS`].
+    /// `@depth`: what changed. The detail is a place in [`super::stream_name::SPEEDS`].
     DepthDiff = 18,
     /// `@depth5` and longer: the best levels. The detail is `8 x` a place in `LEVELS` plus one in `SPEEDS`.
     DepthTop = 19,

@@ -1,7 +1,7 @@
 //! What a new subscriber of a channel is shown first (`spot.md` 11, `perpetual-stream.md` 6), copied while the views are held.
 
 use super::hub::Hub;
-use super::stream::lookup;
+use super::perpetual::lookup;
 use super::topic::Topic;
 use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::spot::{encode, push};

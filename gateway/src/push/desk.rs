@@ -1,8 +1,8 @@
 //! Where notes of a command are taken: what is wanted, as it is numbered.
 
 use super::hub::{LiveTopic, Table};
-use super::note::Note;
-use super::stream::note::MarketNote;
+use super::note::perpetual::MarketNote;
+use super::note::spot::Note;
 use super::topic::Topic;
 use crate::dialect::fapi::user::UserEvent;
 use ringside_core::ids::AccountId;

@@ -1,6 +1,6 @@
 //! Names of streams: text to topic and back. A table of this file is the only place where a name's spelling stands.
 
-use super::super::topic::{Kind, Topic};
+use super::topic::{Kind, Topic};
 use crate::view::perpetual::market::MarketTable;
 use crate::view::perpetual::series::INTERVALS;
 use ringside_core::ids::ALL_MARKETS;

@@ -2,7 +2,7 @@
 //! then depth, trades, ticker, candles.
 
 use super::desk::Desk;
-use super::note::Note;
+use super::note::spot::Note;
 use super::topic::{Kind, Topic};
 use crate::view::Views;
 use crate::view::history::{Role, TradeRecord};

@@ -4,8 +4,8 @@
 use super::desk::{Content, Desk, Noted};
 use super::envelope::{self, Form, Push, StreamFrames};
 use super::hub::{Batch, Hub};
-use super::notebook::Notebook;
-use super::stream::board::Board;
+use super::perpetual::Board;
+use super::spot::Notebook;
 use super::topic::{Kind, Topic};
 use super::user::Users;
 use crate::dialect::fapi::user::UserEvent;

@@ -1,24 +1,31 @@
-//! Egress's end of the perpetual market streams: what each command has to tell whom.
+//! What each command has to tell whom of the perpetual markets.
 //!
 //! The board sees every command with the views as they are after it. Per market it holds what no view does (the mean of the
 //! marks) and, for each topic that someone listens to, what is gathered for its next event. It writes nothing for topics
 //! that nobody listens to; sockets and frames are not here.
+//!
+//! What has no speed is noted with the command. What has one is gathered by the command and noted when the wall clock enters
+//! the next 100, 250, 500 or 1,000 ms; nothing is said where nothing has changed. Marks and closed candles go by the time
+//! of commands instead, since nothing can change them any more then. Either way an event holds released commands alone.
 
+mod depth;
 mod due;
+mod gather;
+pub mod lookup;
 
-use super::super::desk::Desk;
-use super::super::hub::LiveTopic;
-use super::super::topic::{Kind, Topic, TopicMap};
-use super::gather::{Live, State};
-use super::lookup::{best, mark_of, stick, top};
-use super::name;
-use super::note::{MarketNote, Step, What, trade_of};
+use super::desk::Desk;
+use super::hub::LiveTopic;
+use super::note::perpetual::{MarketNote, Step, What, trade_of};
+use super::stream_name;
+use super::topic::{Kind, Topic, TopicMap};
 use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::fapi::words;
 use crate::view::Views;
 use crate::view::depth::Book;
 use crate::view::perpetual::market::PerpetualMarket;
 use crate::view::perpetual::series::INTERVALS;
+use gather::{Live, State};
+use lookup::{best, mark_of, stick, top};
 use ringside_core::command;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, MarketId};
@@ -61,17 +68,17 @@ pub struct Board {
 }
 
 /// One market.
-pub(super) struct MarketBoard {
-    pub(super) market: MarketId,
-    pub(super) label: Label,
+struct MarketBoard {
+    market: MarketId,
+    label: Label,
     /// Its book's last mutation.
-    pub(super) update: u64,
+    update: u64,
     /// When that was.
-    pub(super) book_ms: i64,
+    book_ms: i64,
     marks: VecDeque<Price>,
     /// The status told last.
     status: &'static str,
-    pub(super) lives: Vec<Live>,
+    lives: Vec<Live>,
 }
 
 impl MarketBoard {
@@ -115,7 +122,7 @@ impl Board {
     pub fn stream_name(&mut self, topic: Topic) -> &str {
         let place = topic.id.wrapping_sub(FIRST_PERPETUAL) as usize;
         let lower = self.markets.get(place).map_or("", |market| &market.label.lower);
-        self.names.entry(topic).or_insert_with(|| name::write(topic, lower))
+        self.names.entry(topic).or_insert_with(|| stream_name::write(topic, lower))
     }
 
     /// Appends the payload of a note.

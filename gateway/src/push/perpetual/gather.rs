@@ -1,8 +1,8 @@
 //! What is gathered for the next event of one topic of one market.
 
+use super::super::stream_name;
 use super::super::topic::{Kind, Topic};
 use super::depth::Gathered;
-use super::name;
 use crate::dialect::fapi::stream::{Aggregate, Forced, Level};
 use crate::view::Views;
 use crate::view::perpetual::day::Day;
@@ -54,11 +54,11 @@ pub(super) enum State {
 impl Live {
     /// Behind the mutation `update` of the book and the command of this time.
     pub(super) fn new(topic: Topic, birth: u64, update: u64, time_ms: i64) -> Live {
-        let speed_ms = name::speed_of(topic).1;
+        let speed_ms = stream_name::speed_of(topic).1;
         let state = match topic.kind {
             Kind::BestPrice => State::Best { last: None },
             Kind::DepthDiff => State::Diff { gathered: Gathered::behind(update), speed_ms },
-            Kind::DepthTop => State::Top { before: update, speed_ms, levels: name::levels_of(topic) },
+            Kind::DepthTop => State::Top { before: update, speed_ms, levels: stream_name::levels_of(topic) },
             Kind::OrderBook => State::Book { sent: update },
             Kind::AggregateTrade => State::Aggregates(Rows::default()),
             Kind::Candle | Kind::PairCandle => {

@@ -1,7 +1,7 @@
 //! What a push of the spot side will say. Noted while the views are held, so notes are copies of records and nothing is written as
 //! text before [`Note::encode`].
 
-use super::topic::Topic;
+use super::super::topic::Topic;
 use crate::dialect::spot::{encode, push};
 use crate::view::balance::BalanceRow;
 use crate::view::history::{FillRecord, TradeRecord};
@@ -27,7 +27,7 @@ pub enum Note {
     },
     /// A balance row.
     Balance(BalanceRow),
-    /// Levels that changed, in [`super::notebook::Notebook::levels`].
+    /// Levels that changed, in [`super::super::spot::Notebook::levels`].
     Depth {
         /// First and last update id.
         updates: (u64, u64),

@@ -1,5 +1,5 @@
 //! Channels: one row for each, with its name, its scope and what a new subscriber is shown first. What streams send
-//! (`perpetual-stream.md` 5) goes to topics of the same kinds; their names are in `stream/name.rs`.
+//! (`perpetual-stream.md` 5) goes to topics of the same kinds; their names are in `stream_name.rs`.
 
 use super::snapshot::{self, TakeSnapshot};
 use super::topic::{Kind, Topic};

@@ -1,0 +1,35 @@
+//! Pushes: what is told to whoever listens, from a command to the queue of each connection. Sockets and their protocol are `ws`'s.
+//!
+//! ```text
+//! egress -- under the views' lock: what is wanted of a command is noted and numbered --> hub
+//!        -- lock released: each frame encoded once -----> one queue per worker (frames shared)
+//! worker -- deals them out to the sessions' queues of 256 frames -----> session -> socket
+//! ```
+//! Nothing on this way waits for what comes after it: a full queue loses frames instead. A push is noted right after its
+//! command was folded, so nothing is pushed before the gate released it and the views show it.
+//!
+//! **Snapshot and diffs.** A subscription is entered while the views are held for reading, and egress notes while it holds
+//! them for writing, so a command is either in the snapshot or pushed after it, never both and never neither. What is
+//! already on its way at that moment is told apart by its number.
+//!
+//! **Numbers.** Every push of a topic has a number, one more than the push before it. Numbers of a topic that nobody
+//! listens to are not counted on; it then begins again at a number that was never used.
+//!
+//! **Topics.** Whatever can be listened to is a [`topic`], counted, numbered and dealt out by the [`hub`]. A topic has the name
+//! of a [`channel`], of a stream ([`stream_name`]), or of both. What is told of a command is noted, in this order, by [`spot`], [`user`]
+//! and [`perpetual`]; an event is written once, whoever and however many listen.
+
+pub mod channel;
+pub mod desk;
+pub mod envelope;
+pub mod hub;
+pub mod note;
+pub mod outlet;
+pub mod perpetual;
+pub mod pusher;
+pub mod sessions;
+pub mod snapshot;
+pub mod spot;
+pub mod stream_name;
+pub mod topic;
+pub mod user;
