@@ -1,6 +1,7 @@
 //! Rules of the house that matter, as a test with a message, over the whole workspace: who may name whom, what
 //! core may not use, where `unsafe` may stand, and that README's map of the code knows every file.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -215,6 +216,79 @@ fn the_gateway_stands_in_layers() {
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// Paths of all that a file's code names by `crate::` or `super::`, part by part; `module` is the file's own.
+fn named(code: &str, module: &[&str]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        if code[..at].ends_with(|before: char| before == ':' || before == '_' || before.is_alphanumeric()) {
+            continue;
+        }
+        let rest = &code[at..];
+        let end = rest.find(|c: char| c != ':' && c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
+        let list = rest[end..].strip_prefix('{').and_then(|list| list.split('}').next()).unwrap_or("");
+        for item in list.split(',') {
+            let mut path: Vec<_> = module.iter().map(|part| (*part).to_owned()).collect();
+            for part in rest[..end].split("::").chain(item.trim().split("::")) {
+                match part {
+                    "crate" => path.clear(),
+                    "super" => drop(path.pop()),
+                    part => path.extend((!part.is_empty()).then(|| part.to_owned())),
+                }
+            }
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// A folder and what it holds may name each other; files and folders beside each other do in one direction.
+#[test]
+fn no_files_of_the_gateway_name_each_other_in_a_circle() {
+    let sources = sources();
+    let module = |source: &Source| {
+        let path = source.path.strip_prefix("gateway/src/")?.strip_suffix(".rs")?;
+        Some(path.strip_suffix("/mod").unwrap_or(path).to_owned())
+    };
+    let modules: BTreeSet<_> = sources.iter().filter_map(module).collect();
+    // Folder, who is named there by whom beside it.
+    let mut edges = BTreeSet::new();
+    for (source, module) in sources.iter().filter_map(|source| Some((source, module(source)?))) {
+        let own: Vec<_> = module.split('/').collect();
+        let code: Vec<_> = code(source).map(|(_, line)| line).collect();
+        for path in named(&code.join(" "), &own) {
+            let Some(len) = (1..=path.len()).rev().find(|len| modules.contains(&path[..*len].join("/")))
+            else {
+                continue;
+            };
+            let other = &path[..len];
+            let common = own.iter().zip(other).take_while(|(own, other)| *own == other).count();
+            if let (Some(from), Some(to)) = (own.get(common), other.get(common)) {
+                edges.insert((own[..common].join("/"), (*from).to_owned(), to.clone()));
+            }
+        }
+    }
+    assert!(edges.len() > 100, "what files name was not found");
+    // What names nothing that is left, or is named by nothing that is left, is on no circle.
+    let mut left = 0;
+    while left != edges.len() {
+        left = edges.len();
+        let all = edges.clone();
+        edges.retain(|(folder, from, to)| {
+            let beside = || all.iter().filter(|(other, ..)| other == folder);
+            beside().any(|(_, next, _)| next == to) && beside().any(|(_, _, before)| before == from)
+        });
+    }
+    let faults: Vec<_> = edges
+        .iter()
+        .map(|(folder, from, to)| format!("gateway/src/{folder}: `{from}` names `{to}`"))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "on circles, where what both ends need wants a file of its own:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl HttpTransport {
         let _ = stream.set_nodelay(true);
         match &self.tls {
             None => shake(stream).await,
-            Some(Ok(tls)) => shake(tls.connect(stream).await?).await,
+            Some(Ok(tls)) => shake(tls.connect(stream).await.map_err(|error| unreachable(&error))?).await,
             Some(Err(reason)) => Err(unreachable(reason)),
         }
     }

@@ -1,7 +1,7 @@
 //! Encryption on the way to a node: TLS 1.2 and 1.3, by rustls, trusting whom the host trusts (`SSL_CERT_FILE` names others).
 //! A node whose certificate is not trusted, or names another host, is as good as one that is not there.
 
-use super::http::TransportFault;
+use std::io;
 use std::sync::{Arc, OnceLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -44,9 +44,8 @@ impl Tls {
     }
 
     /// Shakes hands; the other end has shown that it is the host.
-    pub(super) async fn connect(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, TransportFault> {
-        let shaken = self.connector.connect(self.server.clone(), stream).await;
-        shaken.map_err(|error| TransportFault::Unreachable(error.to_string()))
+    pub(super) async fn connect(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        self.connector.connect(self.server.clone(), stream).await
     }
 }
 

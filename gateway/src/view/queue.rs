@@ -1,12 +1,9 @@
 //! A queue that never moves what it holds: rows come at its end and go from its front, and a million of them are taken in
 //! without one long copy. What has gone leaves its memory to what comes.
 
-use super::spares::Spares;
+use super::spares::{CHUNK, Spares};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Rows of one chunk. A power of two, so that an index splits by shift and mask.
-pub(super) const CHUNK: usize = 512;
 
 /// Rows in order of arrival. The first chunk of an empty queue grows by doubling, so that a queue of few rows stays small.
 #[derive(Clone, Debug)]

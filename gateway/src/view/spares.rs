@@ -3,13 +3,14 @@
 //! Memory that is new to the process is cleared by the system where it is touched first, megabytes at a time: whoever folds
 //! events would stand still for that, and every client behind it.
 
-use super::queue::CHUNK;
 use crossbeam::queue::ArrayQueue;
 use ringside_core::agent::Agent;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// Rows of one chunk. A power of two, so that an index splits by shift and mask.
+pub(super) const CHUNK: usize = 512;
 /// Empty chunks that are kept for what comes: more than a busy queue fills between two looks.
 const SPARES: usize = 8;
 /// The smallest page of the system.
