@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// BLAKE3 of all segments of [`MILLION`] commands of the flow of [`SEED`], one after the other.
-const JOURNAL: &str = "a211dfe5b708c590515cd7f7ab00b19d18e0f40ff1fe2a3394b0b8562887e25e";
+const JOURNAL: &str = "12bba5e9e1638453d9ab1bbfd2085e6febaa3e0fcbfa63ddf03eb1c4ee72ec41";
 /// Hash of the engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay tests do.
 const STATE: &str = "962472dce66128a5d2043f6555eef319";
 const SEED: u64 = 20_263;

@@ -179,7 +179,7 @@ body! {
     }
 
     /// See [`Kind::SetManualPrice`]. While set, the index is that price, in state MANUAL. Rejects: MarketNotFound,
-    /// InvalidPrice (not 0..=10^17).
+    /// InvalidPrice (not 0..=10^17, or one at which what is open cannot be valued).
     pub struct SetManualPrice {
         /// Which market.
         pub market: MarketId,

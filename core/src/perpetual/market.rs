@@ -13,7 +13,7 @@ use crate::risk::perpetual::funding::{FundingRules, Premiums};
 use crate::risk::perpetual::index::{Index, IndexState};
 use crate::risk::perpetual::mark::Basis;
 use crate::risk::perpetual::settlement::IndexSamples;
-use crate::risk::perpetual::units::ceil_to_step;
+use crate::risk::perpetual::units::{OPEN_VALUE_MAX, PRODUCTS_PER_MICRO, ceil_to_step};
 use crate::risk::perpetual::window::Window;
 
 /// Leverage of whoever never set one.
@@ -131,6 +131,8 @@ pub(crate) struct Symbol {
     pub(crate) prevented: u64,
     /// Accounts with a position, in no order that means anything.
     pub(crate) holders: Vec<AccountId>,
+    /// Sum of the long positions, which is that of the short ones.
+    pub(crate) open_interest: i128,
     /// Resting reduce-only orders, by side.
     pub(crate) reducing: [u32; 2],
 }
@@ -231,6 +233,7 @@ impl Symbol {
             mark_range: Range::EMPTY,
             prevented: 0,
             holders: Vec::with_capacity(1024),
+            open_interest: 0,
             reducing: [0; 2],
         };
         symbol.next_funding_ms = symbol.funding_after(now_ms);
@@ -309,6 +312,19 @@ impl Symbol {
         self.index.state == IndexState::Stale
             || self.index_halts
             || matches!(self.set, PerpetualState::Halted | PerpetualState::Closed)
+    }
+
+    /// Counts a position that was `before` as what it is `now`.
+    #[inline]
+    pub(crate) fn count_open(&mut self, before: Quantity, now: Quantity) {
+        self.open_interest += i128::from(now.max(0)) - i128::from(before.max(0));
+    }
+
+    /// Whether what is open here may be valued at `price`: worth no more than this market's share, one of `markets`, of
+    /// [`OPEN_VALUE_MAX`].
+    pub(crate) fn may_be_valued_at(&self, price: Price, markets: usize) -> bool {
+        let most = i128::from(OPEN_VALUE_MAX) * PRODUCTS_PER_MICRO / markets as i128;
+        self.open_interest.checked_mul(price.into()).is_some_and(|value| value <= most)
     }
 
     /// Whether quantities may be no multiple of the lot, as they are of an earlier one.

@@ -496,7 +496,8 @@ impl Model {
 
     pub(super) fn set_manual(&mut self, set: &SetManualPrice) -> Result<Outcome, Reject> {
         self.known_market(set.market)?;
-        if !(0..=100_000_000_000_000_000).contains(&set.price) {
+        let price = i128::from(set.price);
+        if !(0..=100_000_000_000_000_000).contains(&price) || !self.can_value(set.market, price) {
             return Err(Reject::InvalidPrice);
         }
         self.market_mut(set.market).manual = (set.price > 0).then_some(set.price.into());

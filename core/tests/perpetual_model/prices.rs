@@ -148,10 +148,18 @@ impl Model {
             || matches!(self.state(market), PerpetualState::Halted | PerpetualState::Closed)
     }
 
+    /// Whether all long positions of a market are worth no more at a price than the market's share of two trillion quote.
+    pub(super) fn can_value(&self, market: MarketId, price: i128) -> bool {
+        let of_market = self.positions.iter().filter(|((_, of), _)| *of == market);
+        let long: i128 = of_market.map(|(_, position)| position.quantity.max(0)).sum();
+        let share = 2_000_000_000_000 * 1_000_000 * E10 / self.markets.len() as i128;
+        long.checked_mul(price).is_some_and(|value| value <= share)
+    }
+
     fn take_index(&mut self, market: MarketId) {
         let now = self.now_ms();
         let own_spot = self.spot_index(market);
-        let at = self.market_mut(market);
+        let at = self.market(market);
         let stale_after = at.parameters[&19] as i64;
         let fresh: Vec<Fresh> = at
             .sources
@@ -162,13 +170,19 @@ impl Model {
             })
             .collect();
         let count = fresh.len() as i128;
-        let (state, index) = if let Some(price) = at.manual {
-            (IndexState::Manual, price)
+        let found = if let Some(price) = at.manual {
+            Some((IndexState::Manual, price))
         } else if count > 0 {
             let state = if count >= at.parameters[&20] { IndexState::Live } else { IndexState::Single };
-            (state, index_of(fresh, at.parameters[&18]))
-        } else if let Some(index) = own_spot {
-            (IndexState::Spot, index)
+            Some((state, index_of(fresh, at.parameters[&18])))
+        } else {
+            own_spot.map(|index| (IndexState::Spot, index))
+        };
+        let last = at.index;
+        let found = found.filter(|&(_, index)| index <= last || self.can_value(market, index));
+        let at = self.market_mut(market);
+        let (state, index) = if let Some(found) = found {
+            found
         } else if at.index_state.is_none() {
             return;
         } else {

@@ -20,7 +20,9 @@ impl Model {
         let at = self.market_mut(market);
         at.index_samples.retain(|&of, _| of > second - 1800);
         let count = at.index_samples.len() as i128;
-        let price = if count == 0 { at.index } else { floor_div(at.index_samples.values().sum(), count) };
+        let last = at.index;
+        let mean = (count > 0).then(|| floor_div(at.index_samples.values().sum(), count));
+        let price = mean.filter(|&mean| self.can_value(market, mean)).unwrap_or(last);
         let (mut paid, mut positions, mut moved) = (0, 0, 0);
         for account in 0..self.accounts.len() as AccountId {
             let old = self.position(account, market);

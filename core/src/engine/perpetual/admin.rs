@@ -344,7 +344,9 @@ impl State {
     /// See [`SetManualPrice`].
     pub(crate) fn set_manual(&mut self, set: &SetManualPrice) -> Result<(), Reject> {
         let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
-        if !(0..=PRICE_MAX).contains(&set.price) {
+        let is_valid = (0..=PRICE_MAX).contains(&set.price)
+            && self.symbols[index].may_be_valued_at(set.price, self.symbols.len());
+        if !is_valid {
             return Err(Reject::InvalidPrice);
         }
         self.symbols[index].manual = set.price;

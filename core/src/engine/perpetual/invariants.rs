@@ -95,7 +95,7 @@ impl Perpetual {
             sum += i128::from(state.wallet(account));
         }
         for index in 0..state.symbols.len() {
-            let (mut quantities, mut holders) = (0i128, 0);
+            let (mut quantities, mut longs, mut holders) = (0i128, 0i128, 0);
             for account in 0..accounts {
                 let holding = state.holding(account, index);
                 if (holding.quantity == 0) != (holding.cost == 0) {
@@ -108,6 +108,7 @@ impl Perpetual {
                     return Err(format!("isolated wallet of account {account} in {}", id_of(index)));
                 }
                 quantities += i128::from(holding.quantity);
+                longs += i128::from(holding.quantity.max(0));
                 sum += i128::from(holding.isolated) - i128::from(holding.cost);
                 holders += usize::from(holding.quantity != 0);
                 let listed = holding.listed as usize;
@@ -121,6 +122,10 @@ impl Perpetual {
             }
             if quantities != 0 || holders != state.symbols[index].holders.len() {
                 return Err(format!("longs and shorts of {} differ by {quantities}", id_of(index)));
+            }
+            let open = state.symbols[index].open_interest;
+            if open != longs {
+                return Err(format!("{open} counts as open in {}, longs hold {longs}", id_of(index)));
             }
         }
         if sum != i128::from(state.pools.deposits) {

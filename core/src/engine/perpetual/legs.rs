@@ -195,9 +195,10 @@ impl State {
         self.suspect(account);
     }
 
-    /// Keeps the list of holders in step with a position that was `before`.
+    /// Keeps the list of holders, and what is open, in step with a position that was `before`.
     pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
         let now = self.holding(account, index).quantity;
+        self.symbols[index].count_open(before, now);
         let holders = &mut self.symbols[index].holders;
         if before == 0 && now != 0 {
             holders.push(account);

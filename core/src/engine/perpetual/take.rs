@@ -276,6 +276,8 @@ impl State {
         }
         if (before == 0) != (party.position.quantity == 0) {
             self.enlist(account, index, before);
+        } else {
+            self.symbols[index].count_open(before, party.position.quantity);
         }
         self.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
         if let Some(threshold) = party.threshold {

@@ -105,6 +105,7 @@ impl Perpetual {
         }
         let now_ms = self.state.now_ms;
         let is_new_second = self.state.is_new_second(index);
+        let markets = self.state.symbols.len();
         let symbol = &mut self.state.symbols[index];
         let mut quotes = [Quote::default(); SOURCES_MAX];
         let mut fresh = 0;
@@ -125,7 +126,13 @@ impl Perpetual {
             manual: (symbol.manual != 0).then_some(symbol.manual),
         };
         let was_suspended = symbol.is_suspended();
-        symbol.index = symbol.index.next(&inputs, now_ms as u64);
+        let next = symbol.index.next(&inputs, now_ms as u64);
+        // A price at which what is open cannot be valued counts as none (`risk.md` 1).
+        symbol.index = if next.price <= symbol.index.price || symbol.may_be_valued_at(next.price, markets) {
+            next
+        } else {
+            symbol.index.next(&Inputs::default(), now_ms as u64)
+        };
         if symbol.index.price == 0 {
             return;
         }
@@ -305,9 +312,11 @@ impl State {
 
     /// Closes every position of a market at its settlement price.
     fn close_positions(&mut self, index: usize) {
+        let markets = self.symbols.len();
         let symbol = &mut self.symbols[index];
         symbol.indexes.advance((self.now_ms / 1_000) as u64);
-        let price = symbol.indexes.mean().unwrap_or(symbol.index.price);
+        let mean = symbol.indexes.mean().filter(|&price| symbol.may_be_valued_at(price, markets));
+        let price = mean.unwrap_or(symbol.index.price);
         let mut accounts = symbol.holders.clone();
         accounts.sort_unstable();
         let mut residue = 0;

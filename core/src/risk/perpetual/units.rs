@@ -8,6 +8,9 @@ use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
 pub const PRODUCTS_PER_MICRO: i128 = 10_000_000_000;
 /// Largest value of an order or a position: one billion quote.
 pub const VALUE_MAX: Money = 1_000_000_000_000_000;
+/// Most that what is open in all markets together, of one side, may come to be worth by a rise of an index: then all sums of
+/// values at marks, which may be up to twice an index, fit `Money` beside a wallet.
+pub(crate) const OPEN_VALUE_MAX: Money = 2_000_000_000_000_000_000;
 
 /// Quotient toward zero, and whether something is left: with which sign. `divisor` > 0.
 #[inline]

@@ -103,7 +103,11 @@ pub static ROUTES: &[Route] = &[
         precondition: Some(is_test_deployment),
         body: Shape::Object(&[
             Field::new("symbol", SYMBOL_SENT, "Name of the market, any case"),
-            Field::optional("price", Shape::DecimalInput, "The index; null or absent frees it"),
+            Field::optional(
+                "price",
+                Shape::DecimalInput,
+                "The index; null or absent frees it; refused where what is open cannot be valued at it",
+            ),
             REASON,
         ]),
         named_refusals: &[&[refusal::DISABLED], OF_MARKETS, OF_ENGINE],

@@ -1,0 +1,101 @@
+//! Prices at which what is open cannot be valued count as none (`risk.md` 1: a failure rejects the command before a field changes):
+//! whoever sends one, an operator or a lone source, stops neither the engine nor the market for longer than it lasts.
+#![allow(clippy::unwrap_used)]
+
+mod perpetual_support;
+
+use perpetual_support::*;
+use ringside_core::command::*;
+use ringside_core::event::{self, IndexState};
+use ringside_core::reject::Reject;
+
+/// 10 000 BTC long, at 0.1 each: 10^13 quote at a price of 10^9, more than an amount of money can be.
+fn wide() -> Venue {
+    let mut venue = Venue::trading("0.1");
+    no_fees(&mut venue);
+    venue.ok(SetPerpetualParameter {
+        market: BTC,
+        parameter: PerpetualParameter::MinNotional as u32,
+        value: 0,
+    });
+    let (trader, maker) = (venue.account("1000"), venue.account("100000"));
+    for _ in 0..10 {
+        open(&mut venue, trader, maker, Side::Buy, "1000", "0.1");
+    }
+    assert_eq!(held(&venue, trader), dec("10000"));
+    venue
+}
+
+fn manual(venue: &mut Venue, price: &str) -> Option<Reject> {
+    venue.give(SetManualPrice { market: BTC, reserved: 0, price: dec(price) }).rejected()
+}
+
+/// Index, mark and where the index comes from, if the last command moved one.
+fn told(venue: &Venue) -> Option<(i64, i64, u8)> {
+    let told = venue.said::<event::PerpetualPrice>();
+    told.last().map(|last| (last.index, last.mark, last.index_state))
+}
+
+#[test]
+fn an_operator_is_refused_a_price_at_which_what_is_open_cannot_be_valued() {
+    let mut venue = wide();
+    assert_eq!(manual(&mut venue, "1000000000"), Some(Reject::InvalidPrice));
+    venue.tick();
+    assert!(venue.said::<event::PerpetualPrice>().is_empty(), "nothing moves");
+    // A market has its share of two trillion quote: 200 000 000 x 10 000 here.
+    assert_eq!(manual(&mut venue, "200000000.00000001"), Some(Reject::InvalidPrice));
+    venue.list_second();
+    assert_eq!(manual(&mut venue, "100000000.00000001"), Some(Reject::InvalidPrice));
+    assert_eq!(manual(&mut venue, "100000000"), None);
+    venue.tick();
+    assert_eq!(told(&venue), Some((dec("100000000"), dec("100000000"), IndexState::Manual as u8)));
+    // Down it goes wherever it was, and with nothing open to any price.
+    assert_eq!(manual(&mut venue, "0.1"), None);
+    venue.tick();
+    let mut empty = Venue::trading("0.1");
+    assert_eq!(manual(&mut empty, "1000000000"), None);
+}
+
+#[test]
+fn a_source_is_not_followed_there_and_is_again_when_it_comes_back() {
+    let mut venue = wide();
+    venue.ok(SetSource { market: BTC, source: 1, weight: 1, reserved: 0 });
+    let feed = |venue: &mut Venue, price: &str| {
+        venue.ok(FeedPrice { market: BTC, source: 1, price: dec(price) });
+        venue.tick();
+    };
+    assert_eq!(manual(&mut venue, "0"), None);
+    feed(&mut venue, "0.2");
+    assert_eq!(told(&venue), Some((dec("0.2"), dec("0.2"), IndexState::Single as u8)));
+    feed(&mut venue, "1000000000");
+    assert_eq!(told(&venue), Some((dec("0.2"), dec("0.2"), IndexState::Held as u8)));
+    for _ in 0..60 {
+        feed(&mut venue, "1000000000");
+    }
+    assert_eq!(told(&venue), None, "held for 60 s");
+    feed(&mut venue, "1000000000");
+    assert_eq!(told(&venue), Some((dec("0.2"), dec("0.2"), IndexState::Stale as u8)));
+    feed(&mut venue, "0.3");
+    assert_eq!(told(&venue), Some((dec("0.3"), dec("0.3"), IndexState::Single as u8)));
+}
+
+#[test]
+fn a_market_settles_at_the_last_index_where_what_is_open_cannot_be_valued_at_the_mean() {
+    let mut venue = Venue::trading("1000000000");
+    no_fees(&mut venue);
+    // Long enough to count, and long enough after it for the dynamic band to have forgotten.
+    (0..300).for_each(|_| venue.tick());
+    venue.mark("0.1");
+    (0..600).for_each(|_| venue.tick());
+    let (trader, maker) = (venue.account("1000"), venue.account("100000"));
+    for _ in 0..10 {
+        open(&mut venue, trader, maker, Side::Buy, "1000", "0.1");
+    }
+    assert_eq!(held(&venue, trader), dec("10000"));
+    venue.mark("0.2");
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    let settled: Vec<_> = venue.said::<event::PerpetualStateChanged>();
+    assert_eq!(settled.last().unwrap().settlement_price, dec("0.2"));
+    assert_eq!(venue.engine.perpetual_wallet(trader), usd("2000"));
+    assert_eq!(venue.engine.perpetual_wallet(maker), usd("99000"));
+}
