@@ -148,12 +148,25 @@ impl Model {
             || matches!(self.state(market), PerpetualState::Halted | PerpetualState::Closed)
     }
 
-    /// Whether all long positions of a market are worth no more at a price than the market's share of two trillion quote.
-    pub(super) fn can_value(&self, market: MarketId, price: i128) -> bool {
+    fn open_interest(&self, market: MarketId) -> i128 {
         let of_market = self.positions.iter().filter(|((_, of), _)| *of == market);
-        let long: i128 = of_market.map(|(_, position)| position.quantity.max(0)).sum();
-        let share = 2_000_000_000_000 * 1_000_000 * E10 / self.markets.len() as i128;
-        long.checked_mul(price).is_some_and(|value| value <= share)
+        of_market.map(|(_, position)| position.quantity.max(0)).sum()
+    }
+
+    /// A market's share of two trillion quote, in quantity steps times price steps.
+    fn share(&self) -> i128 {
+        2_000_000_000_000 * 1_000_000 * E10 / self.markets.len() as i128
+    }
+
+    /// Whether all long positions of a market are worth no more at a price than its share.
+    pub(super) fn can_value(&self, market: MarketId, price: i128) -> bool {
+        self.open_interest(market).checked_mul(price).is_some_and(|value| value <= self.share())
+    }
+
+    /// The lowest price at which they are worth more, if it is one.
+    pub fn too_high(&self, market: MarketId) -> Option<i64> {
+        let price = self.share().checked_div(self.open_interest(market))? + 1;
+        i64::try_from(price).ok().filter(|&price| price <= 100_000_000_000_000_000)
     }
 
     fn take_index(&mut self, market: MarketId) {

@@ -262,7 +262,7 @@ impl Stream {
             2 => self.cancel_all(),
             3 => self.modify(model),
             4 => Command::new(AdvanceTime {}),
-            5 => self.move_price(),
+            5 => self.move_price(model),
             6 => self.leverage(),
             7 => self.mode(),
             8 => self.isolated(model),
@@ -282,7 +282,7 @@ impl Stream {
         *self.random.pick(&[FIRST_PERPETUAL, FIRST_PERPETUAL + 1])
     }
 
-    fn move_price(&mut self) -> Command {
+    fn move_price(&mut self, model: &Model) -> Command {
         let at = self.random.below(2) as usize;
         let hundredths = if self.random.permille(self.profile.jumps) {
             *self.random.pick(&JUMPS)
@@ -297,7 +297,15 @@ impl Stream {
         };
         let change = self.prices[at] * hundredths / 10_000;
         self.prices[at] += if up { change } else { -change };
-        let mut feeds = self.feeds(at);
+        let mut feeds = Vec::new();
+        if let Some(price) = model.too_high(self.markets()[at]).filter(|_| self.random.permille(20)) {
+            // Whatever the noise of the sources.
+            let meant = std::mem::replace(&mut self.prices[at], price + price / 1_000);
+            feeds.extend(self.feeds(at));
+            feeds.extend((0..1 + self.random.below(3)).map(|_| Command::new(AdvanceTime {})));
+            self.prices[at] = meant;
+        }
+        feeds.extend(self.feeds(at));
         if self.random.permille(700) {
             feeds.push(Command::new(AdvanceTime {}));
         }
