@@ -41,6 +41,9 @@ struct Shipped {
     brackets: &'static [(i64, u32, u32)],
 }
 
+/// How many perpetual markets ship.
+pub(super) const PERPETUALS: usize = SHIPPED.len();
+
 const SHIPPED: [Shipped; 3] = [
     Shipped { base: "BTC", tick: UNIT / 10, lot: UNIT / 1_000, price: 60_000, settings: &[], brackets: &[] },
     Shipped {
@@ -103,8 +106,8 @@ const TIERS: [(i64, i64, i64); 6] = [
     (500_000_000, 5_000, 25_000),
 ];
 
-/// Lists the shipped perpetual markets, sets fee tiers and pins the indices. A mark follows at the next tick; then comes
-/// [`open_perpetuals`].
+/// Lists the shipped perpetual markets, sets fee tiers and pins the indices; what is so already stays so. A mark follows at the
+/// next tick; then comes [`open_perpetuals`].
 pub fn list_perpetuals() -> Vec<Command> {
     let mut commands = Vec::new();
     for (market, shipped) in (FIRST_PERPETUAL..).zip(&SHIPPED) {

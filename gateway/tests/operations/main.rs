@@ -7,6 +7,7 @@ mod process;
 
 mod audit;
 mod backup;
+mod first_start;
 mod host;
 mod metrics;
 mod secrets;
