@@ -36,6 +36,8 @@ pub struct JournalStatus {
     spares: AtomicU64,
     is_refused: AtomicBool,
     segment_room: AtomicU64,
+    /// Whether a segment was begun of which nothing is durable yet: the room is all of it.
+    is_beginning: AtomicBool,
     margin: u64,
     flush_since_ns: AtomicU64,
     flush_end_ns: AtomicU64,
@@ -58,6 +60,7 @@ impl JournalStatus {
             spares: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
             segment_room: AtomicU64::new(segment_len - durable.offset.min(segment_len)),
+            is_beginning: AtomicBool::new(false),
             margin: segment_len / 4,
             flush_since_ns: AtomicU64::new(0),
             flush_end_ns: AtomicU64::new(0),
@@ -76,7 +79,8 @@ impl JournalStatus {
         if !self.is_refused.load(Ordering::Relaxed) || self.spares.load(Ordering::Relaxed) > 0 {
             return Pressure::None;
         }
-        if self.segment_room.load(Ordering::Relaxed) < self.margin {
+        let is_narrow = self.segment_room.load(Ordering::Relaxed) < self.margin;
+        if is_narrow && !self.is_beginning.load(Ordering::Relaxed) {
             Pressure::Full
         } else {
             Pressure::CancelsOnly
@@ -171,7 +175,16 @@ impl JournalStatus {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(len, Ordering::Relaxed);
         self.segment_room.store(segment_len - durable.offset, Ordering::Relaxed);
+        // Batches of the segment before may still have been under way when this one was begun.
+        if durable.segment != self.durable().segment {
+            self.is_beginning.store(false, Ordering::Relaxed);
+        }
         self.durable.store(durable.pack(), Ordering::Release);
+    }
+
+    /// A spare becomes the segment that is written next.
+    pub(crate) fn segment_begins(&self) {
+        self.is_beginning.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn spares_are(&self, spares: usize, is_refused: bool) {
@@ -213,15 +226,32 @@ mod tests {
     #[test]
     fn pressure_rises_and_falls() {
         let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 });
-        let at = |offset| Position { segment: 1, offset };
+        let at = |segment, offset| Position { segment, offset };
         assert_eq!(status.pressure(), Pressure::None, "nothing was refused yet");
         status.spares_are(1, true);
         assert_eq!(status.pressure(), Pressure::None, "one more to go");
         status.spares_are(0, true);
         assert_eq!(status.pressure(), Pressure::CancelsOnly);
-        status.flush_ends(at(900 << 10), 4096, 1 << 20, 0, None);
+        status.flush_ends(at(1, 900 << 10), 4096, 1 << 20, 0, None);
         assert_eq!(status.pressure(), Pressure::Full);
         status.spares_are(1, false);
         assert_eq!(status.pressure(), Pressure::None);
+    }
+
+    #[test]
+    fn the_last_segment_has_room_for_cancels_from_the_moment_it_is_begun() {
+        let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 });
+        status.spares_are(1, true);
+        status.flush_ends(Position { segment: 1, offset: 900 << 10 }, 4096, 1 << 20, 0, None);
+        assert_eq!(status.pressure(), Pressure::None, "one more to go");
+        status.segment_begins();
+        status.spares_are(0, true);
+        assert_eq!(status.pressure(), Pressure::CancelsOnly, "nothing of it is durable yet");
+        status.flush_ends(Position { segment: 1, offset: 1 << 20 }, 4096, 1 << 20, 0, None);
+        assert_eq!(status.pressure(), Pressure::CancelsOnly, "a batch of the segment before came after");
+        status.flush_ends(Position { segment: 2, offset: 12_288 }, 4096, 1 << 20, 0, None);
+        assert_eq!(status.pressure(), Pressure::CancelsOnly);
+        status.flush_ends(Position { segment: 2, offset: 900 << 10 }, 4096, 1 << 20, 0, None);
+        assert_eq!(status.pressure(), Pressure::Full);
     }
 }

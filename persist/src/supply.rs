@@ -112,6 +112,7 @@ impl Supply {
     pub(crate) fn take(&self) -> Option<String> {
         let mut ready = self.shared.lock();
         let name = ready.names.pop_front()?;
+        self.shared.status.segment_begins();
         self.shared.status.spares_are(ready.names.len(), ready.is_refused);
         self.shared.changed.notify_all();
         Some(name)
