@@ -30,6 +30,8 @@ pub const LABEL_LEN_MAX: usize = 64;
 pub const WHITELIST_LEN_MAX: usize = 100;
 /// Value of `last_used_at` before the first use.
 const NEVER: i64 = i64::MIN;
+/// Uses noted in one record.
+const USES_MAX: usize = 10_000;
 
 /// One API key.
 #[derive(Debug)]
@@ -155,9 +157,7 @@ impl KeyStore {
         if let Some(key) = keys.first() {
             sealer.open(&context(key), &key.sealed)?;
         }
-        let live = keys.iter().cloned().map(Record::Put);
-        let log =
-            KeyLog::rewrite(path, &[Record::NextId(next_id)].into_iter().chain(live).collect::<Vec<_>>())?;
+        let log = KeyLog::rewrite(path, &live(next_id, &keys))?;
         let noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
         let opened = Opened { keys: keys.len(), dropped_bytes };
         let mut index = Index::default();
@@ -203,6 +203,7 @@ impl KeyStore {
         now_s: i64,
     ) -> Result<(Arc<ApiKey>, Credentials), KeyError> {
         let mut writer = self.writer.lock();
+        self.shorten(&mut writer)?;
         if self.index.read().by_account.get(&account).is_some_and(|keys| keys.len() >= KEYS_PER_ACCOUNT) {
             return Err(KeyError::TooMany);
         }
@@ -233,6 +234,7 @@ impl KeyStore {
     /// Changes a key. Blocks for a sync of the disk.
     pub fn change(&self, account: AccountId, id: u64, change: KeyChange) -> Result<Arc<ApiKey>, KeyError> {
         let mut writer = self.writer.lock();
+        self.shorten(&mut writer)?;
         let key = self.of_account(account, id)?;
         let mut record = key.record.clone();
         if let Some(label) = change.label {
@@ -265,15 +267,31 @@ impl KeyStore {
     /// Notes in the file when keys were last used, where that has changed. Not synced.
     pub fn note_uses(&self) -> Result<(), KeyError> {
         let mut writer = self.writer.lock();
+        self.shorten(&mut writer)?;
         let uses: Vec<(u64, i64)> = {
             let index = self.index.read();
             let used = index.by_hash.values().filter_map(|key| Some((key.id(), key.last_used_at_s()?)));
             used.filter(|(id, at)| writer.noted.get(id) != Some(at)).collect()
         };
-        if !uses.is_empty() {
-            writer.log.append(&Record::Used(uses.clone()), false)?;
-            writer.noted.extend(uses);
+        for uses in uses.chunks(USES_MAX) {
+            writer.log.append(&Record::Used(uses.to_vec()), false)?;
+            writer.noted.extend(uses.iter().copied());
         }
+        Ok(())
+    }
+
+    /// Rewrites the file without what is dead, where most of it is.
+    fn shorten(&self, writer: &mut Writer) -> Result<(), KeyError> {
+        let Writer { log, next_id, noted } = writer;
+        log.shorten(|| {
+            let index = self.index.read();
+            let record =
+                |key: &Arc<ApiKey>| KeyRecord { last_used_at: key.last_used_at_s(), ..key.record.clone() };
+            let mut keys: Vec<KeyRecord> = index.by_hash.values().map(record).collect();
+            keys.sort_unstable_by_key(|key| key.id);
+            *noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
+            live(*next_id, &keys)
+        })?;
         Ok(())
     }
 
@@ -420,6 +438,11 @@ impl Resealed for Record {
     }
 }
 
+/// The records of a file that holds these keys and nothing else.
+fn live(next_id: u64, keys: &[KeyRecord]) -> Vec<Record> {
+    [Record::NextId(next_id)].into_iter().chain(keys.iter().cloned().map(Record::Put)).collect()
+}
+
 /// What a seal is bound to.
 fn context(record: &KeyRecord) -> Vec<u8> {
     [&b"api key"[..], &record.id.to_le_bytes(), &record.account.to_le_bytes(), &record.hash].concat()
@@ -428,6 +451,7 @@ fn context(record: &KeyRecord) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::key_log::HISTORY_LEN_MAX;
     use std::path::PathBuf;
 
     const NOW_S: i64 = 1_700_000_000;
@@ -498,6 +522,37 @@ mod tests {
         // Numbers are never given twice, not even those of deleted keys.
         let (next, _) = store.create(7, WALLET, new("three"), NOW_S).unwrap();
         assert!(next.id() > gone.id());
+    }
+
+    #[test]
+    fn the_file_is_bounded_by_the_keys_and_however_many_were_used_it_is_read_again() {
+        let folder = Folder::new("growth");
+        let (store, _) = folder.open();
+        let (key, shown) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
+        let path = folder.0.join("keys.log");
+        let len = || std::fs::metadata(&path).unwrap().len();
+        let most = 2 * len() + HISTORY_LEN_MAX + 1_000;
+        for n in 0..40_000 {
+            key.used(NOW_S + n);
+            store.note_uses().unwrap();
+            assert!(len() <= most);
+        }
+        let (gone, _) = store.create(7, WALLET, new("two"), NOW_S).unwrap();
+        store.delete(7, gone.id()).unwrap();
+        // Many keys that were used within a minute: of each only what a note of its use needs. As one record it was not read again.
+        for id in 100_000..160_000 {
+            let hash = Sha256::digest(u64::to_le_bytes(id)).into();
+            let record =
+                KeyRecord { id, account: id as u32, hash, last_used_at: Some(NOW_S), ..key.record.clone() };
+            store.index.write().by_hash.insert(hash, Arc::new(ApiKey::new(record, None)));
+        }
+        store.note_uses().unwrap();
+        drop(store);
+        let (store, opened) = folder.open();
+        assert_eq!(opened, Opened { keys: 1, dropped_bytes: 0 });
+        let found = store.find(shown.key.as_bytes()).unwrap();
+        assert_eq!(found.last_used_at_s(), Some(NOW_S + 39_999));
+        assert!(store.create(7, WALLET, new("three"), NOW_S).unwrap().0.id() > gone.id());
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! A file that keys are kept in: records appended and synced one by one, rewritten without the dead ones at start. API keys
-//! have one such file, listen keys another, and the signer of releases keeps what it signed in a third, which is never
-//! rewritten; the magic number tells them apart.
+//! A file that keys are kept in: records appended and synced one by one, rewritten without the dead ones at start and whenever
+//! most of it is history, so that it is no longer than twice what lives and [`HISTORY_LEN_MAX`]. API keys have one such file,
+//! listen keys and logouts others, and the signer of releases keeps what it signed in one that is never rewritten; the magic
+//! number tells them apart.
 //!
 //! ```text
 //!  offset  0        8          12           16
@@ -26,8 +27,10 @@ use std::path::{Path, PathBuf};
 
 const HEADER_LEN: usize = 16;
 const FRAME_LEN: usize = 8;
-/// No record comes near it; a longer one is rot.
-const PAYLOAD_LEN_MAX: usize = 1 << 20;
+/// A longer record is rot. Earlier builds wrote the uses of all keys as one, whose number it bounds.
+const PAYLOAD_LEN_MAX: usize = 1 << 26;
+/// Bytes of dead records that a file may hold beside as many as live.
+pub const HISTORY_LEN_MAX: u64 = 1 << 20;
 
 /// A kind of record, which has files of its own.
 pub trait Logged: Serialize + DeserializeOwned {
@@ -137,6 +140,9 @@ pub enum KeyLogError {
 pub struct KeyLog<R = Record> {
     path: PathBuf,
     file: File,
+    len: u64,
+    /// Its length when it was last written without dead records.
+    live_len: u64,
     has_failed: bool,
     records: PhantomData<fn(R)>,
 }
@@ -155,7 +161,7 @@ impl<R: Logged> KeyLog<R> {
     /// old file or the new one.
     pub fn rewrite(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
         let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
-        let write = || -> io::Result<File> {
+        let write = || -> io::Result<(File, u64)> {
             let folder = path.parent().unwrap_or(Path::new("."));
             secret::create_folder(folder)?;
             let aside = path.with_extension("new");
@@ -170,10 +176,22 @@ impl<R: Logged> KeyLog<R> {
             std::fs::rename(&aside, path)?;
             File::open(folder)?.sync_all()?;
             // The handle follows the rename and stands at the end.
-            Ok(file)
+            Ok((file, bytes.len() as u64))
         };
-        let file = write().map_err(error)?;
-        Ok(KeyLog { path: path.to_owned(), file, has_failed: false, records: PhantomData })
+        let (file, len) = write().map_err(error)?;
+        let (path, live_len) = (path.to_owned(), len);
+        Ok(KeyLog { path, file, len, live_len, has_failed: false, records: PhantomData })
+    }
+
+    /// Replaces the file by one of `live` records only, if most of it is history. After a failure nothing is appended again: which
+    /// of the two files has the name is unknown.
+    pub fn shorten(&mut self, live: impl FnOnce() -> Vec<R>) -> Result<bool, KeyLogError> {
+        let is_due = !self.has_failed && self.len > 2 * self.live_len + HISTORY_LEN_MAX;
+        if is_due {
+            self.has_failed = true;
+            *self = KeyLog::rewrite(&self.path, &live())?;
+        }
+        Ok(is_due)
     }
 
     /// Opens the file to go on with it as it is, or makes an empty one; gives its records, and how many bytes of a cut record
@@ -183,16 +201,18 @@ impl<R: Logged> KeyLog<R> {
             return Ok((KeyLog::rewrite(path, &[])?, Vec::new(), 0));
         }
         let (records, dropped) = KeyLog::read(path)?;
-        let open = || -> io::Result<File> {
+        let open = || -> io::Result<(File, u64)> {
             let file = OpenOptions::new().append(true).open(path)?;
+            let len = file.metadata()?.len() - dropped as u64;
             if dropped > 0 {
-                file.set_len(file.metadata()?.len() - dropped as u64)?;
+                file.set_len(len)?;
                 file.sync_all()?;
             }
-            Ok(file)
+            Ok((file, len))
         };
-        let file = open().map_err(|cause| KeyLogError::Io { path: path.to_owned(), cause })?;
-        let log = KeyLog { path: path.to_owned(), file, has_failed: false, records: PhantomData };
+        let (file, len) = open().map_err(|cause| KeyLogError::Io { path: path.to_owned(), cause })?;
+        let (path, live_len) = (path.to_owned(), len);
+        let log = KeyLog { path, file, len, live_len, has_failed: false, records: PhantomData };
         Ok((log, records, dropped))
     }
 
@@ -208,6 +228,7 @@ impl<R: Logged> KeyLog<R> {
         }
         let appended = encode(record).and_then(|bytes| {
             self.file.write_all(&bytes)?;
+            self.len += bytes.len() as u64;
             if is_synced { self.file.sync_data() } else { Ok(()) }
         });
         appended.map_err(|cause| {
@@ -226,7 +247,10 @@ fn header<R: Logged>() -> [u8; HEADER_LEN] {
 
 fn encode<R: Logged>(record: &R) -> io::Result<Vec<u8>> {
     let payload = serde_json::to_vec(record).map_err(io::Error::other)?;
-    let length = u32::try_from(payload.len()).map_err(io::Error::other)?.to_le_bytes();
+    if payload.len() > PAYLOAD_LEN_MAX {
+        return Err(io::Error::other("a record that would not be read again"));
+    }
+    let length = (payload.len() as u32).to_le_bytes();
     let checksum = checksum(&length, &payload).to_le_bytes();
     Ok([&length[..], &checksum, &payload].concat())
 }
@@ -323,6 +347,31 @@ mod tests {
         log.append(&records()[3], true).unwrap();
         assert_eq!(KeyLog::<Record>::read(&path).unwrap().0, [&records()[..2], &records()[3..]].concat());
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_shortened_once_most_of_it_is_history() {
+        let path = path("shorten");
+        let mut log = KeyLog::rewrite(&path, &records()).unwrap();
+        let len = |path: &Path| std::fs::metadata(path).unwrap().len();
+        let mut shortened = 0;
+        for _ in 0..100_000 {
+            log.append(&records()[2], false).unwrap();
+            shortened += u32::from(log.shorten(records).unwrap());
+            assert_eq!(log.len, len(&path));
+            assert!(log.len <= 2 * log.live_len + HISTORY_LEN_MAX);
+        }
+        assert!((1..5).contains(&shortened), "{shortened}");
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap().0[..4], records());
+        // One that could not be is not gone on with: the name may stand for the other file.
+        while log.len <= 2 * log.live_len + HISTORY_LEN_MAX {
+            log.append(&records()[2], false).unwrap();
+        }
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path.parent().unwrap(), "no folder").unwrap();
+        assert!(matches!(log.shorten(records), Err(KeyLogError::Io { .. })));
+        assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Failed)));
+        std::fs::remove_file(path.parent().unwrap()).unwrap();
     }
 
     #[test]

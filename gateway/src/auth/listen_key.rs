@@ -15,7 +15,7 @@ use ringside_core::ids::AccountId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use zeroize::Zeroizing;
@@ -24,8 +24,6 @@ use zeroize::Zeroizing;
 pub const LISTEN_KEY_LEN: usize = 64;
 /// How long a key lives after its last renewal, in milliseconds.
 pub const LISTEN_KEY_LIFE_MS: i64 = 3_600_000;
-/// Records of a file above which it is rewritten, unless half of them are live.
-const RECORDS_MAX: usize = 10_000;
 
 /// One key. It lives until its time is over or it is ended, and never again after that.
 #[derive(Debug)]
@@ -90,21 +88,14 @@ pub enum ListenKeyError {
 /// All listen keys of a deployment.
 pub struct ListenKeys {
     index: RwLock<Index>,
-    writer: Mutex<Writer>,
+    log: Mutex<KeyLog<Record>>,
     sealer: Sealer,
-    path: PathBuf,
 }
 
 #[derive(Default)]
 struct Index {
     by_hash: HashMap<[u8; 32], Arc<ListenKey>>,
     by_account: HashMap<AccountId, Arc<ListenKey>>,
-}
-
-struct Writer {
-    log: KeyLog<Record>,
-    /// Records of the file.
-    records: usize,
 }
 
 impl ListenKey {
@@ -164,16 +155,8 @@ impl ListenKeys {
             let text = std::str::from_utf8(&plain).map_err(|_| SealError::DoesNotOpen)?;
             index.put(ListenKey::new(account, Zeroizing::new(text.to_owned()), sealed, expires_at_ms));
         }
-        let records = index.records();
-        let log = KeyLog::rewrite(path, &records)?;
-        let writer = Writer { log, records: records.len() };
-        let keys = ListenKeys {
-            index: RwLock::new(index),
-            writer: Mutex::new(writer),
-            sealer,
-            path: path.to_owned(),
-        };
-        Ok((keys, dropped_bytes))
+        let log = KeyLog::rewrite(path, &index.records())?;
+        Ok((ListenKeys { index: RwLock::new(index), log: Mutex::new(log), sealer }, dropped_bytes))
     }
 
     /// The active key of this text.
@@ -194,28 +177,28 @@ impl ListenKeys {
 
     /// The active key of an account, renewed, or a new one. Blocks for a sync of the disk.
     pub fn obtain(&self, account: AccountId, now_ms: i64) -> Result<Arc<ListenKey>, ListenKeyError> {
-        let mut writer = self.writer.lock();
-        if let Some(key) = self.renew_held(&mut writer, account, now_ms)? {
+        let mut log = self.log.lock();
+        if let Some(key) = self.renew_held(&mut log, account, now_ms)? {
             return Ok(key);
         }
         let text = secret::random_text(LISTEN_KEY_LEN)?;
         let sealed = self.sealer.seal(&context(account), text.as_bytes())?;
         let expires_at_ms = now_ms + LISTEN_KEY_LIFE_MS;
         let record = Record::Put { account, sealed: sealed.clone(), expires_at_ms };
-        self.append(&mut writer, &record, true, now_ms)?;
+        self.append(&mut log, &record, true, now_ms)?;
         Ok(self.index.write().put(ListenKey::new(account, text, sealed, expires_at_ms)))
     }
 
     /// Renews the active key of an account, if it has one. Blocks for a sync of the disk.
     pub fn renew(&self, account: AccountId, now_ms: i64) -> Result<Option<Arc<ListenKey>>, ListenKeyError> {
-        self.renew_held(&mut self.writer.lock(), account, now_ms)
+        self.renew_held(&mut self.log.lock(), account, now_ms)
     }
 
     /// Ends the key of an account, if it has one; its streams end with it. Blocks for a sync of the disk.
     pub fn end(&self, account: AccountId, now_ms: i64) -> Result<(), ListenKeyError> {
-        let mut writer = self.writer.lock();
+        let mut log = self.log.lock();
         if self.of_account(account, now_ms).is_some() {
-            self.append(&mut writer, &Record::Ended { account }, true, now_ms)?;
+            self.append(&mut log, &Record::Ended { account }, true, now_ms)?;
             self.index.write().remove(account);
         }
         Ok(())
@@ -223,7 +206,7 @@ impl ListenKeys {
 
     /// Notes in the file which keys were renewed by their streams. Not synced. To be called once a minute.
     pub fn note_activity(&self, now_ms: i64) -> Result<(), ListenKeyError> {
-        let mut writer = self.writer.lock();
+        let mut log = self.log.lock();
         let is_due = |key: &&Arc<ListenKey>| {
             key.is_active(now_ms)
                 && key.expires_at_ms.load(Ordering::Relaxed) > key.noted_ms.load(Ordering::Relaxed)
@@ -231,34 +214,34 @@ impl ListenKeys {
         let keys: Vec<Arc<ListenKey>> =
             self.index.read().by_account.values().filter(is_due).cloned().collect();
         for key in keys {
-            self.note(&mut writer, &key, false, now_ms)?;
+            self.note(&mut log, &key, false, now_ms)?;
         }
         Ok(())
     }
 
     fn renew_held(
         &self,
-        writer: &mut Writer,
+        log: &mut KeyLog<Record>,
         account: AccountId,
         now_ms: i64,
     ) -> Result<Option<Arc<ListenKey>>, ListenKeyError> {
         let Some(key) = self.of_account(account, now_ms).filter(|key| key.renew(now_ms)) else {
             return Ok(None);
         };
-        self.note(writer, &key, true, now_ms)?;
+        self.note(log, &key, true, now_ms)?;
         Ok(Some(key))
     }
 
     fn note(
         &self,
-        writer: &mut Writer,
+        log: &mut KeyLog<Record>,
         key: &ListenKey,
         is_synced: bool,
         now_ms: i64,
     ) -> Result<(), ListenKeyError> {
         let expires_at_ms = key.expires_at_ms.load(Ordering::Relaxed);
         let record = Record::Renewed { account: key.account, expires_at_ms };
-        self.append(writer, &record, is_synced, now_ms)?;
+        self.append(log, &record, is_synced, now_ms)?;
         key.noted_ms.store(expires_at_ms, Ordering::Relaxed);
         Ok(())
     }
@@ -266,25 +249,17 @@ impl ListenKeys {
     /// Adds to the file; rewrites it first where most of it is history.
     fn append(
         &self,
-        writer: &mut Writer,
+        log: &mut KeyLog<Record>,
         record: &Record,
         is_synced: bool,
         now_ms: i64,
     ) -> Result<(), ListenKeyError> {
-        if writer.records >= RECORDS_MAX {
-            let records = {
-                let mut index = self.index.write();
-                index.forget(now_ms);
-                index.records()
-            };
-            if writer.records >= 2 * records.len() {
-                writer.log = KeyLog::rewrite(&self.path, &records)?;
-                writer.records = records.len();
-            }
-        }
-        writer.log.append(record, is_synced)?;
-        writer.records += 1;
-        Ok(())
+        log.shorten(|| {
+            let mut index = self.index.write();
+            index.forget(now_ms);
+            index.records()
+        })?;
+        Ok(log.append(record, is_synced)?)
     }
 }
 
@@ -357,6 +332,8 @@ fn context(account: AccountId) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::key_log::HISTORY_LEN_MAX;
+    use std::path::PathBuf;
 
     const NOW_MS: i64 = 1_700_000_000_000;
 
@@ -458,13 +435,16 @@ mod tests {
         let folder = Folder::new("growth");
         let keys = folder.open();
         let key = keys.obtain(7, NOW_MS).unwrap();
-        for n in 0..2 * RECORDS_MAX as i64 {
+        let most = 2 * std::fs::metadata(folder.path()).unwrap().len() + HISTORY_LEN_MAX + 1_000;
+        let renewals = 30_000;
+        for n in 0..renewals {
             assert!(key.renew(NOW_MS + n + 1));
             keys.note_activity(NOW_MS + n + 1).unwrap();
         }
-        assert!(KeyLog::<Record>::read(&folder.path()).unwrap().0.len() <= RECORDS_MAX);
+        let len = std::fs::metadata(folder.path()).unwrap().len();
+        assert!(len <= most && len < 60 * renewals as u64, "{len}");
         drop(keys);
-        assert!(folder.open().find(key.text(), NOW_MS + 3_600_000 + 2 * RECORDS_MAX as i64 - 1).is_some());
+        assert!(folder.open().find(key.text(), NOW_MS + 3_600_000 + renewals - 1).is_some());
     }
 
     #[test]

@@ -81,11 +81,23 @@ impl Logouts {
     /// Ends every login of an account that there is; none is good any more when this returns. Blocks for a sync of the disk.
     pub fn log_out(&self, account: AccountId, now_s: i64) -> Result<(), KeyLogError> {
         let mut log = self.log.lock();
+        log.shorten(|| self.records())?;
         // A login may have been dated behind an earlier logout.
         let before_s = self.issue_at_s(account, now_s) + 1;
         log.append(&Logout { account, before_s }, true)?;
         self.bound(account).fetch_max(before_s, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// One record for each account that has logged out.
+    fn records(&self) -> Vec<Logout> {
+        let bounds = self.bounds.read();
+        let record = |(account, bound): (&AccountId, &Arc<AtomicI64>)| Logout {
+            account: *account,
+            before_s: bound.load(Ordering::Relaxed),
+        };
+        // Where it is 0, somebody watches an account that never did.
+        bounds.iter().map(record).filter(|logout| logout.before_s > 0).collect()
     }
 
     fn bound(&self, account: AccountId) -> Arc<AtomicI64> {
@@ -99,6 +111,7 @@ impl Logouts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::key_log::HISTORY_LEN_MAX;
     use std::path::PathBuf;
 
     const NOW_S: i64 = 1_700_000_000;
@@ -126,6 +139,29 @@ mod tests {
         assert!(again.is_over());
         // A clock that stepped back makes none good again.
         assert_eq!(logouts.issue_at_s(7, NOW_S - 5_000), NOW_S + 2);
+        let _ = std::fs::remove_file(path);
+    }
+
+    #[test]
+    fn the_file_is_bounded_by_the_accounts() {
+        let path = path("growth");
+        let (logouts, _) = Logouts::open(&path).unwrap();
+        let watched = logouts.grant(9, NOW_S);
+        let logouts_made = 100;
+        for n in 0..logouts_made {
+            logouts.log_out(7 + n as u32 % 2, NOW_S + n).unwrap();
+            // As many as would take the disk minutes, at once.
+            let mut log = logouts.log.lock();
+            (0..400).for_each(|_| log.append(&Logout { account: 7, before_s: 1 }, false).unwrap());
+        }
+        let len = std::fs::metadata(&path).unwrap().len();
+        assert!(len < HISTORY_LEN_MAX + 50_000, "{len}");
+        drop(logouts);
+        let (logouts, _) = Logouts::open(&path).unwrap();
+        let last = NOW_S + logouts_made - 1;
+        assert!(logouts.grant(8, last).is_over() && !logouts.grant(8, last + 1).is_over());
+        assert!(logouts.grant(7, last - 1).is_over() && !watched.is_over());
+        assert_eq!(logouts.records().len(), 2);
         let _ = std::fs::remove_file(path);
     }
 
