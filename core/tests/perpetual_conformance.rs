@@ -6,6 +6,7 @@ mod perpetual_support;
 use perpetual_support::*;
 use ringside_core::command::*;
 use ringside_core::event;
+use ringside_core::ids::ALL_MARKETS;
 use ringside_core::reject::Reject;
 use zerocopy::FromZeros;
 
@@ -406,4 +407,51 @@ fn a_table_that_gives_a_higher_tier_gives_it_with_a_fill() {
     let told: Vec<_> =
         venue.said::<event::VipChanged>().iter().map(|told| (told.account, told.change)).collect();
     assert_eq!(told, [one, other].map(|account| (account, event::VipChange::DowngradeScheduled as u8)));
+}
+
+#[test]
+fn a_countdown_that_is_set_again_leaves_nothing_behind() {
+    // perpetual.md 8, "a new call replaces the timer": whoever is alive sets it again and again. What was replaced used to be kept until its own deadline, which may
+    // be thirty years away.
+    let mut venue = Venue { every: u64::MAX, ..Venue::trading("60000") };
+    let accounts = [venue.account("1000"), venue.account("1000")];
+    let resting = accounts.map(|account| venue.buy(account, "0.001", "50000"));
+    let begin_ms = venue.time_ms;
+    let set = |account, market, countdown_ms| SetCountdown {
+        account,
+        market,
+        countdown_ms,
+        keep_reduce_only: 0,
+        reserved: 0,
+    };
+    for (account, market) in accounts.into_iter().zip([BTC, ALL_MARKETS]) {
+        venue.ok(set(account, market, 100_000));
+    }
+    for _ in 0..1_000 {
+        venue.time_ms += 1;
+        for (account, market) in accounts.into_iter().zip([BTC, ALL_MARKETS]) {
+            venue.ok(set(account, market, 200_000));
+        }
+    }
+    let first_ms = venue.engine.countdown_ms().unwrap();
+    assert!(first_ms > begin_ms + 200_500, "{}", first_ms - begin_ms);
+    // And each still runs out when it was set to last, and not before.
+    venue.time_ms = begin_ms + 200_999;
+    venue.ok(AdvanceTime {});
+    assert!(venue.ends().is_empty());
+    venue.time_ms += 1;
+    venue.ok(AdvanceTime {});
+    let ended: Vec<u64> = venue.ends().iter().map(|end| end.0).collect();
+    assert_eq!(ended, resting);
+    assert_eq!(venue.engine.countdown_ms(), None);
+    // One that is cleared is not left behind either.
+    for _ in 0..1_000 {
+        venue.time_ms += 1;
+        venue.ok(set(accounts[0], BTC, 1_000_000_000_000));
+        venue.ok(set(accounts[0], BTC, 0));
+    }
+    venue.ok(set(accounts[1], BTC, 5));
+    venue.time_ms += 5;
+    venue.ok(AdvanceTime {});
+    assert!(venue.engine.countdown_ms().is_none_or(|first_ms| first_ms > venue.time_ms));
 }

@@ -11,6 +11,7 @@ mod market;
 mod order;
 
 use super::market::Range;
+use super::triggers::countdown;
 use super::volume::Entry;
 use super::{Perpetual, Pools, State};
 use crate::book::Book;
@@ -156,7 +157,7 @@ impl Perpetual {
                 state.pending.push(account);
             }
             if record.countdown_ms != 0 {
-                state.dates.countdowns.push(std::cmp::Reverse((record.countdown_ms, account, u32::MAX)));
+                state.dates.countdowns.add(record.countdown_ms, countdown(account, u32::MAX));
             }
             *state.accounts.get_mut(account) = record;
         }
@@ -180,8 +181,7 @@ impl Perpetual {
                 let holding = read_holding(reader)?;
                 let state = &mut perpetual.state;
                 if holding.countdown_ms != 0 {
-                    let due = (holding.countdown_ms, account, index as u32);
-                    state.dates.countdowns.push(std::cmp::Reverse(due));
+                    state.dates.countdowns.add(holding.countdown_ms, countdown(account, index as u32));
                 }
                 *state.holdings[index].get_mut(account) = holding;
                 state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);

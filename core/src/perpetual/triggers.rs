@@ -1,4 +1,5 @@
-//! What waits for a price or a time: heaps of order ids by the key at which each is due, cleaned as they are read.
+//! What waits for a price or a time: heaps of order ids, or of other numbers, by the key at which each is due, cleaned as they
+//! are read and as what is in them ends.
 
 use super::trailing::Trailings;
 use crate::command::WorkingType;
@@ -51,6 +52,11 @@ impl Due {
     /// One that was taken was still waiting.
     pub(crate) fn fired(&mut self) {
         self.live = self.live.saturating_sub(1);
+    }
+
+    /// The smallest key, be its id live or not.
+    pub(crate) fn first(&self) -> Option<i64> {
+        [&self.heap, &self.unclean].iter().filter_map(|heap| heap.peek()).map(|Reverse(first)| first.0).min()
     }
 
     /// Whether there is none, live or not, whose key is not above `key`.
@@ -120,8 +126,18 @@ impl Default for Triggers {
 pub(crate) struct Dates {
     /// Orders by good-till date, ms.
     pub(crate) orders: Due,
-    /// Countdowns: (deadline ms, account, market index or `u32::MAX` for all).
-    pub(crate) countdowns: BinaryHeap<Reverse<(i64, AccountId, u32)>>,
+    /// Countdowns by deadline, ms: numbers of [`countdown`].
+    pub(crate) countdowns: Due,
+}
+
+/// The number of the countdown of an account in a market, by index, or in all: `u32::MAX`.
+pub(crate) fn countdown(account: AccountId, market: u32) -> u64 {
+    u64::from(account) << 32 | u64::from(market)
+}
+
+/// Account and market of a [`countdown`].
+pub(crate) fn counted(number: u64) -> (AccountId, u32) {
+    ((number >> 32) as AccountId, number as u32)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::command::{
 use crate::event::{AccountTerms, Execution, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::perpetual::account::Holding;
+use crate::perpetual::triggers::{countdown, counted};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
 use crate::risk::perpetual::{isolated, units};
@@ -81,20 +82,36 @@ impl State {
         }
         let deadline = if set.countdown_ms == 0 { 0 } else { self.now_ms + set.countdown_ms };
         let keeps = u8::from(set.keep_reduce_only != 0);
-        let market = match self.index_of(set.market) {
+        let (market, before) = match self.index_of(set.market) {
             Some(index) => {
                 let holding = self.holdings[index].get_mut(set.account);
-                (holding.countdown_ms, holding.countdown_keeps) = (deadline, keeps);
-                index as u32
+                let before = std::mem::replace(&mut holding.countdown_ms, deadline);
+                holding.countdown_keeps = keeps;
+                (index as u32, before)
             }
             None => {
                 let record = self.accounts.get_mut(set.account);
-                (record.countdown_ms, record.countdown_keeps) = (deadline, keeps);
-                u32::MAX
+                let before = std::mem::replace(&mut record.countdown_ms, deadline);
+                record.countdown_keeps = keeps;
+                (u32::MAX, before)
             }
         };
+        if before == deadline {
+            return Ok(());
+        }
+        // Whoever is alive says so again and again, with a deadline that may be years away: what it replaces does not stay until then.
+        let State { accounts, holdings, dates, .. } = self;
+        if before != 0 {
+            dates.countdowns.ended(|key, number| {
+                let (account, market) = counted(number);
+                key == match market {
+                    u32::MAX => accounts.get(account).countdown_ms,
+                    index => holdings[index as usize].get(account).countdown_ms,
+                }
+            });
+        }
         if deadline != 0 {
-            self.dates.countdowns.push(std::cmp::Reverse((deadline, set.account, market)));
+            dates.countdowns.add(deadline, countdown(set.account, market));
         }
         Ok(())
     }

@@ -40,7 +40,6 @@ use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
 use quick::may_rest;
-use std::cmp::Reverse;
 
 /// Amount steps of a micro.
 const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
@@ -477,10 +476,9 @@ impl Engine {
     }
 
     /// When the next countdown may run out, UNIX milliseconds: no later than the first that does, as one that was replaced by a
-    /// later one is forgotten only at its time. No part of the state.
+    /// later one may be forgotten only at its time. No part of the state.
     pub fn countdown_ms(&self) -> Option<i64> {
-        let Reverse((deadline_ms, ..)) = self.perpetual.as_ref()?.state.dates.countdowns.peek()?;
-        Some(*deadline_ms)
+        self.perpetual.as_ref()?.state.dates.countdowns.first()
     }
 
     /// Does some of the work that is put off until it is needed; to be called while there is no command. Whether there was any.

@@ -7,6 +7,7 @@ use crate::event::{Execution, FundingSettled, PerpetualPrice, PerpetualStateChan
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price};
 use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
+use crate::perpetual::triggers::counted;
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::risk::perpetual::funding::{payment, premium};
 use crate::risk::perpetual::impact::impact_price;
@@ -68,11 +69,8 @@ impl Perpetual {
     /// Countdowns that have run out, by deadline, account, market.
     fn run_countdowns(&mut self) {
         let now_ms = self.state.now_ms;
-        while let Some(&std::cmp::Reverse((deadline, account, market))) = self.state.dates.countdowns.peek() {
-            if deadline > now_ms {
-                return;
-            }
-            self.state.dates.countdowns.pop();
+        while let Some((deadline, number)) = self.state.dates.countdowns.take(now_ms) {
+            let (account, market) = counted(number);
             let (markets, keeps) = if market == u32::MAX {
                 let record = self.state.accounts.get_mut(account);
                 if record.countdown_ms != deadline {
@@ -89,6 +87,7 @@ impl Perpetual {
                 holding.countdown_ms = 0;
                 (index..index + 1, holding.countdown_keeps != 0)
             };
+            self.state.dates.countdowns.fired();
             let canceled = (PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
             for index in markets {
                 self.end_all(account, index, canceled, |details| {
