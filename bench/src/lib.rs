@@ -19,5 +19,6 @@ pub mod perpetual;
 pub mod replay;
 pub mod report;
 pub mod rings;
+pub mod soak;
 pub mod variant;
 pub mod workload;
