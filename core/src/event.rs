@@ -601,6 +601,26 @@ impl Outbox {
         Outbox { events: vec![Event::EMPTY; capacity.max(1)], len: 0 }
     }
 
+    /// The same with address space for `reserve` events: up to there it grows without being moved.
+    pub fn reserved(capacity: usize, reserve: usize) -> Outbox {
+        let mut events = Vec::new();
+        // Refused, it grows by moving: slower, and no less right.
+        let _ = events.try_reserve_exact(reserve.max(capacity));
+        events.resize(capacity.max(1), Event::EMPTY);
+        Outbox { events, len: 0 }
+    }
+
+    /// Takes some of the memory that a command with `count` events needs, so that the command need not wait for all of it: to be
+    /// called while there is none. Whether it took any.
+    pub fn prepare(&mut self, count: usize) -> bool {
+        const STEP: usize = 256;
+        let taken = self.events.len();
+        if taken < count {
+            self.events.resize(taken + STEP, Event::EMPTY);
+        }
+        taken < count
+    }
+
     /// What is in it, oldest first.
     #[inline]
     pub fn events(&self) -> &[Event] {

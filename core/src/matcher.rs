@@ -124,6 +124,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         let ticked_ns = engine.time_ns();
         let input_bells = inputs.iter().map(|input| input.doorbell()).collect();
         let room_bells = [journal.room_doorbell(), output.room_doorbell()];
+        let outbox = Outbox::reserved(64 * BATCH, engine.events_at_most());
         Matcher {
             engine,
             inputs,
@@ -132,7 +133,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             clock,
             options,
             batch: Vec::with_capacity(BATCH),
-            outbox: Outbox::new(64 * BATCH),
+            outbox,
             sent: 0,
             turn: 0,
             since_checkpoint: 0,
@@ -304,7 +305,7 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
             work += 1;
             self.send();
         }
-        if work == 0 && self.engine.tidy() {
+        if work == 0 && (self.engine.tidy() || self.outbox.prepare(self.engine.events_at_once())) {
             work = 1;
         }
         work

@@ -9,6 +9,9 @@ use crate::risk::Purse;
 use crate::risk::spot::SpotPurse;
 use std::collections::BTreeMap;
 
+/// Events of a settlement beside those of positions, and of what its tick finds besides.
+const EVENTS_BESIDE: usize = 4_096;
+
 /// A resting order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
@@ -219,6 +222,18 @@ impl Engine {
     /// Bits of [`crate::command::pause`] in force.
     pub fn withdrawals_paused(&self) -> u32 {
         self.withdrawals.paused
+    }
+
+    /// How many events the longest command may come to now that no operator gives: a settlement of funding tells two of every
+    /// position. No part of the state.
+    pub fn events_at_once(&self) -> usize {
+        let symbols = self.perpetual.iter().flat_map(|perpetual| &perpetual.state.symbols);
+        2 * symbols.map(|symbol| symbol.holders.len()).sum::<usize>() + EVENTS_BESIDE
+    }
+
+    /// The same where every account that there is memory for has a position.
+    pub fn events_at_most(&self) -> usize {
+        2 * self.config.accounts + EVENTS_BESIDE
     }
 
     /// Walks everything: books, links, totals, counts, reservations, and each asset's sum. Slow; names the first fault.
