@@ -145,6 +145,8 @@ struct Held {
     len: usize,
     /// The last number that was put in.
     last: u64,
+    /// How often the topic stands in [`Table::left`].
+    leavings: u32,
 }
 
 /// Where a subscription begins.
@@ -193,7 +195,12 @@ impl Hub {
         if form != Form::Numbered {
             return Entry { since, again: None };
         }
-        let held = state.held.get_or_insert_with(|| Held { frames: VecDeque::new(), len: 0, last: since });
+        let held = state.held.get_or_insert_with(|| Held {
+            frames: VecDeque::new(),
+            len: 0,
+            last: since,
+            leavings: 0,
+        });
         match from.and_then(|from| held.behind(from)) {
             Some(frames) => Entry { since: held.last, again: Some(frames) },
             None => Entry { since, again: None },
@@ -211,7 +218,11 @@ impl Hub {
         self.ports[worker].subscriptions.fetch_sub(1, Ordering::Relaxed);
         let Some(state) = table.topics.get_mut(&topic) else { return };
         state.listeners[form as usize] -= 1;
-        if form == Form::Numbered && state.listeners[form as usize] == 0 {
+        if form == Form::Numbered
+            && state.listeners[form as usize] == 0
+            && let Some(held) = &mut state.held
+        {
+            held.leavings += 1;
             table.left.push_back((Instant::now() + LINGER, topic));
         }
         let before = table.live.len();
@@ -336,12 +347,12 @@ impl Table {
             && until <= now
         {
             self.left.pop_front();
-            let is_left_again = self.left.iter().any(|(_, other)| *other == topic);
-            if let Some(state) = self.topics.get_mut(&topic)
-                && state.listeners[Form::Numbered as usize] == 0
-                && !is_left_again
-            {
-                self.held_len -= state.held.take().map_or(0, |held| held.len);
+            let Some(state) = self.topics.get_mut(&topic) else { continue };
+            let Some(held) = &mut state.held else { continue };
+            held.leavings -= 1;
+            if held.leavings == 0 && state.listeners[Form::Numbered as usize] == 0 {
+                self.held_len -= held.len;
+                state.held = None;
                 self.drop_if_idle(topic);
             }
         }
@@ -353,5 +364,41 @@ impl Table {
         if let Some(held) = self.topics.get_mut(&push.topic).and_then(|state| state.held.as_mut()) {
             self.held_len = self.held_len.saturating_add_signed(held.put(push.seq, frame.clone(), is_short));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::topic::Kind;
+    use super::*;
+
+    const WORKER: usize = 0;
+
+    fn own(account: AccountId) -> Topic {
+        Topic { kind: Kind::UserOrders, id: account, detail: 0 }
+    }
+
+    #[test]
+    fn what_is_held_goes_a_minute_after_the_last_leaving_however_often_it_was_left() {
+        let hub = Hub::new(1, Clock::manual(1_700_000_000_000));
+        let accounts = 20_000;
+        for _ in 0..3 {
+            for account in 0..accounts {
+                hub.enter(WORKER, own(account), Form::Numbered, None);
+                hub.leave(WORKER, own(account), Form::Numbered);
+            }
+        }
+        hub.enter(WORKER, own(7), Form::Numbered, None);
+        let table = &mut *hub.table.lock();
+        let long_after = Instant::now() + LINGER;
+        let (first_turns, last_turn) = (table.left[0].0, table.left[2 * accounts as usize].0);
+        table.forget(first_turns);
+        assert_eq!(table.topics.len(), accounts as usize, "each was left again");
+        table.forget(last_turn);
+        assert!(table.topics.len() < accounts as usize && table.topics.contains_key(&own(accounts - 1)));
+        // Sixty thousand leavings in one go: once each was looked for among all the others, with the table locked.
+        table.forget(long_after);
+        assert_eq!((table.topics.len(), table.left.len(), table.held_len), (1, 0, 0));
+        assert!(table.topics[&own(7)].held.is_some(), "someone listens");
     }
 }
