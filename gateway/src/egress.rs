@@ -184,10 +184,14 @@ impl Egress {
         self.ring.poll(count, |_, event| events.push(*event))
     }
 
-    /// Folds and answers the complete commands among the events taken.
-    fn show(&mut self) {
+    /// Folds and answers the complete commands among the events, of which the last `taken` are new. Those before belong to one
+    /// that was not complete and are not looked through again: an hour's funding has two of every position.
+    fn show(&mut self, taken: usize) {
         let is_end = |event: &Event| event.kind == Kind::Done as u16;
-        let Some(end) = self.events.iter().rposition(is_end) else { return };
+        let before = self.events.len() - taken;
+        let Some(end) = self.events[before..].iter().rposition(is_end).map(|end| before + end) else {
+            return;
+        };
         let complete = &self.events[..=end];
         let listeners = &mut self.listeners;
         self.views.write(|views| {
@@ -227,7 +231,7 @@ impl Agent for Egress {
         self.follow();
         let taken = self.take();
         if taken > 0 {
-            self.show();
+            self.show(taken);
         }
         for listener in self.listeners.iter_mut().filter(|listener| listener.is_due()) {
             listener.due(&self.views.read());
