@@ -37,9 +37,43 @@ impl Bytes for Vec<u8> {
     }
 }
 
-impl Bytes for Xxh3 {
+/// The hash of what is put, given to the hasher in long pieces: most of what is put is a word, and a word by itself takes it
+/// several times as long as its share of a piece does.
+struct Hashed {
+    hasher: Xxh3,
+    piece: [u8; 4096],
+    len: usize,
+}
+
+impl Hashed {
+    fn new() -> Hashed {
+        Hashed { hasher: Xxh3::new(), piece: [0; 4096], len: 0 }
+    }
+
+    #[inline(never)]
+    fn pass_on(&mut self, bytes: &[u8]) {
+        self.hasher.update(&self.piece[..self.len]);
+        self.hasher.update(bytes);
+        self.len = 0;
+    }
+
+    fn digest(mut self) -> [u8; 16] {
+        self.pass_on(&[]);
+        self.hasher.digest128().to_le_bytes()
+    }
+}
+
+impl Bytes for Hashed {
+    #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
-        self.update(bytes);
+        let end = self.len + bytes.len();
+        match self.piece.get_mut(self.len..end) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.len = end;
+            }
+            None => self.pass_on(bytes),
+        }
     }
 }
 
@@ -51,9 +85,9 @@ pub(crate) fn hash(bytes: &[u8]) -> [u8; 16] {
 impl Engine {
     /// Hash of the canonical bytes of the whole state. Walks all of it.
     pub fn state_hash(&self) -> [u8; 16] {
-        let mut hasher = Xxh3::new();
-        self.write_state(&mut hasher);
-        hasher.digest128().to_le_bytes()
+        let mut hashed = Hashed::new();
+        self.write_state(&mut hashed);
+        hashed.digest()
     }
 
     /// Writes the canonical bytes.
