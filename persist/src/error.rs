@@ -41,7 +41,7 @@ pub enum PersistError {
     /// The directory is on a file system that cannot keep the promise.
     #[error(
         "journal: {directory} is on {file_system}; only ext4 and XFS are known to keep an allocated, zero-written \
-         file in place. Choose another directory"
+         file in place. Choose another directory, or set `any_file_system` to try things out where a loss does no harm"
     )]
     FileSystem {
         /// Which directory.
@@ -113,6 +113,19 @@ pub enum PersistError {
         /// First command that cannot be replayed here.
         sequence: Sequence,
         /// Version of the segment that holds it.
+        found: u32,
+        /// Version of this binary.
+        own: u32,
+    },
+    /// A later version of the engine has written here.
+    #[error(
+        "recovery: {segment} was written by engine version {found}, this is version {own}: an older build does not go on \
+         with what a newer one wrote. Start the newer one, or restore a copy from before it"
+    )]
+    LaterEngine {
+        /// File of the segment.
+        segment: String,
+        /// Version that it names.
         found: u32,
         /// Version of this binary.
         own: u32,

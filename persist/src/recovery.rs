@@ -207,6 +207,10 @@ pub(crate) fn rebuild<M: Machine>(
     machine: &M::Config,
     fold: &mut (impl Fold + ?Sized),
 ) -> Result<Rebuilt<M>, PersistError> {
+    if let Some(later) = survey.segments.iter().map(|s| &s.header).find(|h| h.engine_version > M::version()) {
+        let (segment, found) = (later.name(), later.engine_version);
+        return Err(PersistError::LaterEngine { segment, found, own: M::version() });
+    }
     let mut skips = BTreeSet::new();
     loop {
         let mut report = Report::default();
