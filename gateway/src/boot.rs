@@ -61,6 +61,13 @@ pub fn run_and_tell(
     make_folder(&config)?;
     let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
     let (auth, found) = Authenticator::open(&config)?;
+    for (file, bytes) in &found.cut {
+        let file = file.display();
+        tracing::warn!(
+            "{file}: its last {bytes} bytes were no record and are dropped. A crash leaves that of a write that nobody was told \
+             of; where there was none, the last change of that file was damaged and is lost"
+        );
+    }
     let parts = chain::thread::Parts {
         signer: chain::parts::signer(&config, &clock, &auth.tokens)?,
         watch: watcher,

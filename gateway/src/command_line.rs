@@ -6,6 +6,7 @@ pub mod client;
 mod demo;
 mod inspect;
 pub mod login;
+mod manual;
 mod replay;
 mod signer;
 
@@ -28,7 +29,7 @@ use tracing_subscriber::EnvFilter;
 
 /// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
 #[derive(Parser, Debug)]
-#[command(name = "ringside", version, about)]
+#[command(name = "ringside", version)]
 struct Arguments {
     /// Settings as TOML; the environment (RINGSIDE_<KEY>) wins over it.
     #[arg(long, global = true, env = "RINGSIDE_CONFIG", value_name = "FILE")]
@@ -42,7 +43,11 @@ enum Action {
     /// Starts the exchange (the default).
     Start,
     /// Shows every setting with its value and where it differs from the default.
-    Settings,
+    Settings {
+        /// What each is for as well.
+        #[arg(long)]
+        explain: bool,
+    },
     /// Checks journal and snapshots without starting anything or writing a byte. Exit code 0: sound; 1: damaged; 2: there is no
     /// journal, or it cannot be read.
     Verify {
@@ -179,8 +184,8 @@ pub fn main() -> ExitCode {
     };
     match arguments.action.unwrap_or(Action::Start) {
         Action::Start => start(config),
-        Action::Settings => {
-            show(&config.summary());
+        Action::Settings { explain } => {
+            show(&if explain { config.explained() } else { config.summary() });
             ExitCode::SUCCESS
         }
         Action::Verify { directory, json } => match verify(&journal_of(&directory)) {
@@ -231,13 +236,7 @@ pub fn main() -> ExitCode {
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, &name, remove)),
-        Action::Manual => {
-            let mut page = Vec::new();
-            match clap_mangen::Man::new(Arguments::command()).render(&mut page) {
-                Ok(()) => tell(Ok(String::from_utf8_lossy(&page).into_owned())),
-                Err(error) => fail(&error, 1),
-            }
-        }
+        Action::Manual => tell(manual::page(Arguments::command()).map_err(anyhow::Error::from)),
         Action::Signer { settings } => {
             let _logs = match start_logs(&config) {
                 Ok(guard) => guard,

@@ -38,6 +38,9 @@ const NOT_SETTINGS: &[&str] = &[
 /// venue's settings know a longer one.
 pub const WITHDRAWAL_LIFETIME_MAX_S: u64 = 86_400;
 
+/// Most gateway threads: each has a lane of its own, as the chain and the process itself have, and an epoch numbers 256.
+const WORKERS_MAX: usize = 254;
+
 /// Why a configuration was refused. Texts name the key and, where one is meant, the nearest known key; never a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -399,6 +402,9 @@ impl Config {
                 return conflict(format!("`{key}` must be a power of two, at least 64"));
             }
         }
+        if self.workers > WORKERS_MAX {
+            return conflict(format!("`workers` must be at most {WORKERS_MAX}"));
+        }
         if self.input_ring_reserve_percent > 90 {
             return conflict("`input_ring_reserve_percent` must be at most 90".to_owned());
         }
@@ -460,9 +466,25 @@ impl Config {
     /// Gateway threads that will run: `workers`, or what 0 stands for on this machine.
     pub fn worker_count(&self) -> usize {
         match self.workers {
-            0 => std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1)),
+            0 => std::thread::available_parallelism()
+                .map_or(1, |cores| (cores.get() / 2).clamp(1, WORKERS_MAX)),
             workers => workers,
         }
+    }
+
+    /// The same with what each setting is for, in the words of the table.
+    pub fn explained(&self) -> String {
+        let mut text = String::new();
+        for (line, row) in self.summary().lines().zip(SETTINGS) {
+            let _ = writeln!(text, "{line}");
+            for said in row.doc.lines() {
+                let _ = writeln!(text, "      {}", said.trim());
+            }
+        }
+        for feed in &self.feeds {
+            let _ = writeln!(text, "* feed  {feed}");
+        }
+        text
     }
 
     /// One line per setting, `*` before those that differ from the default. Holds no secret.
@@ -594,6 +616,7 @@ mod tests {
             &[],
             "configuration: `page_node` is for test deployments: nobody should paste a key that guards anything",
         );
+        check("workers = 255", &[], "configuration: `workers` must be at most 254");
         check("jwt_secret = \"short\"", &[], "configuration: `jwt_secret` must have at least 32 characters");
     }
 

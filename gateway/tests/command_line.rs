@@ -4,7 +4,7 @@
 
 mod process;
 
-use process::{Folder, ringside, said, start, start_with, stop};
+use process::{Folder, address, log_in, post, ringside, said, start, start_logged, start_with, stop};
 use ringside_persist::archive::Archive;
 use ringside_persist::archive::sqlite::Sqlite;
 use std::os::unix::fs::FileExt;
@@ -76,6 +76,8 @@ fn settings_are_shown_and_unknown_ones_refused() {
     assert!(shown.status.success());
     let line = said(&shown).lines().find(|line| line.contains("idle_timeout")).unwrap().to_owned();
     assert!(line.starts_with('*') && line.ends_with("7s"), "{line}");
+    let explained = ringside(&folder.0).args(["settings", "--explain"]).output().unwrap();
+    assert!(said(&explained).contains("How long a connection may rest between two requests."));
     for (key, value) in [("RINGSIDE_NO_SUCH_KEY", "1"), ("RINGSIDE_IDLE_TIMEOUT", "soon")] {
         let refused = ringside(&folder.0).arg("settings").env(key, value).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{key}");
@@ -162,4 +164,69 @@ fn a_lost_archive_is_made_anew_as_far_as_the_journal_reaches_and_else_refused() 
     let foreign = ringside(&folder.0).output().unwrap();
     assert!(!foreign.status.success());
     assert!(said(&foreign).contains("holds the history of another journal"), "{}", said(&foreign));
+}
+
+#[test]
+fn help_and_manual_say_what_it_is_and_what_can_be_given() {
+    let folder = Folder::new("manual");
+    let help = ringside(&folder.0).arg("--help").output().unwrap();
+    assert!(said(&help).starts_with("An exchange: spot and perpetual futures"), "{}", said(&help));
+    let manual = ringside(&folder.0).arg("manual").output().unwrap();
+    // Every subcommand with its options, every setting with what it is for.
+    for wanted in [r"\-\-with\-secrets", r"\-\-set", ".SS restore", r"\fBban_memory\fR", "any_file_system"] {
+        assert!(said(&manual).contains(wanted), "{wanted} in\n{}", said(&manual));
+    }
+    assert!(!said(&manual).contains("ringside\\-start(1)"), "there are no pages of the parts");
+}
+
+#[test]
+fn a_lost_journal_is_not_taken_for_a_new_venue() {
+    let folder = Folder::new("journal-gone");
+    let (child, _) = start(&folder.0);
+    stop(child);
+    let copy = folder.0.join("copy");
+    std::fs::rename(folder.0.join("journal"), &copy).unwrap();
+    // Twice: what is refused leaves nothing that would pass for a journal.
+    for _ in 0..2 {
+        let refused = ringside(&folder.0).output().unwrap();
+        assert!(!refused.status.success());
+        assert!(said(&refused).contains("there is no journal in"), "{}", said(&refused));
+    }
+    std::fs::remove_dir_all(folder.0.join("journal")).unwrap();
+    std::fs::rename(&copy, folder.0.join("journal")).unwrap();
+    let (child, _) = start(&folder.0);
+    stop(child);
+}
+
+#[test]
+fn keys_that_do_not_open_or_were_cut_are_told_of() {
+    let folder = Folder::new("keys-told");
+    let (child, told) = start(&folder.0);
+    let at = address(&told, "running on");
+    let key = serde_json::json!({"label": "bot", "permissions": ["read"]});
+    post(&at, "/api/v1/account/api-keys", &log_in(&at, 2), &key);
+    stop(child);
+
+    let sealing_key = folder.0.join("auth/key_encryption_key");
+    let kept = std::fs::read(&sealing_key).unwrap();
+    std::fs::remove_file(&sealing_key).unwrap();
+    let refused = ringside(&folder.0).output().unwrap();
+    assert!(!refused.status.success());
+    for wanted in ["keys.log was sealed under another key-encryption key than that of", "put that one back"] {
+        assert!(said(&refused).contains(wanted), "{}", said(&refused));
+    }
+    std::fs::write(&sealing_key, kept).unwrap();
+
+    // Its last record damaged, which is what a cut write looks like: the start goes on, and says so.
+    let keys = folder.0.join("auth/keys.log");
+    let mut bytes = std::fs::read(&keys).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&keys, bytes).unwrap();
+    let log = folder.0.join("log");
+    let (child, _) = start_logged(&folder.0, std::fs::File::create(&log).unwrap().into(), |command| {
+        command.env("RINGSIDE_LOG", "warn");
+    });
+    stop(child);
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(log.contains("keys.log: its last") && log.contains("were no record"), "{log}");
 }

@@ -24,16 +24,18 @@ use crate::http::fault::{Denied, Fault};
 use access::{Auth, Identity, Means, Permission};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::{Bearer, Tokens};
-use key::{ApiKey, KeyStore, Opened};
-use listen_key::ListenKeys;
+use key::{ApiKey, KeyError, KeyStore, Opened};
+use listen_key::{ListenKeyError, ListenKeys};
 use logout::{Grant, Logouts};
 use nonce::Nonces;
 use operators::Operators;
 use parking_lot::Mutex;
+use seal::SealError;
 use secret::SecretError;
 use sha2::{Digest, Sha256};
 use signed::SignedRequest;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -92,23 +94,37 @@ pub enum AuthError {
     #[error(
         "a change of the key-encryption key was interrupted, as {0} tells; `ringside rotate-key` finishes it"
     )]
-    Rotating(std::path::PathBuf),
+    Rotating(PathBuf),
+    /// The key-encryption key is not the one that a file was sealed under.
+    #[error(
+        "{file} was sealed under another key-encryption key than {key}: put that one back, a copy of `ringside backup` has it \
+         only where it was made with `--with-secrets`. Without it the keys in that file are lost: take it away to start, \
+         and their owners make new ones"
+    )]
+    Sealed {
+        /// What does not open.
+        file: PathBuf,
+        /// Where the present key is from.
+        key: String,
+    },
     /// The API keys.
     #[error("API keys: {0}")]
-    Keys(#[from] key::KeyError),
+    Keys(#[from] KeyError),
     /// The listen keys.
     #[error("listen keys: {0}")]
-    ListenKeys(#[from] listen_key::ListenKeyError),
+    ListenKeys(#[from] ListenKeyError),
     /// The logouts.
     #[error("logouts: {0}")]
     Logouts(key_log::KeyLogError),
 }
 
 /// What opening found, for the lines printed at start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Keys, and what a crash had left.
+    /// API keys, and what a crash had left of them.
     pub keys: Opened,
+    /// Files that ended with bytes which are no record, and how many.
+    pub cut: Vec<(PathBuf, usize)>,
     /// The administrator's key was made just now.
     pub is_admin_key_new: bool,
 }
@@ -135,11 +151,29 @@ impl Authenticator {
         let (admin_key, is_admin_key_new) = text(&config.admin_key, "admin_key")?;
         let (jwt_secret, _) = text(&config.jwt_secret, "jwt_secret")?;
         let sealing_key = key_encryption::read(config, &folder)?;
-        let (keys, opened) = KeyStore::open(&folder.join("keys.log"), seal::Sealer::new(&sealing_key))?;
-        let listen_keys = folder.join("listen_keys.log");
-        let (listen_keys, dropped_bytes) = ListenKeys::open(&listen_keys, seal::Sealer::new(&sealing_key))?;
-        let (logouts, unfinished) = Logouts::open(&folder.join(logout::FILE)).map_err(AuthError::Logouts)?;
-        let opened = Opened { dropped_bytes: opened.dropped_bytes + dropped_bytes + unfinished, ..opened };
+        let [keys_log, listen_keys_log, logouts_log] =
+            ["keys.log", "listen_keys.log", logout::FILE].map(|name| folder.join(name));
+        let sealed = |file: &Path| AuthError::Sealed {
+            file: file.to_owned(),
+            key: match config.key_encryption_key {
+                Some(_) => "the configured one".to_owned(),
+                None => format!("that of {}", folder.join(key_encryption::CURRENT).display()),
+            },
+        };
+        let sealer = || seal::Sealer::new(&sealing_key);
+        let (keys, opened) = KeyStore::open(&keys_log, sealer()).map_err(|error| match error {
+            KeyError::Seal(SealError::DoesNotOpen) => sealed(&keys_log),
+            other => AuthError::Keys(other),
+        })?;
+        let (listen_keys, cut) =
+            ListenKeys::open(&listen_keys_log, sealer()).map_err(|error| match error {
+                ListenKeyError::Seal(SealError::DoesNotOpen) => sealed(&listen_keys_log),
+                other => AuthError::ListenKeys(other),
+            })?;
+        let (logouts, unfinished) = Logouts::open(&logouts_log).map_err(AuthError::Logouts)?;
+        let mut cut =
+            vec![(keys_log, opened.dropped_bytes), (listen_keys_log, cut), (logouts_log, unfinished)];
+        cut.retain(|(_, bytes)| *bytes > 0);
         let auth = Authenticator {
             tokens: Tokens::new(jwt_secret.as_bytes()),
             logouts,
@@ -150,11 +184,11 @@ impl Authenticator {
             operators: Operators::load(&folder)?,
             compat_header: config.compat_header,
         };
-        Ok((auth, Found { keys: opened, is_admin_key_new }))
+        Ok((auth, Found { keys: opened, cut, is_admin_key_new }))
     }
 
     /// Where the administrator's key lies when it is not configured.
-    pub fn admin_key_path(config: &Config) -> std::path::PathBuf {
+    pub fn admin_key_path(config: &Config) -> PathBuf {
         folder(config).join("admin_key")
     }
 
@@ -308,7 +342,7 @@ impl Authenticator {
 }
 
 /// Where keys and secrets lie.
-pub fn folder(config: &Config) -> std::path::PathBuf {
+pub fn folder(config: &Config) -> PathBuf {
     config.data_dir.join(FOLDER)
 }
 

@@ -21,6 +21,19 @@ pub enum BootError {
         /// Why.
         cause: io::Error,
     },
+    /// A venue's history without its journal: a new one would begin with no accounts and no balances.
+    #[error(
+        "there is no journal in {journal}, yet {archive} holds the history of one through sequence {through}. Put the journal \
+         back: is its disk mounted, is this the right data folder? To begin anew, take the archive away as well"
+    )]
+    JournalGone {
+        /// Where it should be.
+        journal: std::path::PathBuf,
+        /// Where the history is.
+        archive: std::path::PathBuf,
+        /// How far it reaches.
+        through: u64,
+    },
     /// Keys and secrets.
     #[error(transparent)]
     Auth(#[from] AuthError),

@@ -40,9 +40,10 @@ use ringside_persist::status::JournalStatus;
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::turns;
 use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Lanes of one epoch at most; a source number is `epoch x LANES + lane`.
+/// Lanes of one epoch at most, which `workers` is bounded by; a source number is `epoch x LANES + lane`.
 const LANES: u32 = 256;
 /// Processors up to which there is none to spare for the stages: clients, the disk and the archive want some, too.
 const INVOKED_PROCESSORS: usize = 2;
@@ -113,7 +114,18 @@ fn is_invoked(config: &Config) -> bool {
 
 /// The archive of the configuration.
 fn archive(config: &Config) -> Sqlite {
-    Sqlite::new(config.data_dir.join("archive").join("history.db"))
+    Sqlite::new(archive_folder(config).join("history.db"))
+}
+
+fn archive_folder(config: &Config) -> PathBuf {
+    config.data_dir.join("archive")
+}
+
+/// Whether a journal's folder has never held one: there is nothing in it, or the lock alone.
+fn is_blank(journal: &Path) -> bool {
+    std::fs::read_dir(journal).is_ok_and(|entries| {
+        entries.flatten().all(|entry| entry.file_name() == "lock" || entry.file_name() == "lost+found")
+    })
 }
 
 /// The views of a recovery. What is archived is let go of on the way, so that a long replay takes no more memory than the
@@ -175,9 +187,17 @@ impl Rebuilt {
         // What cannot be read now is reported when it is opened; here it only saves memory.
         let archived = archive(config).reader().and_then(|mut reader| reader.mark());
         let archived = archived.map_or(0, |mark| mark.sequence);
+        let persist = persist_config(config, clock);
+        if archived > 0 && is_blank(&persist.directory) {
+            return Err(BootError::JournalGone {
+                journal: persist.directory,
+                archive: archive_folder(config),
+                through: archived,
+            });
+        }
         let window = config.history_window;
         let mut fold = ViewFold { views: ViewFold::views_of(window), window, archived };
-        let recovered = recover(&persist_config(config, clock), &engine_config(config), &mut fold)?;
+        let recovered = recover(&persist, &engine_config(config), &mut fold)?;
         Ok(Rebuilt { recovered, views: fold.views })
     }
 
