@@ -80,28 +80,6 @@ impl Both {
         self.ok(AdvanceTime {});
     }
 
-    /// Hours in which longs pay shorts 0.3 % each, or shorts longs: their places are found without being given anew.
-    fn fund(&mut self, hours: u32, is_paid_by_longs: bool) {
-        let interest = if is_paid_by_longs { 2_400_000 } else { -2_400_000 };
-        for market in [FIRST_PERPETUAL, FIRST_PERPETUAL + 1] {
-            for (parameter, value) in
-                [(PerpetualParameter::Damp, 10_000_000), (PerpetualParameter::Interest, interest)]
-            {
-                self.ok(SetPerpetualParameter { market, parameter: parameter as u32, value });
-            }
-        }
-        for _ in 0..hours {
-            let mut settled = 0;
-            while settled == 0 {
-                // More than half of the samples of five seconds.
-                self.time_ns += 8_000_000_000;
-                self.ok(AdvanceTime {});
-                let settlements = self.events.iter().filter_map(Event::get::<event::FundingSettled>);
-                settled = settlements.map(|settled| i64::from(settled.rate != 0)).sum();
-            }
-        }
-    }
-
     fn order(&mut self, account: u32, market: u32, side: Side, price: i64, quantity: i64) -> bool {
         self.names += 1;
         let client_order = padded(&format!("order-{}", self.names)).unwrap();
@@ -188,9 +166,6 @@ fn storm(seed: u64) -> (BTreeSet<u32>, usize) {
                 break;
             }
             both.ok(AdvanceTime {});
-        }
-        if matches!(round, 25 | 29 | 70) {
-            both.fund(1 + round / 29, round != 70);
         }
         both.engines[0].check_invariants().unwrap();
         if round % 8 == 7 {

@@ -4,7 +4,6 @@
 
 mod account;
 mod admin;
-mod funding;
 mod hints;
 mod invariants;
 mod judge;

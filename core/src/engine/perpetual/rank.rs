@@ -31,11 +31,8 @@ const UNRANKED_MANY: usize = 1 << 11;
 const UNRANKED_MAX: usize = UNRANKED_MANY + UNRANKED_MANY / 4;
 /// See [`UNRANKED_MANY`].
 const RANKED: usize = 3;
-/// So many are given their places in one go while there is nothing else to do,
+/// So many are given their places in one go while there is nothing else to do.
 const TIDIED: usize = 16;
-/// and so many of those who paid funding with every tick, so that it comes to an end where there is always something to do: what
-/// is paid in the days that it takes is a small part of what margin is asked for.
-const RANKED_A_TICK: usize = 4;
 /// How far ahead of who is given its place the nearest hint is given; the others at twice and three times that.
 const LOOK_AHEAD: usize = 4;
 /// So long are orders kept for where the marks stand still.
@@ -114,7 +111,7 @@ impl Rankings {
         }
     }
 
-    /// A mark moved, a bracket changed, or funding was paid: no place is what it was.
+    /// A mark moved, or a bracket changed: no place is what it was.
     #[inline]
     pub(crate) fn forget(&mut self) {
         while let Some(mut ranking) = self.made.pop() {
@@ -169,27 +166,7 @@ impl State {
         for _ in 0..TIDIED {
             self.rank_first();
         }
-        waited || (0..self.symbols.len()).any(|index| self.rank_payers(index, TIDIED))
-    }
-
-    /// A tick's part of the same.
-    pub(crate) fn rank_few_payers(&mut self, index: usize) {
-        self.rank_payers(index, RANKED_A_TICK);
-    }
-
-    /// Gives so many of those who paid funding in a market their places anew. Whether there were any.
-    fn rank_payers(&mut self, index: usize, count: usize) -> bool {
-        let Some(mut from) = self.crowds[index].walk() else { return false };
-        let mut next = None;
-        for _ in 0..count {
-            next = self.symbols[index].holders.next(from);
-            let Some(account) = next else { break };
-            let group = self.group(account, index);
-            self.crowds[index].set(account, group);
-            from = account + 1;
-        }
-        self.crowds[index].walk_on(next.map(|_| from));
-        true
+        waited
     }
 
     /// Gives who changed first its place.
@@ -249,19 +226,10 @@ impl State {
         })
     }
 
-    /// Whether an account stands among the holders of a market where it belongs, or waits for that. Who paid funding may stand
-    /// where it belonged before; who has no key may have been given what a key takes.
+    /// Whether an account stands among the holders of a market where it belongs, or waits for that.
     pub(crate) fn is_ranked(&self, account: AccountId, index: usize) -> bool {
-        let (stands, belongs) = (self.crowds[index].group(account), self.group(account, index));
         self.accounts.get(account).is_unranked != 0
-            || match (stands, belongs) {
-                (Some(Group::Keyed { is_long, key }), Some(Group::Keyed { is_long: side, key: now })) => {
-                    let paid = self.crowds[index].paid(is_long);
-                    is_long == side && key.entry == now.entry && key.may_become(now, paid)
-                }
-                (Some(Group::Loose { is_long }), Some(Group::Keyed { is_long: side, .. })) => is_long == side,
-                _ => stands == belongs,
-            }
+            || self.crowds[index].group(account) == self.group(account, index)
     }
 
     /// Starts to ask the counterparties of a closing of `side` on behalf of `from`.
@@ -275,7 +243,7 @@ impl State {
             let mut heap = rankings.spare.pop().unwrap_or_default();
             let place = |&account: &AccountId| self.place(account, index, side).map(Entry::Account);
             if self.tests_all {
-                heap.extend(self.symbols[index].holders.iter().filter_map(|account| place(&account)));
+                heap.extend(self.symbols[index].holders.iter().filter_map(place));
             } else {
                 heap.push(Entry::Region(i128::MAX, Region::ALL));
                 heap.extend(self.crowds[index].loose(asks_longs(side)).iter().filter_map(place));
@@ -327,9 +295,8 @@ impl State {
         let Ranking { index, side, .. } = self.rankings.made[place];
         let mut heap = std::mem::take(&mut self.rankings.made[place].heap);
         let (is_long, mark) = (asks_longs(side), self.mark(index));
-        let paid = self.crowds[index].paid(is_long);
         self.crowds[index].open(is_long, region, |part| match part {
-            Part::Region(part) => heap.push(Entry::Region(part.bound(is_long, mark, paid), part)),
+            Part::Region(part) => heap.push(Entry::Region(part.bound(is_long, mark), part)),
             Part::Account(account) => heap.extend(self.place(account, index, side).map(Entry::Account)),
         });
         self.rankings.made[place].heap = heap;
