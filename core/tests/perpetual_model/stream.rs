@@ -318,7 +318,8 @@ impl Stream {
     fn mark(&self, model: &Model, market: MarketId) -> i64 {
         let at = (market - FIRST_PERPETUAL) as usize;
         match model.markets.get(at) {
-            Some(known) if known.mark > 0 => known.mark as i64,
+            // Near the greatest price there is no room for what is worked out of it.
+            Some(known) if known.mark > 0 => known.mark.min(1_000_000_000_000_000) as i64,
             _ => self.prices[at],
         }
     }
