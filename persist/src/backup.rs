@@ -157,13 +157,15 @@ fn is_gone(error: &PersistError) -> bool {
 struct CutAt {
     offset: u64,
     end: End,
+    /// Time of the record after it that is not kept.
+    next_ns: Option<i64>,
 }
 
 /// The end of the last whole batch of a segment.
 fn last_batch(storage: &dyn Storage, header: &SegmentHeader) -> Result<CutAt, PersistError> {
     let entering = header.entering();
     let end = End { sequence: entering.sequence, time_ns: entering.time_ns };
-    let mut cut = CutAt { offset: DATA_START, end };
+    let mut cut = CutAt { offset: DATA_START, end, next_ns: None };
     let mut reader = reader(storage, header)?;
     loop {
         match reader.step()? {
@@ -173,7 +175,7 @@ fn last_batch(storage: &dyn Storage, header: &SegmentHeader) -> Result<CutAt, Pe
         let place = reader.place();
         if place.batch_start == place.offset {
             let end = End { sequence: place.last.sequence, time_ns: place.last.time_ns };
-            cut = CutAt { offset: place.offset, end };
+            cut = CutAt { offset: place.offset, end, next_ns: None };
         }
     }
 }
@@ -225,7 +227,7 @@ pub enum Until {
     End,
     /// Through this command.
     Sequence(Sequence),
-    /// Through the last command that is not of a later time, nanoseconds of the UNIX epoch.
+    /// Through the last command that is not of a later time, nanoseconds of the UNIX epoch. There must be one.
     Time(i64),
 }
 
@@ -278,6 +280,22 @@ pub fn restore(copies: &[PathBuf], to: &Path, until: Until) -> Result<End, Persi
         };
         return Err(PersistError::Missing { reason });
     }
+    if let Until::Time(wanted_ns) = until
+        && (cut.end.sequence == 0 || cut.end.time_ns > wanted_ns)
+    {
+        let first_ns = cut.next_ns.unwrap_or(cut.end.time_ns);
+        let (first_ms, wanted_ms) = (first_ns.div_euclid(1_000_000), wanted_ns.div_euclid(1_000_000));
+        let reason = format!(
+            "no command in the copies is of {wanted_ms} ms or before: the first is of {first_ms} ms. Times are in milliseconds of \
+             the UNIX epoch; where an earlier one is meant, name an older copy first"
+        );
+        return Err(PersistError::Missing { reason });
+    }
+    if cut.end.sequence == 0 && until != Until::End {
+        return Err(PersistError::Missing {
+            reason: "there is no command before the first, which is 1".to_owned(),
+        });
+    }
     for (name, path) in &files {
         let is_later = segment::first_seq_of(name).is_some_and(|first| first > last.first_seq)
             || snapshot_store::sequence_of(name).is_some_and(|sequence| sequence > cut.end.sequence);
@@ -309,7 +327,7 @@ fn place_of(storage: &dyn Storage, header: &SegmentHeader, until: Until) -> Resu
     }
     let entering = header.entering();
     let end = End { sequence: entering.sequence, time_ns: entering.time_ns };
-    let mut cut = CutAt { offset: DATA_START, end };
+    let mut cut = CutAt { offset: DATA_START, end, next_ns: None };
     let mut reader = reader(storage, header)?;
     loop {
         let is_command = match reader.step()? {
@@ -323,11 +341,12 @@ fn place_of(storage: &dyn Storage, header: &SegmentHeader, until: Until) -> Resu
             Until::Time(time_ns) => place.last.time_ns <= time_ns,
         };
         if !is_wanted {
+            cut.next_ns = Some(place.last.time_ns);
             return Ok(cut);
         }
         if is_command || place.batch_start == place.offset {
             let end = End { sequence: place.last.sequence, time_ns: place.last.time_ns };
-            cut = CutAt { offset: place.offset, end };
+            cut = CutAt { offset: place.offset, end, next_ns: None };
         }
     }
 }

@@ -196,6 +196,12 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
         end.sequence,
         end.time_ns / 1_000_000
     );
+    if let Until::Time(time_ns) = until
+        && is_whole
+        && time_ns.div_euclid(1_000_000) > end.time_ns.div_euclid(1_000_000)
+    {
+        told += "ringside: the copies end before the time asked for; what came between is in none of them\n";
+    }
     if dropped > 0 {
         told += &format!("ringside: {dropped} API keys left out, whose accounts did not exist yet\n");
     }

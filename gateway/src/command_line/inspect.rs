@@ -98,9 +98,9 @@ fn verdict(events: &[Event]) -> Option<String> {
 fn as_text(seen: &Seen<'_, Engine>) -> String {
     let verdict =
         if seen.is_passed { "passed over".to_owned() } else { verdict(seen.events).unwrap_or_default() };
-    let mut text = format!("{:?}: {verdict}\n", seen.command);
+    let mut text = format!("{}: {verdict}\n", tree::named(&format!("{:?}", seen.command)));
     for event in seen.events {
-        text += &format!("    {event:?}\n");
+        text += &format!("    {}\n", tree::named(&format!("{event:?}")));
     }
     text
 }

@@ -167,9 +167,30 @@ fn an_old_copy_and_a_later_one_reach_every_command_between() {
     let (sequence, hash) = state(&restored, None);
     assert!(sequence >= (first + last) / 2 && sequence < last);
     assert_eq!(state(&data, Some(sequence)).1, hash);
+    // The last millisecond of a copy is its end; later ones are its end too, with a word about it.
+    for (after_ms, is_beyond) in [(0, false), (60_000, true)] {
+        let restored = folder.0.join(format!("restored-late-{after_ms}"));
+        let wanted = (manifest(&new)["time_ms"].as_i64().unwrap() + after_ms).to_string();
+        let told = run(&data, &["restore", text(&new), "--to", text(&restored), "--time", &wanted]);
+        assert_eq!(told.contains("end before the time asked for"), is_beyond, "{told}");
+        assert_eq!(state(&restored, None), state(&data, Some(last)));
+    }
+    // Before the first command there is nothing to restore, whoever meant seconds or another copy.
+    let first: Value =
+        serde_json::from_str(&run(&data, &["inspect", text(&data), "--json", "--sequence", "1"])).unwrap();
+    let first_ms = first["commands"][0]["time_ns"].as_i64().unwrap() / 1_000_000;
+    let nowhere = folder.0.join("nowhere");
+    for early_ms in [first_ms - 1, first_ms / 1_000, 0] {
+        let wanted = early_ms.to_string();
+        let refused = tool(&data, &["restore", text(&old), "--to", text(&nowhere), "--time", &wanted]);
+        let said = said(&refused);
+        assert!(!refused.status.success() && !nowhere.exists(), "{said}");
+        assert!(said.contains(&format!("the first is of {first_ms} ms")), "{said}");
+    }
+    let refused = tool(&data, &["restore", text(&old), "--to", text(&nowhere), "--sequence", "0"]);
+    assert!(!refused.status.success() && !nowhere.exists(), "{}", said(&refused));
     // What no copy reaches is refused, and nothing is left of the attempt.
     let beyond = (last + 1).to_string();
-    let nowhere = folder.0.join("nowhere");
     let refused =
         tool(&data, &["restore", text(&old), text(&new), "--to", text(&nowhere), "--sequence", &beyond]);
     assert!(!refused.status.success() && !nowhere.exists(), "{}", said(&refused));

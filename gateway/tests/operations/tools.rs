@@ -54,6 +54,10 @@ fn commands_events_and_state_are_shown() {
     let text = run(&folder.0, &["inspect", data, "--sequence", &sequence]);
     assert!(text.starts_with(&format!("#{sequence} ")) && text.contains("PlaceOrder {"), "{text}");
     assert!(text.contains("    #") && text.contains("Trade {") && text.contains(": accepted"), "{text}");
+    // Names stand as names, not as the bytes they are kept in.
+    let listed = commands.iter().find(|command| command["kind"] == "ListMarket").unwrap();
+    let text = run(&folder.0, &["inspect", data, "--sequence", &listed["sequence"].to_string()]);
+    assert!(text.contains(r#"symbol: "DFUSDT""#) && !text.contains("[68, 70"), "{text}");
     // Past the end is an error.
     let output = ringside(&folder.0).args(["inspect", data, "--sequence", "99999999"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
