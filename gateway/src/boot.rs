@@ -95,7 +95,8 @@ pub fn run_and_tell(
             }
         },
     };
-    let started = start_stages(&shared, out);
+    let mut standing = Standing::default();
+    let started = start_stages(&shared, &mut standing, out);
     let (stages, mut own) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -124,7 +125,7 @@ pub fn run_and_tell(
     say(out, &greeting(&config, address, found.is_admin_key_new));
     ready(address);
 
-    let failure = watch(&shared, &stages, &shutdown, &mut supervisor);
+    let failure = watch(&shared, &stages, &shutdown, standing, &mut supervisor);
     supervisor.stopping();
     shutdown.cancel();
     let served = server.join().map_err(BootError::Server);
@@ -172,12 +173,20 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
     (0..shared.ports.len()).map(make).collect()
 }
 
-fn start_stages(shared: &Shared, out: &mut impl Write) -> Result<(Stages, Lane), BootError> {
+fn start_stages(
+    shared: &Shared,
+    standing: &mut Standing,
+    out: &mut impl Write,
+) -> Result<(Stages, Lane), BootError> {
     let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock)?;
     let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
+    if let Some(ahead) = standing.look(rebuilt.views.time_ns(), shared.clock.now_ns()) {
+        let _ = writeln!(out, "recovery: {ahead}");
+        tracing::warn!("{ahead}");
+    }
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
     let (stages, own, gauges) = Stages::start(rebuilt, shared, &ports)?;
     let interval = shared.config.snapshot_interval;
@@ -243,11 +252,18 @@ fn watch(
     shared: &Shared,
     stages: &Stages,
     shutdown: &CancellationToken,
+    mut standing: Standing,
     supervisor: &mut Supervisor,
 ) -> Option<String> {
     let mut is_in_deficit = false;
     while !shutdown.is_cancelled() {
-        let deficit = shared.views.read().perpetuals().pools().deficit != 0;
+        let (deficit, time_ns) = {
+            let views = shared.views.read();
+            (views.perpetuals().pools().deficit != 0, views.time_ns())
+        };
+        if let Some(change) = standing.look(time_ns, shared.clock.now_ns()) {
+            tracing::warn!("{change}");
+        }
         if deficit != is_in_deficit {
             is_in_deficit = deficit;
             if deficit {
@@ -283,6 +299,33 @@ fn watch(
     None
 }
 
+/// Whether engine time stands because the clock is behind it, as it is after a step back.
+#[derive(Default)]
+struct Standing {
+    stands: bool,
+}
+
+impl Standing {
+    /// What there is to say at these two times; nothing where it was said before. Less than a second is not worth a word: time
+    /// moves once in one.
+    fn look(&mut self, engine_ns: i64, clock_ns: i64) -> Option<String> {
+        let ahead_ns = engine_ns.saturating_sub(clock_ns);
+        let stands = ahead_ns > if self.stands { 0 } else { 1_000_000_000 };
+        if stands == std::mem::replace(&mut self.stands, stands) {
+            return None;
+        }
+        Some(match stands {
+            true => format!(
+                "this machine's clock is {} s behind engine time, {} ms, which stands until the clock has reached it: no mark \
+                 moves, nothing is liquidated, funded or expired, and a new command bears that time",
+                ahead_ns / 1_000_000_000,
+                engine_ns / 1_000_000
+            ),
+            false => "the clock has reached engine time, which moves again".to_owned(),
+        })
+    }
+}
+
 /// What a newcomer needs to know.
 fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> String {
     let admin_key = match &config.admin_key {
@@ -305,4 +348,23 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> Str
         },
         chain = config.chain_id,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_stands_is_said_once_and_so_is_its_end() {
+        const S: i64 = 1_000_000_000;
+        let mut standing = Standing::default();
+        assert_eq!(standing.look(100 * S, 100 * S), None);
+        assert_eq!(standing.look(100 * S, 99 * S), None, "a second is no step");
+        let said = standing.look(100 * S, 40 * S).expect("it stands");
+        assert!(said.contains("60 s behind engine time, 100000 ms"), "{said}");
+        assert_eq!(standing.look(100 * S, 41 * S), None, "it was said");
+        assert_eq!(standing.look(100 * S, 100 * S - 1), None, "it is not over");
+        assert!(standing.look(100 * S, 100 * S).expect("it is over").contains("moves again"));
+        assert_eq!(standing.look(101 * S, 101 * S), None);
+    }
 }

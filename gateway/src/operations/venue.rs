@@ -10,10 +10,10 @@ use std::fmt::Display;
 pub(super) fn write(page: &mut Page, shared: &Shared) {
     let views = shared.views.read();
     page.gauge("ringside_sequence", "The last command that is shown", views.sequence());
-    let behind_ns = shared.clock.now_ns().saturating_sub(views.time_ns()).max(0);
+    let behind_ns = shared.clock.now_ns().saturating_sub(views.time_ns());
     page.gauge(
         "ringside_engine_time_behind_seconds",
-        "The wall clock less engine time, which moves every second",
+        "The wall clock less engine time, which moves every second; below 0 while it stands since the clock was set back",
         Fixed { value: i128::from(behind_ns), places: 9 },
     );
     page.gauge("ringside_archived_sequence", "Through where history is archived", shared.views.archived());
