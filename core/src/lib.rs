@@ -8,7 +8,7 @@
 //!   to a chain), `time`.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
-//! - [`prefetch`]: a cache hint. [`figures`]: counters and histograms of running threads.
+//! - [`numbered`]: rows found by hash. [`prefetch`]: a cache hint. [`figures`]: counters and histograms of running threads.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
 //! - [`matcher`]: the stage that owns the engine and decides order.
 //! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these five.
@@ -29,6 +29,7 @@ pub mod matcher;
 mod matching;
 pub mod memory;
 pub mod money;
+pub mod numbered;
 mod order;
 mod perpetual;
 pub mod pin;

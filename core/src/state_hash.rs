@@ -102,9 +102,8 @@ impl Engine {
             out.put(&source.to_le_bytes());
             out.put(&last.to_le_bytes());
         }
-        let keys = self.idempotency.iter();
-        count(out, keys.len());
-        for key in keys {
+        count(out, self.idempotency.len());
+        for key in self.idempotency.iter() {
             out.put(&key.account.to_le_bytes());
             out.put(&key.key.to_le_bytes());
             out.put(&key.body.to_le_bytes());

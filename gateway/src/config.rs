@@ -274,6 +274,11 @@ settings! {
     orders_per_ten_seconds: u32 = 300;
     /// Orders of one account per minute (`/fapi` only).
     orders_per_minute: u32 = 1_200;
+    /// Idempotency keys of one account in 24 hours, each of which costs about 180 bytes of memory for so long: what comes with a
+    /// further one is refused (429), and without one it is carried out.
+    idempotency_keys_per_account: usize = 1_000_000;
+    /// Idempotency keys of all accounts in 24 hours; beyond them what comes with a new one is refused (503).
+    idempotency_keys: usize = 10_000_000;
     /// Requests of one address to the funding routes of `/fapi` per five minutes.
     funding_requests: u32 = 500;
     /// Requests after the first 429 of a minute that bring a ban.

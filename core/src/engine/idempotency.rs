@@ -1,6 +1,7 @@
 //! Idempotency keys of the last 24 hours: who used which for what. It remembers no answer, only which command gave it.
 
 use crate::ids::{AccountId, Sequence};
+use crate::numbered::{self, Numbered, Rows};
 use crate::time::DAY_NS;
 use std::collections::VecDeque;
 
@@ -27,60 +28,124 @@ pub(crate) enum Verdict {
 
 /// Old uses forgotten per command that brings a key: more than it adds.
 const FORGET: usize = 2;
-/// A cell that names no use.
-const FREE: u32 = 0;
-/// Cells number uses modulo this, plus 1; fewer uses than this are remembered at a time.
-const NUMBERS: u64 = u32::MAX as u64;
+/// Uses that are kept in one piece of memory.
+const CHUNK: usize = 1024;
 
-/// Uses in order of time, and an open-addressing table over them. Memory: 48 bytes per key of the last day; each
-/// command does a bounded amount of forgetting.
+/// Uses in order of time, and a table over them. Memory: about 42 bytes per key of the last day, given back as keys run out; each
+/// command does a bounded amount of forgetting, and moves a bounded part of what there is.
 pub(crate) struct Idempotency {
-    uses: VecDeque<Use>,
-    /// Uses forgotten so far: the number of `uses[0]`.
-    forgotten: u64,
-    /// Uses by hash of account and key.
-    cells: Vec<u32>,
-    /// Cells in use: keys, each with its latest use.
-    len: usize,
+    uses: Uses,
+    /// The latest use of each key.
+    latest: Numbered,
+}
+
+/// Uses, numbered from the first that ever was.
+struct Uses {
+    /// All but the last are full.
+    chunks: VecDeque<Vec<Row>>,
+    /// Empty ones, as many as there were at first.
+    spares: Vec<Vec<Row>>,
+    spares_max: usize,
+    /// Uses forgotten so far: the number of the oldest.
+    first: u64,
+    len: u64,
+    /// The upper half of sequences: from which use on, and what. Few: it changes once in 4,000,000,000 commands.
+    upper: VecDeque<(u64, u32)>,
+}
+
+/// A use without the upper half of its sequence.
+#[derive(Clone, Copy)]
+struct Row {
+    key: u64,
+    body: u64,
+    time_ns: i64,
+    account: AccountId,
+    sequence: u32,
+}
+
+impl Uses {
+    fn new(capacity: usize) -> Uses {
+        let spares_max = capacity.div_ceil(CHUNK) + 1;
+        Uses {
+            chunks: VecDeque::with_capacity(spares_max),
+            spares: (0..spares_max).map(|_| Vec::with_capacity(CHUNK)).collect(),
+            spares_max,
+            first: 0,
+            len: 0,
+            upper: VecDeque::with_capacity(4),
+        }
+    }
+
+    fn row(&self, number: u64) -> &Row {
+        // Chunks begin at whole multiples.
+        let chunk = number / CHUNK as u64 - self.first / CHUNK as u64;
+        &self.chunks[chunk as usize][number as usize % CHUNK]
+    }
+
+    fn get(&self, number: u64) -> Use {
+        let Row { key, body, time_ns, account, sequence } = *self.row(number);
+        let upper = self.upper.iter().rev().find(|(from, _)| *from <= number).map_or(0, |(_, upper)| *upper);
+        Use { account, key, body, sequence: u64::from(upper) << 32 | u64::from(sequence), time_ns }
+    }
+
+    fn is_of(&self, number: u64, account: AccountId, key: u64) -> bool {
+        let row = self.row(number);
+        row.key == key && row.account == account
+    }
+
+    fn oldest(&self) -> Option<Use> {
+        (self.len > 0).then(|| self.get(self.first))
+    }
+
+    fn push(&mut self, new: Use) {
+        let (number, upper) = (self.first + self.len, (new.sequence >> 32) as u32);
+        if self.upper.back().is_none_or(|(_, last)| *last != upper) {
+            self.upper.push_back((number, upper));
+        }
+        if number.is_multiple_of(CHUNK as u64) {
+            self.chunks.push_back(self.spares.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK)));
+        }
+        let Use { account, key, body, sequence, time_ns } = new;
+        let chunk = self.chunks.back_mut().expect("there is one now");
+        chunk.push(Row { key, body, time_ns, account, sequence: sequence as u32 });
+        self.len += 1;
+        assert!(self.len < numbered::ROWS_MAX, "idempotency keys of a day are numbered with 32 bits");
+    }
+
+    fn pop(&mut self) {
+        self.first += 1;
+        self.len -= 1;
+        if self.first.is_multiple_of(CHUNK as u64)
+            && let Some(mut chunk) = self.chunks.pop_front().filter(|_| self.spares.len() < self.spares_max)
+        {
+            chunk.clear();
+            self.spares.push(chunk);
+        }
+        while self.upper.get(1).is_some_and(|(from, _)| *from <= self.first) {
+            self.upper.pop_front();
+        }
+    }
+}
+
+impl Rows for Uses {
+    fn first(&self) -> u64 {
+        self.first
+    }
+
+    fn hash(&self, number: u64) -> u64 {
+        let row = self.row(number);
+        hash(row.account, row.key)
+    }
+}
+
+fn hash(account: AccountId, key: u64) -> u64 {
+    (key ^ u64::from(account) << 32 ^ u64::from(account)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Idempotency {
     /// Memory for `capacity` keys.
     pub(crate) fn new(capacity: usize) -> Idempotency {
-        Idempotency {
-            uses: VecDeque::with_capacity(capacity),
-            forgotten: 0,
-            cells: vec![FREE; (capacity * 2).next_power_of_two().max(16)],
-            len: 0,
-        }
-    }
-
-    fn home(&self, account: AccountId, key: u64) -> usize {
-        let mixed = (key ^ u64::from(account) << 32 ^ u64::from(account)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 20) as usize & (self.cells.len() - 1)
-    }
-
-    /// How a cell names the use of a number.
-    fn name(number: u64) -> u32 {
-        (number % NUMBERS) as u32 + 1
-    }
-
-    /// The use that a cell names.
-    fn used(&self, cell: u32) -> &Use {
-        &self.uses[((u64::from(cell) - 1 + NUMBERS - self.forgotten % NUMBERS) % NUMBERS) as usize]
-    }
-
-    fn probe(&self, account: AccountId, key: u64) -> usize {
-        let mask = self.cells.len() - 1;
-        let mut cell = self.home(account, key);
-        while self.cells[cell] != FREE {
-            let found = self.used(self.cells[cell]);
-            if found.key == key && found.account == account {
-                break;
-            }
-            cell = (cell + 1) & mask;
-        }
-        cell
+        Idempotency { uses: Uses::new(capacity), latest: Numbered::new(capacity) }
     }
 
     /// What is known of the key of `new`; a fresh one is remembered as `new` says.
@@ -88,10 +153,11 @@ impl Idempotency {
         for _ in 0..FORGET {
             self.forget(new.time_ns);
         }
-        let cell = self.probe(new.account, new.key);
-        if self.cells[cell] != FREE {
-            let found = self.used(self.cells[cell]);
-            if is_live(found, new.time_ns) {
+        let Use { account, key, .. } = new;
+        let is_it = |number| self.uses.is_of(number, account, key);
+        if let Some(number) = self.latest.find(hash(account, key), &self.uses, is_it) {
+            let found = self.uses.get(number);
+            if is_live(&found, new.time_ns) {
                 return if found.body == new.body {
                     Verdict::Replay(found.sequence)
                 } else {
@@ -104,65 +170,29 @@ impl Idempotency {
     }
 
     fn remember(&mut self, new: Use) {
-        if (self.len + 1) * 2 > self.cells.len() {
-            self.grow();
-        }
-        let cell = self.probe(new.account, new.key);
-        self.len += usize::from(self.cells[cell] == FREE);
-        self.cells[cell] = Idempotency::name(self.forgotten + self.uses.len() as u64);
-        self.uses.push_back(new);
-        assert!((self.uses.len() as u64) < NUMBERS, "idempotency keys of a day are numbered with 32 bits");
+        let number = self.uses.first + self.uses.len;
+        self.uses.push(new);
+        let uses = &self.uses;
+        let is_it = |number| uses.is_of(number, new.account, new.key);
+        self.latest.put(hash(new.account, new.key), number, uses, is_it);
     }
 
     /// Forgets the oldest use if it is too old to matter.
     fn forget(&mut self, now_ns: i64) {
-        let Some(&oldest) = self.uses.front() else { return };
-        if is_live(&oldest, now_ns) {
-            return;
-        }
-        let cell = self.probe(oldest.account, oldest.key);
+        let Some(oldest) = self.uses.oldest().filter(|oldest| !is_live(oldest, now_ns)) else { return };
         // A later use of the same key keeps its cell.
-        if self.cells[cell] == Idempotency::name(self.forgotten) {
-            self.clear(cell);
-        }
-        self.uses.pop_front();
-        self.forgotten += 1;
+        self.latest.remove(hash(oldest.account, oldest.key), self.uses.first, &self.uses);
+        self.uses.pop();
     }
 
-    /// Frees a cell; what is behind it moves up, so that no probe is cut short.
-    fn clear(&mut self, mut hole: usize) {
-        let mask = self.cells.len() - 1;
-        self.len -= 1;
-        let mut cell = hole;
-        loop {
-            cell = (cell + 1) & mask;
-            if self.cells[cell] == FREE {
-                break;
-            }
-            let found = self.used(self.cells[cell]);
-            let from_home = cell.wrapping_sub(self.home(found.account, found.key)) & mask;
-            if from_home >= cell.wrapping_sub(hole) & mask {
-                self.cells[hole] = self.cells[cell];
-                hole = cell;
-            }
-        }
-        self.cells[hole] = FREE;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let old = std::mem::take(&mut self.cells);
-        self.cells = vec![FREE; old.len() * 2];
-        for number in old.into_iter().filter(|&number| number != FREE) {
-            let found = *self.used(number);
-            let cell = self.probe(found.account, found.key);
-            self.cells[cell] = number;
-        }
+    /// How many uses are still remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.uses.len as usize
     }
 
     /// All uses still remembered, oldest first.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Use> + '_ {
-        self.uses.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Use> + '_ {
+        (self.uses.first..self.uses.first + self.uses.len).map(|number| self.uses.get(number))
     }
 
     /// Puts back uses in the order of `iter`.
@@ -212,6 +242,54 @@ mod tests {
             };
             assert_eq!(memory.admit(new), expected, "at {sequence}");
         }
-        assert!(memory.uses.len() < 3_000, "{}", memory.uses.len());
+        assert!(memory.len() < 3_000, "{}", memory.len());
+        assert!(memory.iter().is_sorted_by_key(|used| used.time_ns) && memory.iter().count() == memory.len());
+    }
+
+    #[test]
+    fn sequences_keep_their_upper_half() {
+        let mut memory = Idempotency::new(0);
+        let wide = |number: u64| (number / 7) << 32 | ((number * 0x1234_5678) & 0xffff_ffff);
+        let time_ns = |number: u64| number as i64 * (DAY_NS / 3_000);
+        for number in 0..9_000 {
+            let new = |body| Use {
+                account: 1,
+                key: number + 1,
+                body,
+                sequence: wide(number),
+                time_ns: time_ns(number),
+            };
+            assert_eq!(memory.admit(new(5)), Verdict::Fresh);
+            assert_eq!(memory.admit(new(5)), Verdict::Replay(wide(number)));
+            let oldest = number.saturating_sub(2_998);
+            let old = Use { key: oldest + 1, ..new(5) };
+            assert_eq!(memory.admit(old), Verdict::Replay(wide(oldest)), "{number}");
+        }
+        assert!(memory.iter().map(|used| used.sequence).eq((6_000..9_000).map(wide)));
+        assert!(memory.uses.upper.len() < 3_000 / 7 + 3, "{}", memory.uses.upper.len());
+    }
+
+    /// What a day of keys takes, and that it is given back.
+    #[test]
+    fn a_key_takes_little_and_gives_it_back() {
+        let mut memory = Idempotency::new(0);
+        let used = |memory: &Idempotency| {
+            let rows: usize =
+                memory.uses.chunks.iter().map(|chunk| chunk.capacity() * size_of::<Row>()).sum();
+            rows + memory.latest.memory_len()
+        };
+        let keys = 1_000_000;
+        for number in 1..=keys {
+            let new = Use { account: 7, key: hash(3, number), body: number, sequence: number, time_ns: 0 };
+            assert_eq!(memory.admit(new), Verdict::Fresh);
+        }
+        let per_key = used(&memory) as f64 / keys as f64;
+        assert!(per_key < 46.0, "{per_key} bytes");
+        for number in 1..=keys {
+            let new = Use { account: 7, key: number, body: number, sequence: keys + number, time_ns: DAY_NS };
+            assert_eq!(memory.admit(new), Verdict::Fresh);
+        }
+        assert_eq!(memory.len(), keys as usize, "the first day is forgotten");
+        assert!(used(&memory) < 50 * keys as usize, "{}", used(&memory));
     }
 }

@@ -17,6 +17,16 @@ pub(super) fn write(page: &mut Page, shared: &Shared) {
         Fixed { value: i128::from(behind_ns), places: 9 },
     );
     page.gauge("ringside_archived_sequence", "Through where history is archived", shared.views.archived());
+    page.gauge(
+        "ringside_idempotency_keys",
+        "Idempotency keys that are remembered",
+        views.idempotency().len(),
+    );
+    page.gauge(
+        "ringside_idempotency_keys_limit",
+        "How many may be, after which new ones are refused",
+        shared.config.idempotency_keys,
+    );
     page.gauge("ringside_spot_books", "Spot markets not delisted", views.markets().book_count());
     markets(page, &views);
     let fund = views.perpetuals().accounts().get(FEE_ACCOUNT).wallet;

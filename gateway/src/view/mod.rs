@@ -40,6 +40,7 @@ use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
 use perpetual::Perpetuals;
+use perpetual::log::Keep;
 pub use recent::RecentHistory;
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{FIRST_PERPETUAL, OrderId, Sequence};
@@ -103,7 +104,7 @@ impl Views {
             open: OpenOrders::default(),
             depth: DepthView::default(),
             balances: BalanceView::default(),
-            idempotency: IdempotencyView::default(),
+            idempotency: IdempotencyView::new(keep != Keep::Nothing),
             audit: AuditView::default(),
             klines: KlineView::default(),
             tickers: TickerView::default(),
@@ -408,7 +409,8 @@ impl Views {
         let open = OpenOrders::load(&mut reader)?;
         let depth = DepthView::load(&mut reader)?;
         let balances = BalanceView::load(&mut reader)?;
-        let idempotency = IdempotencyView::load(&mut reader)?;
+        let is_asked = self.perpetuals.keep() != Keep::Nothing;
+        let idempotency = IdempotencyView::load(&mut reader, is_asked)?;
         let audit = AuditView::load(&mut reader)?;
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;

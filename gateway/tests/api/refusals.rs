@@ -388,11 +388,66 @@ fn withdrawals(produced: &mut Produced) {
     produced.request(&mut exchange, ("GET", &foreign), &alice, "", (404, "not found"));
 }
 
+/// Keys are bounded, by account and in all; what is known is answered all the same, and so is what comes without one.
+fn idempotency_keys(produced: &mut Produced) {
+    const TRANSFER: (&str, &str) = ("POST", "/api/v1/spot/transfer");
+    const WITHDRAW: (&str, &str) = ("POST", "/api/v1/spot/withdraw/request");
+    let mut exchange = Exchange::start_with(|config| {
+        chain::configure(config);
+        (config.idempotency_keys_per_account, config.idempotency_keys) = (2, 3);
+    });
+    exchange.open();
+    let _chain = Chain::start(&exchange, Some(SteeredSigner::default()));
+    let [alice, bob, carol] = [1, 2, 3].map(|number| exchange.account(number)[0].clone());
+    let keyed = |who: &str, key: &str| vec![who.to_owned(), format!("Idempotency-Key: {key}")];
+    let place = ("POST", ORDERS);
+    for key in ["a", "b"] {
+        assert_eq!(exchange.request(place.0, place.1, &keyed(&alice, key), &order("0.1")).status, 200);
+    }
+    let full = (429, "RATE_LIMITED");
+    produced.request(&mut exchange, place, &keyed(&alice, "c"), &order("0.1"), full);
+    let move_one = json!({ "direction": "to_perp", "token": "USDT", "amount": "1" }).to_string();
+    produced.request(&mut exchange, TRANSFER, &keyed(&alice, "c"), &move_one, full);
+    let take_one = json!({ "token": "DF", "amount": "1" }).to_string();
+    produced.request(&mut exchange, WITHDRAW, &keyed(&alice, "c"), &take_one, full);
+    let again = exchange.request(place.0, place.1, &keyed(&alice, "a"), &order("0.1"));
+    assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")));
+    let alone = std::slice::from_ref(&alice);
+    assert_eq!(exchange.request(place.0, place.1, alone, &order("0.1")).status, 200);
+    // Another account has room, until all together have none.
+    assert_eq!(exchange.request(place.0, place.1, &keyed(&bob, "a"), &order("0.1")).status, 200);
+    produced.request(&mut exchange, place, &keyed(&carol, "a"), &order("0.1"), (503, "ENGINE_BUSY"));
+    // After a restart as before; a day later, and the hour that outcomes are kept for longer, there is room again.
+    exchange.restart_with(|config| {
+        chain::configure(config);
+        (config.idempotency_keys_per_account, config.idempotency_keys) = (2, 3);
+    });
+    let [alice, carol] = [1, 3].map(|number| exchange.account(number)[0].clone());
+    produced.request(&mut exchange, place, &keyed(&carol, "a"), &order("0.1"), (503, "ENGINE_BUSY"));
+    produced.request(&mut exchange, place, &keyed(&alice, "c"), &order("0.1"), full);
+    exchange.clock.turn(25 * 3_600_000 + 1);
+    let alice = exchange.account(1)[0].clone();
+    let alone = std::slice::from_ref(&alice);
+    assert_eq!(exchange.request(place.0, place.1, alone, &order("0.1")).status, 200);
+    assert_eq!(exchange.request(place.0, place.1, &keyed(&alice, "c"), &order("0.1")).status, 200);
+}
+
 #[test]
 fn every_refusal_is_produced_and_documented() {
     let mut produced = Produced::default();
     transcripts(&mut produced);
-    for produce in [credentials, login, api_keys, limits, deployment, engine, transfers, withdrawals, rest] {
+    for produce in [
+        credentials,
+        login,
+        api_keys,
+        limits,
+        deployment,
+        engine,
+        transfers,
+        withdrawals,
+        idempotency_keys,
+        rest,
+    ] {
         produce(&mut produced);
     }
 

@@ -31,6 +31,7 @@ pub static ROUTES: &[Route] = &[Route {
         &[
             refusal::IDEMPOTENCY_CONFLICT,
             refusal::INVALID_IDEMPOTENCY_KEY,
+            refusal::TOO_MANY_IDEMPOTENCY_KEYS,
             refusal::MARKET_MALFORMED,
             refusal::INVALID_SIDE,
             refusal::INVALID_TYPE,
@@ -139,7 +140,7 @@ async fn place_keyed(call: Call, key: HeaderValue) -> Answer {
 
 /// The answer of the first try, from what the views kept of it.
 fn first_answer(call: &Call, account: AccountId, key: u64) -> Answer {
-    let outcome = call.worker.shared.views.read().idempotency().outcome(account, key).cloned();
+    let outcome = call.worker.shared.views.read().idempotency().outcome(account, key);
     let outcome = outcome.ok_or(refusal::INTERNAL)?;
     let market = call.worker.markets.with(|markets| {
         let order = outcome.order.as_ref()?;

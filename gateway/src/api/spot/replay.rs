@@ -33,13 +33,38 @@ pub fn begin<'a>(call: &'a Call, route: &str, key: &HeaderValue) -> Result<Begin
         key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
     let keyed = Keyed::new(call.account(), route, key, &call.body);
     match call.worker.shared.replays.claim(keyed) {
-        Known::Fresh(claim) => Ok(Begin::Fresh(keyed, claim)),
+        Known::Fresh(claim) => {
+            check_room(call, keyed)?;
+            Ok(Begin::Fresh(keyed, claim))
+        }
         Known::Conflict => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
         Known::Refused(status, body) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
             Ok(Begin::Answered(replayed(Response::new(status, JSON, body))))
         }
     }
+}
+
+/// Whether one key more can be kept, for a key that the engine does not know yet. Counted are those whose commands are done, so
+/// that a few more than the limit may come in at once.
+fn check_room(call: &Call, keyed: Keyed) -> Result<(), Error> {
+    let views = call.worker.shared.views.read();
+    let (known, config) = (views.idempotency(), &call.worker.config);
+    let is_full = known.len_of(keyed.account) >= config.idempotency_keys_per_account;
+    if (!is_full && known.len() < config.idempotency_keys)
+        || known.time_ns(keyed.account, keyed.key).is_some()
+    {
+        return Ok(());
+    }
+    Err(if is_full {
+        let limit = config.idempotency_keys_per_account;
+        let text =
+            format!("the limit is {limit} idempotency keys in 24 hours; a request without one is taken");
+        Error::from(refusal::TOO_MANY_IDEMPOTENCY_KEYS).with_message(text).with_retry_after(60)
+    } else {
+        let text = "no more idempotency keys are taken for now; a request without one is";
+        Error::from(refusal::ENGINE_BUSY).with_message(text)
+    })
 }
 
 /// What a request is answered that never reached the engine. The engine never takes a body that fails here, so one that it
@@ -62,6 +87,6 @@ pub fn replayed(response: Response) -> Response {
 /// Whether the engine took a command with this key in the last 24 hours.
 pub fn is_known(call: &Call, keyed: Keyed) -> bool {
     let views = call.worker.shared.views.read();
-    let outcome = views.idempotency().outcome(keyed.account, keyed.key);
-    outcome.is_some_and(|outcome| call.now_ms - outcome.time_ns / 1_000_000 < DAY_MS)
+    let time_ns = views.idempotency().time_ns(keyed.account, keyed.key);
+    time_ns.is_some_and(|time_ns| call.now_ms - time_ns / 1_000_000 < DAY_MS)
 }

@@ -40,6 +40,7 @@ pub static ROUTES: &[Route] = &[
                 refusal::INVALID_AMOUNT,
                 refusal::of_reject(Reject::InsufficientBalance),
                 refusal::INVALID_IDEMPOTENCY_KEY,
+                refusal::TOO_MANY_IDEMPOTENCY_KEYS,
                 refusal::IDEMPOTENCY_CONFLICT,
                 refusal::DISABLED,
                 WITHDRAWALS_PAUSED,
@@ -108,7 +109,7 @@ async fn carry_out(call: &Call, amount: i64, keyed: Option<Keyed>) -> Answer {
         Some(Reject::IdempotencyReplay) => {
             let outcome = {
                 let views = call.worker.shared.views.read();
-                views.idempotency().outcome(account, idempotency_key).cloned()
+                views.idempotency().outcome(account, idempotency_key)
             };
             let first = outcome.ok_or(refusal::INTERNAL)?;
             let answer = show(first.reject, first.sequence, first.time_ns);

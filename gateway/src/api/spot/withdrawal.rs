@@ -42,6 +42,7 @@ pub static ROUTES: &[Route] = &[
                 refusal::SIGN_FAILED,
                 refusal::SIGNER_UNAVAILABLE,
                 refusal::INVALID_IDEMPOTENCY_KEY,
+                refusal::TOO_MANY_IDEMPOTENCY_KEYS,
                 refusal::IDEMPOTENCY_CONFLICT,
             ],
             super::OF_ENGINE,

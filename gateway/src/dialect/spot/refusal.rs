@@ -59,6 +59,8 @@ pub const MARKET_DELISTED: Refusal = refusal(410, "MARKET_DELISTED");
 pub const MARKET_EXISTS: Refusal = refusal(409, "MARKET_EXISTS");
 /// 409.
 pub const IDEMPOTENCY_CONFLICT: Refusal = refusal(409, "IDEMPOTENCY_CONFLICT");
+/// 429: an account may not bring keys without end, each of which is kept for a day.
+pub const TOO_MANY_IDEMPOTENCY_KEYS: Refusal = refusal(429, "RATE_LIMITED");
 /// 400: of candles; also absent.
 pub const INVALID_INTERVAL: Refusal = refusal(400, "invalid interval");
 /// 404: no such market, or it has not traded yet.
