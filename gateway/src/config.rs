@@ -274,6 +274,9 @@ settings! {
     orders_per_ten_seconds: u32 = 300;
     /// Orders of one account per minute (`/fapi` only).
     orders_per_minute: u32 = 1_200;
+    /// Withdrawals of one account in 24 hours: each is remembered for good, in about half a kilobyte of memory. A request for a
+    /// further one is refused (429).
+    withdrawals_per_day: usize = 1_000;
     /// Idempotency keys of one account in 24 hours, each of which costs about 180 bytes of memory for so long: what comes with a
     /// further one is refused (429), and without one it is carried out.
     idempotency_keys_per_account: usize = 1_000_000;

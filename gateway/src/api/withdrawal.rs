@@ -62,6 +62,19 @@ pub fn command(call: &Call, ledger: Ledger, amount: Amount, keyed: (u64, u64)) -
     })
 }
 
+/// Seconds until a refusal for too many withdrawals is worth another try.
+pub const RETRY_AFTER_S: u64 = 600;
+
+/// Whether the account has asked for as many withdrawals in 24 hours as it may. Each is remembered for good, also where its signer
+/// refused it and the amount came back at once, so that nothing else would bound them.
+pub fn is_over_limit(call: &Call) -> bool {
+    let limit = call.worker.config.withdrawals_per_day;
+    let since_s = u64::try_from(call.now_ms / 1_000).unwrap_or(0).saturating_sub(24 * 3_600);
+    let views = call.worker.shared.views.read();
+    let mut newest = views.withdrawals().of_account(call.account());
+    limit == 0 || newest.nth(limit - 1).is_some_and(|record| record.requested_at_s > since_s)
+}
+
 /// Carries a request out and waits for its signature, which is in the journal by then.
 pub async fn request(call: &Call, request: RequestWithdrawal) -> Result<Response, Fault> {
     let submitted = call.worker.ingress.submit(Command::new(request), Priority::Order).await;

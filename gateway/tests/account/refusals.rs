@@ -244,7 +244,10 @@ fn margin_modes(produced: &mut Produced) {
 }
 
 fn withdrawals(produced: &mut Produced) {
-    let mut venue = venue_with(&[], chain::configure);
+    let mut venue = venue_with(&[], |config| {
+        chain::configure(config);
+        config.withdrawals_per_day = 1;
+    });
     let signer = SteeredSigner::default();
     let _chain = Chain::start(&venue.exchange, Some(signer.clone()));
     let account = venue.exchange.account(3);
@@ -266,6 +269,8 @@ fn withdrawals(produced: &mut Produced) {
     signer.mood(Mood::IsAway);
     let away = (503, "SERVICE_UNAVAILABLE", "there is no signature; the amount is available again");
     produced.request(&mut venue.exchange, WITHDRAW, &account, &body("USDT", "10"), away);
+    let often = (429, "RATE_LIMITED", "too many withdrawals were asked for in 24 hours");
+    produced.request(&mut venue.exchange, WITHDRAW, &account, &body("USDT", "10"), often);
     venue.operate("POST", "/admin/withdrawals/pause", r#"{"paused":true}"#);
     let paused = (503, "WITHDRAWALS_PAUSED", "withdrawals are paused");
     produced.request(&mut venue.exchange, WITHDRAW, &account, "judged before the body", paused);

@@ -279,6 +279,37 @@ fn a_key_withdraws_once() {
     has(&mut exchange, 1, "980", "20");
 }
 
+#[test]
+fn requests_of_a_day_are_bounded_whatever_becomes_of_them() {
+    let mut exchange = Exchange::start_with(|config| {
+        configure(config);
+        config.withdrawals_per_day = 3;
+    });
+    exchange.open();
+    let signer = SteeredSigner::default();
+    let _chain = Chain::start(&exchange, Some(signer.clone()));
+    let keyed = |exchange: &mut Exchange, key: &str| {
+        let headers = [exchange.account(1)[0].clone(), format!("Idempotency-Key: {key}")];
+        exchange.request("POST", REQUEST, &headers, r#"{"token":"DF","amount":"10"}"#)
+    };
+    assert_eq!(keyed(&mut exchange, "good").status, 200);
+    // What the signer refuses comes back at once, and is one that was asked for.
+    signer.mood(Mood::Refuses);
+    assert_eq!(keyed(&mut exchange, "bad").status, 500);
+    assert_eq!(ask(&mut exchange, 1, "10").0, 500);
+    let refused = ask(&mut exchange, 1, "10");
+    assert_eq!((refused.0, refused.1["error"].as_str()), (429, Some("RATE_LIMITED")));
+    assert_eq!(keyed(&mut exchange, "new").status, 429);
+    assert_eq!(keyed(&mut exchange, "bad").status, 429, "a retry would be one more");
+    let again = keyed(&mut exchange, "good");
+    assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")));
+    signer.mood(Mood::Signs);
+    assert_eq!(ask(&mut exchange, 2, "10").0, 200, "it is each account's own");
+    exchange.clock.turn(86_400_000);
+    assert_eq!(ask(&mut exchange, 1, "10").0, 200);
+    has(&mut exchange, 1, "980", "20");
+}
+
 /// Sends a request and does not wait for the answer.
 fn send_only(exchange: &mut Exchange, key: &str) {
     let headers = [exchange.account(1)[0].clone(), format!("Idempotency-Key: {key}")];

@@ -4,7 +4,7 @@ use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::spot::shape;
 use crate::api::withdrawal::{self, Fault, NoId};
-use crate::api::{Answer, Call, Handler, Method, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::limit;
@@ -38,6 +38,7 @@ pub static ROUTES: &[Route] = &[
                 refusal::INVALID_PARAMETER,
                 refusal::AMOUNT_TOO_SMALL,
                 refusal::INSUFFICIENT_BALANCE,
+                refusal::TOO_MANY_WITHDRAWALS,
                 refusal::SIGNER_UNAVAILABLE,
             ],
             OF_ENGINE,
@@ -93,6 +94,9 @@ async fn request(call: Call) -> Answer {
         0 => return Err(refusal::AMOUNT_TOO_SMALL.into()),
         amount => amount,
     };
+    if withdrawal::is_over_limit(&call) {
+        return Err(Error::from(refusal::TOO_MANY_WITHDRAWALS).with_retry_after(withdrawal::RETRY_AFTER_S));
+    }
     let command =
         withdrawal::command(&call, Ledger::Perpetual, amount, (0, 0)).ok_or(refusal::UNAVAILABLE)?;
     withdrawal::request(&call, command).await.map_err(|fault| match fault {

@@ -1,6 +1,6 @@
 //! Withdrawals of DF to the chain (`spot.md` 10).
 
-use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
+use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
 use super::{shape, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::withdrawal::{self, Fault, NoId};
@@ -43,6 +43,7 @@ pub static ROUTES: &[Route] = &[
                 refusal::SIGNER_UNAVAILABLE,
                 refusal::INVALID_IDEMPOTENCY_KEY,
                 refusal::TOO_MANY_IDEMPOTENCY_KEYS,
+                refusal::TOO_MANY_WITHDRAWALS,
                 refusal::IDEMPOTENCY_CONFLICT,
             ],
             super::OF_ENGINE,
@@ -84,6 +85,7 @@ async fn request(call: Call) -> Answer {
     }
     let body: WithdrawBody<'_> = call.json()?;
     let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
+        check_limit(&call)?;
         return answer(carry_out(&call, &body, (0, 0)).await?);
     };
     let (keyed, claim) = match begin(&call, SCOPE, key)? {
@@ -91,10 +93,14 @@ async fn request(call: Call) -> Answer {
         Begin::Answered(answer) => return Ok(answer),
     };
     let mut keys = (keyed.key, keyed.body);
+    if !is_known(&call, keyed) {
+        check_limit(&call)?;
+    }
     loop {
         match carry_out(&call, &body, keys).await {
             // Answers of 500 are not kept: a retry is carried out, under a key that follows from both.
             Ok(Err(Fault::Replayed(Ok(first)))) if withdrawal::is_back(&call, first) => {
+                check_limit(&call)?;
                 keys.0 = keys.0.rotate_left(17) ^ first.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             }
             // The first try may wait for its signature still.
@@ -107,6 +113,15 @@ async fn request(call: Call) -> Answer {
             Ok(outcome) => return answer(outcome),
             Err(error) => return Err(not_handed_over(&call, keyed, claim, error)),
         }
+    }
+}
+
+fn check_limit(call: &Call) -> Result<(), Error> {
+    match withdrawal::is_over_limit(call) {
+        false => Ok(()),
+        true => Err(Error::from(refusal::TOO_MANY_WITHDRAWALS)
+            .with_message("too many withdrawals were asked for in 24 hours")
+            .with_retry_after(withdrawal::RETRY_AFTER_S)),
     }
 }
 

@@ -40,6 +40,9 @@ const fn refusal(status: u16, code: &'static str, message: &'static str) -> Refu
     Refusal { status, code, message }
 }
 
+/// 429: each is remembered for good.
+pub const TOO_MANY_WITHDRAWALS: Refusal =
+    refusal(429, "RATE_LIMITED", "too many withdrawals were asked for in 24 hours");
 /// 400: the message names the parameter.
 pub const INVALID_PARAMETER: Refusal =
     refusal(400, "INVALID_PARAMETER", "a parameter is missing or malformed");

@@ -61,6 +61,8 @@ pub const MARKET_EXISTS: Refusal = refusal(409, "MARKET_EXISTS");
 pub const IDEMPOTENCY_CONFLICT: Refusal = refusal(409, "IDEMPOTENCY_CONFLICT");
 /// 429: an account may not bring keys without end, each of which is kept for a day.
 pub const TOO_MANY_IDEMPOTENCY_KEYS: Refusal = refusal(429, "RATE_LIMITED");
+/// 429: an account may not ask for withdrawals without end, each of which is remembered for good.
+pub const TOO_MANY_WITHDRAWALS: Refusal = refusal(429, "RATE_LIMITED");
 /// 400: of candles; also absent.
 pub const INVALID_INTERVAL: Refusal = refusal(400, "invalid interval");
 /// 404: no such market, or it has not traded yet.
