@@ -156,6 +156,13 @@ impl Crowd {
         }
     }
 
+    /// Whether looks into a region of a side, and into the parts that it shows, come to an account.
+    pub(crate) fn leads_to(&self, is_long: bool, region: Region, account: AccountId) -> bool {
+        let seat = self.seats.get(account);
+        let depth = region.depth().min(seat.depth as u8);
+        seat.group == 1 + u16::from(is_long) && key_of(seat).shares(region.first(), depth)
+    }
+
     /// Hints that an account is given another place soon.
     #[inline]
     pub(crate) fn hint(&self, account: AccountId) {
@@ -409,6 +416,8 @@ mod tests {
                         };
                     });
                     assert!(is_there, "{account} of {key:?} is not in {region:?}");
+                    assert!(crowd.leads_to(is_long, region, account));
+                    assert!(!crowd.leads_to(!is_long, region, account));
                 }
             }
         }

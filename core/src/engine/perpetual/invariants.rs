@@ -1,4 +1,4 @@
-//! The invariants of `risk.md` 20, over the whole perpetual side. Slow; names the first fault.
+//! The invariants of `risk.md` 20, over the whole perpetual side, and those of what is kept beside it. Slow; names the first fault.
 
 use crate::book::pool::NONE;
 use crate::command::{MarginMode, Side, order_flag};
@@ -13,7 +13,8 @@ impl Perpetual {
     pub(crate) fn check(&self, accounts: u32) -> Result<(), String> {
         self.check_orders(accounts)?;
         self.check_money(accounts)?;
-        self.check_scopes(accounts)
+        self.check_scopes(accounts)?;
+        self.state.check_rankings()
     }
 
     /// I-5, I-6, I-7: books, lists, buckets, reduce-only orders.

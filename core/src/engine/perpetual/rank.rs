@@ -14,14 +14,14 @@
 use super::liquidate::Scope;
 use crate::command::{MarginMode, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
-use crate::perpetual::State;
 use crate::perpetual::crowd::{Group, Part};
+use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl::{Place, score};
 use crate::risk::perpetual::adl_region::{Region, key};
 use crate::risk::perpetual::units;
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// So many that changed wait to be given their places: who changes again meanwhile is given it once. Where more do, a command that
 /// trades gives [`RANKED`] of them theirs, which is more than it mostly adds. A takeover gives all of them theirs first: as
@@ -230,6 +230,32 @@ impl State {
     pub(crate) fn is_ranked(&self, account: AccountId, index: usize) -> bool {
         self.accounts.get(account).is_unranked != 0
             || self.crowds[index].group(account) == self.group(account, index)
+    }
+
+    /// Whether every order that is kept leads to everybody it is an order of, when their turn comes: each stands in it with the place
+    /// it has, or in a region that is not looked into yet and promises no less, or waits for its place.
+    pub(crate) fn check_rankings(&self) -> Result<(), String> {
+        for Ranking { index, side, heap } in &self.rankings.made {
+            let (index, side) = (*index, *side);
+            let (mut places, mut regions) = (BTreeSet::new(), Vec::new());
+            for &entry in heap {
+                match entry {
+                    Entry::Account(place) => _ = places.insert(place),
+                    Entry::Region(bound, region) => regions.push((bound, region)),
+                }
+            }
+            for account in 0..self.accounts_count {
+                let Some(place) = self.place(account, index, side) else { continue };
+                let leads = |&(bound, region): &(i128, Region)| {
+                    bound >= place.score() && self.crowds[index].leads_to(asks_longs(side), region, account)
+                };
+                let waits = self.accounts.get(account).is_unranked != 0;
+                if !waits && !places.contains(&place) && !regions.iter().any(leads) {
+                    return Err(format!("an order of {} leads past account {account}", id_of(index)));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Starts to ask the counterparties of a closing of `side` on behalf of `from`.
