@@ -148,6 +148,14 @@ impl Story {
         self.index = 0;
     }
 
+    /// A second passes.
+    pub(crate) fn tick(&mut self) {
+        let command = command::Kind::AdvanceTime as u16;
+        self.tell(event::Done { command, ..zerocopy::FromZeros::new_zeroed() });
+        self.sequence += 1;
+        self.index = 0;
+    }
+
     pub(crate) fn state(&mut self, state: command::PerpetualState) {
         let (state, set) = (state as u8, state as u8);
         self.tell(event::PerpetualStateChanged {

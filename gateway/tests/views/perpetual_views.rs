@@ -1,10 +1,13 @@
 //! The views of the perpetual side, fed with the events of small stories, and what they save.
 
-use crate::perpetual::Story;
-use ringside_core::command::{PerpetualStatus, PerpetualTimeInForce};
+use crate::perpetual::{START_NS, Story};
+use ringside_core::command::{PerpetualState, PerpetualStatus, PerpetualTimeInForce};
+use ringside_core::event::{IndexState, PerpetualPrice};
 use ringside_gateway::view::Views;
 use ringside_gateway::view::perpetual::log::Page;
+use ringside_gateway::view::perpetual::market;
 use ringside_gateway::view::perpetual::rows::{IncomeKind, name_tag};
+use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
 
 /// The name `same`, padded.
 const SAME: [u8; 36] = *b"same\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -112,4 +115,98 @@ fn what_is_saved_is_what_was_seen() {
     for len in (0..saved.len()).step_by(1 + saved.len() / 500) {
         assert!(Views::default().load(&saved[..len]).is_err(), "{len}");
     }
+}
+
+/// Candles of a minute: start in minutes, then the values in whole units, then how many samples.
+fn minutes(story: &Story, source: Source) -> Vec<(i64, [i64; 4], u64)> {
+    let now_ms = story.time_ns / 1_000_000;
+    let query = CandleQuery {
+        source,
+        market: crate::perpetual::MARKET,
+        interval: INTERVALS[0].1,
+        start_ms: None,
+        end_ms: None,
+        limit: 500,
+    };
+    let candles = story.views.perpetuals().series().candles(&query, now_ms);
+    let start_ms = START_NS / 1_000_000;
+    let shown = candles.iter().map(|candle| {
+        let values = [candle.open, candle.high, candle.low, candle.close];
+        (
+            (candle.open_ms - start_ms).div_euclid(60_000),
+            values.map(|value| value / 100_000_000),
+            candle.count,
+        )
+    });
+    shown.collect()
+}
+
+#[test]
+fn a_candle_of_marks_begins_with_what_stood_when_it_began() {
+    // It begins 20 s into a minute, at 9100.
+    let mut story = Story::new();
+    for second in 0..=130_i64 {
+        story.time_ns = START_NS + second * 1_000_000_000;
+        if second == 80 {
+            story.mark(9_300);
+        }
+        story.tick();
+    }
+    story.time_ns += 900_000_000;
+    story.mark(9_000);
+    let expected =
+        [(-1, [9_100; 4], 40), (0, [9_100, 9_300, 9_100, 9_300], 60), (1, [9_300, 9_300, 9_000, 9_000], 31)];
+    assert_eq!(minutes(&story, Source::Mark), expected);
+    assert_eq!(minutes(&story, Source::Index), expected);
+    // A book without impact prices has a premium of nothing, as funding counts it.
+    assert_eq!(minutes(&story, Source::Premium), [(-1, [0; 4], 8), (0, [0; 4], 12), (1, [0; 4], 7)]);
+    let seen_ms = |story: &Story| story.views.perpetuals().markets().all()[0].price_ms;
+    story.time_ns += 1_000_000_000;
+    story.tick();
+    let last_ms = story.time_ns / 1_000_000;
+    assert_eq!(seen_ms(&story), last_ms);
+    // A price that is held is as old as it is, and no premium.
+    let told = story.views.perpetuals().markets().all()[0].price.expect("it has a mark");
+    story.tell(PerpetualPrice { index_state: IndexState::Held as u8, ..told });
+    story.done();
+    story.time_ns += 9_000_000_000;
+    story.tick();
+    assert_eq!((seen_ms(&story), minutes(&story, Source::Mark)[2].2), (last_ms, 33));
+    assert_eq!(minutes(&story, Source::Premium)[2].2, 7);
+    // A market that is closed has no prices any more.
+    let before = minutes(&story, Source::Mark);
+    story.state(PerpetualState::Closed);
+    story.time_ns += 1_000_000_000;
+    story.tick();
+    assert_eq!((seen_ms(&story), minutes(&story, Source::Mark)), (last_ms, before));
+}
+
+#[test]
+fn premiums_are_those_that_funding_counts() {
+    let story = Story::new();
+    let told = story.views.perpetuals().markets().all()[0].price.expect("it has a mark");
+    let premium = |bid: i64, ask: i64, state: IndexState| {
+        let told = PerpetualPrice {
+            index: 900_000_000_000,
+            impact_bid: bid,
+            impact_ask: ask,
+            index_state: state as u8,
+            ..told
+        };
+        market::premium(&told)
+    };
+    for (bid, ask, rate) in [
+        (900_900_000_000, 0, Some(100_000)),
+        (0, 899_100_000_000, Some(-100_000)),
+        (0, 0, Some(0)),
+        (899_000_000_000, 901_000_000_000, Some(0)),
+        (900_900_000_000, 900_950_000_000, Some(100_000)),
+        // 100,000.00011.. downward and upward alike toward zero.
+        (900_900_001_000, 0, Some(100_000)),
+        (0, 899_099_999_000, Some(-100_000)),
+    ] {
+        assert_eq!(premium(bid, ask, IndexState::Live), rate, "{bid} {ask}");
+    }
+    assert_eq!(premium(900_900_000_000, 0, IndexState::Held), None);
+    assert_eq!(premium(900_900_000_000, 0, IndexState::Stale), None);
 }

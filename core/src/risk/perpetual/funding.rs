@@ -11,7 +11,7 @@ const RATE_HOURS: i128 = 8;
 /// `P`: how far the impact prices are on one side of the index, toward zero. An impact price that is not there adds
 /// nothing. `index` > 0.
 #[inline]
-pub(crate) fn premium(index: Price, bid: Option<Price>, ask: Option<Price>) -> Option<Rate> {
+pub fn premium(index: Price, bid: Option<Price>, ask: Option<Price>) -> Option<Rate> {
     if index <= 0 {
         return None;
     }

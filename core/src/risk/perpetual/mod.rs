@@ -16,7 +16,7 @@ pub(crate) mod bankruptcy;
 pub mod bracket;
 pub mod fee;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
-pub(crate) mod funding;
+pub mod funding;
 pub mod impact;
 pub(crate) mod index;
 pub mod isolated;

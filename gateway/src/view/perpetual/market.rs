@@ -5,10 +5,11 @@ use super::super::market::MarketView;
 use super::place;
 use super::rows::MarketTrade;
 use ringside_core::command::{PerpetualParameter, PerpetualState};
-use ringside_core::event;
+use ringside_core::event::{self, IndexState};
 use ringside_core::ids::{ALL_MARKETS, AccountId, AssetName, FIRST_PERPETUAL, MarketId, Symbol, text};
-use ringside_core::money::{Price, Quantity, RATE_ONE, Rate};
+use ringside_core::money::{Price, Quantity, Rate};
 use ringside_core::risk::perpetual::bracket::{BracketRow, Brackets};
+use ringside_core::risk::perpetual::funding;
 use std::collections::BTreeSet;
 
 /// One more than the largest number of a parameter.
@@ -37,7 +38,7 @@ pub struct PerpetualMarket {
     pub state: PerpetualState,
     /// The last prices told; `None` before the first.
     pub price: Option<event::PerpetualPrice>,
-    /// When that was.
+    /// When that was, or a tick last found them as they are.
     pub price_ms: i64,
     /// When the book last changed, 0 for never.
     pub book_ms: i64,
@@ -223,6 +224,13 @@ impl MarketTable {
         market.price_ms = time_ms;
     }
 
+    /// A tick found the prices as they were told. Those that are held are as old as they are.
+    pub(super) fn stood(&mut self, time_ms: i64) {
+        let open = self.markets.iter_mut().filter(|market| market.state != PerpetualState::Closed);
+        open.filter(|market| market.price.as_ref().is_some_and(is_known))
+            .for_each(|market| market.price_ms = time_ms);
+    }
+
     pub(super) fn book_changed(&mut self, market: MarketId, time_ms: i64) {
         if let Some(market) = self.at(market) {
             market.book_ms = time_ms;
@@ -342,12 +350,16 @@ impl MarketTable {
     }
 }
 
-/// The premium of a sample, 10^-8: how far the impact prices lie outside the index. `None` where one of them is missing.
+/// Whether the index comes from anywhere now, and is not the last one.
+fn is_known(price: &event::PerpetualPrice) -> bool {
+    !matches!(IndexState::from_code(price.index_state), None | Some(IndexState::Held | IndexState::Stale))
+}
+
+/// The premium of a sample, 10^-8 (`risk.md` 11). `None` while the index is held or stale, as no sample is taken then.
 pub fn premium(price: &event::PerpetualPrice) -> Option<Rate> {
-    if price.index <= 0 || price.impact_bid <= 0 || price.impact_ask <= 0 {
+    if !is_known(price) {
         return None;
     }
-    let above = i128::from((price.impact_bid - price.index).max(0));
-    let below = i128::from((price.index - price.impact_ask).max(0));
-    i64::try_from(((above - below) * i128::from(RATE_ONE)).div_euclid(i128::from(price.index))).ok()
+    let impact = |price: Price| (price != 0).then_some(price);
+    funding::premium(price.index, impact(price.impact_bid), impact(price.impact_ask))
 }

@@ -23,7 +23,9 @@ use log::{Keep, List, Log, Row};
 use market::MarketTable;
 use operator::Operators;
 use order::{DELEVERAGING_NAME, OrderRecord, OrderTable, Takeover};
-use ringside_core::command::{ClientOrder, Kind as CommandKind, MarginMode, PerpetualOrderType, Side};
+use ringside_core::command::{
+    ClientOrder, Kind as CommandKind, MarginMode, PerpetualOrderType, PerpetualState, Side,
+};
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
 use rows::{
@@ -237,6 +239,7 @@ impl Perpetuals {
             Kind::Done => each(event, |done: &event::Done| {
                 if done.command == CommandKind::AdvanceTime as u16 {
                     self.volumes.tick(time_ms);
+                    self.sample_prices(event.sequence, time_ms);
                 }
                 if let Some(row) = self.credited.take() {
                     let info = padded(self.operators.reason(done));
@@ -259,10 +262,22 @@ impl Perpetuals {
     fn price(&mut self, price: &event::PerpetualPrice, sequence: Sequence, time_ms: i64) {
         self.markets.price(price, time_ms);
         self.days.advance(place(price.market), time_ms);
-        self.series.sample(Source::Mark, price.market, price.mark, sequence, time_ms);
-        self.series.sample(Source::Index, price.market, price.index, sequence, time_ms);
-        if let Some(premium) = market::premium(price) {
-            self.series.sample(Source::Premium, price.market, premium, sequence, time_ms);
+        self.series.told(Source::Mark, price.market, price.mark, sequence, time_ms);
+        self.series.told(Source::Index, price.market, price.index, sequence, time_ms);
+    }
+
+    /// What stands after a tick.
+    fn sample_prices(&mut self, sequence: Sequence, time_ms: i64) {
+        self.markets.stood(time_ms);
+        for market in self.markets.all() {
+            let Some(price) = market.price.filter(|_| market.state != PerpetualState::Closed) else {
+                continue;
+            };
+            self.series.sample(Source::Mark, market.market, price.mark, sequence, time_ms);
+            self.series.sample(Source::Index, market.market, price.index, sequence, time_ms);
+            if let Some(premium) = market::premium(&price) {
+                self.series.sample(Source::Premium, market.market, premium, sequence, time_ms);
+            }
         }
     }
 

@@ -1,5 +1,8 @@
 //! Candles of the perpetual side: of trades, of mark and index, of the premium, in every interval of `perpetual.md` 1.
 //!
+//! Mark and index are sampled each second and the premium every five, as the engine samples them: what stands after the first
+//! tick of a step is its sample. So a candle begins with what stood at its start, whenever that was told.
+//!
 //! Only candles in which something happened are kept; those between repeat the close and are made when they are read. Here
 //! stand the newest of each series; what is older is in the archive, which a reader adds ([`fill`]).
 
@@ -13,6 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Candles of each series that are kept beside those not archived yet: more than one answer can hold.
 const CANDLES: usize = 2_000;
+const SECOND_MS: i64 = 1_000;
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -31,6 +35,16 @@ pub enum Source {
 }
 
 const SOURCES: usize = 4;
+
+impl Source {
+    /// Time between samples, which are taken at whole multiples of it (`risk.md` 10, 11).
+    const fn step_ms(self) -> i64 {
+        match self {
+            Source::Trades | Source::Mark | Source::Index => SECOND_MS,
+            Source::Premium => 5 * SECOND_MS,
+        }
+    }
+}
 
 /// Length of a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +147,7 @@ pub struct Candle {
     pub taker_value: i64,
     /// First trade, 0 for none.
     pub first: u64,
-    /// Last trade, 0 for none.
+    /// Last trade, or the last sample, which are numbered by their steps of the epoch; 0 for none.
     pub last: u64,
 }
 
@@ -159,7 +173,6 @@ impl Candle {
         self.high = self.high.max(value);
         self.low = self.low.min(value);
         self.close = value;
-        self.count += 1;
     }
 }
 
@@ -269,6 +282,7 @@ impl Series {
         candle
     }
 
+    /// Takes what stands as the sample of the running step, if that has none yet.
     pub(super) fn sample(
         &mut self,
         source: Source,
@@ -277,8 +291,42 @@ impl Series {
         sequence: Sequence,
         time_ms: i64,
     ) {
+        let number = time_ms.div_euclid(source.step_ms()).unsigned_abs();
+        if self.newest(source, market, INTERVALS[0].1).is_some_and(|newest| newest.last >= number) {
+            return;
+        }
+        self.put(source, market, value, sequence, time_ms, |candle| {
+            candle.count += 1;
+            candle.last = number;
+        });
+    }
+
+    /// Takes a value that was told between samples.
+    pub(super) fn told(
+        &mut self,
+        source: Source,
+        market: MarketId,
+        value: i64,
+        sequence: Sequence,
+        time_ms: i64,
+    ) {
+        self.put(source, market, value, sequence, time_ms, |_| {});
+    }
+
+    fn put(
+        &mut self,
+        source: Source,
+        market: MarketId,
+        value: i64,
+        sequence: Sequence,
+        time_ms: i64,
+        note: impl Fn(&mut Candle),
+    ) {
         for (index, (_, interval)) in INTERVALS.iter().enumerate() {
-            self.candle(slot(market, source, index), sequence, interval.open(time_ms), value).put(value);
+            let slot = slot(market, source, index);
+            let candle = self.candle(slot, sequence, interval.open(time_ms), value);
+            candle.put(value);
+            note(candle);
         }
     }
 
@@ -293,6 +341,7 @@ impl Series {
             let slot = slot(trade.market, Source::Trades, index);
             let candle = self.candle(slot, sequence, interval.open(time_ms), trade.price);
             candle.put(trade.price);
+            candle.count += 1;
             candle.volume = candle.volume.saturating_add(trade.quantity);
             candle.value = candle.value.saturating_add(value);
             if trade.taker_side == Side::Buy as u8 {
@@ -469,5 +518,42 @@ mod tests {
         assert_eq!(shown(CandleQuery { end_ms: Some(119_999), ..query }, 310_000), [(1, 10, 7, 7, 2)]);
         assert_eq!(shown(CandleQuery { start_ms: Some(900_000), ..query }, 310_000), []);
         assert_eq!(shown(CandleQuery { market: FIRST_PERPETUAL, ..query }, 310_000), []);
+    }
+
+    #[test]
+    fn a_step_has_one_sample_and_what_is_told_between_counts_for_the_range() {
+        let mut series = Series::new(Keep::All);
+        let market = FIRST_PERPETUAL;
+        for (is_told, value, time_ms) in [
+            (true, 10, 60_004),
+            (false, 10, 60_004),
+            (false, 10, 60_999),
+            (true, 30, 61_000),
+            (false, 30, 61_000),
+            (true, 5, 61_500),
+            (false, 5, 61_500),
+            (true, 20, 61_600),
+            (false, 20, 120_000),
+        ] {
+            let take = if is_told { Series::told } else { Series::sample };
+            take(&mut series, Source::Index, market, value, 1, time_ms);
+        }
+        let shown = |interval: usize| {
+            let candle = series.newest(Source::Index, market, INTERVALS[interval].1).unwrap();
+            (candle.open, candle.high, candle.low, candle.close, candle.count)
+        };
+        assert_eq!((shown(0), shown(1)), ((20, 20, 20, 20, 1), (10, 30, 5, 20, 3)));
+    }
+
+    #[test]
+    fn the_premium_is_sampled_every_five_seconds() {
+        let mut series = Series::new(Keep::All);
+        for (value, time_ms) in
+            [(1, 60_000), (2, 61_000), (3, 64_999), (-4, 65_000), (5, 69_999), (6, 75_001)]
+        {
+            series.sample(Source::Premium, FIRST_PERPETUAL, value, 1, time_ms);
+        }
+        let candle = series.newest(Source::Premium, FIRST_PERPETUAL, INTERVALS[0].1).unwrap();
+        assert_eq!((candle.open, candle.high, candle.low, candle.close, candle.count), (1, 6, -4, 6, 3));
     }
 }
