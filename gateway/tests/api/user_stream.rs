@@ -242,6 +242,56 @@ fn triggers_dates_funding_and_operators_are_told() {
 }
 
 #[test]
+fn a_conditional_order_stays_what_it_was_when_what_it_became_is_changed() {
+    let mut venue = venue();
+    let mut one = listen(&mut venue, 1);
+    let algo = |venue: &mut Venue| venue.call(1, "GET", "/fapi/v1/algoOrder", "clientAlgoId=algo");
+    venue.call(
+        1,
+        "POST",
+        "/fapi/v1/algoOrder",
+        "algoType=CONDITIONAL&symbol=BTCUSDT&side=BUY&type=STOP&workingType=MARK_PRICE&triggerPrice=60500&price=59500&quantity=0.010&clientAlgoId=algo&selfTradePreventionMode=EXPIRE_TAKER",
+    );
+    venue.operate("POST", "/admin/perpetual/index-price", r#"{"symbol":"BTCUSDT","price":"60600"}"#);
+    wait(&mut venue, 1_000);
+    venue.call(
+        1,
+        "PUT",
+        "/fapi/v1/order",
+        "symbol=BTCUSDT&origClientOrderId=algo&quantity=0.020&price=59400",
+    );
+    venue.call(1, "DELETE", "/fapi/v1/order", "symbol=BTCUSDT&origClientOrderId=algo");
+    let expected = [
+        "NEW",
+        "TRIGGERING",
+        "TRIGGERED",
+        "algo NEW NEW",
+        "algo AMENDMENT NEW",
+        "algo CANCELED CANCELED",
+        "FINISHED",
+    ];
+    let events = read(&mut one);
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| event["o"]["aid"].is_u64().then(|| event["o"]["X"].as_str().unwrap().to_owned()))
+        .zip(&events)
+        .map(|(status, event)| status.unwrap_or_else(|| short(event)))
+        .collect();
+    assert_eq!(told, expected);
+    let (row, last) = (algo(&mut venue), &events[6]["o"]);
+    for (key, name) in
+        [("q", "quantity"), ("p", "price"), ("V", "selfTradePreventionMode"), ("tt", "triggerTime")]
+    {
+        assert_eq!(last[key], row[name], "{name}");
+        assert_eq!(last[key], events[2]["o"][key], "{name}");
+    }
+    assert_eq!(
+        (&last["q"], &last["p"], &last["V"]),
+        (&json!("0.01"), &json!("59500"), &json!("EXPIRE_TAKER"))
+    );
+}
+
+#[test]
 fn a_liquidation_is_told_to_its_account() {
     let mut venue = venue();
     let mut three = listen(&mut venue, 3);

@@ -226,6 +226,12 @@ impl Reader {
             None => assert!(from.is_empty(), "nobody knows it: {event}"),
             Some(before) => assert!(from.contains(&before["X"].as_str().unwrap_or("")), "{before} {event}"),
         }
+        // What it goes on as may be changed; it is what it was.
+        for before in before.iter().filter(|before| before["X"] != "NEW") {
+            for key in "caid at o s S ps f q tp p V wt pm cp pP R tt gtd".split(' ') {
+                assert_eq!(o[key], before[key], "{key} of {event}, before {before}");
+            }
+        }
         let has_actual = matches!(status, "TRIGGERED" | "FINISHED");
         assert_eq!(has_actual, o["ai"] != "", "{event}");
         assert_eq!(status == "REJECTED", o["rm"] != "", "{event}");

@@ -287,8 +287,10 @@ impl Teller<'_> {
         if order.is_open() || order.counterpart == 0 || is_of_service {
             return;
         }
-        // It went on as it was, under another id.
-        let told = event::PerpetualOrder { order: order.counterpart, ..order.told };
+        // It went on as it was, under another id; a change of that leaves it as it was.
+        let known = self.views.orders().get(self.account, order.told.market, order.counterpart);
+        let told = known
+            .map_or(event::PerpetualOrder { order: order.counterpart, ..order.told }, |known| known.told);
         self.push_algo(OrderRecord { told, ..order }, "FINISHED", Some(order), None);
     }
 
