@@ -26,7 +26,7 @@ fn markets_with_their_day() {
         market,
         json!({
             "symbol": "BTCUSDT", "base_asset": "BTC", "quote_asset": "USDT", "status": "TRADING", "last_price": "61000.0",
-            "mark_price": premium["markPrice"], "index_price": premium["indexPrice"], "price_change_percent_24h": "1.66",
+            "mark_price": premium["markPrice"], "index_price": premium["indexPrice"], "price_change_percent_24h": "1.67",
             "high_24h": "61000.0", "low_24h": "60000.0", "volume_24h": "0.600", "quote_volume_24h": "36100.00000000",
             "open_interest": "0.400", "funding_rate": premium["lastFundingRate"],
             "next_funding_time": (now_ms - now_ms % HOUR_MS + HOUR_MS).to_string(), "tick_size": "0.1",

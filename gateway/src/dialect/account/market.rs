@@ -26,7 +26,7 @@ pub fn market(views: &Perpetuals, market: &PerpetualMarket, now_ms: i64) -> Valu
         "last_price": price(day.close),
         "mark_price": text::exact8(market.mark()),
         "index_price": text::exact8(market.index()),
-        "price_change_percent_24h": text::fixed(day.change_percent(), 2),
+        "price_change_percent_24h": text::fixed(day.change_percent(2), 2),
         "high_24h": price(day.high),
         "low_24h": price(day.low),
         "volume_24h": base(day.volume),

@@ -245,8 +245,8 @@ pub fn ticker(market: &PerpetualMarket, day: &Day, now_ms: i64) -> Value {
     json!({
         "symbol": market.symbol(),
         "priceChange": price(day.change()),
-        "priceChangePercent": text::fixed(day.change_percent(), 2),
-        "weightedAvgPrice": text::fixed(day.weighted(), tick),
+        "priceChangePercent": text::fixed(day.change_percent(2), 2),
+        "weightedAvgPrice": text::fixed(day.weighted(tick), tick),
         "lastPrice": price(day.close),
         "lastQty": quantity(day.last_quantity.into()),
         "openPrice": price(day.open),

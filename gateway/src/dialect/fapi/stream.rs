@@ -368,8 +368,8 @@ pub fn day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
     let mut object = Object::event(out, "24hrTicker", now_ms);
     object.word("s", &label.symbol);
     object.fixed("p", day.change(), label.price);
-    object.fixed("P", day.change_percent(), 2);
-    object.fixed("w", day.weighted(), label.price);
+    object.fixed("P", day.change_percent(2), 2);
+    object.fixed("w", day.weighted(label.price), label.price);
     object.fixed("c", day.close, label.price);
     object.fixed("Q", day.last_quantity, label.quantity);
     for (key, price) in [("o", day.open), ("h", day.high), ("l", day.low)] {

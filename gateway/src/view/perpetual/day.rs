@@ -48,17 +48,23 @@ impl Day {
         self.close - self.open
     }
 
-    /// The change in percent of the open, 10^-8, halves to even.
-    pub fn change_percent(&self) -> i128 {
+    /// The change in percent of the open, 10^-8, with so many decimals.
+    pub fn change_percent(&self, decimals: usize) -> i128 {
         let part = i128::from(self.change()) * i128::from(RATE_ONE) * 100;
-        if self.open == 0 { 0 } else { half_even_div(part, self.open.into()) }
+        if self.open == 0 { 0 } else { rounded(part, self.open.into(), decimals) }
     }
 
-    /// The mean price weighted by quantity, halves to even.
-    pub fn weighted(&self) -> i128 {
+    /// The mean price weighted by quantity, with so many decimals.
+    pub fn weighted(&self, decimals: usize) -> i128 {
         let products = self.value * PRODUCTS_PER_MICRO;
-        if self.volume == 0 { self.close.into() } else { half_even_div(products, self.volume) }
+        if self.volume == 0 { self.close.into() } else { rounded(products, self.volume, decimals) }
     }
+}
+
+/// A quotient, 10^-8, rounded to what is shown of it: halves to even.
+fn rounded(dividend: i128, divisor: i128, decimals: usize) -> i128 {
+    let step = 10_i128.pow(8_u32.saturating_sub(decimals as u32));
+    half_even_div(dividend, divisor * step) * step
 }
 
 impl Perpetuals {
@@ -307,6 +313,24 @@ mod tests {
             ids: Some((first.first, last.last)),
             ..QUIET
         }
+    }
+
+    #[test]
+    fn what_is_shown_is_rounded_and_not_cut() {
+        // As another exchange showed them: -1.138 (-1.13766), 78027.43 (78027.42873).
+        let day = Day {
+            open: 7_780_000_000_000,
+            close: 7_691_490_000_000,
+            volume: 16_992_402_000_000,
+            value: 13_258_734_360_380_000,
+            ..QUIET
+        };
+        assert_eq!([day.change_percent(3), day.change_percent(2)], [-113_800_000, -114_000_000]);
+        assert_eq!([day.weighted(2), day.weighted(1)], [7_802_743_000_000, 7_802_740_000_000]);
+        let percent = |close: Price| Day { open: 800_000, close, ..QUIET }.change_percent(2);
+        assert_eq!([800_039, 800_040, 800_041].map(percent), [0, 0, 1_000_000]);
+        assert_eq!([800_120, 799_880, 799_960].map(percent), [2_000_000, -2_000_000, 0]);
+        assert_eq!((QUIET.change_percent(2), QUIET.weighted(2)), (0, 7));
     }
 
     #[test]
