@@ -277,8 +277,8 @@ settings! {
     /// Withdrawals of one account in 24 hours: each is remembered for good, in about half a kilobyte of memory. A request for a
     /// further one is refused (429).
     withdrawals_per_day: usize = 1_000;
-    /// Idempotency keys of one account in 24 hours, each of which costs about 180 bytes of memory for so long: what comes with a
-    /// further one is refused (429), and without one it is carried out.
+    /// Idempotency keys of one account in 24 hours, each of which costs about 360 bytes of memory for so long, half of them where
+    /// snapshots are made: what comes with a further one is refused (429), and without one it is carried out.
     idempotency_keys_per_account: usize = 1_000_000;
     /// Idempotency keys of all accounts in 24 hours; beyond them what comes with a new one is refused (503).
     idempotency_keys: usize = 10_000_000;
