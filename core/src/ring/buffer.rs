@@ -358,23 +358,19 @@ impl<T: Slot> Cell<T> {
         }
     }
 
-    /// Stores a payload.
+    /// Stores a payload, word by word: other processes may look at any moment, and a payload that was just made, in words, would
+    /// have to come to rest before wider loads could read it again.
     ///
     /// # Safety
-    /// The caller is the ring's producer and every consumer has given the slot back. `FOREIGN` is the buffer's.
+    /// The caller is the ring's producer and every consumer has given the slot back.
     #[inline(always)]
-    pub(super) unsafe fn write<const FOREIGN: bool>(&self, payload: &T) {
+    pub(super) unsafe fn write(&self, payload: &T) {
         self.payload.with_mut(|cell| {
-            if FOREIGN {
-                let (from, to) = (payload.as_bytes().as_chunks::<8>().0, cell.cast::<Word>());
-                for (index, bytes) in from.iter().enumerate() {
-                    // SAFETY: the payload is `from.len()` words long and aligned to them. Other processes may
-                    // store here too; words of it are only ever touched atomically in foreign memory.
-                    unsafe { &*to.add(index) }.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
-                }
-            } else {
-                // SAFETY: by the caller's promise nobody else touches the payload now.
-                unsafe { cell.cast::<T>().write(*payload) };
+            let (from, to) = (payload.as_bytes().as_chunks::<8>().0, cell.cast::<Word>());
+            for (index, bytes) in from.iter().enumerate() {
+                // SAFETY: the payload is `from.len()` words long and aligned to them. In foreign memory others may store here
+                // too; words of it are only ever touched atomically there.
+                unsafe { &*to.add(index) }.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
             }
         });
     }

@@ -80,11 +80,7 @@ impl<T: Slot> Producer<T> {
             if room == 0 {
                 break;
             }
-            if self.buffer.foreign {
-                self.publish_step::<true>(room, &mut make);
-            } else {
-                self.publish_step::<false>(room, &mut make);
-            }
+            self.publish_step(room, &mut make);
             done += room as usize;
         }
         done
@@ -92,7 +88,7 @@ impl<T: Slot> Producer<T> {
 
     /// Publishes `count` payloads, for which there is room, in one step.
     #[inline(always)]
-    fn publish_step<const FOREIGN: bool>(&mut self, count: u64, make: &mut impl FnMut(Sequence) -> T) {
+    fn publish_step(&mut self, count: u64, make: &mut impl FnMut(Sequence) -> T) {
         let first = self.next;
         let after = first.wrapping_add(count);
         // The consumer still has these lines; asked for together they come in the time of one.
@@ -105,11 +101,11 @@ impl<T: Slot> Producer<T> {
             let cell = self.buffer.cell(sequence);
             // SAFETY: this is the producer, and `room` found the slots of this step free: its Acquire saw every
             // consumer past their last use.
-            unsafe { cell.write::<FOREIGN>(&make(sequence)) };
+            unsafe { cell.write(&make(sequence)) };
             cell.stamp(Stamp::new(sequence, 1));
         }
         // SAFETY: as above.
-        unsafe { self.buffer.cell(first).write::<FOREIGN>(&head) };
+        unsafe { self.buffer.cell(first).write(&head) };
         self.next = after;
         self.show();
     }
@@ -134,13 +130,7 @@ impl<T: Slot> Producer<T> {
     fn write(&mut self, sequence: Sequence, make: impl FnOnce(Sequence) -> T) {
         let cell = self.buffer.cell(sequence);
         // SAFETY: as in `publish_step`.
-        unsafe {
-            if self.buffer.foreign {
-                cell.write::<true>(&make(sequence));
-            } else {
-                cell.write::<false>(&make(sequence));
-            }
-        }
+        unsafe { cell.write(&make(sequence)) };
     }
 
     /// Makes what is staged visible.
