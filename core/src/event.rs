@@ -627,6 +627,11 @@ impl Outbox {
         &self.events[..self.len]
     }
 
+    /// One that is in it, to be changed.
+    pub(crate) fn event_mut(&mut self, place: usize) -> Option<&mut Event> {
+        self.events[..self.len].get_mut(place)
+    }
+
     /// Empties it.
     #[inline]
     pub fn clear(&mut self) {

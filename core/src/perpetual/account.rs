@@ -85,8 +85,8 @@ pub(crate) struct Holding {
     pub(crate) bound: u32,
     /// Where the running command noted it.
     pub(crate) note: u32,
-    /// Place in the market's list of positions + 1.
-    pub(crate) listed: u32,
+    /// Zero: what follows begins with a word.
+    pub(crate) spare: u32,
     /// Its open orders.
     pub(crate) orders: OpenOrders,
     /// Quantity when its orders were last trimmed to it: between commands the quantity.

@@ -92,10 +92,19 @@ impl Facts {
         }
     }
 
+    /// Tells a fact; its place among the events of the command.
     #[inline]
-    pub(crate) fn emit<P: Payload>(&mut self, payload: P) {
-        let index = (self.events.events().len() - self.first) as u32;
-        self.events.emit(self.sequence, self.time_ns, index, payload);
+    pub(crate) fn emit<P: Payload>(&mut self, payload: P) -> usize {
+        let index = self.events.events().len() - self.first;
+        self.events.emit(self.sequence, self.time_ns, index as u32, payload);
+        index
+    }
+
+    /// Tells at the place of a fact what was not known yet.
+    pub(crate) fn amend<P: Payload>(&mut self, index: usize, payload: P) {
+        if let Some(event) = self.events.event_mut(self.first + index) {
+            event.write(self.sequence, self.time_ns, index as u32, payload);
+        }
     }
 
     /// What was told so far.

@@ -1,11 +1,12 @@
 //! One perpetual market beside its book: rules, brackets, sources, prices, funding samples, and what it takes now.
 
 use super::account::Holding;
+use super::members::Members;
 use super::order::Details;
 use crate::book::grid::Step;
 use crate::command::{PerpetualParameter, PerpetualState, Side};
 use crate::event::PerpetualPrice;
-use crate::ids::{AccountId, AssetId, Symbol as Name, TradeId};
+use crate::ids::{AssetId, Symbol as Name, TradeId};
 use crate::money::{Money, Price, Quantity, RATE_ONE};
 use crate::risk::perpetual::band::{Band, bound, market_limit};
 use crate::risk::perpetual::bracket::{BracketRow, Brackets, rates_fit};
@@ -129,8 +130,8 @@ pub(crate) struct Symbol {
     pub(crate) mark_range: Range,
     /// Prevented matches so far.
     pub(crate) prevented: u64,
-    /// Accounts with a position, in no order that means anything.
-    pub(crate) holders: Vec<AccountId>,
+    /// Accounts with a position.
+    pub(crate) holders: Members,
     /// Sum of the long positions, which is that of the short ones.
     pub(crate) open_interest: i128,
     /// Resting reduce-only orders, by side.
@@ -232,7 +233,7 @@ impl Symbol {
             contract_range: Range::EMPTY,
             mark_range: Range::EMPTY,
             prevented: 0,
-            holders: Vec::with_capacity(1024),
+            holders: Members::default(),
             open_interest: 0,
             reducing: [0; 2],
         };

@@ -10,6 +10,7 @@ pub(crate) mod canonical;
 pub(crate) mod crowd;
 pub(crate) mod facts;
 pub(crate) mod market;
+pub(crate) mod members;
 pub(crate) mod names;
 pub(crate) mod order;
 pub(crate) mod slots;
@@ -118,8 +119,6 @@ pub(crate) struct State {
     pub(crate) trimmed: Vec<(usize, AccountId, bool)>,
     /// Accounts that a settlement or an hour concerns.
     pub(crate) concerned: Vec<AccountId>,
-    /// What a settlement pays each of them.
-    pub(crate) amounts: Vec<Money>,
     /// Accounts that the running pass of the scan tests, ascending; those that joined it; those for the next.
     pub(crate) pass: Vec<AccountId>,
     pub(crate) joined: std::collections::BinaryHeap<std::cmp::Reverse<AccountId>>,
@@ -201,7 +200,6 @@ impl Perpetual {
                 doomed: Vec::with_capacity(1024),
                 trimmed: Vec::with_capacity(1024),
                 concerned: Vec::with_capacity(1024),
-                amounts: Vec::with_capacity(1024),
                 pass: Vec::with_capacity(1024),
                 joined: std::collections::BinaryHeap::with_capacity(1024),
                 later: Vec::with_capacity(1024),
@@ -216,8 +214,7 @@ impl Perpetual {
     /// Adds a market.
     pub(crate) fn list(&mut self, mut symbol: Symbol) -> usize {
         let (accounts, pages) = self.state.memory;
-        // Address space: a list that grows by moving holds up the command that it grows in.
-        let _ = symbol.holders.try_reserve_exact(accounts);
+        symbol.holders.reserve(accounts, pages);
         self.books.push(Book::new(symbol.tick.value()));
         self.state.symbols.push(symbol);
         self.state.holdings.push(Sparse::new(accounts, pages));
@@ -452,10 +449,16 @@ impl State {
         self.sums(account)?.withdrawable()
     }
 
-    /// Marks an account for the liquidation scan of the running command.
+    /// Marks an account for the liquidation scan of the running command, and for another place among counterparties.
     #[inline]
     pub(crate) fn suspect(&mut self, account: AccountId) {
         self.unrank(account);
+        self.question(account);
+    }
+
+    /// Marks an account for the liquidation scan of the running command.
+    #[inline]
+    pub(crate) fn question(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
         if record.is_suspect != 0 {
             return;

@@ -211,7 +211,7 @@ impl State {
         self.tell_brackets(index);
         let State { symbols, suspects, rankings, .. } = self;
         rankings.forget();
-        suspects.extend_from_slice(&symbols[index].holders);
+        suspects.extend(symbols[index].holders.iter());
         Ok(())
     }
 

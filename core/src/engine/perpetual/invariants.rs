@@ -112,9 +112,7 @@ impl Perpetual {
                 longs += i128::from(holding.quantity.max(0));
                 sum += i128::from(holding.isolated) - i128::from(holding.cost);
                 holders += usize::from(holding.quantity != 0);
-                let listed = holding.listed as usize;
-                let is_listed = listed != 0 && state.symbols[index].holders.get(listed - 1) == Some(&account);
-                if is_listed != (holding.quantity != 0) {
+                if state.symbols[index].holders.contains(account) != (holding.quantity != 0) {
                     return Err(format!("account {account} is not listed as it holds in {}", id_of(index)));
                 }
                 if !state.is_ranked(account, index) {

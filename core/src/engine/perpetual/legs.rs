@@ -195,21 +195,15 @@ impl State {
         self.suspect(account);
     }
 
-    /// Keeps the list of holders, and what is open, in step with a position that was `before`.
+    /// Keeps the set of holders, and what is open, in step with a position that was `before`.
     pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
         let now = self.holding(account, index).quantity;
         self.symbols[index].count_open(before, now);
         let holders = &mut self.symbols[index].holders;
         if before == 0 && now != 0 {
-            holders.push(account);
-            self.holdings[index].get_mut(account).listed = holders.len() as u32;
+            holders.insert(account);
         } else if before != 0 && now == 0 {
-            let place = self.holdings[index].get(account).listed as usize;
-            holders.swap_remove(place - 1);
-            if let Some(&moved) = holders.get(place - 1) {
-                self.holdings[index].get_mut(moved).listed = place as u32;
-            }
-            self.holdings[index].get_mut(account).listed = 0;
+            holders.remove(account);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod account;
 mod admin;
+mod funding;
 mod hints;
 mod invariants;
 mod judge;

@@ -111,7 +111,7 @@ impl Rankings {
         }
     }
 
-    /// A mark moved, or a bracket changed: no place is what it was.
+    /// A mark moved, a bracket changed, or funding was paid: no place is what it was.
     #[inline]
     pub(crate) fn forget(&mut self) {
         while let Some(mut ranking) = self.made.pop() {
@@ -269,7 +269,7 @@ impl State {
             let mut heap = rankings.spare.pop().unwrap_or_default();
             let place = |&account: &AccountId| self.place(account, index, side).map(Entry::Account);
             if self.tests_all {
-                heap.extend(self.symbols[index].holders.iter().filter_map(place));
+                heap.extend(self.symbols[index].holders.iter().filter_map(|account| place(&account)));
             } else {
                 heap.push(Entry::Region(i128::MAX, Region::ALL));
                 heap.extend(self.crowds[index].loose(asks_longs(side)).iter().filter_map(place));

@@ -3,13 +3,13 @@
 use super::orders::place_of;
 use super::settle::reason;
 use crate::command::{MarginMode, PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
-use crate::event::{Execution, FundingSettled, PerpetualPrice, PerpetualStateChanged, PostingReason};
-use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::event::{Execution, PerpetualPrice, PerpetualStateChanged, PostingReason};
+use crate::ids::FEE_ACCOUNT;
 use crate::money::{Money, Price};
 use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
 use crate::perpetual::triggers::counted;
 use crate::perpetual::{Perpetual, State, id_of};
-use crate::risk::perpetual::funding::{payment, premium};
+use crate::risk::perpetual::funding::premium;
 use crate::risk::perpetual::impact::impact_price;
 use crate::risk::perpetual::index::{IndexState, Inputs, Quote, SOURCES_MAX, average, is_fresh};
 use crate::risk::perpetual::mark::mark;
@@ -243,72 +243,6 @@ impl State {
         self.now_ms / 1_000 != self.symbols[index].sampled.0
     }
 
-    /// Pays funding where its time has come.
-    fn settle_funding(&mut self, index: usize) {
-        let now_ms = self.now_ms;
-        let symbol = &mut self.symbols[index];
-        if now_ms < symbol.next_funding_ms || symbol.set == PerpetualState::Closed {
-            return;
-        }
-        let funding_ms = symbol.next_funding_ms;
-        let is_sparse = symbol.premiums.is_short(symbol.funding_rules().interval_hours);
-        let rate = if is_sparse { 0 } else { symbol.estimated_rate() };
-        symbol.next_funding_ms = symbol.funding_after(now_ms);
-        symbol.premiums = Default::default();
-        let mark = symbol.prices.mark;
-        if symbol.state() == PerpetualState::Halted || mark == 0 {
-            return;
-        }
-        let mut accounts = std::mem::take(&mut self.concerned);
-        accounts.clear();
-        accounts.extend_from_slice(&symbol.holders);
-        accounts.sort_unstable();
-        let mut amounts = std::mem::take(&mut self.amounts);
-        amounts.clear();
-        amounts.extend(accounts.iter().map(|&account| {
-            let amount = payment(self.holding(account, index).quantity, mark, rate);
-            amount.unwrap_or_else(|| unreachable!("an accepted position"))
-        }));
-        let residue: Money = -amounts.iter().sum::<Money>();
-        self.facts.emit(FundingSettled {
-            market: id_of(index),
-            sparse: u32::from(is_sparse),
-            rate,
-            mark,
-            funding_ms,
-            residue,
-            positions: accounts.len() as u64,
-        });
-        for (&account, &amount) in accounts.iter().zip(&amounts) {
-            if amount != 0 {
-                let mode = self.mode(account, index);
-                match mode {
-                    MarginMode::Cross => *self.wallet_mut(account) += amount,
-                    MarginMode::Isolated => self.touch(account, index).isolated += amount,
-                }
-                self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
-                self.cover_isolated(account, index);
-                self.suspect(account);
-            }
-        }
-        if residue != 0 {
-            *self.wallet_mut(FEE_ACCOUNT) += residue;
-            self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::FundingResidue, MarginMode::Cross);
-        }
-        (self.concerned, self.amounts) = (accounts, amounts);
-    }
-
-    /// The fund pays what an isolated wallet lacks (`risk.md` 3, 8): its position may be far above maintenance, and is not
-    /// liquidated then.
-    fn cover_isolated(&mut self, account: AccountId, index: usize) {
-        let lacking = -self.holding(account, index).isolated;
-        if lacking > 0 {
-            self.touch(account, index).isolated = 0;
-            *self.wallet_mut(FEE_ACCOUNT) -= lacking;
-            self.post(account, id_of(index), lacking, PostingReason::InsuranceClear, MarginMode::Isolated);
-        }
-    }
-
     /// Closes every position of a market at its settlement price.
     fn close_positions(&mut self, index: usize) {
         let markets = self.symbols.len();
@@ -316,8 +250,7 @@ impl State {
         symbol.indexes.advance((self.now_ms / 1_000) as u64);
         let mean = symbol.indexes.mean().filter(|&price| symbol.may_be_valued_at(price, markets));
         let price = mean.unwrap_or(symbol.index.price);
-        let mut accounts = symbol.holders.clone();
-        accounts.sort_unstable();
+        let accounts: Vec<_> = symbol.holders.iter().collect();
         let mut residue = 0;
         for account in accounts {
             let mode = self.mode(account, index);

@@ -167,10 +167,10 @@ impl State {
         true
     }
 
-    /// Gives its threshold to an account that has a cross position in one market and nothing anywhere else, and is far from
-    /// a warning; `None`: it is not, and nothing was done.
+    /// Gives its threshold to an account that has a position in one market and nothing anywhere else, and is far from a
+    /// warning; `None`: it is not, and nothing was done.
     #[inline]
-    fn is_well(&mut self, account: AccountId) -> Option<()> {
+    pub(super) fn is_well(&mut self, account: AccountId) -> Option<()> {
         let record = self.accounts.get(account);
         let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
         if markets.count_ones() != 1 {
@@ -178,18 +178,23 @@ impl State {
         }
         let index = markets.trailing_zeros() as usize;
         let (holding, symbol) = (self.holding(account, index), &self.symbols[index]);
-        if holding.quantity == 0 || mode_of(record, holding) == MarginMode::Isolated {
+        if holding.quantity == 0 {
             return None;
         }
+        let (wallet, called_ms) = match mode_of(record, holding) {
+            MarginMode::Cross => (record.wallet, record.called_ms),
+            MarginMode::Isolated if record.wallet >= 0 => (holding.isolated, holding.called_ms),
+            MarginMode::Isolated => return None,
+        };
         let (notional, value) = units::notional_and_value(holding.quantity, symbol.prices.mark)?;
-        let equity = record.wallet.checked_add(value.checked_sub(holding.cost)?)?;
-        let threshold = self.well(symbol, record.called_ms, holding.quantity, (notional, equity))?;
+        let equity = wallet.checked_add(value.checked_sub(holding.cost)?)?;
+        let threshold = self.well(symbol, called_ms, holding.quantity, (notional, equity))?;
         self.bands.set(index, account, threshold);
         Some(())
     }
 
-    /// The threshold of an account that has nothing but a cross position in one market, which is of `notional`, and is far from
-    /// a warning, with the last one at `called_ms`; `None` where it is not.
+    /// The threshold of a scope that has nothing but a position in one market, which is of `notional`, and is far from a
+    /// warning, with the last one at `called_ms`; `None` where it is not.
     #[inline]
     pub(super) fn well(
         &self,

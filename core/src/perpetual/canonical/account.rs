@@ -23,7 +23,6 @@ pub(super) fn blank(record: &Account) -> Account {
 pub(super) fn is_blank(holding: &Holding) -> bool {
     let rest = Holding {
         note: holding.note,
-        listed: holding.listed,
         orders: holding.orders,
         waiting: holding.waiting,
         bound: holding.bound,

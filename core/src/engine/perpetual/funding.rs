@@ -1,0 +1,118 @@
+//! The settlement of funding (`risk.md` 11): one command for every position of a market, which everybody's orders wait for. So each
+//! account is gone to once, while what it has is near: it pays or receives, it is told, and where it stays far from a warning its
+//! threshold is set at once and the scan that follows does not look at it again.
+
+use crate::command::{MarginMode, PerpetualState};
+use crate::event::{FundingSettled, PostingReason};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::money::{Money, Price, Rate};
+use crate::perpetual::{State, id_of};
+use crate::prefetch::prefetch;
+use crate::risk::perpetual::funding::payment;
+
+/// How many accounts ahead of the one that pays the hints are given.
+const LOOK_AHEAD: usize = 12;
+
+impl State {
+    /// Pays funding where its time has come.
+    pub(super) fn settle_funding(&mut self, index: usize) {
+        let now_ms = self.now_ms;
+        let symbol = &mut self.symbols[index];
+        if now_ms < symbol.next_funding_ms || symbol.set == PerpetualState::Closed {
+            return;
+        }
+        let funding_ms = symbol.next_funding_ms;
+        let is_sparse = symbol.premiums.is_short(symbol.funding_rules().interval_hours);
+        let rate = if is_sparse { 0 } else { symbol.estimated_rate() };
+        symbol.next_funding_ms = symbol.funding_after(now_ms);
+        symbol.premiums = Default::default();
+        let mark = symbol.prices.mark;
+        if symbol.state() == PerpetualState::Halted || mark == 0 {
+            return;
+        }
+        let mut settled = FundingSettled {
+            market: id_of(index),
+            sparse: u32::from(is_sparse),
+            rate,
+            mark,
+            funding_ms,
+            residue: 0,
+            positions: symbol.holders.len() as u64,
+        };
+        let place = self.facts.emit(settled);
+        if rate != 0 {
+            settled.residue = -self.pay_all(index, mark, rate);
+            self.facts.amend(place, settled);
+        }
+        if settled.residue != 0 {
+            let (market, residue) = (id_of(index), settled.residue);
+            *self.wallet_mut(FEE_ACCOUNT) += residue;
+            self.post(FEE_ACCOUNT, market, residue, PostingReason::FundingResidue, MarginMode::Cross);
+        }
+    }
+
+    /// Pays every position of a market; what all receive.
+    fn pay_all(&mut self, index: usize, mark: Price, rate: Rate) -> Money {
+        // Everybody stands elsewhere.
+        self.rankings.forget();
+        let mut accounts = std::mem::take(&mut self.concerned);
+        accounts.clear();
+        accounts.extend(self.symbols[index].holders.iter());
+        // Noted first: wallets are told in the order of accounts.
+        self.wallet_mut(FEE_ACCOUNT);
+        let mut sum = 0;
+        for (place, &account) in accounts.iter().enumerate() {
+            if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
+                self.hint_holder(soon, index);
+            }
+            sum += self.pay(account, index, mark, rate);
+        }
+        self.concerned = accounts;
+        sum
+    }
+
+    /// Hints that a holder pays soon.
+    #[inline(always)]
+    fn hint_holder(&self, account: AccountId, index: usize) {
+        let (record, holding) = (self.accounts.get(account), self.holding(account, index));
+        prefetch(record);
+        prefetch(&record.note);
+        prefetch(holding);
+        prefetch(&holding.mode);
+        self.bands.hint(index, account);
+    }
+
+    /// Pays one position; what it receives.
+    #[inline]
+    fn pay(&mut self, account: AccountId, index: usize, mark: Price, rate: Rate) -> Money {
+        let Some(amount) = payment(self.holding(account, index).quantity, mark, rate) else {
+            unreachable!("an accepted position")
+        };
+        if amount == 0 {
+            return 0;
+        }
+        let mode = self.mode(account, index);
+        match mode {
+            MarginMode::Cross => *self.wallet_mut(account) += amount,
+            MarginMode::Isolated => self.touch(account, index).isolated += amount,
+        }
+        self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
+        self.cover_isolated(account, index);
+        self.unrank(account);
+        if account == FEE_ACCOUNT || self.is_well(account).is_none() {
+            self.question(account);
+        }
+        amount
+    }
+
+    /// The fund pays what an isolated wallet lacks (`risk.md` 3, 8): its position may be far above maintenance, and is not
+    /// liquidated then.
+    fn cover_isolated(&mut self, account: AccountId, index: usize) {
+        let lacking = -self.holding(account, index).isolated;
+        if lacking > 0 {
+            self.touch(account, index).isolated = 0;
+            *self.wallet_mut(FEE_ACCOUNT) -= lacking;
+            self.post(account, id_of(index), lacking, PostingReason::InsuranceClear, MarginMode::Isolated);
+        }
+    }
+}
