@@ -10,8 +10,9 @@ use crate::account::Sparse;
 use crate::book::pool::{Chained, NONE, Pool};
 use crate::ids::AccountId;
 use crate::memory::Pages;
+use crate::money::{Price, Rate};
 use crate::prefetch::prefetch;
-use crate::risk::perpetual::adl_region::{DEPTH_MAX, Key, PARTS, Region};
+use crate::risk::perpetual::adl_region::{DEPTH_MAX, Key, PARTS, Paid, Region};
 use zerocopy::FromZeros;
 
 /// Accounts in one list.
@@ -62,6 +63,10 @@ pub(crate) struct Crowd {
     /// Short holders, long holders.
     trees: [Tree; 2],
     loose: [Vec<AccountId>; 2],
+    /// What funding took since the places of all were given: of short holders, of long ones.
+    paid: [Paid; 2],
+    /// Who is next in the walk that gives all of them anew, and what had been taken when it began.
+    walk: Option<(AccountId, [Paid; 2])>,
 }
 
 impl Crowd {
@@ -71,6 +76,39 @@ impl Crowd {
             seats: Sparse::new(accounts, pages),
             trees: [(); 2].map(|()| Tree::new(accounts, pages)),
             loose: [(); 2].map(|()| Vec::with_capacity(LOOSE)),
+            paid: [Paid::default(); 2],
+            walk: None,
+        }
+    }
+
+    /// Notes that all holders of a side paid a rate > 0 of their notional at a mark, without giving them other places.
+    pub(crate) fn pay(&mut self, is_long: bool, mark: Price, rate: Rate) {
+        let paid = &mut self.paid[usize::from(is_long)];
+        *paid = paid.with(mark, rate);
+    }
+
+    /// What holders of a side may have paid since they were given their places.
+    pub(crate) fn paid(&self, is_long: bool) -> Paid {
+        self.paid[usize::from(is_long)]
+    }
+
+    /// Where the walk is that gives all their places anew; `None` while nobody has paid.
+    pub(crate) fn walk(&mut self) -> Option<AccountId> {
+        if self.walk.is_none() && self.paid != [Paid::default(); 2] {
+            self.walk = Some((0, self.paid));
+        }
+        self.walk.map(|(next, _)| next)
+    }
+
+    /// The walk comes to `next`, or to its end.
+    pub(crate) fn walk_on(&mut self, next: Option<AccountId>) {
+        match (next, &mut self.walk) {
+            (Some(next), Some(walk)) => walk.0 = next,
+            (None, Some((_, before))) => {
+                self.paid = [0, 1].map(|side| self.paid[side].since(before[side]));
+                self.walk = None;
+            }
+            (_, None) => {}
         }
     }
 

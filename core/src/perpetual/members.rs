@@ -49,6 +49,17 @@ impl Members {
         self.count -= 1;
     }
 
+    /// The lowest at or above `from`.
+    pub(crate) fn next(&self, from: AccountId) -> Option<AccountId> {
+        let mut place = from as usize / 64;
+        let mut word = self.words.get(place)? >> (from % 64) << (from % 64);
+        while word == 0 {
+            place += 1;
+            word = *self.words.get(place)?;
+        }
+        Some(place as AccountId * 64 + word.trailing_zeros())
+    }
+
     /// All, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = AccountId> + '_ {
         self.words.iter().enumerate().flat_map(|(place, &word)| {
@@ -78,6 +89,7 @@ mod tests {
             // Past the memory taken at first, too.
             let account = (random >> 33) as AccountId % 900;
             assert_eq!(members.contains(account), model.contains(&account));
+            assert_eq!(members.next(account), model.range(account..).next().copied());
             if !model.remove(&account) {
                 model.insert(account);
                 members.insert(account);

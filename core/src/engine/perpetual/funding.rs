@@ -8,6 +8,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Rate};
 use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
+use crate::risk::perpetual::adl_region::REST_MIN;
 use crate::risk::perpetual::funding::payment;
 
 /// How many accounts ahead of the one that pays the hints are given.
@@ -53,8 +54,8 @@ impl State {
 
     /// Pays every position of a market; what all receive.
     fn pay_all(&mut self, index: usize, mark: Price, rate: Rate) -> Money {
-        // Everybody stands elsewhere.
         self.rankings.forget();
+        self.crowds[index].pay(rate > 0, mark, rate.saturating_abs());
         let mut accounts = std::mem::take(&mut self.concerned);
         accounts.clear();
         accounts.extend(self.symbols[index].holders.iter());
@@ -92,13 +93,20 @@ impl State {
             return 0;
         }
         let mode = self.mode(account, index);
-        match mode {
-            MarginMode::Cross => *self.wallet_mut(account) += amount,
-            MarginMode::Isolated => self.touch(account, index).isolated += amount,
-        }
+        let rest = match mode {
+            MarginMode::Cross => self.wallet_mut(account),
+            MarginMode::Isolated => &mut self.touch(account, index).isolated,
+        };
+        *rest += amount;
+        let rest = *rest;
         self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
-        self.cover_isolated(account, index);
-        self.unrank(account);
+        if rest < 0 && mode == MarginMode::Isolated {
+            self.cover_isolated(account, index);
+        }
+        if rest < REST_MIN {
+            // Nothing is left to have a key by.
+            self.unrank(account);
+        }
         if account == FEE_ACCOUNT || self.is_well(account).is_none() {
             self.question(account);
         }
@@ -109,10 +117,8 @@ impl State {
     /// liquidated then.
     fn cover_isolated(&mut self, account: AccountId, index: usize) {
         let lacking = -self.holding(account, index).isolated;
-        if lacking > 0 {
-            self.touch(account, index).isolated = 0;
-            *self.wallet_mut(FEE_ACCOUNT) -= lacking;
-            self.post(account, id_of(index), lacking, PostingReason::InsuranceClear, MarginMode::Isolated);
-        }
+        self.touch(account, index).isolated = 0;
+        *self.wallet_mut(FEE_ACCOUNT) -= lacking;
+        self.post(account, id_of(index), lacking, PostingReason::InsuranceClear, MarginMode::Isolated);
     }
 }

@@ -31,8 +31,11 @@ const UNRANKED_MANY: usize = 1 << 11;
 const UNRANKED_MAX: usize = UNRANKED_MANY + UNRANKED_MANY / 4;
 /// See [`UNRANKED_MANY`].
 const RANKED: usize = 3;
-/// So many are given their places in one go while there is nothing else to do.
+/// So many are given their places in one go while there is nothing else to do,
 const TIDIED: usize = 16;
+/// and so many of those who paid funding with every tick, so that it comes to an end where there is always something to do: what
+/// is paid in the days that it takes is a small part of what margin is asked for.
+const RANKED_A_TICK: usize = 4;
 /// How far ahead of who is given its place the nearest hint is given; the others at twice and three times that.
 const LOOK_AHEAD: usize = 4;
 /// So long are orders kept for where the marks stand still.
@@ -166,7 +169,30 @@ impl State {
         for _ in 0..TIDIED {
             self.rank_first();
         }
-        waited
+        waited || (0..self.symbols.len()).any(|index| self.rank_payers(index, TIDIED))
+    }
+
+    /// A tick's part of the same.
+    pub(crate) fn rank_few_payers(&mut self, index: usize) {
+        self.rank_payers(index, RANKED_A_TICK);
+    }
+
+    /// Gives so many of those who paid funding in a market their places anew. Whether there were any. Not while an order is kept,
+    /// into which all of them would be entered.
+    fn rank_payers(&mut self, index: usize, count: usize) -> bool {
+        if !self.rankings.made.is_empty() {
+            return false;
+        }
+        let Some(mut from) = self.crowds[index].walk() else { return false };
+        let mut next = None;
+        for _ in 0..count {
+            next = self.symbols[index].holders.next(from);
+            let Some(account) = next else { break };
+            self.seat(account, index);
+            from = account + 1;
+        }
+        self.crowds[index].walk_on(next.map(|_| from));
+        true
     }
 
     /// Gives who changed first its place.
@@ -188,18 +214,24 @@ impl State {
         let Some(account) = self.rankings.unranked.pop_front() else { return };
         self.accounts.get_mut(account).is_unranked = 0;
         self.rank(account);
-        for made in 0..self.rankings.made.len() {
-            let Ranking { index, side, .. } = self.rankings.made[made];
-            let place = self.place(account, index, side);
-            self.rankings.made[made].heap.extend(place.map(Entry::Account));
-        }
     }
 
     /// Gives an account its place in every market.
     pub(crate) fn rank(&mut self, account: AccountId) {
-        for index in self.markets_of(account) {
-            let group = self.group(account, index);
-            self.crowds[index].set(account, group);
+        self.markets_of(account).for_each(|index| self.seat(account, index));
+    }
+
+    /// Gives an account its place among the holders of a market. It may come into a region that an order has looked into
+    /// already: so, wherever it comes to, it is entered into the orders that are kept.
+    fn seat(&mut self, account: AccountId, index: usize) {
+        let group = self.group(account, index);
+        self.crowds[index].set(account, group);
+        for made in 0..self.rankings.made.len() {
+            let Ranking { index: of, side, .. } = self.rankings.made[made];
+            if of == index {
+                let place = self.place(account, index, side);
+                self.rankings.made[made].heap.extend(place.map(Entry::Account));
+            }
         }
     }
 
@@ -226,10 +258,19 @@ impl State {
         })
     }
 
-    /// Whether an account stands among the holders of a market where it belongs, or waits for that.
+    /// Whether an account stands among the holders of a market where it belongs, or waits for that. Who paid funding may stand
+    /// where it belonged before; who has no key may have been given what a key takes.
     pub(crate) fn is_ranked(&self, account: AccountId, index: usize) -> bool {
+        let (stands, belongs) = (self.crowds[index].group(account), self.group(account, index));
         self.accounts.get(account).is_unranked != 0
-            || self.crowds[index].group(account) == self.group(account, index)
+            || match (stands, belongs) {
+                (Some(Group::Keyed { is_long, key }), Some(Group::Keyed { is_long: side, key: now })) => {
+                    let paid = self.crowds[index].paid(is_long);
+                    is_long == side && key.entry == now.entry && key.may_become(now, paid)
+                }
+                (Some(Group::Loose { is_long }), Some(Group::Keyed { is_long: side, .. })) => is_long == side,
+                _ => stands == belongs,
+            }
     }
 
     /// Whether every order that is kept leads to everybody it is an order of, when their turn comes: each stands in it with the place
@@ -321,8 +362,9 @@ impl State {
         let Ranking { index, side, .. } = self.rankings.made[place];
         let mut heap = std::mem::take(&mut self.rankings.made[place].heap);
         let (is_long, mark) = (asks_longs(side), self.mark(index));
+        let paid = self.crowds[index].paid(is_long);
         self.crowds[index].open(is_long, region, |part| match part {
-            Part::Region(part) => heap.push(Entry::Region(part.bound(is_long, mark), part)),
+            Part::Region(part) => heap.push(Entry::Region(part.bound(is_long, mark, paid), part)),
             Part::Account(account) => heap.extend(self.place(account, index, side).map(Entry::Account)),
         });
         self.rankings.made[place].heap = heap;

@@ -29,6 +29,7 @@ impl Perpetual {
             new_seconds |= u128::from(self.state.is_new_second(index)) << index;
             self.sample_premium(index);
             self.state.settle_funding(index);
+            self.state.rank_few_payers(index);
             let now_s = self.state.now_ms / 1_000;
             self.state.symbols[index].sampled.0 = now_s;
         }

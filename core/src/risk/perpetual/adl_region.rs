@@ -14,11 +14,14 @@
 //! for that floor and the ends of that range. Keys are logarithms of both, rounded down, and [`Region::bound`] goes wrong by
 //! what is added to it, never the other way. A bound decides nothing: who is first is decided by scores themselves.
 //!
+//! Funding takes from all of a side at once, and of each in proportion to its quantity: `w` falls by what was paid per unit over
+//! `e`. So nobody gets another key by it: what was paid since keys were worked out is taken off the floor ([`Paid`]).
+//!
 //! Scopes with several positions are no part of this: their `w` moves with other marks.
 
 use super::position::Position;
-use super::units::PRODUCTS_PER_MICRO;
-use crate::money::{Money, Price, RATE_ONE};
+use super::units::{PRODUCTS_PER_MICRO, ceil_rate, product};
+use crate::money::{Money, Price, RATE_ONE, Rate};
 
 /// Fractions of 2^-40.
 const SHIFT: u32 = 40;
@@ -31,6 +34,8 @@ const MANTISSA: u32 = 25;
 const KEY_BITS: u32 = 32;
 /// Least cost of a position that has a key, micros: of less, a micro that rounding takes is too large a part.
 const COST_MIN: Money = 1 << 22;
+/// Least of `rest` that a position with a key has.
+pub(crate) const REST_MIN: Money = 3;
 /// Part of a bound that is added to it, as a shift: a micro of a notional of `COST_MIN` / 16, rounding up.
 const SLACK: u32 = 17;
 /// Least notional over cost that bounds are worked out for, and the largest; others are bounded by nothing.
@@ -38,6 +43,10 @@ const RATIO_MIN: i128 = ONE / 16;
 const RATIO_MAX: i128 = ONE << 10;
 /// More of `w` than this counts as this.
 const FLOOR_MAX: i128 = ONE << 8;
+/// A micro over the least cost.
+const MICRO_MAX: i128 = ONE / COST_MIN as i128;
+/// More than this paid of a unit counts as all: above every price.
+const PAID_MAX: i128 = 1 << 57;
 
 /// Logarithms of what does not move with the mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +59,8 @@ pub(crate) struct Key {
 /// sign, nothing but profit as equity.
 pub(crate) fn key(position: Position, rest: Money) -> Option<Key> {
     let Position { quantity, cost } = position;
-    let is_plain = cost.signum() == quantity.signum() && cost.unsigned_abs() >= COST_MIN as u64 && rest > 2;
+    let is_plain =
+        cost.signum() == quantity.signum() && cost.unsigned_abs() >= COST_MIN as u64 && rest >= REST_MIN;
     if !is_plain {
         return None;
     }
@@ -73,6 +83,40 @@ fn number(logarithm: u32) -> u128 {
     let power = logarithm >> MANTISSA;
     let digits = u128::from(1 << MANTISSA | logarithm & ((1 << MANTISSA) - 1));
     if power >= MANTISSA { digits << (power - MANTISSA) } else { digits >> (MANTISSA - power) }
+}
+
+/// What funding took from holders of a side since their keys were worked out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Paid {
+    /// In so many payments, of each of which rounding may have taken a micro.
+    times: u32,
+    /// Of a unit of quantity, in price steps, up.
+    price: i128,
+}
+
+impl Paid {
+    /// With another payment: of a rate > 0 of the notional at a mark.
+    pub(crate) fn with(self, mark: Price, rate: Rate) -> Paid {
+        Paid { times: self.times + 1, price: self.price + ceil_rate(product(mark, rate)) }
+    }
+
+    /// Without those before.
+    pub(crate) fn since(self, before: Paid) -> Paid {
+        Paid { times: self.times - before.times, price: self.price - before.price }
+    }
+
+    /// Over the cost of a position with an entry price at or above `entry`, up; `None`: more than counts.
+    fn over_cost(self, entry: u128) -> Option<i128> {
+        if self == Paid::default() {
+            return Some(0);
+        }
+        if self.price > PAID_MAX {
+            return None;
+        }
+        let price = self.price.unsigned_abs() << ENTRY_SHIFT;
+        let share = ((price / PRODUCTS_PER_MICRO.unsigned_abs() + 1) << SHIFT).checked_div(entry)? + 1;
+        i128::try_from(share).ok()?.checked_add(i128::from(self.times) * MICRO_MAX)
+    }
 }
 
 /// All keys that begin alike: with the first two binary digits of both halves, or the first four, and so on.
@@ -105,6 +149,14 @@ impl Key {
     }
 }
 
+impl Key {
+    /// Whether `w` of this key may be that of another with the same entry price, after what was paid or received.
+    pub(crate) fn may_become(self, now: Key, paid: Paid) -> bool {
+        let least = Region { first: self, depth: DEPTH_MAX }.floor(paid);
+        number(now.rest + 1) > least.unsigned_abs()
+    }
+}
+
 impl Region {
     /// Where all are.
     pub(crate) const ALL: Region = Region { first: Key { entry: 0, rest: 0 }, depth: 0 };
@@ -129,20 +181,29 @@ impl Region {
         }
     }
 
-    /// A score that none is above at a mark, of long positions or of short ones with a key of the region.
-    pub(crate) fn bound(self, is_long: bool, mark: Price) -> i128 {
+    /// A score that none is above at a mark, of long positions or of short ones that had a key of the region before they paid what
+    /// they may have `paid` since, of which more than two micros are left them.
+    pub(crate) fn bound(self, is_long: bool, mark: Price, paid: Paid) -> i128 {
         let Some((low, high)) = self.ratios(mark) else { return i128::MAX };
         if low < RATIO_MIN || high > RATIO_MAX {
             return i128::MAX;
         }
-        let floor = match self.first.rest {
-            0 => 0,
-            rest => i128::try_from(number(rest)).unwrap_or(FLOOR_MAX).min(FLOOR_MAX),
-        };
+        let floor = self.floor(paid);
         let (least, most) = if is_long { (low - ONE, high - ONE) } else { (ONE - high, ONE - low) };
         let gain = (most >= 0).then(|| gaining(most, floor, high));
         let loss = (least < 0).then(|| losing((-most).max(0), -least, floor, (low, high)));
         gain.into_iter().chain(loss).max().unwrap_or(i128::MAX)
+    }
+
+    /// The least `w`.
+    fn floor(self, paid: Paid) -> i128 {
+        let Key { entry, rest } = self.first;
+        if rest == 0 {
+            return 0;
+        }
+        let paid = paid.over_cost(if entry == 0 { 0 } else { number(entry) }).unwrap_or(i128::MAX);
+        let before = i128::try_from(number(rest)).unwrap_or(i128::MAX);
+        (before - paid).clamp(0, FLOOR_MAX)
     }
 
     /// Notional over cost at a mark: the least, down, and the most, up.
@@ -193,6 +254,7 @@ fn losing(least: i128, most: i128, floor: i128, (low, high): (i128, i128)) -> i1
 #[cfg(test)]
 mod tests {
     use super::super::adl::score;
+    use super::super::funding::payment;
     use super::super::units::notional;
     use super::*;
     use crate::money::UNIT;
@@ -260,17 +322,27 @@ mod tests {
                 assert!(cost < COST_MIN || rest <= 2, "{position:?} {rest}");
                 continue;
             };
+            // What was paid since is known of all of a side together.
+            let (mut paid, mut rest) = (Paid::default(), rest as i64);
+            for _ in 0..random.below(5).saturating_sub(2) {
+                let rate = random.below(300_000) as i64 + 1;
+                let Some(change) = payment(position.quantity, mark, sign * rate) else { continue };
+                (paid, rest) = (paid.with(mark, rate), rest + change);
+            }
+            if rest < REST_MIN {
+                continue;
+            }
             let (Some(unrealised), Some(notional)) = (position.unrealised(mark), notional(quantity, mark))
             else {
                 continue;
             };
-            let Some(score) = score(unrealised, position.cost, notional, rest as i64 + unrealised) else {
+            let Some(score) = score(unrealised, position.cost, notional, rest + unrealised) else {
                 continue;
             };
             met[usize::from(is_long) * 2 + usize::from(unrealised >= 0)] += 1;
             let mut before = i128::MAX;
             for region in regions(key) {
-                let bound = region.bound(is_long, mark);
+                let bound = region.bound(is_long, mark, paid);
                 let what = || format!("{region:?} of {position:?} beside {rest} at {mark}: {score}");
                 assert!(score <= bound, "{bound} is no bound: {}", what());
                 // A part is not bounded much worse than the whole.
@@ -296,7 +368,8 @@ mod tests {
             key(position, equity * 1_000_000 - unrealised).unwrap()
         };
         let keys = [short(1_000, 61_000, 5_000), short(500, 63_000, 20_000), short(400, 58_000, 1_000)];
-        let bounds = keys.map(|key| regions(key).last().unwrap().bound(false, 58_200 * UNIT));
+        let bounds =
+            keys.map(|key| regions(key).last().unwrap().bound(false, 58_200 * UNIT, Paid::default()));
         for (bound, score) in bounds.into_iter().zip([53_429_497, 11_085_713, -14_813]) {
             assert!((score..=score + 500).contains(&bound), "{bound} of {score}");
         }
