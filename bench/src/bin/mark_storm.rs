@@ -13,7 +13,11 @@
 //! is the one that has to find them at new marks.
 //!
 //! A round is a second, so hours pass, and with an hour comes funding, which is one command for every position
-//! (`risk.md` 11): those rounds are shown apart as well.
+//! (`risk.md` 11): those rounds are shown apart as well. Between rounds the engine is let idle as the matching stage lets it.
+//!
+//! Before it measures, it has a smaller number of positions go through the same beside an engine that tests and orders all of them:
+//! where an event differs, it ends. There those who are asked pay 0.1 % an hour, and the engine idles a little between the commands
+//! of the fall and not before, so that what is put off after an hour is done between takeovers.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
@@ -24,7 +28,8 @@ use ringside_bench::perpetual::{MARKET, credits, limit, listing};
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::workload::{LOT, TICK};
 use ringside_core::command::{
-    AdvanceTime, CancelPerpetual, Command, PerpetualTimeInForce, SetManualPrice, Side, order_class,
+    AdvanceTime, CancelPerpetual, Command, PerpetualParameter, PerpetualTimeInForce, SetManualPrice,
+    SetPerpetualParameter, Side, order_class,
 };
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Done, Event, FundingSettled, Liquidation, LiquidationStep, Outbox};
@@ -42,6 +47,9 @@ struct Arguments {
     /// Open positions, the few.
     #[arg(long, default_value_t = 1_000)]
     few: u32,
+    /// Open positions, those that are compared.
+    #[arg(long, default_value_t = 10_000)]
+    compared: u32,
     /// Moves of the mark.
     #[arg(long, default_value_t = 20_000)]
     moves: u32,
@@ -61,6 +69,10 @@ struct Arguments {
 const INDEX: Price = 1_000 * UNIT;
 /// The fall begins to liquidate within so many steps: at 40 % even those with the least leverage are.
 const STEPS_MAX: u32 = 160;
+/// Of those that are compared: two hours begin, the last a quarter of one before the fall.
+const COMPARED_MOVES: u32 = 7_300;
+/// Steps without a command between two of a fall, at most.
+const STEPS_BETWEEN: u32 = 3;
 /// Of every account, micro-quote.
 const WALLET: i64 = 1_000_000_000;
 
@@ -71,7 +83,11 @@ struct Venue {
     sequence: u64,
     time_ns: i64,
     random: Random,
+    /// How long it idles between the commands of a fall.
+    idling: Random,
     orders: u64,
+    /// An engine that tests and orders everybody and never idles.
+    beside: Option<(Engine, Outbox)>,
 }
 
 /// What came of one number of positions.
@@ -100,8 +116,18 @@ fn main() -> Result<()> {
     let load = ForeignLoad::start();
     let mut text = report::heading();
     writeln!(text, "{} moves, seed {}, pinned {pinned}\n", arguments.moves, arguments.seed)?;
-    let few = storm(arguments.few, &arguments)?;
-    let many = storm(arguments.positions, &arguments)?;
+    let compared = Venue::new(arguments.compared, arguments.seed)?.with_another_beside()?;
+    let moves = arguments.moves.min(COMPARED_MOVES);
+    let stormed = storm(compared, arguments.compared, moves, arguments.falls)?;
+    writeln!(
+        text,
+        "{} positions beside an engine that orders all: {} takeovers, each from the same\n",
+        arguments.compared, stormed.takeovers
+    )?;
+    let [few, many] = [arguments.few, arguments.positions].map(|positions| {
+        storm(Venue::new(positions, arguments.seed)?, positions, arguments.moves, arguments.falls)
+    });
+    let (few, many) = (few?, many?);
     let mut rows = Vec::new();
     for (positions, stormed) in [(arguments.few, &few), (arguments.positions, &many)] {
         rows.push((format!("{positions} positions"), &stormed.calm));
@@ -126,8 +152,7 @@ fn main() -> Result<()> {
     Ok(arguments.report.conclude("mark_storm", &text, bars.missed() > 0)?)
 }
 
-fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
-    let mut venue = Venue::new(positions, arguments.seed)?;
+fn storm(mut venue: Venue, positions: u32, moves: u32, falls_wanted: u32) -> Result<Stormed> {
     let mut stormed = Stormed {
         calm: report::histogram(),
         funding: report::histogram(),
@@ -136,7 +161,7 @@ fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
         takeovers: 0,
     };
     let mut index = INDEX;
-    for _ in 0..arguments.moves {
+    for _ in 0..moves {
         let step = i64::from(venue.random.below(10_001)) - 5_000;
         let moved = index + index / 10_000_000 * step;
         if (moved - INDEX).abs() < INDEX / 25 {
@@ -150,7 +175,7 @@ fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
         to.saturating_record(round.held_ns);
     }
     let (mut falls, mut steps) = (0, 0);
-    while falls < arguments.falls {
+    while falls < falls_wanted {
         index -= INDEX / 400;
         steps += 1;
         let round = venue.round(index, positions)?;
@@ -163,7 +188,10 @@ fn storm(positions: u32, arguments: &Arguments) -> Result<Stormed> {
         falls += 1;
         stormed.fell(&round);
         while venue.engine.has_backlog() {
-            let round = venue.go_on();
+            if venue.beside.is_some() {
+                venue.idle_a_little();
+            }
+            let round = venue.go_on()?;
             stormed.fell(&round);
         }
     }
@@ -188,13 +216,16 @@ impl Venue {
             pages: Pages::Huge,
             ..EngineConfig::default()
         };
+        let engine = Engine::new(&config);
         let mut venue = Venue {
-            engine: Engine::new(&config),
-            outbox: Outbox::new(4_096),
+            outbox: Outbox::reserved(4_096, engine.events_at_most()),
+            engine,
             sequence: 0,
             time_ns: 1_700_000_000_000_000_000,
             random: Random::new(seed),
+            idling: Random::new(seed),
             orders: 0,
+            beside: None,
         };
         for command in listing(INDEX).chain(credits(positions + 1, WALLET)) {
             venue.accepted(command)?;
@@ -210,6 +241,48 @@ impl Venue {
             }
         }
         Ok(venue)
+    }
+
+    /// With an engine beside it that stands where it stands, and tests and orders everybody.
+    fn with_another_beside(mut self) -> Result<Venue> {
+        for (parameter, value) in
+            [(PerpetualParameter::Damp, 10_000_000), (PerpetualParameter::Interest, -800_000)]
+        {
+            let parameter = parameter as u32;
+            self.accepted(Command::new(SetPerpetualParameter { market: MARKET, parameter, value }))?;
+        }
+        let mut bytes = Vec::new();
+        self.engine.save(&mut bytes);
+        let config = EngineConfig { orders: 1 << 16, accounts: 1 << 16, ..EngineConfig::default() };
+        let Ok(mut beside) = Engine::load(&config, &bytes) else { bail!("a snapshot that does not load") };
+        beside.test_every_position();
+        self.beside = Some((beside, Outbox::new(4_096)));
+        Ok(self)
+    }
+
+    /// Nothing to do for long.
+    fn idle(&mut self) {
+        while self.engine.tidy() || self.outbox.prepare(self.engine.events_at_once()) {}
+    }
+
+    /// Nothing to do between two commands of a fall, for a moment.
+    fn idle_a_little(&mut self) {
+        for _ in 0..self.idling.below(STEPS_BETWEEN) {
+            self.engine.tidy();
+        }
+    }
+
+    /// Has the engine beside it, if there is one, carry out the last commands, which must come to the same.
+    fn compare(&mut self, commands: &[Command]) -> Result<()> {
+        let Some((beside, outbox)) = &mut self.beside else { return Ok(()) };
+        outbox.clear();
+        commands.iter().for_each(|command| beside.apply(command, outbox));
+        let (events, others) = (self.outbox.events(), outbox.events());
+        if events != others {
+            let differing = events.iter().zip(others).find(|(event, other)| event != other);
+            bail!("another order of counterparties after {commands:?}: {differing:?}");
+        }
+        Ok(())
     }
 
     /// One move of the mark with an order behind it.
@@ -232,6 +305,7 @@ impl Venue {
             bail!("the order was refused: {done:?}")
         };
         let round = self.came_to(held_ns);
+        self.compare(&[tick, order])?;
         self.accepted(Command::new(CancelPerpetual {
             account: user,
             market: MARKET,
@@ -239,16 +313,21 @@ impl Venue {
             client_order: [0; 36],
             classes: order_class::ORDINARY,
         }))?;
+        if self.beside.is_none() {
+            self.idle();
+        }
         Ok(round)
     }
 
     /// Time advances while liquidations are left over.
-    fn go_on(&mut self) -> Round {
+    fn go_on(&mut self) -> Result<Round> {
         let tick = self.stamp(Command::new(AdvanceTime {}));
         self.outbox.clear();
         let start = Instant::now();
         self.engine.apply(&tick, &mut self.outbox);
-        self.came_to(start.elapsed().as_nanos() as u64)
+        let round = self.came_to(start.elapsed().as_nanos() as u64);
+        self.compare(&[tick])?;
+        Ok(round)
     }
 
     /// What the last commands came to.
@@ -271,6 +350,7 @@ impl Venue {
         let command = self.stamp(command);
         self.outbox.clear();
         self.engine.apply(&command, &mut self.outbox);
+        self.compare(&[command])?;
         match self.outbox.events().last().and_then(Event::get::<Done>) {
             Some(done) if done.reject == 0 => Ok(()),
             done => bail!("{command:?} was answered by {done:?}"),
