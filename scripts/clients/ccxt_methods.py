@@ -86,7 +86,8 @@ def market(one):
     equal(one.fetch_ohlcv(SYMBOL, "1m", since=now + 600_000), [], "candles of the future")
     for fetch in (one.fetch_mark_ohlcv, one.fetch_index_ohlcv):
         equal(fetch(SYMBOL, "1h", limit=1)[0][1:], [60000.0] * 4 + [0.0], "candle of a price")
-    equal(one.fetch_premium_index_ohlcv(SYMBOL, "1h"), [], "no premium without a book")
+    premium = one.fetch_premium_index_ohlcv(SYMBOL, "1h", limit=1)
+    equal(premium[0][1:], [0.0] * 5, "no premium of a book that no impact price can be had from")
     equal(one.fetch_last_prices([SYMBOL])[SYMBOL]["price"], 60110.0, "last price")
     equal(one.fetch_mark_price(SYMBOL)["indexPrice"], 60000.0, "index")
     equal(one.fetch_tickers([SYMBOL])[SYMBOL]["percentage"], 0.18, "ticker of the day")
