@@ -197,7 +197,7 @@ fn of_account(views: &Views, account: AccountId) -> Value {
     let perpetual = views.perpetuals().accounts().get(account);
     let positions: Vec<Value> = perpetual
         .holdings
-        .values()
+        .iter()
         .filter(|holding| holding.position.quantity != 0)
         .map(|holding| tree::body(&format!("{:?}", holding.position)))
         .collect();

@@ -148,10 +148,12 @@ impl<'a> Reader<'a> {
     /// The id of an account that exists.
     pub fn account(&mut self) -> Result<AccountId, LoadError> {
         let account: AccountId = self.uint("account")?;
-        if account as usize >= self.accounts {
-            return Err(self.bad("account"));
-        }
-        Ok(account)
+        if self.knows(account) { Ok(account) } else { Err(self.bad("account")) }
+    }
+
+    /// Whether an account exists, once their number is known: what stands by id asks for no more memory than they do.
+    pub fn knows(&self, account: AccountId) -> bool {
+        (account as usize) < self.accounts
     }
 
     /// A count of rows of at least one byte each, so that a false count cannot ask for more memory than there are bytes.

@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod market;
 mod memory;
 pub mod order;
+pub mod paged;
 pub mod perpetual;
 pub mod queue;
 pub mod recent;

@@ -197,15 +197,15 @@ pub fn deleveraging_place(
         let position = Position { quantity: holding.position.quantity, cost: holding.position.cost };
         position.unrealised(market.mark())
     };
-    let holding = known.holdings.get(&market.market).filter(|holding| holding.position.quantity != 0)?;
+    let holding = known.holdings.get(market.market).filter(|holding| holding.position.quantity != 0)?;
     let unrealised = of(market, holding)?;
     let equity = match holding.position.mode == MarginMode::Isolated as u32 {
         true => holding.position.isolated_wallet.checked_add(unrealised)?,
         false => {
             let mut cross = Cross { wallet: known.wallet, ..Cross::default() };
-            for (market, holding) in &known.holdings {
+            for holding in known.holdings.iter() {
                 if holding.position.quantity != 0 && holding.position.mode == MarginMode::Cross as u32 {
-                    let profit = of(views.markets().get(*market)?, holding)?;
+                    let profit = of(views.markets().get(holding.position.market)?, holding)?;
                     cross.unrealised = cross.unrealised.checked_add(profit)?;
                 }
             }

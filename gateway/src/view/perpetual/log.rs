@@ -8,8 +8,8 @@
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::queue::Queue;
 use super::super::spares::Restock;
+use super::places::{Lists, Rows};
 use ringside_core::ids::{MarketId, Sequence};
-use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -162,47 +162,13 @@ pub enum Keep {
     Nothing,
 }
 
-/// Where the rows of an owner in a market stand.
-#[derive(Clone, Debug, Default)]
-struct Places {
-    /// Ids with places, ascending.
-    list: VecDeque<(u64, u64)>,
-    /// The greatest id so far, so that the list's end, which nobody has looked at for long, is written and not read.
-    newest: u64,
-    /// Whether some id came after a greater one: else places ascend as well, and what goes first stands first.
-    is_mixed: bool,
-}
-
-impl Places {
-    fn push(&mut self, id: u64, place: u64) {
-        // Orders end in another order than they are placed.
-        if self.newest > id {
-            self.is_mixed = true;
-            let at = self.list.partition_point(|(known, _)| *known < id);
-            self.list.insert(at, (id, place));
-        } else {
-            self.newest = id;
-            self.list.push_back((id, place));
-        }
-    }
-
-    /// Lets go of the row that has the first place.
-    fn pop(&mut self, id: u64) {
-        if !self.is_mixed || self.list.front().is_some_and(|(first, _)| *first == id) {
-            self.list.pop_front();
-        } else if let Ok(at) = self.list.binary_search_by_key(&id, |(id, _)| *id) {
-            self.list.remove(at);
-        }
-    }
-}
-
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Log<T> {
     rows: Queue<(Sequence, T)>,
     /// Place of the first row; places grow by one and are never given twice.
     first: u64,
-    lists: BTreeMap<(u32, MarketId), Places>,
+    lists: Lists,
     keep: Keep,
     through: Sequence,
 }
@@ -210,7 +176,7 @@ pub struct Log<T> {
 impl<T: Row> Log<T> {
     /// Nothing yet.
     pub fn new(keep: Keep) -> Log<T> {
-        Log { rows: Queue::default(), first: 0, lists: BTreeMap::new(), keep, through: 0 }
+        Log { rows: Queue::default(), first: 0, lists: Lists::default(), keep, through: 0 }
     }
 
     /// Its spare memory.
@@ -229,7 +195,7 @@ impl<T: Row> Log<T> {
             return;
         }
         let key = row.key();
-        self.lists.entry((key.owner, key.market)).or_default().push(key.id, place);
+        self.lists.push(key.owner, key.market, (key.id, place));
     }
 
     /// Rows of this command and before are in the archive alone.
@@ -254,8 +220,7 @@ impl<T: Row> Log<T> {
 
     /// The rows of an owner that are kept, market by market, oldest first.
     pub fn of(&self, owner: u32) -> impl DoubleEndedIterator<Item = &T> {
-        let lists = self.lists.range((owner, 0)..=(owner, MarketId::MAX));
-        lists.flat_map(|(_, places)| &places.list).map(|(_, place)| self.at(*place))
+        self.lists.of(owner, None).flat_map(Rows::iter).map(|(_, place)| self.at(*place))
     }
 
     fn at(&self, place: u64) -> &T {
@@ -264,27 +229,22 @@ impl<T: Row> Log<T> {
 
     /// The row of an id.
     pub fn get(&self, owner: u32, market: MarketId, id: u64) -> Option<&T> {
-        let list = &self.lists.get(&(owner, market))?.list;
-        let at = list.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.at(list[at].1))
+        Some(self.at(self.lists.get(owner, market)?.find(id)?))
     }
 
     /// Rows with smaller ids that are kept, newest first.
     pub fn before(&self, owner: u32, market: MarketId, id: u64) -> impl Iterator<Item = &T> {
-        let list = self.lists.get(&(owner, market)).map(|places| &places.list);
-        let end = list.map_or(0, |list| list.partition_point(|(known, _)| *known < id));
-        let rows = list.into_iter().flat_map(move |list| list.range(..end).rev());
+        let rows = self.lists.get(owner, market).into_iter().flat_map(move |list| {
+            let end = list.partition_point(|(known, _)| *known < id);
+            list.range(0..end).rev()
+        });
         rows.map(|(_, place)| self.at(*place))
     }
 
     /// The rows asked for that are kept, oldest first.
     pub fn page(&self, page: &Page) -> Vec<T> {
-        let markets = match page.market {
-            Some(market) => (page.owner, market)..=(page.owner, market),
-            None => (page.owner, 0)..=(page.owner, MarketId::MAX),
-        };
         let mut found = Vec::new();
-        for list in self.lists.range(markets).map(|(_, places)| &places.list) {
+        for list in self.lists.of(page.owner, page.market) {
             let time_ms = |place: u64| self.at(place).key().time_ms;
             let first = list.partition_point(|(id, place)| {
                 id < page.ids.start() || time_ms(*place) < *page.times.start()
@@ -305,15 +265,11 @@ impl<T: Row> Log<T> {
     /// How many rows that are kept a page would have without its limit. Of a tag, every row is looked at.
     pub fn count(&self, page: &Page) -> u64 {
         let whole = Page { limit: usize::MAX, ..page.clone() };
-        let markets = match page.market {
-            Some(market) => (page.owner, market)..=(page.owner, market),
-            None => (page.owner, 0)..=(page.owner, MarketId::MAX),
-        };
         if page.tag != 0 {
             return self.page(&whole).len() as u64;
         }
         let time_ms = |place: u64| self.at(place).key().time_ms;
-        let of_list = |list: &VecDeque<(u64, u64)>| {
+        let of_list = |list: Rows<'_>| {
             let first = list.partition_point(|(id, place)| {
                 id < page.ids.start() || time_ms(*place) < *page.times.start()
             });
@@ -321,7 +277,7 @@ impl<T: Row> Log<T> {
                 .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
             end.saturating_sub(first) as u64
         };
-        self.lists.range(markets).map(|(_, places)| of_list(&places.list)).sum()
+        self.lists.of(page.owner, page.market).map(of_list).sum()
     }
 
     /// Everything of `archived` and before can be read elsewhere; what is above the window goes.
@@ -354,12 +310,7 @@ impl<T: Row> Log<T> {
         let Some((_, row)) = self.rows.pop_front() else { return };
         self.first += 1;
         let key = row.key();
-        let at = (key.owner, key.market);
-        let Some(places) = self.lists.get_mut(&at) else { return };
-        places.pop(key.id);
-        if places.list.is_empty() {
-            self.lists.remove(&at);
-        }
+        self.lists.pop(key.owner, key.market, key.id);
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
@@ -381,7 +332,11 @@ impl<T: Row> Log<T> {
                 return Err(reader.bad("sequence"));
             }
             last = sequence;
-            loaded.push(sequence, reader.record()?);
+            let row: T = reader.record()?;
+            if !reader.knows(row.key().owner) {
+                return Err(reader.bad("owner"));
+            }
+            loaded.push(sequence, row);
         }
         Ok(loaded)
     }
@@ -446,7 +401,13 @@ mod tests {
         assert_eq!((log.len(), log.forgotten()), (4, 8));
         let mut bytes = Vec::new();
         log.save(&mut Writer(&mut bytes));
-        let loaded = Log::<Note>::load(&mut Reader::new(&bytes), Keep::Window(5)).unwrap();
+        let mut reader = Reader::new(&bytes);
+        reader.limit_accounts(2);
+        let loaded = Log::<Note>::load(&mut reader, Keep::Window(5)).unwrap();
+        assert!(
+            Log::<Note>::load(&mut Reader::new(&bytes), Keep::Window(5)).is_err(),
+            "whose rows these are"
+        );
         assert!(loaded.iter().eq(log.iter()) && loaded.forgotten() == 8);
     }
 

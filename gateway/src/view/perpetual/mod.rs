@@ -9,6 +9,7 @@ pub mod log;
 pub mod market;
 pub mod operator;
 pub mod order;
+mod places;
 pub mod rows;
 pub mod series;
 pub mod volume;

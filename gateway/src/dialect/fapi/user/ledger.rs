@@ -3,6 +3,7 @@
 
 use crate::dialect::fapi::margin::leverage_in_force;
 use crate::view::perpetual::Perpetuals;
+use crate::view::perpetual::account::Holding;
 use ringside_core::command::{MarginMode, Side};
 use ringside_core::event::{PerpetualPosition, Posting, PostingReason};
 use ringside_core::ids::{AccountId, MarketId};
@@ -24,8 +25,9 @@ impl<'a> Ledger<'a> {
         let (known, found) = (views.accounts().find(account), views.accounts().found());
         let now = known.map_or(0, |known| known.wallet);
         let holdings = known.iter().flat_map(|known| known.holdings.iter());
-        let positions = holdings
-            .map(|(market, holding)| found.position(*market, account).copied().unwrap_or(holding.position));
+        let positions = holdings.map(|Holding { position, .. }| {
+            found.position(position.market, account).copied().unwrap_or(*position)
+        });
         Ledger {
             views,
             account,
@@ -49,7 +51,7 @@ impl<'a> Ledger<'a> {
         let known = self.views.accounts().find(self.account);
         let mut changed = Vec::new();
         for position in &mut self.positions {
-            let Some(after) = known.and_then(|known| known.holdings.get(&position.market)) else { continue };
+            let Some(after) = known.and_then(|known| known.holdings.get(position.market)) else { continue };
             let after = PerpetualPosition {
                 leverage: after.position.leverage,
                 mode: after.position.mode,

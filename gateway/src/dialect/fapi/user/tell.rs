@@ -440,7 +440,7 @@ impl Teller<'_> {
     fn update(&self, order: OrderRecord, happening: Happening, fill: Option<Fill>) -> OrderUpdate {
         let known = self.views.accounts().find(self.account);
         let exposure = known
-            .and_then(|known| known.holdings.get(&order.told.market))
+            .and_then(|known| known.holdings.get(order.told.market))
             .map_or((0, 0), |holding| (holding.exposure.buy_reference, holding.exposure.sell_reference));
         let symbol = self.symbol(order.told.market);
         OrderUpdate { time_ms: self.time_ms, symbol, order, happening, fill, exposure }
