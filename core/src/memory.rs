@@ -32,11 +32,17 @@ impl Pages {
 
     /// A vector of `len` default values with address space for `reserve`.
     pub fn reserved<T: Clone + Default>(self, len: usize, reserve: usize) -> Vec<T> {
+        let mut values = self.room(reserve.max(len));
+        values.resize(len, T::default());
+        values
+    }
+
+    /// An empty vector with address space for `reserve` values.
+    pub fn room<T>(self, reserve: usize) -> Vec<T> {
         let mut values: Vec<T> = Vec::new();
         // Refused, it grows by moving: slower, and no less right.
-        let _ = values.try_reserve_exact(reserve.max(len));
+        let _ = values.try_reserve_exact(reserve);
         self.advise(values.as_ptr().cast(), values.capacity() * size_of::<T>());
-        values.resize(len, T::default());
         values
     }
 

@@ -5,8 +5,10 @@
 //! could take back. It encodes nothing and knows no socket; [`Listener`] is where pushes hang in.
 
 mod figures;
+mod told;
 
 pub use figures::EgressFigures;
+pub use told::Told;
 
 use crate::clock::Clock;
 use crate::ingress::{Port, Reply};
@@ -17,9 +19,11 @@ use ringside_core::command;
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
+use ringside_core::memory::Pages;
 use ringside_core::ring::{Consumer, Doorbell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use told::Spans;
 
 /// How often the clock is looked at while nothing happens.
 const NAP: Duration = Duration::from_millis(100);
@@ -29,11 +33,20 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// Events of one batch at most: bounds how long readers of the views wait for a fold. A longer command is folded whole.
 const BATCH: usize = 1024;
 
+/// More events than this, 8 MB, keep their memory only where as many are to be expected again.
+const LONG: usize = 1 << 16;
+/// Funding tells of each position that something was paid, and what it left.
+const EVENTS_OF_A_POSITION: usize = 2;
+/// Events that memory is taken for in one step.
+const PREPARED_AT_ONCE: usize = 256;
+/// No more of them lie on a page of the system.
+const EVENTS_OF_A_PAGE: usize = 4_096 / size_of::<Event>();
+
 /// Sees each command right after its fold, as egress goes.
 pub trait Listener: Send {
-    /// One command: its events, [`event::Done`] last, and the views exactly as they are after it. Runs under the views'
+    /// One command: its events, and the views exactly as they are after it. Runs under the views'
     /// lock, so it only notes what is to be sent.
-    fn command(&mut self, events: &[Event], views: &Views);
+    fn command(&mut self, told: Told<'_>, views: &Views);
 
     /// The batch is over and the lock released: time to send.
     fn flush(&mut self);
@@ -62,6 +75,13 @@ pub struct Egress {
     listeners: Vec<Box<dyn Listener>>,
     /// Released events in order; the last command of a batch may still be incomplete.
     events: Vec<Event>,
+    /// Of the first command, where it did not come in one piece.
+    spans: Spans,
+    /// Events that there is address space for, and the pages they are to lie on.
+    room: (usize, Pages),
+    /// Events that a command may soon have, and those that memory was taken for.
+    expected: usize,
+    prepared: usize,
     doorbells: [Doorbell; 2],
     probe: Option<Probe>,
 }
@@ -109,9 +129,42 @@ impl Egress {
             ports,
             listeners: Vec::new(),
             events: Vec::with_capacity(2 * BATCH),
+            spans: Spans::default(),
+            room: (2 * BATCH, Pages::Small),
+            expected: 0,
+            prepared: 0,
             doorbells,
             probe: None,
         }
+    }
+
+    /// Takes address space for a command of so many events, which come on such pages: so they are not moved as they become more.
+    pub fn make_room(&mut self, events: usize, pages: Pages) {
+        self.room = (events.max(2 * BATCH), pages);
+        self.give_back();
+    }
+
+    /// Takes some of the memory of the longest command to be expected, while nothing comes; whether it took any.
+    fn prepare(&mut self) -> bool {
+        let room = self.events.spare_capacity_mut();
+        let wanted = self.expected.min(room.len());
+        if self.prepared >= wanted {
+            return false;
+        }
+        let end = (self.prepared + PREPARED_AT_ONCE).min(wanted);
+        room[self.prepared..end].iter_mut().step_by(EVENTS_OF_A_PAGE).for_each(|place| {
+            place.write(Event::EMPTY);
+        });
+        self.prepared = end;
+        true
+    }
+
+    /// Gives back the memory of the events that are gone.
+    fn give_back(&mut self) {
+        let (events, pages) = self.room;
+        let before = std::mem::replace(&mut self.events, pages.room(events));
+        self.events.extend_from_slice(&before);
+        self.prepared = 0;
     }
 
     /// Has it count what passes and how long that takes; commands are stamped by `clock`.
@@ -190,26 +243,36 @@ impl Egress {
         let is_end = |event: &Event| event.kind == Kind::Done as u16;
         let before = self.events.len() - taken;
         let Some(end) = self.events[before..].iter().rposition(is_end).map(|end| before + end) else {
+            self.spans.note(&self.events[before..]);
             return;
         };
         let complete = &self.events[..=end];
-        let listeners = &mut self.listeners;
-        self.views.write(|views| {
-            if listeners.is_empty() {
-                complete.iter().for_each(|event| views.fold(event));
-                return;
-            }
-            for command in complete.split_inclusive(is_end) {
+        if self.spans.len() > 0 {
+            let rest = &complete[before..];
+            let first = rest.split_inclusive(is_end).next().unwrap_or_default();
+            self.spans.note(first);
+        }
+        let (listeners, spans) = (&mut self.listeners, &self.spans);
+        let told = || {
+            // Its end is known: to look for it would be to go through all of a long command.
+            let (first, others) = complete.split_at(spans.len());
+            let first = (!first.is_empty()).then(|| Told::long(first, spans));
+            first.into_iter().chain(others.split_inclusive(is_end).map(Told::new))
+        };
+        let positions = self.views.write(|views| {
+            for command in told() {
                 command.iter().for_each(|event| views.fold(event));
                 listeners.iter_mut().for_each(|listener| listener.command(command, views));
             }
+            views.perpetuals().positions()
         });
+        self.expected = EVENTS_OF_A_POSITION * positions;
         let last = self.events[end].sequence;
-        for command in complete.split_inclusive(is_end) {
+        for command in told() {
             if let Some(probe) = &self.probe {
                 probe.figures.count(command);
             }
-            reply(&mut self.ports, command);
+            reply(&mut self.ports, &command);
         }
         for destination in &mut self.ports {
             if std::mem::take(&mut destination.is_waiting) {
@@ -218,6 +281,13 @@ impl Egress {
         }
         listeners.iter_mut().for_each(|listener| listener.flush());
         self.events.drain(..=end);
+        self.prepared = self.prepared.max(end);
+        if self.prepared > LONG + 2 * self.expected {
+            self.give_back();
+        }
+        self.spans.clear();
+        // What is behind is the begin of the next.
+        self.spans.note(&self.events);
         self.shown(last);
     }
 }
@@ -233,11 +303,12 @@ impl Agent for Egress {
         if taken > 0 {
             self.show(taken);
         }
+        let has_prepared = taken == 0 && self.events.is_empty() && self.prepare();
         for listener in self.listeners.iter_mut().filter(|listener| listener.is_due()) {
             listener.due(&self.views.read());
             listener.flush();
         }
-        taken
+        taken + usize::from(has_prepared)
     }
 
     fn nap(&self) -> Duration {

@@ -27,7 +27,7 @@ use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
-use ringside_gateway::egress::Listener;
+use ringside_gateway::egress::{Listener, Told};
 use ringside_gateway::ingress::Phase;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
@@ -191,7 +191,7 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
         shared.views.write(|views| {
             for events in stretch {
                 events.iter().for_each(|event| views.fold(event));
-                pusher.command(events, views);
+                pusher.command(Told::new(events), views);
                 sent += u64::from(events.iter().any(|event| event.get::<event::Depth>().is_some()));
             }
         });

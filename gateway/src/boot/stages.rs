@@ -320,6 +320,7 @@ impl Stages {
         history.open(Readers::start(&archive, config.archive_readers)?);
         let follower_status = follower.status();
         let now = clock.clone();
+        let events = recovered.engine.events_at_most();
         let matcher = Matcher::new(
             recovered.engine,
             inputs,
@@ -330,6 +331,7 @@ impl Stages {
         );
         let pusher = Pusher::new(hub.clone(), &views.read());
         let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
+        egress.make_room(events, engine_config(config).pages);
         egress.listen(Box::new(pusher));
         egress.measure(clock.clone(), figures.clone());
         let matcher_figures = matcher.figures();

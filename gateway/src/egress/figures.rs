@@ -1,6 +1,7 @@
 //! Figures of egress.
 
-use ringside_core::event::{self, Event, LiquidationStep};
+use super::Told;
+use ringside_core::event::{self, LiquidationStep};
 use ringside_core::figures::{Counter, Histogram};
 
 /// Codes of commands and refusals that have a cell; higher ones share the last.
@@ -47,10 +48,11 @@ impl Default for EgressFigures {
 }
 
 impl EgressFigures {
-    /// Counts one command by its events, the last of which is [`event::Done`].
-    pub fn count(&self, events: &[Event]) {
-        self.events.add(events.len() as u64);
-        for event in events {
+    /// Counts one command.
+    pub fn count(&self, told: Told<'_>) {
+        self.events.add(told.len() as u64);
+        let counted = [event::Kind::Trade, event::Kind::PerpetualTrade, event::Kind::Liquidation];
+        for event in told.part(&counted) {
             match event::Kind::from_code(event.kind) {
                 Some(event::Kind::Trade) => self.spot_trades.add(1),
                 Some(event::Kind::PerpetualTrade) => self.perpetual_trades.add(1),
@@ -63,7 +65,7 @@ impl EgressFigures {
                 _ => {}
             }
         }
-        let Some(done) = events.last().and_then(|event| event.get::<event::Done>()) else { return };
+        let Some(done) = told.last().and_then(|event| event.get::<event::Done>()) else { return };
         self.commands[usize::from(done.command).min(CODES - 1)].add(1);
         if done.reject != 0 {
             self.rejects[usize::from(done.reject).min(CODES - 1)].add(1);

@@ -6,12 +6,13 @@
 use super::envelope::{Form, Push};
 use super::topic::{Topic, TopicMap};
 use crate::clock::Clock;
+use crate::view::hash::NumberMap;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::figures::Counter;
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -115,7 +116,7 @@ pub(super) struct Table {
     highest: u64,
     held_len: usize,
     /// Topics of user events by account.
-    watched: HashMap<AccountId, usize>,
+    watched: NumberMap<AccountId, usize>,
     /// Means of the marks of the last minute, by the place of the market.
     means: Vec<Price>,
 }

@@ -9,10 +9,9 @@ use super::spot::Notebook;
 use super::topic::{Kind, Topic};
 use super::user::Users;
 use crate::dialect::fapi::user::UserEvent;
-use crate::egress::Listener;
+use crate::egress::{Listener, Told};
 use crate::view::Views;
 use crate::view::market::MarketView;
-use ringside_core::event::Event;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +128,7 @@ const fn frame_type(kind: Kind) -> &'static str {
 }
 
 impl Listener for Pusher {
-    fn command(&mut self, events: &[Event], views: &Views) {
+    fn command(&mut self, told: Told<'_>, views: &Views) {
         if self.markets_changed != views.markets_changed() {
             self.markets_changed = views.markets_changed();
             self.markets = views.markets().clone();
@@ -137,14 +136,14 @@ impl Listener for Pusher {
         let Pusher { hub, notebook, board, users, notes, written, .. } = self;
         let table = &mut *hub.table.lock();
         if table.is_empty() {
-            board.skip(events, views);
-            notebook.skip(events);
+            board.skip(told, views);
+            notebook.skip(told);
         } else {
             let changed = hub.streams_changed();
             let mut desk = Desk::new(&mut *table, notes, written);
-            notebook.command(events, views, &mut desk);
-            users.command(events, views, &mut desk);
-            board.command(changed, events, views, &mut desk);
+            notebook.command(told, views, &mut desk);
+            users.command(&told, views, &mut desk);
+            board.command(changed, told, views, &mut desk);
         }
         if let Some(means) = board.take_means() {
             table.set_means(means);

@@ -4,6 +4,7 @@
 use super::desk::Desk;
 use super::note::spot::Note;
 use super::topic::{Kind, Topic};
+use crate::egress::Told;
 use crate::view::Views;
 use crate::view::history::{Role, TradeRecord};
 use crate::view::kline::Interval;
@@ -39,12 +40,13 @@ impl Notebook {
         self.levels.clear();
     }
 
-    /// Notes a command: its events, `Done` last, and the views after it.
-    pub fn command(&mut self, events: &[Event], views: &Views, desk: &mut Desk<'_>) {
-        orders(events, views, desk);
-        self.balances(events, views, desk);
-        self.depth(events, desk);
-        for event in events {
+    /// Notes a command, with the views after it.
+    pub fn command(&mut self, told: Told<'_>, views: &Views, desk: &mut Desk<'_>) {
+        orders(told.part(&[event::Kind::Trade, event::Kind::Order]), views, desk);
+        self.balances(told.part(&[event::Kind::Balances]), views, desk);
+        self.depth(told.part(&[event::Kind::Depth]), desk);
+        let trades = told.part(&[event::Kind::Trade]);
+        for event in trades {
             if let Some(trade) = event.get::<event::Trade>() {
                 let topic = Topic::of_market(Kind::Trade, trade.market);
                 if desk.is_wanted(topic) {
@@ -52,13 +54,14 @@ impl Notebook {
                 }
             }
         }
-        tickers(events, views, desk);
-        klines(events, views, desk);
+        let Some(done) = told.last() else { return };
+        tickers(trades, done, views, desk);
+        klines(trades, done, views, desk);
     }
 
     /// Follows the update ids of a command that nobody wants to know more of.
-    pub fn skip(&mut self, events: &[Event]) {
-        for event in events {
+    pub fn skip(&mut self, told: Told<'_>) {
+        for event in told.part(&[event::Kind::Depth]) {
             if let Some(depth) = spot_depth(event) {
                 *self.update_of(depth.market) = depth.update;
             }
@@ -144,9 +147,9 @@ fn traded(events: &[Event]) -> Option<MarketId> {
 }
 
 /// Rows of rolling 24 hours: one per fill; all others when they are computed anew.
-fn tickers(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
-    let traded = traded(events);
-    if events.last().is_some_and(|done| views.tickers().is_refreshed_by(done.sequence)) {
+fn tickers(trades: &[Event], done: &Event, views: &Views, desk: &mut Desk<'_>) {
+    let traded = traded(trades);
+    if views.tickers().is_refreshed_by(done.sequence) {
         for market in (0..views.markets().len() as MarketId).filter(|market| Some(*market) != traded) {
             let topic = Topic::of_market(Kind::Ticker, market);
             if desk.is_wanted(topic)
@@ -159,24 +162,23 @@ fn tickers(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
     let Some(market) = traded else { return };
     let topic = Topic::of_market(Kind::Ticker, market);
     if desk.is_wanted(topic) {
-        views.tickers().updates(market, events).for_each(|ticker| desk.spot(topic, Note::Ticker(ticker)));
+        views.tickers().updates(market, trades).for_each(|ticker| desk.spot(topic, Note::Ticker(ticker)));
     }
 }
 
 /// Candles: those that are over, then one per fill.
-fn klines(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
-    let Some(done) = events.last() else { return };
+fn klines(trades: &[Event], done: &Event, views: &Views, desk: &mut Desk<'_>) {
     for closed in views.klines().closed_by(done.sequence) {
         let topic = Topic::of_candles(closed.market, closed.interval);
         if desk.is_wanted(topic) {
             desk.spot(topic, Note::Kline(closed.kline, closed.interval, true));
         }
     }
-    let Some(market) = traded(events) else { return };
+    let Some(market) = traded(trades) else { return };
     for interval in Interval::ALL {
         let topic = Topic::of_candles(market, interval);
         if desk.is_wanted(topic) {
-            let klines = views.klines().updates(market, interval, events);
+            let klines = views.klines().updates(market, interval, trades);
             klines.for_each(|kline| desk.spot(topic, Note::Kline(kline, interval, false)));
         }
     }

@@ -64,6 +64,11 @@ impl<T: Copy> Queue<T> {
         self.spares.clone()
     }
 
+    /// So many rows may come at once: empty chunks for them are kept.
+    pub fn expect(&self, rows: usize) {
+        self.spares.expect(rows);
+    }
+
     /// How many rows there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -149,6 +154,13 @@ mod tests {
         (CHUNK + 1..3 * CHUNK).for_each(|row| queue.push_back(row));
         assert!(queue.iter().copied().eq(0..3 * CHUNK));
         assert_eq!((spares.len(), spares.restock()), (kept - 1, 1));
+        // For what may come at once there are more, and no more than that once it may not.
+        queue.expect(100 * CHUNK);
+        assert_eq!((spares.restock(), spares.len()), (100, kept + 100));
+        queue.expect(0);
+        assert_eq!(spares.restock(), 0);
+        assert!((kept..=2 * kept).contains(&spares.len()));
+        (0..kept).for_each(|_| drop(spares.take(0)));
         assert!(queue.clone().spares().len() == kept);
     }
 }

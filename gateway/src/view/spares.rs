@@ -3,15 +3,16 @@
 //! Memory that is new to the process is cleared by the system where it is touched first, megabytes at a time: whoever folds
 //! events would stand still for that, and every client behind it.
 
-use crossbeam::queue::ArrayQueue;
+use crossbeam::queue::SegQueue;
 use ringside_core::agent::Agent;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Rows of one chunk. A power of two, so that an index splits by shift and mask.
 pub(super) const CHUNK: usize = 512;
-/// Empty chunks that are kept for what comes: more than a busy queue fills between two looks.
+/// Empty chunks that are kept for what comes, at least: more than a busy queue fills between two looks.
 const SPARES: usize = 8;
 /// The smallest page of the system.
 const PAGE_LEN: usize = 4_096;
@@ -20,14 +21,16 @@ const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(10
 
 /// The empty chunks of one queue.
 pub struct Spares<T> {
-    chunks: ArrayQueue<Vec<T>>,
+    chunks: SegQueue<Vec<T>>,
+    /// How many are kept.
+    wanted: AtomicUsize,
     /// Some row, to touch memory with. There once the queue has had more than one chunk: most never do.
     row: OnceLock<T>,
 }
 
 impl<T> Default for Spares<T> {
     fn default() -> Spares<T> {
-        Spares { chunks: ArrayQueue::new(SPARES), row: OnceLock::new() }
+        Spares { chunks: SegQueue::new(), wanted: AtomicUsize::new(SPARES), row: OnceLock::new() }
     }
 }
 
@@ -48,7 +51,19 @@ impl<T: Copy> Spares<T> {
     pub(super) fn give(&self, mut chunk: Vec<T>) {
         chunk.clear();
         // One too many goes back to the system.
-        let _ = self.chunks.push(chunk);
+        if self.is_short() {
+            self.chunks.push(chunk);
+        }
+    }
+
+    /// Keeps enough for so many rows that may come at once.
+    pub(super) fn expect(&self, rows: usize) {
+        // Relaxed: nothing else is read by it.
+        self.wanted.store(SPARES + rows / CHUNK, Ordering::Relaxed);
+    }
+
+    fn is_short(&self) -> bool {
+        self.chunks.len() < self.wanted.load(Ordering::Relaxed)
     }
 
     /// How many there are.
@@ -70,13 +85,16 @@ impl<T: Copy + Send + Sync> Restock for Spares<T> {
         let mut made = 0;
         // No more than a row of each page: what one processor has written, another has to fetch from it.
         let stride = (PAGE_LEN / size_of::<T>().max(1)).max(1);
-        while !self.chunks.is_full() {
+        while self.is_short() {
             let mut chunk = Vec::with_capacity(CHUNK);
             for place in chunk.spare_capacity_mut().iter_mut().step_by(stride) {
                 place.write(*row);
             }
             self.give(chunk);
             made += 1;
+        }
+        while self.chunks.len() > SPARES + self.wanted.load(Ordering::Relaxed) && self.chunks.pop().is_some()
+        {
         }
         made
     }

@@ -22,5 +22,6 @@ mod history_perpetual;
 mod market_data;
 mod perpetual_candles;
 mod perpetual_views;
+mod pieces;
 mod spot_views;
 mod user_events;

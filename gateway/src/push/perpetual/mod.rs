@@ -20,6 +20,7 @@ use super::stream_name;
 use super::topic::{Kind, Topic, TopicMap};
 use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::fapi::words;
+use crate::egress::Told;
 use crate::view::Views;
 use crate::view::depth::Book;
 use crate::view::perpetual::market::PerpetualMarket;
@@ -40,6 +41,15 @@ const SPEEDS: [i64; 4] = [100, 250, 500, 1_000];
 const SAMPLES: usize = 60;
 /// Closed candles told at once when time jumps.
 const CLOSED_MAX: usize = 1_000;
+
+/// Kinds of events that are noted as they come.
+const NOTED: &[event::Kind] = &[
+    event::Kind::PerpetualTrade,
+    event::Kind::PerpetualOrder,
+    event::Kind::Liquidation,
+    event::Kind::PerpetualStateChanged,
+    event::Kind::PerpetualBracket,
+];
 
 /// See the module.
 pub struct Board {
@@ -169,46 +179,47 @@ impl Board {
     }
 
     /// Follows a command that nobody wants to know more of.
-    pub fn skip(&mut self, events: &[Event], views: &Views) {
-        self.follow(events, views);
-        self.finish(events, views);
+    pub fn skip(&mut self, told: Told<'_>, views: &Views) {
+        self.follow(told, views);
+        self.finish(told, views);
     }
 
-    /// Notes a command: its events, `Done` last, and the views after it. `changed` is the hub's count of changed topics.
-    pub fn command(&mut self, changed: u64, events: &[Event], views: &Views, desk: &mut Desk<'_>) {
+    /// Notes a command, with the views after it. `changed` is the hub's count of changed topics.
+    pub fn command(&mut self, changed: u64, told: Told<'_>, views: &Views, desk: &mut Desk<'_>) {
         self.look(changed, desk.live());
-        if self.follow(events, views) {
+        if self.follow(told, views) {
             self.look(changed, desk.live());
         }
-        let time_ms = events.first().map_or(0, |event| event.time_ns.div_euclid(1_000_000));
+        let time_ms = told.first().map_or(0, |event| event.time_ns.div_euclid(1_000_000));
         if time_ms >= self.closes_ms {
             self.close_candles(time_ms, views, desk);
         }
-        for event in events {
+        for event in told.part(NOTED) {
             self.note(event, time_ms, views, desk);
         }
-        self.books(events, time_ms, views, desk);
-        if self.finish(events, views) {
+        self.books(told.part(&[event::Kind::Depth]), time_ms, views, desk);
+        if self.finish(told, views) {
             self.marks(views, desk);
         }
     }
 
     /// Takes in new markets and new rules; says whether there are new markets.
-    fn follow(&mut self, events: &[Event], views: &Views) -> bool {
+    fn follow(&mut self, told: Told<'_>, views: &Views) -> bool {
         let is_rule = |event: &Event| {
             event.get::<event::PerpetualListed>().is_some()
                 || event.get::<event::PerpetualSetting>().is_some()
         };
         let before = self.markets.len();
-        if events.iter().any(is_rule) {
+        let rules = [event::Kind::PerpetualListed, event::Kind::PerpetualSetting];
+        if told.part(&rules).iter().any(is_rule) {
             self.list(views);
         }
         self.markets.len() > before
     }
 
     /// Takes in what is kept whoever listens; says whether this command begins a second of marks.
-    fn finish(&mut self, events: &[Event], views: &Views) -> bool {
-        for event in events {
+    fn finish(&mut self, told: Told<'_>, views: &Views) -> bool {
+        for event in told.part(&[event::Kind::Depth, event::Kind::PerpetualStateChanged]) {
             if let Some(depth) = event.get::<event::Depth>()
                 && let Some(place) = depth.market.checked_sub(FIRST_PERPETUAL)
                 && let Some(market) = self.markets.get_mut(place as usize)
@@ -223,7 +234,7 @@ impl Board {
                     command::PerpetualState::from_code(state.state).map_or("", words::symbol_status);
             }
         }
-        let Some(end) = events.last() else { return false };
+        let Some(end) = told.last() else { return false };
         self.time_ms = end.time_ns.div_euclid(1_000_000);
         let is_tick = end.get::<event::Done>().is_some_and(|done| {
             done.command == command::Kind::AdvanceTime as u16 && self.time_ms.div_euclid(1_000) > self.second
@@ -270,7 +281,7 @@ impl Board {
         }
     }
 
-    /// One event of a command.
+    /// One event of a command, of those in [`NOTED`].
     fn note(&mut self, event: &Event, time_ms: i64, views: &Views, desk: &mut Desk<'_>) {
         if let Some(trade) = event.get::<event::PerpetualTrade>() {
             let Some(market) = self.market_mut(trade.market) else { return };

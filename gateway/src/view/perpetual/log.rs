@@ -187,6 +187,11 @@ impl<T: Row> Log<T> {
         self.rows.spares()
     }
 
+    /// So many rows may come with one command.
+    pub(super) fn expect(&self, rows: usize) {
+        self.rows.expect(rows);
+    }
+
     /// Adds a row.
     pub fn push(&mut self, sequence: Sequence, row: T) {
         let place = self.first + self.rows.len() as u64;

@@ -64,6 +64,7 @@ pub struct Perpetuals {
     /// Number of the last row of income, of amendments, of margin changes.
     numbers: [u64; 3],
     keep: Keep,
+    positions: usize,
     /// Names of orders that the running command placed.
     placed: Vec<event::PerpetualPlaced>,
     /// Whether the next event begins a command.
@@ -100,6 +101,7 @@ impl Perpetuals {
             pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
             numbers: [0; 3],
             keep,
+            positions: 0,
             placed: Vec::new(),
             is_between: true,
         }
@@ -186,6 +188,11 @@ impl Perpetuals {
         &self.operators
     }
 
+    /// How many positions were open when time last advanced.
+    pub fn positions(&self) -> usize {
+        self.positions
+    }
+
     /// Traded value of accounts.
     pub fn volumes(&self) -> &Volumes {
         &self.volumes
@@ -240,6 +247,7 @@ impl Perpetuals {
             Kind::Done => each(event, |done: &event::Done| {
                 if done.command == CommandKind::AdvanceTime as u16 {
                     self.volumes.tick(time_ms);
+                    self.expect_funding();
                     self.sample_prices(event.sequence, time_ms);
                 }
                 if let Some(row) = self.credited.take() {
@@ -279,6 +287,14 @@ impl Perpetuals {
             if let Some(premium) = market::premium(&price) {
                 self.series.sample(Source::Premium, market.market, premium, sequence, time_ms);
             }
+        }
+    }
+
+    /// Funding is a row of income for every position.
+    fn expect_funding(&mut self) {
+        self.positions = self.markets.all().iter().map(|market| market.holders().len()).sum();
+        if self.keep != Keep::Nothing {
+            self.income.expect(self.positions);
         }
     }
 
@@ -552,6 +568,7 @@ impl Perpetuals {
             transferred: None,
             credited: None,
             keep,
+            positions: 0,
             placed: Vec::new(),
             is_between: true,
         })

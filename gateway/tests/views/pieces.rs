@@ -1,0 +1,178 @@
+//! A command that egress takes from its ring in pieces, as it does with an hour's funding, is folded and told as one that comes in one
+//! piece. No sockets.
+
+use crate::flow::{any_order, credit, list_market, saved};
+use crate::perpetual_flow::Flow;
+use crate::random::Random;
+use ringside_core::agent::Agent;
+use ringside_core::command::{CancelAll, Command, PerpetualState, SetPerpetualState};
+use ringside_core::event::Event;
+use ringside_core::gate::{Gate, GateMode};
+use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL};
+use ringside_core::memory::Pages;
+use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
+use ringside_core::{Engine, EngineConfig};
+use ringside_gateway::clock::Clock;
+use ringside_gateway::egress::{Egress, EgressFigures};
+use ringside_gateway::push::envelope::Form;
+use ringside_gateway::push::hub::Hub;
+use ringside_gateway::push::pusher::Pusher;
+use ringside_gateway::push::topic::{Kind, Topic};
+use ringside_gateway::view::kline::Interval;
+use ringside_gateway::view::{SharedViews, Views};
+use std::sync::Arc;
+
+const START_MS: i64 = 1_700_000_000_000;
+
+/// Egress behind a ring of so many slots, with somebody who listens to everything.
+struct Shown {
+    output: Producer<Event>,
+    egress: Egress,
+    gate: Arc<Gate>,
+    views: Arc<SharedViews>,
+    figures: Arc<EgressFigures>,
+    hub: Arc<Hub>,
+    clock: Clock,
+}
+
+impl Shown {
+    fn new(slots: usize) -> Shown {
+        let options = Options { capacity: slots, consumers: 1, start: 1, wait: Wait::Park };
+        let (output, mut outputs) = ring::create::<Event>(Mapping::anonymous(), options).unwrap();
+        let (gate, views) = (Arc::new(Gate::new(0)), Arc::new(SharedViews::new(Views::default())));
+        let clock = Clock::manual(START_MS);
+        let hub = Arc::new(Hub::new(1, clock.clone()));
+        let ring = outputs.pop().unwrap();
+        let mut egress = Egress::new(ring, gate.clone(), GateMode::Durable, views.clone(), Vec::new());
+        egress.make_room(slots, Pages::Small);
+        egress.listen(Box::new(Pusher::new(hub.clone(), &views.read())));
+        let figures = Arc::new(EgressFigures::default());
+        egress.measure(clock.clone(), figures.clone());
+        Shown { output, egress, gate, views, figures, hub, clock }
+    }
+
+    /// Listens to every kind of topic, of a market, of all, and of some accounts.
+    fn listen(&self) {
+        let enter = |topic, form| drop(self.hub.enter(0, topic, form, None));
+        for market in [0, FIRST_PERPETUAL, FIRST_PERPETUAL + 1, ALL_MARKETS] {
+            for kind in [Kind::Depth, Kind::Trade, Kind::Ticker] {
+                enter(Topic::of_market(kind, market), Form::Numbered);
+            }
+            for interval in Interval::ALL {
+                enter(Topic::of_candles(market, interval), Form::Channel);
+            }
+            for kind in [
+                Kind::PerpetualTrade,
+                Kind::AggregateTrade,
+                Kind::DepthDiff,
+                Kind::DepthTop,
+                Kind::BestPrice,
+                Kind::Mark,
+                Kind::Candle,
+                Kind::PairCandle,
+                Kind::MiniDay,
+                Kind::Day,
+                Kind::ForcedOrder,
+                Kind::Contract,
+                Kind::OrderBook,
+                Kind::Liquidation,
+            ] {
+                for detail in [0, 1, 2] {
+                    enter(Topic { kind, id: market, detail }, Form::Stream);
+                }
+            }
+        }
+        for account in 1..=20 {
+            for kind in [Kind::UserOrders, Kind::UserBalances] {
+                enter(Topic::of_account(kind, account), Form::Channel);
+            }
+            for kind in [Kind::UserData, Kind::AccountOrders, Kind::AccountPositions, Kind::AccountBalances] {
+                enter(Topic::of_account(kind, account), Form::Stream);
+            }
+        }
+    }
+
+    /// Shows the events of a command; what is pushed.
+    fn show(&mut self, events: &[Event]) -> Vec<String> {
+        let end = events.last().unwrap();
+        self.gate.publish_written(end.sequence);
+        self.gate.publish_durable(end.sequence);
+        let mut sent = 0;
+        while sent < events.len() || self.views.read().sequence() < end.sequence {
+            sent += self.output.try_publish_batch(&events[sent..]);
+            self.egress.do_work();
+        }
+        self.clock.turn(37);
+        self.egress.do_work();
+        let mut pushes = Vec::new();
+        while let Some(batch) = self.hub.ports[0].take() {
+            pushes.extend(batch.pushes.iter().map(|push| format!("{push:?}")));
+        }
+        pushes
+    }
+}
+
+/// The same commands to both; how many pushes that were.
+fn check(commands: impl Iterator<Item = Command>, mut observe: impl FnMut(&[Event])) -> usize {
+    let mut engine = Engine::new(&EngineConfig::default());
+    // The one is done with each command before the next begins; of the other's the first few of each are behind those before.
+    let (mut whole, mut pieces) = (Shown::new(1 << 16), Shown::new(4));
+    whole.listen();
+    pieces.listen();
+    let (mut count, mut longest) = (0, 0);
+    for command in commands {
+        let sequence = engine.sequence() + 1;
+        let command = Command { sequence, time_ns: command.time_ns.max(engine.time_ns()), ..command };
+        let mut events: Vec<Event> = Vec::new();
+        engine.apply(&command, &mut events);
+        observe(&events);
+        longest = longest.max(events.len());
+        let (expected, found) = (whole.show(&events), pieces.show(&events));
+        for (expected, found) in expected.iter().zip(&found) {
+            assert_eq!(expected, found, "{command:?}");
+        }
+        assert_eq!(expected.len(), found.len(), "{command:?}");
+        count += found.len();
+    }
+    assert!(longest > 12, "no command of more than {longest} events");
+    assert_eq!(saved(&whole.views.read()), saved(&pieces.views.read()));
+    assert_eq!(format!("{:?}", whole.figures.commands), format!("{:?}", pieces.figures.commands));
+    let trades = [&whole, &pieces]
+        .map(|shown| (shown.figures.perpetual_trades.get(), shown.figures.spot_trades.get()));
+    assert_eq!(trades[0], trades[1]);
+    let liquidations = [&whole, &pieces].map(|shown| format!("{:?}", shown.figures.liquidations));
+    assert_eq!(liquidations[0], liquidations[1]);
+    count
+}
+
+#[test]
+fn commands_of_the_perpetual_side_are_told_the_same_in_pieces() {
+    for seed in 1..=3 {
+        let flow = std::cell::RefCell::new(Flow::new(seed));
+        let random = (0..4_000).map(|_| flow.borrow_mut().command());
+        let state = PerpetualState::Closed as u8;
+        let close = Command::new(SetPerpetualState { market: FIRST_PERPETUAL, state, reserved: [0; 3] });
+        let count = check(random.chain([close]), |events| flow.borrow_mut().observe(events));
+        assert!(count > 10_000, "{count} pushes");
+    }
+}
+
+#[test]
+fn commands_of_the_spot_side_are_told_the_same_in_pieces() {
+    let mut random = Random::new(7);
+    let opened = [list_market(("DFUSDT", "DF", "USDT"))].into_iter().chain((1..=9).flat_map(|account| {
+        ["DF", "USDT"].map(|asset| credit(account, asset, 1_000_000_000_000_000_000_000_000))
+    }));
+    let orders = (0..4_000).map(|place| {
+        let account = 1 + random.below(9) as u32;
+        let price = 20_000_000 + (random.below(40) as i64) * 10_000;
+        let quantity = 1_000_000_000 * (1 + random.below(60) as i64);
+        let command = match place % 100 {
+            0 => Command::new(CancelAll { account, market: ALL_MARKETS }),
+            _ => Command::new(any_order(&mut random, account, 0, price, quantity)),
+        };
+        Command { time_ns: place * 50_000_000, ..command }
+    });
+    let count = check(opened.chain(orders), |_| ());
+    assert!(count > 10_000, "{count} pushes");
+}
