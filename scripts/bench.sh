@@ -7,7 +7,7 @@
 #   RESULTS=bench/results scripts/bench.sh   keeps each report as a file
 set -euo pipefail
 cd "$(dirname "$0")/.."
-benchmarks=(engine perpetual mark_storm ring journal http fapi fanout history)
+benchmarks=(engine perpetual mark_storm hour ring journal http fapi fanout history)
 if [ $# -gt 0 ]; then
   benchmarks=("$1")
   shift
