@@ -4,6 +4,8 @@
 //! None of them is keyed: who may write the file may write a whole false journal. The digest of a seal makes that
 //! visible only to somebody who holds an earlier copy (a standby, a backup).
 
+#[cfg(target_arch = "x86_64")]
+mod folded;
 pub(crate) mod many;
 
 /// Where the CRC of a segment's records starts: records of another journal or another segment do not pass, and the
@@ -42,6 +44,9 @@ impl Salt {
     }
 }
 
+/// Of CRC32C, its bits from the highest power on.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
+
 /// What a length of one byte changes in the CRC after it.
 static LENGTHS: [u32; 256] = lengths();
 
@@ -52,7 +57,7 @@ const fn lengths() -> [u32; 256] {
         // Four bytes of the message, bit by bit, by the reflected polynomial.
         let (mut crc, mut bit) = (len as u32, 0);
         while bit < 32 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+            crc = if crc & 1 == 1 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 };
             bit += 1;
         }
         table[len] = crc;

@@ -291,6 +291,14 @@ static BODY_LENS: [u8; 256] = {
 /// each of those through a mask: a loop of a length that the compiler knows costs less than one that is shorter.
 #[inline(always)]
 fn ends_at<const WITHIN: usize>(body: &[u8; BODY_LEN], len: usize) -> bool {
+    let (words, _) = body.as_chunks::<8>();
+    let (near, rest) = words.split_at(WITHIN);
+    rest.iter().fold(behind::<WITHIN>(near, len), |any, word| any | u64::from_le_bytes(*word)) == 0
+}
+
+/// What stands in the first `WITHIN` of `words` from byte `len` on, a whole number of words.
+#[inline(always)]
+fn behind<const WITHIN: usize>(words: &[[u8; 8]], len: usize) -> u64 {
     const WORDS: usize = BODY_LEN / 8;
     static MASKS: [u64; 2 * WORDS] = {
         let mut masks = [0; 2 * WORDS];
@@ -301,12 +309,10 @@ fn ends_at<const WITHIN: usize>(body: &[u8; BODY_LEN], len: usize) -> bool {
         }
         masks
     };
-    let (words, _) = body.as_chunks::<8>();
     let Some((masks, _)) = MASKS[WORDS - len / 8..].split_first_chunk::<WITHIN>() else {
         unreachable!("a body is no longer than its room")
     };
-    let within = words.iter().zip(masks).fold(0, |any, (word, mask)| any | u64::from_le_bytes(*word) & mask);
-    words[WITHIN..].iter().fold(within, |any, word| any | u64::from_le_bytes(*word)) == 0
+    words.iter().zip(masks).fold(0, |any, (word, mask)| any | u64::from_le_bytes(*word) & mask)
 }
 
 #[cfg(test)]
