@@ -104,6 +104,11 @@ impl Reader {
     /// Reads `file`, the segment of `header`, up to byte `limit`, a block boundary.
     pub fn new(file: Arc<dyn File>, header: SegmentHeader, limit: u64) -> Reader {
         let limit = limit.min(header.segment_len);
+        let window_len = WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN);
+        Reader::with(file, header, limit, Buffer::zeroed(window_len))
+    }
+
+    fn with(file: Arc<dyn File>, header: SegmentHeader, limit: u64, window: Buffer) -> Reader {
         debug_assert!(limit.is_multiple_of(BLOCK_LEN as u64));
         Reader {
             name: header.name(),
@@ -119,7 +124,7 @@ impl Reader {
                 batch_start: DATA_START,
                 batch_commands: 0,
             },
-            window: Lent::own(Buffer::zeroed(WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN))),
+            window: Lent::own(window),
             window_at: 0,
             window_start: DATA_START,
             window_len: 0,
@@ -139,9 +144,8 @@ impl Reader {
     /// The same for the whole segment, taking its bytes from [`DATA_START`] on from `ahead`, which leaves [`ROOM`] before each
     /// stretch. The file is still there for what is wanted twice.
     pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {
-        let mut reader = Reader::new(file, header, header.segment_len);
         // The first stretch brings the window.
-        reader.window = Lent::own(Buffer::zeroed(0));
+        let mut reader = Reader::with(file, header, header.segment_len, Buffer::zeroed(0));
         (reader.ahead, reader.is_hashed) = (Some(ahead), true);
         reader
     }

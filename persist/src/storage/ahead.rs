@@ -18,9 +18,9 @@ pub const STRETCH_LEN: usize = 1 << 19;
 /// Reads on their way at most.
 pub const READS: usize = 4;
 
-/// Buffers there are: being read into, read, being checked, being applied. Each takes a huge page, which costs as much as checking
-/// what it holds once.
-const BUFFERS: usize = 8;
+/// Buffers there are: being read into, read, being checked, being applied. With the room that recovery wants they are two huge pages
+/// together; each more costs as much as checking two of them.
+const BUFFERS: usize = 7;
 
 /// Whether a file of `len` bytes is worth reading ahead.
 pub fn is_worth_it(len: u64) -> bool {
@@ -68,33 +68,27 @@ impl DerefMut for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let (Some(buffer), Some(home)) = (self.buffer.take(), &self.home) {
-            home.lock().free.push(buffer);
+            home.lock().push(buffer);
             home.freed.notify_one();
         }
     }
 }
 
-/// Buffers for files that are read one after the other: made when they are first wanted, then used again.
+/// Buffers for files that are read one after the other.
 pub struct Pool {
     room: usize,
-    free: Mutex<Free>,
+    free: Mutex<Vec<Buffer>>,
     freed: Condvar,
-}
-
-struct Free {
-    free: Vec<Buffer>,
-    /// Buffers there may still be made.
-    unmade: usize,
 }
 
 impl Pool {
     /// `room` bytes, a multiple of the block length, are left before what is read.
     pub fn new(room: usize) -> Arc<Pool> {
-        let free = Mutex::new(Free { free: Vec::new(), unmade: BUFFERS });
+        let free = Mutex::new(Buffer::several(BUFFERS, room + STRETCH_LEN));
         Arc::new(Pool { room, free, freed: Condvar::new() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Free> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Buffer>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,13 +100,7 @@ impl Pool {
             if is_over.load(Ordering::Relaxed) {
                 return None;
             }
-            if let Some(buffer) = free.free.pop() {
-                return Some(Lent { buffer: Some(buffer), home: Some(self.clone()) });
-            }
-            if free.unmade > 0 {
-                free.unmade -= 1;
-                drop(free);
-                let buffer = Buffer::zeroed(self.room + STRETCH_LEN);
+            if let Some(buffer) = free.pop() {
                 return Some(Lent { buffer: Some(buffer), home: Some(self.clone()) });
             }
             free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
@@ -300,10 +288,7 @@ mod tests {
             let mut ahead = read_ahead(file, 0, 40 * STRETCH_LEN as u64, pool.clone()).unwrap();
             (0..taken).for_each(|_| drop(ahead.take().unwrap()));
             drop(ahead);
-            let given_back = || {
-                let free = pool.lock();
-                free.free.len() + free.unmade
-            };
+            let given_back = || pool.lock().len();
             for _ in 0..10_000 {
                 if given_back() == BUFFERS {
                     break;

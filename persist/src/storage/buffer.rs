@@ -5,10 +5,12 @@
 //! or two. On a virtual machine that halved the processor's time for a transfer and doubled what the disk read.
 //!
 //! Knows no files. Whether pages are huge changes no byte.
+#![allow(unsafe_code)]
 
 use crate::storage::BLOCK_LEN;
-use memmap2::{Advice, MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Bytes that start at a block boundary in memory, as writing past the page cache demands.
@@ -17,8 +19,9 @@ pub struct Buffer(Room);
 enum Room {
     Small(Vec<Page>),
     Large {
-        map: MmapMut,
-        /// Where in the map a huge page begins.
+        /// Shared with buffers that lie elsewhere in it.
+        map: Arc<MmapRaw>,
+        /// Where in the map it begins.
         from: usize,
         len: usize,
     },
@@ -39,23 +42,46 @@ impl Buffer {
     pub fn zeroed(len: usize) -> Buffer {
         let len = len.next_multiple_of(BLOCK_LEN);
         let large = if len < LARGE_LEN { None } else { Buffer::large(len) };
-        large.unwrap_or_else(|| Buffer(Room::Small(vec![Page::new_zeroed(); len / BLOCK_LEN])))
+        large.unwrap_or_else(|| Buffer::small(len))
+    }
+
+    /// As many as `count`, one behind the other on huge pages that they share. Their memory is taken when they are first used: a
+    /// host that has to find it first takes a millisecond for a huge page.
+    pub fn several(count: usize, len: usize) -> Vec<Buffer> {
+        let len = len.next_multiple_of(BLOCK_LEN);
+        let Some((map, from)) = huge_pages(count * len) else {
+            return (0..count).map(|_| Buffer::small(len)).collect();
+        };
+        let map = Arc::new(MmapRaw::from(map));
+        let each = |place| Buffer(Room::Large { map: map.clone(), from: from + place * len, len });
+        (0..count).map(each).collect()
+    }
+
+    fn small(len: usize) -> Buffer {
+        Buffer(Room::Small(vec![Page::new_zeroed(); len / BLOCK_LEN]))
     }
 
     /// `None` where the system gives no memory in this way.
     fn large(len: usize) -> Option<Buffer> {
-        // One more, so that as many begin and end inside.
-        let room = len.next_multiple_of(HUGE_LEN) + HUGE_LEN;
-        let mut map = MmapOptions::new().len(room).map_anon().ok()?;
-        let from = map.as_ptr().align_offset(HUGE_LEN);
-        map.get(from..from + len)?;
-        #[cfg(target_os = "linux")]
-        // Where there are none to give, small pages do.
-        let _ = map.advise_range(Advice::HugePage, from, len.next_multiple_of(HUGE_LEN));
+        let (mut map, from) = huge_pages(len)?;
         // The first store into a page is what takes it.
         map[from..from + len].iter_mut().step_by(BLOCK_LEN).for_each(|byte| *byte = 0);
-        Some(Buffer(Room::Large { map, from, len }))
+        Some(Buffer(Room::Large { map: Arc::new(map.into()), from, len }))
     }
+}
+
+/// Memory in which `len` bytes lie on huge pages, where the system has any, and where in it those begin. `None` where it gives no
+/// memory in this way.
+fn huge_pages(len: usize) -> Option<(MmapMut, usize)> {
+    // One more, so that as many begin and end inside.
+    let room = len.next_multiple_of(HUGE_LEN) + HUGE_LEN;
+    let map = MmapOptions::new().len(room).map_anon().ok()?;
+    let from = map.as_ptr().align_offset(HUGE_LEN);
+    map.get(from..from + len)?;
+    #[cfg(target_os = "linux")]
+    // Where there are none to give, small pages do.
+    let _ = map.advise_range(Advice::HugePage, from, len.next_multiple_of(HUGE_LEN));
+    Some((map, from))
 }
 
 impl Deref for Buffer {
@@ -64,7 +90,11 @@ impl Deref for Buffer {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Room::Small(pages) => pages.as_bytes(),
-            Room::Large { map, from, len } => &map[*from..*from + *len],
+            // SAFETY: `huge_pages` has seen that the map reaches as far as all that lie in it; no two overlap, so these bytes are
+            // this buffer's alone; they are zeros or what was written, and the map lives as long as the buffer.
+            Room::Large { map, from, len } => unsafe {
+                std::slice::from_raw_parts(map.as_ptr().add(*from), *len)
+            },
         }
     }
 }
@@ -74,7 +104,10 @@ impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
             Room::Small(pages) => pages.as_mut_bytes(),
-            Room::Large { map, from, len } => &mut map[*from..*from + *len],
+            // SAFETY: as above, and the buffer is borrowed for writing.
+            Room::Large { map, from, len } => unsafe {
+                std::slice::from_raw_parts_mut(map.as_mut_ptr().add(*from), *len)
+            },
         }
     }
 }
@@ -107,5 +140,22 @@ mod tests {
             assert!(buffer.iter().all(|&byte| byte == 0xff), "all of it can be written");
         }
         assert!((Buffer::zeroed(LARGE_LEN).as_ptr() as usize).is_multiple_of(HUGE_LEN));
+    }
+    #[test]
+    fn buffers_that_share_pages_share_no_byte_and_live_on_by_themselves() {
+        let len = 3 * BLOCK_LEN;
+        let mut buffers = Buffer::several(2 * HUGE_LEN / len, len - 1);
+        assert_eq!(buffers.len(), 2 * HUGE_LEN / len);
+        for (place, buffer) in buffers.iter_mut().enumerate() {
+            assert_eq!(buffer.len(), len);
+            assert!((buffer.as_ptr() as usize).is_multiple_of(BLOCK_LEN));
+            assert!(buffer.iter().all(|&byte| byte == 0));
+            buffer.fill(place as u8);
+        }
+        let last = buffers.pop();
+        for (place, buffer) in buffers.drain(..).enumerate() {
+            assert!(buffer.iter().all(|&byte| byte == place as u8));
+        }
+        assert!(last.is_some_and(|last| last.iter().all(|&byte| byte == (2 * HUGE_LEN / len - 1) as u8)));
     }
 }
