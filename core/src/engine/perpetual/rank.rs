@@ -14,7 +14,7 @@
 use super::liquidate::Scope;
 use crate::command::{MarginMode, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
-use crate::perpetual::crowd::{Group, Part};
+use crate::perpetual::crowd::{Group, Part, hint_ways};
 use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl::{Place, score};
@@ -38,6 +38,7 @@ const TIDIED: usize = 16;
 const RANKED_A_TICK: usize = 4;
 /// How far ahead of who is given its place the nearest hint is given; the others at twice and three times that.
 const LOOK_AHEAD: usize = 4;
+const _: () = assert!(RANKED <= LOOK_AHEAD);
 /// So long are orders kept for where the marks stand still.
 const ORDER_MAX: usize = 1 << 16;
 /// Room that each list is given at start.
@@ -155,11 +156,32 @@ impl State {
     /// Gives some of those who changed their places, where many wait.
     #[inline]
     pub(crate) fn rank_few(&mut self) {
-        for _ in 0..RANKED {
-            if self.rankings.unranked.len() <= UNRANKED_MANY {
-                return;
+        let many = self.rankings.unranked.len().saturating_sub(UNRANKED_MANY);
+        if many != 0 {
+            self.rank_together(many.min(RANKED));
+        }
+    }
+
+    /// Gives so many of those who changed first their places. They go down to their lists together before the first of them is
+    /// entered, so that they wait for memory together.
+    #[inline(never)]
+    fn rank_together(&mut self, count: usize) {
+        self.hint_unranked(count);
+        let mut moves = [None; RANKED];
+        for moved in moves.iter_mut().take(count) {
+            let Some(account) = self.next_unranked() else { break };
+            let mut markets = self.markets_of(account);
+            match (markets.next(), markets.next()) {
+                (Some(index), None) => *moved = Some((account, index, self.group(account, index))),
+                _ => self.rank(account),
             }
-            self.rank_first();
+        }
+        hint_ways(&mut moves.map(|moved| {
+            let (_, index, group) = moved?;
+            self.crowds[index].way(group?)
+        }));
+        for (account, index, group) in moves.into_iter().flatten() {
+            self.seat_in(account, index, group);
         }
     }
 
@@ -198,22 +220,37 @@ impl State {
     /// Gives who changed first its place.
     #[inline(never)]
     fn rank_first(&mut self) {
-        let waits = |ahead: usize| self.rankings.unranked.get(ahead * LOOK_AHEAD).copied();
-        if let Some(soon) = waits(3) {
-            prefetch(self.accounts.get(soon));
+        self.hint_unranked(1);
+        if let Some(account) = self.next_unranked() {
+            self.rank(account);
         }
-        if let Some(soon) = waits(2) {
-            for index in self.markets_of(soon) {
-                prefetch(self.holding(soon, index));
-                self.crowds[index].hint(soon);
+    }
+
+    /// Hints that those are given their places soon who wait behind the `count` that are given theirs now.
+    #[inline]
+    fn hint_unranked(&self, count: usize) {
+        let soon = |ahead: usize| {
+            (0..count)
+                .filter_map(move |place| self.rankings.unranked.get(ahead * LOOK_AHEAD + place).copied())
+        };
+        soon(3).for_each(|account| prefetch(self.accounts.get(account)));
+        for account in soon(2) {
+            for index in self.markets_of(account) {
+                prefetch(self.holding(account, index));
+                self.crowds[index].hint(account);
             }
         }
-        if let Some(soon) = waits(1) {
-            self.markets_of(soon).for_each(|index| self.crowds[index].hint_list(soon));
+        for account in soon(1) {
+            self.markets_of(account).for_each(|index| self.crowds[index].hint_list(account));
         }
-        let Some(account) = self.rankings.unranked.pop_front() else { return };
+    }
+
+    /// Who changed first, and waits no longer.
+    #[inline]
+    fn next_unranked(&mut self) -> Option<AccountId> {
+        let account = self.rankings.unranked.pop_front()?;
         self.accounts.get_mut(account).is_unranked = 0;
-        self.rank(account);
+        Some(account)
     }
 
     /// Gives an account its place in every market.
@@ -225,6 +262,11 @@ impl State {
     /// already: so, wherever it comes to, it is entered into the orders that are kept.
     fn seat(&mut self, account: AccountId, index: usize) {
         let group = self.group(account, index);
+        self.seat_in(account, index, group);
+    }
+
+    /// The same where it is known whom it belongs to.
+    fn seat_in(&mut self, account: AccountId, index: usize, group: Option<Group>) {
         self.crowds[index].set(account, group);
         for made in 0..self.rankings.made.len() {
             let Ranking { index: of, side, .. } = self.rankings.made[made];
