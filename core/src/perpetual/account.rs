@@ -39,6 +39,8 @@ pub(crate) struct Account {
     pub(crate) countdown_keeps: u8,
     /// It is in the list of those who are due in markets that are not acted on.
     pub(crate) parked: u8,
+    /// It changed since it was given its place among counterparties, and is in the list of those.
+    pub(crate) is_unranked: u32,
     /// When the scheduled downgrade holds, ms.
     pub(crate) pending_ms: i64,
     /// V14.
@@ -55,8 +57,6 @@ pub(crate) struct Account {
     pub(crate) note: u32,
     /// The running command must test its scopes, and will.
     pub(crate) is_suspect: u32,
-    /// It changed since it was given its place among counterparties, and is in the list of those.
-    pub(crate) is_unranked: u32,
     pub(crate) reserved: u32,
 }
 
@@ -68,8 +68,6 @@ pub(crate) struct Holding {
     pub(crate) quantity: Quantity,
     /// Signed.
     pub(crate) cost: Money,
-    /// Quantity, reference, open loss and fee reserve of open orders, by side.
-    pub(crate) buckets: [[i64; 4]; 2],
     /// 0: the default.
     pub(crate) leverage: u32,
     /// 0 the account's default, 1 cross, 2 isolated.
@@ -91,6 +89,8 @@ pub(crate) struct Holding {
     pub(crate) orders: OpenOrders,
     /// Quantity when its orders were last trimmed to it: between commands the quantity.
     pub(crate) trimmed: Quantity,
+    /// Quantity, reference, open loss and fee reserve of open orders, by side.
+    pub(crate) buckets: [[i64; 4]; 2],
     /// IW.
     pub(crate) isolated: Money,
     pub(crate) open_fees: Money,
@@ -103,10 +103,12 @@ pub(crate) struct Holding {
     pub(crate) reserved: [u64; 3],
 }
 
-// What an order touches lies on two lines, what only a fill touches on the third.
+// What an order touches lies on two lines, what only a fill touches on the third. For its place among counterparties an account is
+// asked for the first line of both.
 const _: () = assert!(
-    offset_of!(Holding, isolated) == 128 && size_of::<Holding>() == 192 && size_of::<Account>() == 128
+    offset_of!(Holding, buckets) == 64 && offset_of!(Holding, isolated) == 128 && size_of::<Holding>() == 192
 );
+const _: () = assert!(offset_of!(Account, pending_ms) == 64 && size_of::<Account>() == 128);
 
 impl Account {
     /// Whether it has touched no market but one.

@@ -208,8 +208,11 @@ impl Bands {
         if let Some(key) = keys.get(account as usize) {
             prefetch(key);
         }
-        if let Some(pair) = levels.first().and_then(|pairs| pairs.get(account as usize / FAN)) {
-            prefetch(pair);
+        let first = account as usize / FAN / FAN * FAN;
+        if let Some(pairs) = levels.first().and_then(|pairs| pairs.get(first..first + FAN)) {
+            // Two lines.
+            prefetch(&pairs[0]);
+            prefetch(&pairs[FAN / 2]);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::ids::AccountId;
 use crate::memory::Pages;
+use crate::prefetch::prefetch;
 
 /// See the module.
 #[derive(Default)]
@@ -27,6 +28,14 @@ impl Members {
 
     pub(crate) fn contains(&self, account: AccountId) -> bool {
         self.words.get(account as usize / 64).is_some_and(|word| word >> (account % 64) & 1 != 0)
+    }
+
+    /// Hints that an account is taken in or out soon.
+    #[inline(always)]
+    pub(crate) fn hint(&self, account: AccountId) {
+        if let Some(word) = self.words.get(account as usize / 64) {
+            prefetch(word);
+        }
     }
 
     /// Takes an account in that is not in it.
