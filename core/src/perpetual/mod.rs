@@ -185,7 +185,7 @@ impl Perpetual {
                 has_backlog: false,
                 tests_all: false,
                 tiers: volume::shipped_tiers(),
-                volumes: Volumes::new(accounts),
+                volumes: Volumes::new(accounts, pages),
                 pending: Vec::with_capacity(1024),
                 fee_burn_bps: 0,
                 recovery_ms: [0; 2],

@@ -5,6 +5,7 @@
 
 use super::account::Account;
 use crate::ids::AccountId;
+use crate::memory::Pages;
 use crate::money::Money;
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::vip::{Tier, Tiers};
@@ -37,7 +38,7 @@ pub(crate) fn shipped_tiers() -> Tiers {
 }
 
 /// What an account traded in one hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) hour: i64,
     pub(crate) account: AccountId,
@@ -59,11 +60,9 @@ pub(crate) struct Volumes {
 
 impl Volumes {
     /// None, with address space for some hours in which all of so many accounts trade: until it is used up no entry moves.
-    pub(crate) fn new(accounts: usize) -> Volumes {
-        let mut entries = VecDeque::new();
-        // Refused, it grows by moving: slower, and no less right.
-        let _ = entries.try_reserve_exact(accounts.saturating_mul(HOURS_WITHOUT_A_MOVE));
-        Volumes { entries, ..Volumes::default() }
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Volumes {
+        let entries = pages.reserved(0, accounts.saturating_mul(HOURS_WITHOUT_A_MOVE));
+        Volumes { entries: entries.into(), ..Volumes::default() }
     }
 
     /// Adds a fill to what an account traded.
