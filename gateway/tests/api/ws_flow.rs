@@ -133,10 +133,22 @@ fn memory() -> u64 {
 fn one_that_stalls_harms_nobody() {
     const DIFFS: u64 = 100_000;
     const HEALTHY: usize = 50;
+    // Several, so that more than one diff is on its way at a time.
+    const TRADERS: u8 = 10;
     let mut exchange = Exchange::start();
     exchange.open();
-    let headers = exchange.account(1);
-    let mut client = Client::new(exchange.connect());
+    let order = r#"{"symbol":"DFUSDT","side":"sell","type":"limit","price":"0.2","quantity":"10"}"#;
+    let traders: Vec<_> = (1..=TRADERS)
+        .map(|number| {
+            exchange.credit(number, "DF");
+            let (headers, mut requests) = (exchange.account(number), Vec::new());
+            for _ in 0..50 {
+                exchange::send(&mut requests, "POST", "/api/v1/spot/orders", &headers, order);
+                exchange::send(&mut requests, "DELETE", "/api/v1/spot/orders", &headers, "");
+            }
+            (Client::new(exchange.connect()), requests)
+        })
+        .collect();
     let mut stalled = Socket::open(&exchange);
     stalled.send(&DEPTH.replace('}', r#","resume":true}"#));
     assert_eq!(
@@ -167,21 +179,24 @@ fn one_that_stalls_harms_nobody() {
         })
         .collect();
     let _running = exchange.run_stages();
-    let order = r#"{"symbol":"DFUSDT","side":"sell","type":"limit","price":"0.2","quantity":"10"}"#;
-    let mut requests = Vec::new();
-    for _ in 0..50 {
-        exchange::send(&mut requests, "POST", "/api/v1/spot/orders", &headers, order);
-        exchange::send(&mut requests, "DELETE", "/api/v1/spot/orders", &headers, "");
-    }
     let (before, begin) = (memory(), Instant::now());
-    for sent in 0..DIFFS / 100 {
-        assert_eq!(client.pipeline(&requests, 100), 100);
-        // Who reads is healthy, however busy this machine is; the stalled one is not waited for.
-        let is_behind = |seen: &AtomicU64| seen.load(Ordering::Relaxed) + 2_000 < sent * 100;
-        while seen.iter().any(is_behind) && !readers.iter().any(|reader| reader.is_finished()) {
-            std::thread::sleep(Duration::from_millis(1));
+    let answered = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for (mut client, requests) in traders {
+            let (seen, readers, answered) = (&seen, &readers, &answered);
+            scope.spawn(move || {
+                for _ in 0..DIFFS / 100 / u64::from(TRADERS) {
+                    assert_eq!(client.pipeline(&requests, 100), 100);
+                    let answered = answered.fetch_add(100, Ordering::Relaxed) + 100;
+                    // Who reads is healthy, however busy this machine is; the stalled one is not waited for.
+                    let is_behind = |seen: &AtomicU64| seen.load(Ordering::Relaxed) + 2_000 < answered;
+                    while seen.iter().any(is_behind) && !readers.iter().any(|reader| reader.is_finished()) {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            });
         }
-    }
+    });
     for reader in readers {
         reader.join().expect("a healthy socket has no gap");
     }

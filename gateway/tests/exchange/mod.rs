@@ -318,12 +318,18 @@ impl Exchange {
         assert_eq!(answer.body, r#"{"ok":true,"id":"DFUSDT"}"#);
         for number in 1..=3 {
             for token in ["DF", "USDT"] {
-                let wallet = wallet_text(number);
-                let credit = format!(r#"{{"user_address":"{wallet}","token":"{token}","amount":"1000"}}"#);
-                let answer = self.request("POST", "/api/v1/admin/spot/balances/credit", &admin, &credit);
-                assert_eq!(answer.body, r#"{"ok":true}"#);
+                self.credit(number, token);
             }
         }
+    }
+
+    /// Credits an account with 1000 of a token.
+    pub(crate) fn credit(&mut self, number: u8, token: &str) {
+        let admin = [format!("X-API-Key: {ADMIN_KEY}")];
+        let wallet = wallet_text(number);
+        let credit = format!(r#"{{"user_address":"{wallet}","token":"{token}","amount":"1000"}}"#);
+        let answer = self.request("POST", "/api/v1/admin/spot/balances/credit", &admin, &credit);
+        assert_eq!(answer.body, r#"{"ok":true}"#);
     }
 
     /// The headers of account `number`, whose wallet is `wallet(number)`.
