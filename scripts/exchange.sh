@@ -1,4 +1,5 @@
-# A test exchange for other scripts, which source this file after `set -euo pipefail` in the project's root.
+# A test exchange for other scripts, which source this file after `set -euo pipefail` in the project's root. Brings scripts/build.sh
+# with it.
 #
 #   build_exchange [<ringside>]     sets target and ringside: the binary given, else built here (PROFILE, default tested)
 #   install_python NAME MODULE PACKAGE...
@@ -15,19 +16,16 @@
 #   send ARGUMENTS...               curl that fails on a refusal and keeps the answer in $folder/answer
 #   end_exchange                    asks it to stop, verifies what it left, fails on an error in its log, and removes the folder
 
+. scripts/build.sh
+
 # Addresses of the wallets with the keys 2 and 3.
 wallet_2=0x2b5ad5c4795c026514f8317c7a215e218dccd6cf
 wallet_3=0x6813eb9362372eef6200f3b1dbc3f819671cba69
 
 build_exchange() {
-    mkdir -p "${CARGO_TARGET_DIR:-target}"
-    target=$(realpath "${CARGO_TARGET_DIR:-target}")
-    ringside=${1:-}
-    if [ -z "$ringside" ]; then
-        cargo build --quiet --locked --profile "${PROFILE:-tested}" -p ringside-gateway
-        ringside=$target/${PROFILE:-tested}/ringside
-    fi
-    ringside=$(realpath "$ringside")
+    local profile=${PROFILE:-tested}
+    if [ -n "${1:-}" ]; then find_target; else build "$profile" ringside; fi
+    ringside=$(realpath "${1:-$target/$profile/ringside}")
 }
 
 install_python() {

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 export FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 profile=${PROFILE:-tested}
 # One build for all: cargo would make the packages again for each by itself.
-built=$(cargo test --locked --profile "$profile" -p ringside-core -p ringside-gateway \
+built=$(cargo test --workspace --locked --profile "$profile" \
     --test fuzz_commands --test fuzz_bodies --test fuzz_frames --no-run 2>&1) || { echo "$built"; exit 1; }
 mapfile -t targets < <(sed -n 's/.*Executable.*(\(.*\))$/\1/p' <<<"$built")
 [ "${#targets[@]}" = 3 ] || { echo "$built"; exit 1; }

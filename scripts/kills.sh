@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}
-cargo build --quiet --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin kills
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+. scripts/build.sh
+build "$profile" ringside kills
 # Beside the build, because the folder for temporary files may be in memory.
 exec "$target/$profile/kills" --folder "$target" "$@"

@@ -5,6 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}
-cargo build --quiet --locked --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin overload
-target=${CARGO_TARGET_DIR:-target}
+. scripts/build.sh
+build "$profile" ringside overload
 exec "$target/$profile/overload" "$@"

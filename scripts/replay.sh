@@ -11,6 +11,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}
-cargo build --quiet --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin replay
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+. scripts/build.sh
+build "$profile" ringside replay
 exec "$target/$profile/replay" --report "$target/replay" "$@"

@@ -10,8 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}
-cargo build --quiet --locked --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin soak
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+. scripts/build.sh
+build "$profile" ringside soak
 if [ -n "${FROM:-}" ]; then
     cc -shared -fPIC -O2 -o "$target/shifted.so" scripts/clock/shifted.c
     now=$(date +%s)

@@ -8,9 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release}
-cargo build --quiet --profile "$profile" -p ringside-gateway -p ringside-bench --bin ringside --bin replay
 . scripts/exchange.sh
-build_exchange "${CARGO_TARGET_DIR:-target}/$profile/ringside"
+build "$profile" ringside replay
 install_python ws_book websockets 'websockets>=13,<16'
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,0 +1,23 @@
+# Binaries of this workspace for other scripts, which source this file after `set -euo pipefail` in the project's root.
+#
+#   find_target                 sets target, the folder that cargo builds into, and makes it
+#   build PROFILE BINARY...     builds them, and sets target. With BUILT set in the environment they are there already: check.sh
+#                               builds everything at once, since cargo makes much of what lies below a package anew for
+#                               each choice of packages
+
+find_target() {
+    target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    mkdir -p "$target"
+}
+
+build() {
+    local profile=$1 binary wanted=(-p ringside-gateway)
+    shift
+    find_target
+    [ -z "${BUILT:-}" ] || return 0
+    for binary in "$@"; do
+        [ "$binary" = ringside ] || wanted+=(-p ringside-bench)
+        wanted+=(--bin "$binary")
+    done
+    cargo build --quiet --locked --profile "$profile" "${wanted[@]}"
+}
