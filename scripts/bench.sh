@@ -13,7 +13,8 @@ if [ $# -gt 0 ]; then
   shift
 fi
 cargo build --quiet --release -p ringside-gateway -p ringside-bench --bins
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+. scripts/build.sh
+find_target
 for benchmark in "${benchmarks[@]}"; do
   echo "== $benchmark"
   "$target/release/$benchmark" ${RESULTS:+--results "$RESULTS"} "$@"

@@ -12,8 +12,8 @@ export CARGO_INCREMENTAL=0
 step() { printf '\n== %s (%d s) ==\n' "$1" $((SECONDS - started)); }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# What waits for installs, sockets and browsers more than it computes runs in lanes of its own beside the tests: two cores are
-# enough for that. What a lane says comes whole, when it is met.
+# What waits for installs, sockets and browsers more than it computes, or computes on one core, runs in a lane of its own beside the
+# rest: two cores are enough for that. What a lane says comes whole, when it is met.
 logs=$(mktemp -d)
 declare -A lanes
 trap 'for lane in "${lanes[@]}"; do kill -- "-$lane" 2>/dev/null || true; done; rm -rf "$logs"' EXIT
@@ -47,6 +47,14 @@ licences() {
     else
         echo "skipped: the advisory database cannot be fetched from here"
     fi
+}
+
+ring() {
+    step "the ring under the model checker"
+    scripts/loom.sh
+
+    step "the ring under Miri"
+    scripts/miri.sh
 }
 
 outside() {
@@ -89,19 +97,15 @@ step "tests"
 cargo test --workspace --locked --profile tested --no-fail-fast
 
 if [ "$mode" = all ]; then
-    step "the same decisions in debug, beside 2,000,000 commands of the independent model of the perpetual side"
+    beside ring ring
     # The suite above gives it 100,000; the reference of the spot side has had its 10,000,000 there.
     RINGSIDE_COMMANDS=2000000 beside model cargo test --workspace --locked --profile tested --test perpetual_model
+    step "the same decisions in debug, beside 2,000,000 commands of the independent model of the perpetual side"
     # The golden digests of these tests are the same constants in both profiles.
+    export CARGO_PROFILE_DEV_DEBUG=0
     cargo test --locked -p ringside-core --lib --test replay --test perpetual_replay --test layout --test scripts
     cargo test --locked -p ringside-persist --test compatibility --test perpetual in_every_build
     meet model
-
-    step "the ring under the model checker"
-    scripts/loom.sh
-
-    step "the ring under Miri"
-    scripts/miri.sh
 
     step "what strangers can send, for a minute"
     scripts/fuzz.sh
@@ -124,6 +128,7 @@ if [ "$mode" = all ]; then
     fi
 
     meet licences
+    meet ring
     meet outside
 
     step "three times what can be taken"

@@ -8,7 +8,8 @@
 # Wants git, g++ 12 or later, and github.com; a peer whose sources cannot be fetched is left out, and said so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+. scripts/build.sh
+find_target
 sources=${SOURCES:-$target/peers/sources}
 drivers=$target/peers/bin
 rm -rf "$drivers"
