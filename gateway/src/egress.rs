@@ -35,8 +35,6 @@ const BATCH: usize = 1024;
 
 /// More events than this, 8 MB, keep their memory only where as many are to be expected again.
 const LONG: usize = 1 << 16;
-/// Funding tells of each position that something was paid, and what it left.
-const EVENTS_OF_A_POSITION: usize = 2;
 /// Events that memory is taken for in one step.
 const PREPARED_AT_ONCE: usize = 256;
 /// No more of them lie on a page of the system.
@@ -259,14 +257,13 @@ impl Egress {
             let first = (!first.is_empty()).then(|| Told::long(first, spans));
             first.into_iter().chain(others.split_inclusive(is_end).map(Told::new))
         };
-        let positions = self.views.write(|views| {
+        self.expected = self.views.write(|views| {
             for command in told() {
                 command.iter().for_each(|event| views.fold(event));
                 listeners.iter_mut().for_each(|listener| listener.command(command, views));
             }
-            views.perpetuals().positions()
+            views.perpetuals().events_expected()
         });
-        self.expected = EVENTS_OF_A_POSITION * positions;
         let last = self.events[end].sequence;
         for command in told() {
             if let Some(probe) = &self.probe {

@@ -38,6 +38,9 @@ use std::sync::Arc;
 use volume::Volumes;
 use zerocopy::IntoBytes;
 
+/// Funding tells of each position that something was paid, and what it left.
+const EVENTS_OF_A_POSITION: usize = 2;
+
 /// Everything of the perpetual side.
 pub struct Perpetuals {
     markets: MarketTable,
@@ -188,9 +191,9 @@ impl Perpetuals {
         &self.operators
     }
 
-    /// How many positions were open when time last advanced.
-    pub fn positions(&self) -> usize {
-        self.positions
+    /// How many events the next hour's funding has, by the positions that were open when time last advanced.
+    pub fn events_expected(&self) -> usize {
+        EVENTS_OF_A_POSITION * self.positions
     }
 
     /// Traded value of accounts.
