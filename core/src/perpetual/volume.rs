@@ -38,7 +38,7 @@ pub(crate) fn shipped_tiers() -> Tiers {
 }
 
 /// What an account traded in one hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) hour: i64,
     pub(crate) account: AccountId,
@@ -61,8 +61,8 @@ pub(crate) struct Volumes {
 impl Volumes {
     /// None, with address space for some hours in which all of so many accounts trade: until it is used up no entry moves.
     pub(crate) fn new(accounts: usize, pages: Pages) -> Volumes {
-        let entries = pages.reserved(0, accounts.saturating_mul(HOURS_WITHOUT_A_MOVE));
-        Volumes { entries: entries.into(), ..Volumes::default() }
+        let entries = pages.room(accounts.saturating_mul(HOURS_WITHOUT_A_MOVE)).into();
+        Volumes { entries, ..Volumes::default() }
     }
 
     /// Adds a fill to what an account traded.
