@@ -89,6 +89,16 @@ pub fn limit(
     }
 }
 
+/// The orders by which accounts 2 n + 1 and 2 n + 2 of pair n, from 0 on, go `quantity` long and short at `price`; the client's names
+/// are their numbers.
+pub fn opposite(pair: u32, price: Price, quantity: i64) -> [PlacePerpetual; 2] {
+    [(1, Side::Buy), (2, Side::Sell)].map(|(place, side)| {
+        let account = 2 * pair + place;
+        let gtc = PerpetualTimeInForce::GoodTillCancel;
+        limit(account, side, price, quantity, gtc, u64::from(account))
+    })
+}
+
 const NO_NAME: ClientOrder = [0; size_of::<ClientOrder>()];
 
 fn client_order(number: u64) -> ClientOrder {

@@ -6,18 +6,18 @@
 //!  a reader:  another thread that looks at an account every 100 us, through the lock that every read takes
 //! ```
 //!
-//! An order comes right behind the command. Measured from the moment the command is taken: until the engine has carried it out,
-//! until the order's reply leaves; the longest that one step of egress took; and the longest that the reader waited. Histories are
+//! An order comes right behind an hour's tick. Measured from the moment the command is taken: until the engine has carried it out,
+//! until the reply of that order, or of the close, leaves; the longest that one step of egress took; and the longest that the reader waited. Histories are
 //! archived at once, as far as the views need to know.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use ringside_bench::op::Random;
-use ringside_bench::perpetual::{MARKET, credits, limit, listing};
+use ringside_bench::perpetual::{MARKET, credits, limit, listing, opposite};
 use ringside_bench::report::{self, ForeignLoad};
 use ringside_bench::workload::LOT;
-use ringside_core::agent::{Agent, Runner};
+use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::{
     Command, MarginMode, PerpetualState, PerpetualTimeInForce, SetMarginMode, SetPerpetualState, Side,
 };
@@ -139,6 +139,8 @@ struct Venue {
     time_ns: i64,
     orders: u64,
     user: u32,
+    /// Keeps up what views take their memory from.
+    _restocking: Running,
 }
 
 impl Venue {
@@ -151,7 +153,7 @@ impl Venue {
             pages,
             ..EngineConfig::default()
         };
-        let (engine, views, orders) = opened(&config, arguments)?;
+        let (engine, views) = opened(&config, arguments)?;
         let time_ns = engine.time_ns();
         let sequence = engine.sequence();
         let options = |capacity, start| Options { capacity, consumers: 1, start, wait: Wait::Park };
@@ -180,7 +182,7 @@ impl Venue {
         let (flushed, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         egress.listen(Box::new(Answered { last: 0, flushed: flushed.clone(), refused: refused.clone() }));
         let restocking = Runner { name: "restocker".to_owned(), wait: Wait::Sleep, ..Runner::default() };
-        std::mem::forget(restocking.spawn(vec![Box::new(restocker)])?);
+        let restocking = restocking.spawn(vec![Box::new(restocker)])?;
         let longest_read_ns = Arc::new(AtomicU64::new(0));
         let (longest, looked_at) = (longest_read_ns.clone(), views.clone());
         std::thread::spawn(move || {
@@ -205,8 +207,9 @@ impl Venue {
             refused,
             longest_read_ns,
             time_ns,
-            orders,
+            orders: u64::from(positions),
             user: positions + 1,
+            _restocking: restocking,
         })
     }
 
@@ -243,7 +246,7 @@ impl Venue {
         std::thread::sleep(Duration::from_millis(300));
         self.time_ns = next;
         self.now.store(self.time_ns, Ordering::Relaxed);
-        self.wait(1)
+        self.wait(true)
     }
 
     /// The market closes, which settles every position.
@@ -255,7 +258,7 @@ impl Venue {
         std::thread::sleep(Duration::from_millis(300));
         let state = PerpetualState::Closed as u8;
         self.send(Command::new(SetPerpetualState { market: MARKET, state, reserved: [0; 3] }));
-        self.wait(0)
+        self.wait(false)
     }
 
     /// An order of each account that nobody meets.
@@ -288,27 +291,17 @@ impl Venue {
         }
     }
 
-    /// What the next command keeps waiting: an order behind it. `own`: how many the matcher makes itself.
-    fn wait(&mut self, own: u64) -> Result<Waits> {
-        let first = self.passed + 1;
-        let user = self.user;
-        if own > 0 {
-            // The tick comes after what is there, so that the order comes later.
-            self.longest_read_ns.store(0, Ordering::Relaxed);
-            let start = Instant::now();
-            self.matcher.do_work();
-            let applied = start.elapsed();
-            self.order(user, Side::Buy, INDEX / 2, LOT);
-            self.until(start, applied, first + own)
-        } else {
-            self.longest_read_ns.store(0, Ordering::Relaxed);
-            let start = Instant::now();
-            self.matcher.do_work();
-            self.until(start, start.elapsed(), first)
+    /// What the next command keeps waiting: its own answer, or that of an order right behind it.
+    fn wait(&mut self, is_followed: bool) -> Result<Waits> {
+        let last = self.passed + 1 + u64::from(is_followed);
+        self.longest_read_ns.store(0, Ordering::Relaxed);
+        let start = Instant::now();
+        self.matcher.do_work();
+        let applied = start.elapsed();
+        if is_followed {
+            // A tick comes after what is there, so that the order comes only now.
+            self.order(self.user, Side::Buy, INDEX / 2, LOT);
         }
-    }
-
-    fn until(&mut self, start: Instant, applied: Duration, last: u64) -> Result<Waits> {
         let mut step = Duration::ZERO;
         while self.flushed.load(Ordering::Relaxed) < last {
             self.matcher.do_work();
@@ -325,7 +318,7 @@ impl Venue {
 }
 
 /// An engine and views with the positions open.
-fn opened(config: &EngineConfig, arguments: &Arguments) -> Result<(Engine, Views, u64)> {
+fn opened(config: &EngineConfig, arguments: &Arguments) -> Result<(Engine, Views)> {
     let mut engine = Engine::new(config);
     let mut views = Views::new(Box::new(RecentHistory::new(65_536)));
     let mut outbox = Outbox::new(4_096);
@@ -345,22 +338,19 @@ fn opened(config: &EngineConfig, arguments: &Arguments) -> Result<(Engine, Views
         apply(command)?;
     }
     let mut random = Random::new(arguments.seed);
-    let mut orders = 0;
     for pair in 0..arguments.positions / 2 {
         // 0.1 to 18 times the wallet of 1,000 at a price of 1,000.
         let quantity = i64::from(10 + random.below(1_790)) * LOT;
-        let (long, short) = (1 + 2 * pair, 2 + 2 * pair);
+        let orders = opposite(pair, INDEX, quantity);
         if arguments.isolated {
-            let mode = MarginMode::Isolated as u32;
-            apply(Command::new(SetMarginMode { account: long, market: MARKET, mode, reserved: 0 }))?;
+            let (account, mode) = (orders[0].account, MarginMode::Isolated as u32);
+            apply(Command::new(SetMarginMode { account, market: MARKET, mode, reserved: 0 }))?;
         }
-        for (account, side) in [(long, Side::Buy), (short, Side::Sell)] {
-            orders += 1;
-            let gtc = PerpetualTimeInForce::GoodTillCancel;
-            apply(Command::new(limit(account, side, INDEX, quantity, gtc, orders)))?;
+        for place in orders {
+            apply(Command::new(place))?;
         }
     }
-    Ok((engine, views, orders))
+    Ok((engine, views))
 }
 
 /// Knows what was answered.

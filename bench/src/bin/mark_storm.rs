@@ -24,7 +24,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use hdrhistogram::Histogram;
 use ringside_bench::op::Random;
-use ringside_bench::perpetual::{MARKET, credits, limit, listing};
+use ringside_bench::perpetual::{MARKET, credits, limit, listing, opposite};
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::workload::{LOT, TICK};
 use ringside_core::command::{
@@ -233,11 +233,9 @@ impl Venue {
         for pair in 0..positions / 2 {
             // 0.1 to 19 times the wallet of 1,000 at a price of 1,000.
             let quantity = i64::from(10 + venue.random.below(1_890)) * LOT;
-            let (long, short) = (1 + 2 * pair, 2 + 2 * pair);
-            for (account, side) in [(long, Side::Buy), (short, Side::Sell)] {
+            for place in opposite(pair, INDEX, quantity) {
                 venue.orders += 1;
-                let gtc = PerpetualTimeInForce::GoodTillCancel;
-                venue.accepted(Command::new(limit(account, side, INDEX, quantity, gtc, venue.orders)))?;
+                venue.accepted(Command::new(place))?;
             }
         }
         Ok(venue)
