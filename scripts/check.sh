@@ -78,6 +78,13 @@ outside() {
     scripts/page.sh
 }
 
+kills() {
+    step "300 kills"
+    scripts/kills.sh
+    # Longer than a segment of the journal, so that kills fall into what begins the next one.
+    scripts/kills.sh --cycles 60 --acknowledge written
+}
+
 step "format"
 cargo fmt --all --check
 
@@ -107,13 +114,9 @@ if [ "$mode" = all ]; then
     cargo test --locked -p ringside-persist --test compatibility --test perpetual in_every_build
     meet model
 
+    beside kills kills
     step "what strangers can send, for a minute"
     scripts/fuzz.sh
-
-    step "300 kills"
-    scripts/kills.sh
-    # Longer than a segment of the journal, so that kills fall into what begins the next one.
-    scripts/kills.sh --cycles 60 --acknowledge written
 
     if [ -d ../shared/data ]; then
         step "a recorded morning, killed in the middle"
@@ -127,6 +130,7 @@ if [ "$mode" = all ]; then
         echo "skipped: no recorded data beside this folder"
     fi
 
+    meet kills
     meet licences
     meet ring
     meet outside

@@ -16,7 +16,8 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 pids=()
 for index in "${!targets[@]}"; do
-    "${targets[index]}" --nocapture >"$logs/$index" 2>&1 &
+    # All tests of a target at once, however few the cores.
+    "${targets[index]}" --nocapture --test-threads 8 >"$logs/$index" 2>&1 &
     pids+=($!)
 done
 failed=0
