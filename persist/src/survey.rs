@@ -186,3 +186,49 @@ pub(crate) fn write_epoch(
     bytes[8..12].copy_from_slice(&crc.to_le_bytes());
     write_whole(storage, EPOCH_NAME, &[&bytes]).map_err(PersistError::io("write", EPOCH_NAME))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::SCHEMA;
+    use crate::segment::MAGIC;
+
+    #[test]
+    fn a_state_needs_the_segment_that_its_snapshot_ends_in() {
+        let header = SegmentHeader {
+            magic: MAGIC,
+            crc32c: 0,
+            schema: SCHEMA,
+            mode: 0,
+            journal_id: [7; 16],
+            number: 2,
+            first_seq: 11,
+            entering_chain: 1,
+            segment_len: 1 << 20,
+            epoch: 1,
+            engine_version: 1,
+            entering_time_ns: 0,
+        };
+        let of = |header| Survey {
+            segments: vec![ReadHeader { header, is_degraded: false }],
+            epoch: EpochMark::Known { journal_id: [7; 16], epoch: 1 },
+            ..Survey::default()
+        };
+        let later = of(header);
+        assert!(later.check_start(Some(("s", 11)), &[]).is_ok());
+        assert!(
+            later.check_start(Some(("s", 10)), &[]).is_err(),
+            "its last command stands in the segment before"
+        );
+        assert!(later.check_start(None, &[]).is_err(), "ten commands are missing");
+        assert!(of(SegmentHeader { number: 1, first_seq: 1, ..header }).check_start(None, &[]).is_ok());
+
+        let begun = Survey { segments: Vec::new(), ..later };
+        assert!(begun.check_start(None, &[]).is_err(), "the epoch file knows of a journal");
+        let damaged = Survey { epoch: EpochMark::Damaged, ..Survey::default() };
+        assert!(damaged.check_start(None, &[]).is_err());
+        let left = Survey { snapshots: vec!["s".to_string()], ..Survey::default() };
+        assert!(left.check_start(None, &[]).is_err(), "a snapshot knows of one");
+        assert!(Survey::default().check_start(None, &[]).is_ok());
+    }
+}

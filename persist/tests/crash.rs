@@ -11,9 +11,10 @@ use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::PersistError;
+use ringside_persist::machine::Machine;
 use ringside_persist::recovery::Recovered;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
-use ringside_persist::survey::survey;
+use ringside_persist::survey::{EpochMark, survey};
 use ringside_persist::tail::walk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +55,11 @@ fn reopen_as(
     known: &mut Known,
     session: impl FnOnce(Recovered<Ledger>) -> Result<Session, PersistError>,
 ) -> Option<Session> {
+    // As the disk was left: looking at it counts none of its calls.
+    let begun = match survey(&disk.process_end()).map(|survey| survey.epoch) {
+        Ok(EpochMark::Known { epoch, .. }) => epoch,
+        _ => 0,
+    };
     let recovered = match recover_ledger(Arc::new(disk.clone()), config, &mut ()) {
         Ok(recovered) => recovered,
         Err(error) => {
@@ -73,6 +79,9 @@ fn reopen_as(
         }
     }
     known.check(recovered.report.last + 1, recovered.engine.hash());
+    assert!(recovered.report.epoch > begun, "epoch {begun} was begun before, by whoever came no further");
+    let opening = recovered.engine.openings.last().map(|opening| opening.time_ns);
+    assert_eq!(opening, Some(recovered.engine.time_ns()), "time runs back");
     known.truth.truncate(recovered.next_sequence as usize);
     // Recovery answers nobody, but what it has read it has made durable.
     known.acknowledged = recovered.next_sequence - 1;

@@ -1,12 +1,15 @@
 //! A command that makes the engine panic: recovery stops at it and names it, every time; only two operators can have
-//! it passed over; every replay anywhere then comes to the same state (failure model, row 19).
+//! it passed over; every replay anywhere then comes to the same state (failure model, row 19). And states that are not what
+//! they must be: whoever replays stops there and says so.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::{Flow, POISON, for_each_seed};
+use common::{
+    DOUBTED, Flow, Ledger, POISON, Session, UNSOUND, for_each_seed, random_command, recover_ledger,
+};
 use ringside_core::agent::Agent;
-use ringside_core::command::{Command, Credit, Kind};
+use ringside_core::command::{AdvanceTime, Command, Credit, Kind, VerifyHash};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Sink;
 use ringside_core::gate::Gate;
@@ -21,6 +24,7 @@ use ringside_persist::journal::Journaller;
 use ringside_persist::machine::Machine;
 use ringside_persist::recovery::{Recovered, recover_in};
 use ringside_persist::skip::{Decision, skip_in};
+use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -179,6 +183,7 @@ fn a_poisoned_command_is_passed_over_only_by_two_operators() {
 
         let recovered = recover(&disk, &config).unwrap();
         assert_eq!(recovered.report.skipped, [poisoned]);
+        assert_eq!(recovered.report.epoch, 3, "the decision was written in an epoch of its own");
         let hash = recovered.engine.state_hash();
         assert_eq!(hash, expected_hash(opening, &given, poisoned, decided_at, &recovered));
 
@@ -203,6 +208,60 @@ fn a_poisoned_command_is_passed_over_only_by_two_operators() {
         let again = recover(&disk, &config).unwrap();
         assert_eq!((again.report.snapshot, again.report.skipped), (Some(next - 1), Vec::new()));
     });
+}
+
+/// A journal of 60 commands, of which `odd` is the 31st; what stops a follower behind it, and what stops recovery.
+fn replay_over(odd: Command) -> (Option<PersistError>, Option<PersistError>) {
+    let config = PersistConfig {
+        segment_len: 32 << 10,
+        idle_seal: Duration::ZERO,
+        journal_id: Some([7; 16]),
+        opened_at_ns: 1,
+        snapshot_commands: 50,
+        ..PersistConfig::new("")
+    };
+    let disk = Faulty::new(1);
+    let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
+    let (mut random, mut truth) = (Random::new(1), vec![0; 2]);
+    for sequence in 2..=60 {
+        let command = if sequence == 31 { odd } else { random_command(&mut random) };
+        assert!(session.publish(command, &mut truth));
+    }
+    session.settle();
+    let status = session.journaller.status();
+    let mut follower =
+        Follower::<Ledger, ()>::new(Arc::new(disk.clone()), &config, &(), (), status, &[]).unwrap();
+    while follower.do_work() > 0 {}
+    let snapshots = disk.list().unwrap().iter().filter(|name| name.ends_with(".snapshot")).count();
+    assert_eq!(snapshots, usize::from(!follower.status().is_failed()), "a state that is wrong was kept");
+    let recovered = recover_ledger(Arc::new(disk.process_end()), &config, &mut ());
+    // A snapshot would spare recovery the way past that command.
+    assert!(snapshots == 0 || recovered.is_ok());
+    (follower.status().take_failure(), recovered.err())
+}
+
+#[test]
+fn whoever_replays_stops_at_a_state_that_is_not_what_it_must_be() {
+    let (follower, recovery) = replay_over(Command::new(AdvanceTime {}));
+    assert!(follower.is_none() && recovery.is_none(), "{follower:?}, {recovery:?}");
+
+    let (follower, recovery) = replay_over(Command::new(VerifyHash { checkpoint: 30, hash: [0xee; 16] }));
+    assert!(matches!(follower, Some(PersistError::Diverged { checkpoint: 30, .. })), "{follower:?}");
+    assert!(matches!(recovery, Some(PersistError::Diverged { checkpoint: 30, .. })), "{recovery:?}");
+
+    let mut reason = [0; 64];
+    reason[..UNSOUND.len()].copy_from_slice(UNSOUND);
+    let unsound =
+        Credit { address: [9; 20], asset: [b'D'; 10], reserved: 0, amount: RawAmount::new(5), reason };
+    let (follower, recovery) = replay_over(Command::new(unsound));
+    assert!(matches!(follower, Some(PersistError::Invariant { sequence: 60, .. })), "{follower:?}");
+    assert!(matches!(recovery, Some(PersistError::Invariant { sequence: 60, .. })), "{recovery:?}");
+
+    // Recovery has no judge: the follower has.
+    let doubted = Command { source_seq: DOUBTED, ..Command::new(AdvanceTime {}) };
+    let (follower, recovery) = replay_over(doubted);
+    assert!(matches!(follower, Some(PersistError::Invariant { sequence: 31, .. })), "{follower:?}");
+    assert!(recovery.is_none(), "{recovery:?}");
 }
 
 /// The state as it should be: everything applied but the poisoned command.

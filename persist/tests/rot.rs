@@ -295,6 +295,40 @@ fn a_segment_without_a_header_is_refused() {
         let moved = SegmentHeader { first_seq: header.first_seq + 1, ..header }.encode();
         *patched.patch.lock().unwrap() = Patch { name: name.clone(), spots: vec![(0, moved.to_vec())] };
         assert!(matches!(survey(&patched), Err(PersistError::SegmentHeader { .. })), "{name}");
+        // And one of another journal.
+        let foreign = SegmentHeader { journal_id: [8; 16], ..header }.encode();
+        *patched.patch.lock().unwrap() = Patch { name: name.clone(), spots: vec![(0, foreign.to_vec())] };
+        match survey(&patched) {
+            Err(PersistError::SegmentHeader { reason, .. }) => {
+                assert!(reason.contains("another journal"), "{name}: {reason}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// A directory whose epoch file or whose segments came from somewhere else.
+#[test]
+fn files_of_two_journals_are_not_taken_for_one() {
+    let config = |id| PersistConfig {
+        segment_len: SEGMENT_LEN,
+        batch_len: 8 << 10,
+        journal_id: Some([id; 16]),
+        ..PersistConfig::new("")
+    };
+    let [own, other] = [7, 8].map(|id| {
+        let disk = Faulty::new(1);
+        drop(Session::open(Arc::new(disk.clone()), &config(id)).unwrap());
+        disk
+    });
+    assert!(survey(&own).is_ok());
+    let epoch = other.bytes("epoch").unwrap();
+    own.tamper("epoch", |bytes| *bytes = epoch);
+    match survey(&own) {
+        Err(PersistError::SegmentHeader { reason, .. }) => {
+            assert!(reason.contains("another journal than the epoch file"), "{reason}");
+        }
+        other => panic!("{other:?}"),
     }
 }
 

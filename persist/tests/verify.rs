@@ -9,7 +9,7 @@ use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
 use ringside_persist::follower::Follower;
 use ringside_persist::recovery::recover_machine;
-use ringside_persist::snapshot_store;
+use ringside_persist::snapshot_store::{self, Moment};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use ringside_persist::verify::{Verdict, verify, verify_in};
@@ -70,6 +70,9 @@ fn a_sound_journal_is_called_sound() {
     assert_eq!(verdict.last + 1 - verdict.segments[0].first_seq, verdict.commands);
     assert_eq!((&verdict.cut, verdict.is_in_use, verdict.degraded.len()), (&None, false, 0));
     assert!(verdict.segments.iter().all(|segment| segment.mode == "durable" && segment.engine_version == 1));
+    assert!(
+        verdict.snapshots.iter().all(|(_, moment)| moment.as_ref().is_ok_and(|moment| moment.epoch == 1))
+    );
 }
 
 #[test]
@@ -109,11 +112,52 @@ fn damage_is_named() {
     // Whole by itself, but of another history than the journal's.
     let foreign = disk.process_end();
     let held = snapshot_store::read(&foreign, snapshot).unwrap();
-    let other = snapshot_store::Moment { chain: held.moment.chain ^ 1, ..held.moment };
+    let other = Moment { chain: held.moment.chain ^ 1, ..held.moment };
     snapshot_store::write(&foreign, &other, held.engine(), held.views()).unwrap();
     let verdict = look(&foreign);
     assert!(!verdict.is_sound(), "{verdict}");
     assert!(verdict.snapshots.last().unwrap().1.as_ref().is_err_and(|reason| reason.contains("history")));
+}
+
+/// What a snapshot says of itself is compared with what is in it, and with the journal.
+#[test]
+fn a_snapshot_that_is_not_what_it_says_is_passed_over_and_named() {
+    let disk = Faulty::new(2);
+    fill(&disk, &config(""));
+    let snapshots: Vec<String> = look(&disk).snapshots.into_iter().map(|(name, _)| name).collect();
+    let [.., older, newest] = &snapshots[..] else { panic!("two snapshots are kept: {snapshots:?}") };
+    let held = snapshot_store::read(&disk, newest).unwrap();
+    let moment = held.moment;
+    let next = snapshot_store::name_of(moment.sequence + 1);
+    let cases = [
+        ("another journal", newest, Moment { journal_id: [8; 16], ..moment }, held.views()),
+        ("another hash", newest, Moment { state_hash: [9; 16], ..moment }, held.views()),
+        ("that of sequence", &next, Moment { sequence: moment.sequence + 1, ..moment }, held.views()),
+        ("the views cannot load it", newest, moment, &held.views()[1..]),
+    ];
+    for (reason, name, moment, views) in cases {
+        let disk = disk.process_end();
+        snapshot_store::write(&disk, &moment, held.engine(), views).unwrap();
+        let mut count = Count::default();
+        let recovered = recover_ledger(Arc::new(disk), &config(""), &mut count).unwrap();
+        let expected = if name == newest { older } else { newest };
+        let report = &recovered.report;
+        assert_eq!(report.snapshot, snapshot_store::sequence_of(expected), "{reason}");
+        let [(refused, said)] = &report.snapshots_refused[..] else { panic!("{reason}: {report}") };
+        assert!(refused == name && said.contains(reason), "{reason}: {refused}, {said}");
+        assert_eq!(count.events, recovered.next_sequence - 1, "{reason}: the views miss events");
+    }
+
+    // Of a history that the journal does not hold, and nothing in the snapshot itself tells.
+    let foreign = disk.process_end();
+    let other = Moment { chain: moment.chain ^ 1, ..moment };
+    snapshot_store::write(&foreign, &other, held.engine(), held.views()).unwrap();
+    match recover_ledger(Arc::new(foreign), &config(""), &mut ()) {
+        Err(PersistError::Snapshot { file, reason }) => {
+            assert!(&file == newest && reason.contains("another history"), "{file}: {reason}");
+        }
+        other => panic!("{:?}", other.map(|recovered| recovered.report)),
+    }
 }
 
 /// Whatever start refuses because it is gone, `verify` misses as well, in the same words.

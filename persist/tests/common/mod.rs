@@ -16,7 +16,7 @@ use ringside_persist::checksum;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::journal::{Journal, Journaller};
-use ringside_persist::machine::{Fold, Machine};
+use ringside_persist::machine::{Fold, Machine, Watch};
 use ringside_persist::recovery::{Recovered, Report, recover_in};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
@@ -26,17 +26,38 @@ use std::time::Duration;
 use zerocopy::IntoBytes;
 
 /// A state that any change to any command would change: the hash of all of them in order. Panics on a credit whose
-/// reason says so.
+/// reason says so, or is unsound from there on; its judge does not believe what a certain number caused.
 pub struct Ledger {
     sequence: Sequence,
     time_ns: i64,
     hash: u64,
     diverged: Option<(Sequence, String)>,
+    is_unsound: bool,
     /// Commands that opened an epoch: given by recovery, not by the test.
     pub openings: Vec<Command>,
 }
 
 pub const POISON: &[u8] = b"drill: poison";
+pub const UNSOUND: &[u8] = b"drill: unsound";
+/// Number, at its source, of a command whose events the judge does not believe.
+pub const DOUBTED: u64 = u64::MAX;
+
+/// Judges nothing but that number.
+struct Judge(Option<(Sequence, String)>);
+
+impl Watch for Judge {
+    fn event(&mut self, event: &Event) {
+        if event.get::<Done>().is_some_and(|done| done.source_seq == DOUBTED) {
+            self.0.get_or_insert((event.sequence, "the drill's doubt".to_string()));
+        }
+    }
+
+    fn skip(&mut self) {}
+
+    fn fault(&self) -> Option<(Sequence, String)> {
+        self.0.clone()
+    }
+}
 
 impl Ledger {
     pub fn hash(&self) -> u64 {
@@ -59,7 +80,7 @@ impl Machine for Ledger {
     }
 
     fn genesis(_config: &()) -> Ledger {
-        Ledger { sequence: 0, time_ns: 0, hash: 0, diverged: None, openings: Vec::new() }
+        Ledger { sequence: 0, time_ns: 0, hash: 0, diverged: None, is_unsound: false, openings: Vec::new() }
     }
 
     fn load(_config: &(), bytes: &[u8]) -> Result<Ledger, FoldError> {
@@ -72,6 +93,7 @@ impl Machine for Ledger {
             time_ns: word(1) as i64,
             hash: word(2),
             diverged: None,
+            is_unsound: false,
             openings: Vec::new(),
         })
     }
@@ -86,6 +108,7 @@ impl Machine for Ledger {
         self.skip(command);
         if command.kind == Kind::Credit as u16 {
             assert!(!command.body::<Credit>().reason.starts_with(POISON), "the drill's poison was swallowed");
+            self.is_unsound |= command.body::<Credit>().reason.starts_with(UNSOUND);
         }
         if command.kind == Kind::VerifyHash as u16 {
             let verify = command.body::<VerifyHash>();
@@ -139,7 +162,11 @@ impl Machine for Ledger {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        Ok(())
+        if self.is_unsound { Err("the drill's unsoundness".to_string()) } else { Ok(()) }
+    }
+
+    fn watch(&self) -> Box<dyn Watch> {
+        Box::new(Judge(None))
     }
 }
 
