@@ -51,7 +51,7 @@ impl BareBook {
     }
 
     /// A limit order; `fill` hears of each fill: (maker, taker, price, quantity). What is left rests, or ends.
-    #[inline]
+    #[inline(always)]
     pub fn place(
         &mut self,
         side: Side,
@@ -60,7 +60,7 @@ impl BareBook {
         rests: bool,
         fill: impl FnMut(OrderId, OrderId, Price, Quantity),
     ) -> OrderId {
-        self.last_order += 1;
+        self.last_order = self.last_order.wrapping_add(1);
         let id = self.last_order;
         let steps = self.book.steps(price);
         let remaining = self.sweep(id, side, steps, quantity, fill);
@@ -73,7 +73,7 @@ impl BareBook {
     }
 
     /// Takes an order out and enters it again as a new arrival with the same id; `false` where it does not rest.
-    #[inline]
+    #[inline(always)]
     pub fn replace(
         &mut self,
         order: OrderId,
@@ -100,14 +100,13 @@ impl BareBook {
     }
 
     /// Ends a resting order; `false` where it does not rest.
-    #[inline]
+    #[inline(always)]
     pub fn cancel(&mut self, order: OrderId) -> bool {
         let slot = self.orders.find(order);
         if slot == NONE {
             return false;
         }
-        self.book.take_out(&mut self.orders, slot);
-        self.orders.end(order, slot);
+        self.book.end(&mut self.orders, order, slot);
         true
     }
 

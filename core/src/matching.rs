@@ -102,10 +102,11 @@ pub(crate) fn sweep<S: Settlement>(
                     let is_maker_filled = quantity == maker.remaining;
                     let fill = Fill { price: level.price, quantity, is_maker_filled };
                     settlement.fill(taker, maker, slot, fill);
-                    update += 1;
-                    taker.remaining -= quantity;
-                    maker.remaining -= quantity;
-                    total -= i128::from(quantity);
+                    update = update.wrapping_add(1);
+                    // No more than either has left, and the level's total is no less than the maker's.
+                    taker.remaining = taker.remaining.wrapping_sub(quantity);
+                    maker.remaining = maker.remaining.wrapping_sub(quantity);
+                    total = total.wrapping_sub(i128::from(quantity));
                     if is_maker_filled {
                         let next = maker.next;
                         settlement.leave(orders, slot);

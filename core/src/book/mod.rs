@@ -204,10 +204,24 @@ impl Book {
     /// Takes an order out of its queue; the record stays with the caller.
     #[inline(always)]
     pub(crate) fn take_out(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
+        self.take_from(&mut orders.levels, orders.pool.slab(), slot)
+    }
+
+    /// Takes an order out of its queue and forgets it.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, orders: &mut Orders, id: OrderId, slot: u32) -> Mutation {
+        let Orders { pool, index, levels } = orders;
+        index.remove(id, slot);
+        let mut lent = pool.lend();
+        let mutation = self.take_from(levels, lent.slab, slot);
+        lent.give(slot);
+        mutation
+    }
+
+    #[inline(always)]
+    fn take_from(&mut self, levels: &mut Levels, slab: &mut [Order], slot: u32) -> Mutation {
         let update = self.next_update();
         self.update = update;
-        let Orders { pool, levels, .. } = orders;
-        let slab = pool.slab();
         let Order { next, previous, level: handle, remaining, price, traits, .. } = slab[slot as usize];
         let which = traits.side();
         let level = levels.get_mut(handle);

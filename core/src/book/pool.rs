@@ -27,6 +27,22 @@ pub(crate) struct Pool<T, const CHUNK: usize> {
     fresh: u32,
 }
 
+/// All records of a pool, by slot, where one of them is given back: their count stays known from one look at a slot to the next.
+pub(crate) struct Lent<'a, T> {
+    pub(crate) slab: &'a mut [T],
+    free: &'a mut u32,
+}
+
+impl<T: Chained> Lent<'_, T> {
+    /// See [`Pool::give`].
+    #[inline(always)]
+    pub(crate) fn give(&mut self, slot: u32) {
+        debug_assert!(slot != NONE);
+        *self.slab[slot as usize].chain() = *self.free;
+        *self.free = slot;
+    }
+}
+
 impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
     /// A pool with memory for `capacity` records and address space for `reserve`.
     pub(crate) fn new(capacity: usize, reserve: usize, pages: Pages) -> Self {
@@ -65,9 +81,13 @@ impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
     /// Gives a slot back.
     #[inline(always)]
     pub(crate) fn give(&mut self, slot: u32) {
-        debug_assert!(slot != NONE);
-        *self.slab[slot as usize].chain() = self.free;
-        self.free = slot;
+        self.lend().give(slot);
+    }
+
+    /// The records, while nothing else is asked of the pool.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self) -> Lent<'_, T> {
+        Lent { slab: &mut self.slab, free: &mut self.free }
     }
 
     #[inline(always)]

@@ -30,7 +30,8 @@ const _: () = assert!(FAN_BITS * (TOP + 1) >= 63);
 /// So many leaves of a side may be open beside twice those in use.
 const FREELY_OPEN: usize = 16;
 
-/// See the module.
+/// See the module. As large as a power of two, so that the one of a book's two sides is found by a shift.
+#[repr(align(512))]
 pub(crate) struct Side {
     /// 0 for sells, all ones of a positive `i64` for buys.
     mask: u64,
@@ -157,13 +158,13 @@ impl Side {
         key: u64,
         price: Price,
     ) -> (u32, &'l mut Level) {
+        let handle = handle(place, key);
         let leaf = levels.leaf_mut(place);
         if leaf.bits == 0 {
             self.used = self.used.wrapping_add(1);
             self.directory.mark(key / FAN, place);
         }
         leaf.bits |= 1u64 << (key % FAN);
-        let handle = handle(place, key);
         let (best, best_level) = (self.best, self.best_level);
         let is_best = key < best;
         self.best = select_unpredictable(is_best, key, best);

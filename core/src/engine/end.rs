@@ -54,8 +54,7 @@ impl Engine {
             events.order(order.event(OrderStatus::Canceled, 0));
             events.done(outcome.done(command));
             seats.get_mut(cancel.account).unlink(orders, slot);
-            events.depth(order.market, book.take_out(orders, slot));
-            orders.end(cancel.order, slot);
+            events.depth(order.market, book.end(orders, cancel.order, slot));
             let mut purse = match rules.kind {
                 MarketKind::Spot => SpotPurse::new(rules, balances, cancel.account),
             };
@@ -77,8 +76,7 @@ impl Engine {
         seat.unlink(orders, slot);
         let returned = reservation_of(&purse, &order, order.remaining);
         purse.release(order.traits.side(), returned);
-        notes.mutated(order.market, book.take_out(orders, slot));
-        orders.end(order.id, slot);
+        notes.mutated(order.market, book.end(orders, order.id, slot));
         emitter.emit(order.event(OrderStatus::Canceled, 0));
     }
 
