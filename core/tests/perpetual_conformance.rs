@@ -455,3 +455,123 @@ fn a_countdown_that_is_set_again_leaves_nothing_behind() {
     venue.ok(AdvanceTime {});
     assert!(venue.engine.countdown_ms().is_none_or(|first_ms| first_ms > venue.time_ms));
 }
+
+/// With attached orders.
+fn with_attached(place: PlacePerpetual, take_profit: &str, stop_loss: &str) -> PlacePerpetual {
+    PlacePerpetual { take_profit: dec(take_profit), stop_loss: dec(stop_loss), ..place }
+}
+
+#[test]
+fn no_two_open_orders_of_an_account_have_one_name_also_where_one_is_attached() {
+    // perpetual.md 7.2: "equal to one of the account's open orders on any symbol: -4116". 7.9: "clientOrderId = parent's cut to 33
+    // characters + _tp / _sl".
+    let mut venue = Venue::trading("60000");
+    venue.list_second();
+    venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec("3000") });
+    venue.tick();
+    venue.ok(SetPerpetualState { market: BTC + 1, state: PerpetualState::Trading as u8, reserved: [0; 3] });
+    let (one, other) = (venue.account("100000"), venue.account("100000"));
+    let named = |account, name: &str| PlacePerpetual {
+        client_order: ringside_core::ids::padded(name).unwrap(),
+        ..limit_order(account, Side::Buy, "0.001", "59000")
+    };
+    let both = |place| with_attached(place, "61000", "58000");
+    let twice = |venue: &mut Venue, place: PlacePerpetual| {
+        for flags in [0, order_flag::TEST] {
+            assert_eq!(venue.refused(PlacePerpetual { flags, ..place }), Reject::DuplicateClientOrder);
+        }
+    };
+    // What is open in another market has its name, for its account alone.
+    let eth =
+        PlacePerpetual { market: BTC + 1, quantity: dec("1"), price: dec("2900"), ..named(one, "a_tp") };
+    let first = venue.ok(eth).order;
+    twice(&mut venue, both(named(one, "a")));
+    assert_eq!(venue.ok(both(named(other, "a"))).order, first + 1, "what is refused takes no order id");
+    assert_eq!(venue.ok(with_attached(named(one, "a"), "0", "58000")).order, first + 4);
+    // An attached order has its name while its parent rests, and after its parent was filled.
+    twice(&mut venue, named(one, "a_sl"));
+    let sell = PlacePerpetual { price: dec("59000"), ..venue.limit(other, Side::Sell, "0.002", "59000") };
+    venue.ok(sell);
+    let open: Vec<u64> = venue.engine.perpetual_orders().map(|order| order.order).collect();
+    assert!(!open.contains(&(first + 4)) && open.contains(&(first + 5)), "{open:?}");
+    twice(&mut venue, with_attached(named(one, "a"), "0", "58000"));
+    twice(&mut venue, named(one, "a_sl"));
+    let plain = venue.ok(named(one, "a")).order;
+    // Two that are one when they are cut, and one that cut is the whole.
+    let long = "l".repeat(33);
+    venue.ok(both(named(one, &format!("{long}123"))));
+    twice(&mut venue, both(named(one, &format!("{long}124"))));
+    venue.ok(named(one, &format!("{long}125")));
+    let long = "m".repeat(33);
+    twice(&mut venue, both(named(one, &format!("{long}_tp"))));
+    twice(&mut venue, both(named(one, &format!("{long}_sl"))));
+    venue.ok(with_attached(named(one, &format!("{long}_tp")), "0", "58000"));
+    twice(&mut venue, with_attached(named(one, &long), "61000", "0"));
+    // With the parent the names are free again.
+    let ends = CancelAllPerpetual { account: one, market: BTC, classes: order_class::ORDINARY, reserved: 0 };
+    venue.ok(ends);
+    assert!(venue.ends().iter().any(|end| end.0 == plain));
+    venue.ok(with_attached(named(one, "a"), "0", "58000"));
+    venue.ok(both(named(one, &format!("{long}123"))));
+}
+
+#[test]
+fn limits_of_open_orders_count_what_is_attached() {
+    // perpetual.md 5: MAX_NUM_ORDERS "open orders of the account on the symbol, conditional ones included", MAX_NUM_ALGO_ORDERS
+    // "untriggered conditional orders of the account on the symbol": "count < limit" for each order that is placed.
+    use PerpetualParameter::{MaxConditionalOrders, MaxOpenOrders};
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("100000"), venue.account("100000"));
+    venue.sell(other, "1", "60000");
+    let buy = |venue: &mut Venue, price| venue.limit(one, Side::Buy, "0.001", price);
+    let stop = |venue: &mut Venue| {
+        let place = of_type(buy(venue, "0"), PerpetualOrderType::StopMarket);
+        PlacePerpetual { stop_price: dec("61000"), ..place }
+    };
+    let refused = |venue: &mut Venue, place: PlacePerpetual, why| {
+        for flags in [0, order_flag::TEST] {
+            assert_eq!(venue.refused(PlacePerpetual { flags, ..place }), why);
+        }
+    };
+    set(&mut venue, MaxOpenOrders, 5);
+    set(&mut venue, MaxConditionalOrders, 3);
+    for _ in 0..3 {
+        buy(&mut venue, "59000");
+        let place = buy(&mut venue, "59000");
+        venue.ok(place);
+    }
+    // Two more may be open: the order and one that is attached.
+    for price in ["59000", "60000"] {
+        let place = buy(&mut venue, price);
+        refused(&mut venue, with_attached(place, "61000", "58000"), Reject::TooManyOpenOrders);
+    }
+    let market = of_type(buy(&mut venue, "0"), PerpetualOrderType::Market);
+    refused(&mut venue, with_attached(market, "61000", "58000"), Reject::TooManyOpenOrders);
+    let place = buy(&mut venue, "59000");
+    venue.ok(with_attached(place, "61000", "0"));
+    let place = buy(&mut venue, "59000");
+    refused(&mut venue, place, Reject::TooManyOpenOrders);
+    set(&mut venue, MaxOpenOrders, 6);
+    let place = buy(&mut venue, "59000");
+    venue.ok(place);
+    // Three may be conditional, of which one is there.
+    set(&mut venue, MaxOpenOrders, 200);
+    let place = stop(&mut venue);
+    venue.ok(place);
+    for price in ["59000", "60000"] {
+        let place = buy(&mut venue, price);
+        refused(&mut venue, with_attached(place, "61000", "58000"), Reject::TooManyConditional);
+    }
+    // The parent is filled, what is attached stays and counts.
+    let place = buy(&mut venue, "60000");
+    venue.ok(with_attached(place, "0", "58000"));
+    let place = buy(&mut venue, "60000");
+    refused(&mut venue, with_attached(place, "0", "58000"), Reject::TooManyConditional);
+    let place = stop(&mut venue);
+    refused(&mut venue, place, Reject::TooManyConditional);
+    let place = buy(&mut venue, "59000");
+    venue.ok(place);
+    set(&mut venue, MaxConditionalOrders, 5);
+    let place = buy(&mut venue, "60000");
+    venue.ok(with_attached(place, "61000", "58000"));
+}

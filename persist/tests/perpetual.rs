@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// BLAKE3 of all segments of [`MILLION`] commands of the flow of [`SEED`], one after the other.
-const JOURNAL: &str = "12bba5e9e1638453d9ab1bbfd2085e6febaa3e0fcbfa63ddf03eb1c4ee72ec41";
+const JOURNAL: &str = "98559ac4df2dabd2efd1efa09fe27535314b4cbbb0429dc92fcd28cb08c180a8";
 /// Hash of the engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay tests do.
 const STATE: &str = "962472dce66128a5d2043f6555eef319";
 const SEED: u64 = 20_263;

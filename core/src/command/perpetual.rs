@@ -244,8 +244,9 @@ body! {
     /// - *Attached orders*: `take_profit` and `stop_loss` (0: none) make a TAKE_PROFIT_MARKET and a STOP_MARKET of the other
     ///   side, reduce-only, with the next order ids in this order; their prices pass the filter of stop prices right after the
     ///   order's own prices, and their place on the right side of the parent's price (mark for MARKET and an unresolved price
-    ///   match) is judged with ImmediateTrigger. They count as open orders of the account once they are made but are not
-    ///   judged against the limits. Not with the flag TEST.
+    ///   match) is judged with ImmediateTrigger. They are open from the start, so what is asked of a name and of the count of open and
+    ///   of conditional orders is asked of the order and of those attached to it together. Their names begin with the parent's, cut
+    ///   after 33 characters, so that one may be the parent's own: DuplicateClientOrder.
     /// - MARKET reference and limit: `floor(mark x (10^8 + takeBound) / 10^8)` for a buy, `ceil(mark x (10^8 - takeBound) /
     ///   10^8)` for a sell, rounded to ticks the same way.
     /// - FOK is judged by a walk that knows self-trade modes and what reduce-only orders of each owner can still fill, not

@@ -69,8 +69,7 @@ fn parse(place: &PlacePerpetual) -> Result<(Order, Attached), Reject> {
         || (!trailing && place.callback_rate != 0)
         || (!is_date && place.good_till_ms != 0)
         || (!limited && time_in_force != PerpetualTimeInForce::GoodTillCancel)
-        || (!matches!(kind, Limit | Market) && (place.take_profit != 0 || place.stop_loss != 0))
-        || (has(order_flag::TEST) && (place.take_profit != 0 || place.stop_loss != 0));
+        || (!matches!(kind, Limit | Market) && (place.take_profit != 0 || place.stop_loss != 0));
     if bad {
         return Err(malformed);
     }
@@ -115,6 +114,28 @@ fn parse(place: &PlacePerpetual) -> Result<(Order, Attached), Reject> {
         working: attached_working,
     };
     Ok((order, attached))
+}
+
+impl Attached {
+    /// Price, type and end of the name of each order to attach.
+    fn orders(self) -> Vec<(i128, PerpetualOrderType, &'static [u8; 3])> {
+        let mut orders = vec![
+            (self.take_profit, PerpetualOrderType::TakeProfitMarket, b"_tp"),
+            (self.stop_loss, PerpetualOrderType::StopMarket, b"_sl"),
+        ];
+        orders.retain(|(price, ..)| *price != 0);
+        orders
+    }
+}
+
+/// The name of an order attached to the one of a name.
+fn attached_name(parent: &ClientOrder, suffix: &[u8; 3]) -> ClientOrder {
+    let text: Vec<u8> = parent.iter().copied().filter(|&byte| byte != 0).take(33).collect();
+    let mut name = [0; 36];
+    for (place, byte) in text.into_iter().chain(*suffix).enumerate() {
+        name[place] = byte;
+    }
+    name
 }
 
 impl Model {
@@ -189,12 +210,19 @@ impl Model {
             PerpetualState::ReduceOnly if !reduces && !closes => return Err(Reject::StateRefuses),
             _ => {}
         }
-        // The name.
+        // The names, of attached orders too.
         if !is_client_order(&order.client) {
             return Err(Reject::InvalidClientOrder);
         }
-        if self.orders.values().any(|open| open.account == order.account && open.client == order.client) {
-            return Err(Reject::DuplicateClientOrder);
+        let open = self.orders.values().filter(|open| open.account == order.account);
+        let mut names: Vec<ClientOrder> = open.map(|open| open.client).collect();
+        let of_attached =
+            attached.orders().into_iter().map(|(_, _, suffix)| attached_name(&order.client, suffix));
+        for name in std::iter::once(order.client).chain(of_attached) {
+            if names.contains(&name) {
+                return Err(Reject::DuplicateClientOrder);
+            }
+            names.push(name);
         }
         // Prices.
         let mut unresolved = false;
@@ -263,7 +291,7 @@ impl Model {
             order.good_till = date as i64;
         }
         // Counts.
-        self.judge_counts(order)?;
+        self.judge_counts(order, attached)?;
         // The account.
         if !self.account(order.account).trading_enabled {
             return Err(Reject::TradingDisabled);
@@ -369,7 +397,7 @@ impl Model {
         }
     }
 
-    fn judge_counts(&self, order: &Order) -> Result<(), Reject> {
+    fn judge_counts(&self, order: &Order, attached: Attached) -> Result<(), Reject> {
         use PerpetualOrderType::*;
         let parameters = &self.market(order.market).parameters;
         let open: Vec<&Order> = self
@@ -377,14 +405,17 @@ impl Model {
             .values()
             .filter(|open| open.account == order.account && open.market == order.market)
             .collect();
-        if open.len() as i128 >= parameters[&10] {
+        // One after the other: the order, then those attached to it.
+        let kinds: Vec<PerpetualOrderType> = std::iter::once(order.kind)
+            .chain(attached.orders().into_iter().map(|(_, kind, _)| kind))
+            .collect();
+        if (0..kinds.len()).any(|before| (open.len() + before) as i128 >= parameters[&10]) {
             return Err(Reject::TooManyOpenOrders);
         }
-        if Order::is_conditional(order.kind) {
-            let waiting = open.iter().filter(|open| open.stage == Stage::Waiting).count();
-            if waiting as i128 >= parameters[&11] {
-                return Err(Reject::TooManyConditional);
-            }
+        let waiting = open.iter().filter(|open| open.stage == Stage::Waiting).count();
+        let conditional = kinds.into_iter().filter(|&kind| Order::is_conditional(kind)).count();
+        if (0..conditional).any(|before| (waiting + before) as i128 >= parameters[&11]) {
+            return Err(Reject::TooManyConditional);
         }
         if order.has(order_flag::CLOSE_POSITION) {
             let family = |kind| matches!(kind, Stop | StopMarket);
@@ -584,19 +615,9 @@ impl Model {
     /// Makes the attached orders.
     fn attach(&mut self, parent: u64, attached: Attached) {
         let of = self.orders[&parent].clone();
-        let children = [
-            (attached.take_profit, PerpetualOrderType::TakeProfitMarket, b"_tp"),
-            (attached.stop_loss, PerpetualOrderType::StopMarket, b"_sl"),
-        ];
-        for (price, kind, suffix) in children {
-            if price == 0 {
-                continue;
-            }
+        for (price, kind, suffix) in attached.orders() {
             let id = self.next_order();
-            let len = of.client.iter().position(|&byte| byte == 0).unwrap_or(36).min(33);
-            let mut client = [0; 36];
-            client[..len].copy_from_slice(&of.client[..len]);
-            client[len..len + 3].copy_from_slice(suffix);
+            let client = attached_name(&of.client, suffix);
             let order = Order {
                 id,
                 side: of.side.opposite(),

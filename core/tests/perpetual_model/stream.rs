@@ -366,10 +366,16 @@ impl Stream {
     fn name(&mut self) -> ClientOrder {
         self.names += 1;
         let mut name = [0; 36];
-        let text = if self.random.permille(15) {
-            format!("x-{}", self.names.saturating_sub(self.random.below(60)))
-        } else {
-            format!("x-{}", self.names)
+        let some_time_ago = self.names.saturating_sub(self.random.below(60));
+        let text = match self.random.below(200) {
+            0..3 => format!("x-{some_time_ago}"),
+            // As that of an attached order.
+            3..6 => format!("x-{some_time_ago}{}", self.random.pick(&["_tp", "_sl"])),
+            // So long that those of its attached orders are cut.
+            6..16 => {
+                format!("{:-<33}{}", some_time_ago / 20, self.random.pick(&["", "a", "abc", "_tp", "_sl"]))
+            }
+            _ => format!("x-{}", self.names),
         };
         name[..text.len()].copy_from_slice(text.as_bytes());
         name

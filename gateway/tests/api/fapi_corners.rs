@@ -120,6 +120,39 @@ fn a_test_takes_attached_prices() {
     assert_eq!(venue.call(1, "GET", "/fapi/v1/openOrders", ""), json!([]));
 }
 
+/// 5, 7.2, 7.9: attached orders are orders of the account, with names of their own and a place in its limits.
+#[test]
+fn an_order_answers_for_what_is_attached_to_it() {
+    let mut venue = Venue::usual();
+    let order = format!("{BUY}&quantity=0.001&price=59000");
+    let both = "tpTriggerPrice=61000&slTriggerPrice=58000";
+    let refuse = |venue: &mut Venue, order: &str, code: i32, msg: &str| {
+        for path in [ORDER, TEST] {
+            venue.refuses(1, "POST", path, order, code, msg);
+        }
+    };
+    let twice = "ClientOrderId is duplicated.";
+    venue.place(1, &format!("{order}&newClientOrderId=a_sl"));
+    refuse(&mut venue, &format!("{order}&{both}&newClientOrderId=a"), -4116, twice);
+    venue.place(1, &format!("{order}&tpTriggerPrice=61000&newClientOrderId=a"));
+    refuse(&mut venue, &format!("{order}&newClientOrderId=a_tp"), -4116, twice);
+    let long = "b".repeat(33);
+    refuse(&mut venue, &format!("{order}&{both}&newClientOrderId={long}_tp"), -4116, twice);
+    venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+
+    for _ in 0..50 {
+        venue.place(1, &format!("{order}&{both}"));
+    }
+    let alone = "tpTriggerPrice=61000";
+    refuse(&mut venue, &format!("{order}&{alone}"), -4045, "Reach max stop order limit.");
+    for _ in 0..49 {
+        venue.place(1, &order);
+    }
+    refuse(&mut venue, &format!("{order}&{alone}"), -2025, "Reach max open order limit.");
+    venue.place(1, &order);
+    refuse(&mut venue, &order, -2025, "Reach max open order limit.");
+}
+
 /// 7.1, 7.5, 7.7: what a test answers is the order that a placement would make.
 #[test]
 fn a_test_shows_the_order_that_would_be() {

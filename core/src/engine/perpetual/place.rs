@@ -27,6 +27,28 @@ struct Parsed {
     leverage: u32,
 }
 
+/// An order that a placement attaches.
+struct Attached {
+    /// Its place among the children of its parent.
+    number: usize,
+    order_type: Type,
+    stop_price: Price,
+    client_order: ClientOrder,
+}
+
+/// The orders that a placement attaches, in the order of their ids.
+fn attached(place: &PlacePerpetual) -> impl Iterator<Item = Attached> + '_ {
+    let kinds =
+        [(Type::TakeProfitMarket, place.take_profit, b"_tp"), (Type::StopMarket, place.stop_loss, b"_sl")];
+    let wanted = kinds.into_iter().enumerate().filter(|(_, (_, stop_price, _))| *stop_price != 0);
+    wanted.map(|(number, (order_type, stop_price, suffix))| Attached {
+        number,
+        order_type,
+        stop_price,
+        client_order: attached_name(&place.client_order, suffix),
+    })
+}
+
 /// `None`: malformed.
 #[inline(always)]
 fn parse(place: &PlacePerpetual) -> Option<Parsed> {
@@ -58,8 +80,7 @@ fn parse(place: &PlacePerpetual) -> Option<Parsed> {
                 && !flag(order_flag::REDUCE_ONLY)))
         && (closes || !flag(order_flag::GTE))
         && (matches!(order_type, Type::Limit | Type::Market)
-            || (place.take_profit == 0 && place.stop_loss == 0))
-        && !(flag(order_flag::TEST) && (place.take_profit != 0 || place.stop_loss != 0));
+            || (place.take_profit == 0 && place.stop_loss == 0));
     is_sound.then_some(Parsed {
         details: Details {
             account: place.account,
@@ -94,7 +115,7 @@ impl Perpetual {
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
         self.prefetch_meeting(index, details.side);
         self.state.check_state(index, &details)?;
-        self.check_name(details.account, &details.client_order)?;
+        self.check_names(place)?;
         let waits = !matches!(details.order_type, Type::Limit | Type::Market);
         let has_price = matches!(details.order_type, Type::Limit | Type::Stop | Type::TakeProfit);
         // Resolved at the trigger for the types that wait.
@@ -138,7 +159,8 @@ impl Perpetual {
         }
         let state = &self.state;
         state.check_date(&mut details)?;
-        state.check_limits(index, &details, waits)?;
+        let attached_count = attached(place).count() as i64;
+        state.check_limits(index, &details, waits, attached_count)?;
         let record = state.accounts.get(details.account);
         if record.disabled != 0 {
             return Err(Reject::TradingDisabled);
@@ -185,19 +207,15 @@ impl Perpetual {
         }
         details.id = self.take_id();
         details.stage = if waits { Stage::Waiting } else { Stage::Running };
-        let has_attached = place.take_profit != 0 || place.stop_loss != 0;
-        let slot = if !waits && details.is_immediate() && !has_attached {
+        let slot = if !waits && details.is_immediate() && attached_count == 0 {
             self.enter_fleeting(details)
         } else {
             self.enter(details)
         };
         self.announce(slot, 0);
-        let prices = [(place.take_profit, Type::TakeProfitMarket), (place.stop_loss, Type::StopMarket)];
-        for (number, (price, order_type)) in prices.into_iter().enumerate() {
-            if price != 0 {
-                let child = self.attach(slot, price, order_type, attached_working_type);
-                self.state.details[slot as usize].children[number] = child;
-            }
+        for order in attached(place) {
+            let child = self.attach(slot, &order, attached_working_type);
+            self.state.details[slot as usize].children[order.number] = child;
         }
         if let Some(terms) = terms {
             self.run(slot, &terms, Role::Owner);
@@ -213,9 +231,9 @@ impl Perpetual {
     }
 
     /// Makes an order attached to another.
-    fn attach(&mut self, parent: u32, price: Price, order_type: Type, working_type: WorkingType) -> OrderId {
+    fn attach(&mut self, parent: u32, attached: &Attached, working_type: WorkingType) -> OrderId {
+        let Attached { order_type, stop_price, client_order, .. } = *attached;
         let of = self.state.details[parent as usize];
-        let suffix = if order_type == Type::StopMarket { b"_sl" } else { b"_tp" };
         let details = Details {
             id: self.take_id(),
             account: of.account,
@@ -225,9 +243,9 @@ impl Perpetual {
             original_type: order_type,
             working_type,
             flags: order_flag::REDUCE_ONLY,
-            stop_price: price,
+            stop_price,
             parent: of.id,
-            client_order: attached_name(&of.client_order, suffix),
+            client_order,
             ..Details::default()
         };
         let slot = self.enter(details);
@@ -235,17 +253,24 @@ impl Perpetual {
         details.id
     }
 
-    /// The name is one, and no open order of the account has it.
-    fn check_name(&self, account: AccountId, name: &ClientOrder) -> Result<(), Reject> {
-        if !is_name(name) {
+    /// The name is one, and neither it nor that of an order to attach is taken.
+    fn check_names(&self, place: &PlacePerpetual) -> Result<(), Reject> {
+        let PlacePerpetual { account, client_order, .. } = *place;
+        if !is_name(&client_order) {
             return Err(Reject::InvalidClientOrder);
         }
-        if self.state.names.vacancy(name_hash(account, name)).is_none()
+        let is_taken = self.is_named(account, &client_order)
+            || attached(place).map(|order| order.client_order).any(|name| {
+                // Where the parent's is cut it may come to the same again.
+                name == client_order || self.is_named(account, &name)
+            });
+        if is_taken { Err(Reject::DuplicateClientOrder) } else { Ok(()) }
+    }
+
+    /// Whether an open order of the account has a name.
+    fn is_named(&self, account: AccountId, name: &ClientOrder) -> bool {
+        self.state.names.vacancy(name_hash(account, name)).is_none()
             && (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
-        {
-            return Err(Reject::DuplicateClientOrder);
-        }
-        Ok(())
     }
 
     /// The oldest open order of an account in a market with a name.
@@ -379,13 +404,15 @@ impl State {
         Ok(())
     }
 
-    fn check_limits(&self, index: usize, order: &Details, waits: bool) -> Result<(), Reject> {
+    /// The order, and as many attached ones, may be open beside those that are.
+    fn check_limits(&self, index: usize, order: &Details, waits: bool, attached: i64) -> Result<(), Reject> {
         let symbol = &self.symbols[index];
         let holding = self.holding(order.account, index);
-        if i64::from(holding.orders.open_orders()) >= symbol.get(P::MaxOpenOrders) {
+        if i64::from(holding.orders.open_orders()) + 1 + attached > symbol.get(P::MaxOpenOrders) {
             return Err(Reject::TooManyOpenOrders);
         }
-        if waits && i64::from(holding.waiting) >= symbol.get(P::MaxConditionalOrders) {
+        let waiting = i64::from(waits) + attached;
+        if waiting != 0 && i64::from(holding.waiting) + waiting > symbol.get(P::MaxConditionalOrders) {
             return Err(Reject::TooManyConditional);
         }
         if order.is(order_flag::CLOSE_POSITION) && holding.closers & order.closer_bit() != 0 {

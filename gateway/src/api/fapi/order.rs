@@ -15,7 +15,7 @@ use ringside_core::command::{
 };
 use ringside_core::event;
 use ringside_core::ids::{ALL_MARKETS, MarketId};
-use ringside_core::money::{Price, Quantity};
+use ringside_core::money::Quantity;
 use ringside_core::reject::Reject;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -188,8 +188,6 @@ pub(super) fn generated_name() -> Result<ClientOrder, Error> {
 /// A placement that was read from a request.
 struct Placing {
     command: PlacePerpetual,
-    /// Attached prices of an order that is only judged, which the engine takes without them.
-    attached: [Price; 2],
     priority: Priority,
     is_compatible: bool,
     /// As it was sent, for the refusal that names it.
@@ -204,17 +202,13 @@ impl Placing {
             place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
         };
         command.flags |= flags;
-        let attached = match flags & order_flag::TEST {
-            0 => [0; 2],
-            _ => [&mut command.take_profit, &mut command.stop_loss].map(std::mem::take),
-        };
         let priority = if is_exempt(params) { Priority::Cancel } else { Priority::Order };
         let leverage = params.get("leverage").map(Box::from);
-        Ok(Placing { command, attached, priority, is_compatible: call.is_compatible(), leverage })
+        Ok(Placing { command, priority, is_compatible: call.is_compatible(), leverage })
     }
 
     async fn carry_out(&self, call: &Call) -> Result<order::Shown, Error> {
-        let Placing { command, attached, priority, is_compatible, leverage } = self;
+        let Placing { command, priority, is_compatible, leverage } = self;
         let reply = submit(call, *command, *priority).await?;
         let views = views(call)?;
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
@@ -226,7 +220,6 @@ impl Placing {
         if let Some(reject) = reply.done.rejected() {
             return Err(place::explain(reject, &as_judged(), market, leverage.as_deref()).into());
         }
-        place::check_attached(*attached, market)?;
         let order = match &reply.perpetual {
             Some(order) => **order,
             None => judged(&as_judged(), market.lot(), reply.time_ns),

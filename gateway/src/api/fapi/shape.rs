@@ -169,8 +169,16 @@ pub const PLACED: &[Param] = placement!(
     "stopPrice",
     "newClientOrderId",
     "activationPrice",
-    Param::optional("tpTriggerPrice", DECIMAL, "Attaches a take-profit order"),
-    Param::optional("slTriggerPrice", DECIMAL, "Attaches a stop-loss order"),
+    Param::optional(
+        "tpTriggerPrice",
+        DECIMAL,
+        "Attaches a take-profit order, named as the order, cut to 33 characters, and _tp"
+    ),
+    Param::optional(
+        "slTriggerPrice",
+        DECIMAL,
+        "Attaches a stop-loss order, named as the order, cut to 33 characters, and _sl"
+    ),
     Param::optional("tpslWorkingType", WORKING, "Of the attached orders")
 );
 /// Of POST algoOrder.

@@ -258,22 +258,6 @@ fn outside_lot_size(quantity: Quantity, market: &PerpetualMarket, has_limit: boo
     )
 }
 
-/// The price filter of attached prices, for an order that is only judged.
-pub fn check_attached(prices: [Price; 2], market: &PerpetualMarket) -> Result<(), Refusal> {
-    for price in prices.into_iter().filter(|price| *price != 0) {
-        if price % market.tick().max(1) != 0 {
-            return Err(off_tick(price, market));
-        }
-        if price < market.setting(Setting::MinPrice) {
-            return Err(refusal::PRICE_MINIMUM);
-        }
-        if price > market.setting(Setting::MaxPrice) {
-            return Err(refusal::STOP_MAXIMUM);
-        }
-    }
-    Ok(())
-}
-
 /// More decimals than the tick has, or between two ticks.
 fn off_tick(price: Price, market: &PerpetualMarket) -> Refusal {
     let step = 10_i64.pow(8 - text::decimals(market.tick()) as u32);
