@@ -7,6 +7,7 @@ use crate::book::Mutation;
 use crate::engine::emit::{Emitter, depth_event};
 use crate::event::{Event, Outbox, Payload, PerpetualPools, PerpetualPosition, PerpetualWallet, Sink};
 use crate::ids::{AccountId, Sequence};
+use crate::memory::Pages;
 use crate::money::Money;
 
 /// See the module.
@@ -50,7 +51,8 @@ struct Noted {
 }
 
 impl Facts {
-    pub(crate) fn new() -> Facts {
+    /// Nothing told; address space for notes of every account in a market.
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Facts {
         Facts {
             sequence: 0,
             time_ns: 0,
@@ -58,8 +60,8 @@ impl Facts {
             first: 0,
             is_lent: false,
             mutations: Vec::with_capacity(4096),
-            holdings: Vec::with_capacity(4096),
-            wallets: Vec::with_capacity(4096),
+            holdings: pages.room(accounts.max(4096)),
+            wallets: pages.room(accounts.max(4096)),
             pools: Pools::default(),
         }
     }

@@ -321,6 +321,11 @@ impl Symbol {
         self.open_interest += i128::from(now.max(0)) - i128::from(before.max(0));
     }
 
+    /// Nobody holds anything here any more, for good.
+    pub(crate) fn empty(&mut self) {
+        (self.holders, self.open_interest) = (Members::default(), 0);
+    }
+
     /// Whether what is open here may be valued at `price`: worth no more than this market's share, one of `markets`, of
     /// [`OPEN_VALUE_MAX`].
     pub(crate) fn may_be_valued_at(&self, price: Price, markets: usize) -> bool {

@@ -12,7 +12,7 @@ use crate::risk::perpetual::adl_region::REST_MIN;
 use crate::risk::perpetual::funding::payment;
 
 /// How many accounts ahead of the one that pays the hints are given.
-const LOOK_AHEAD: usize = 12;
+pub(super) const LOOK_AHEAD: usize = 12;
 
 impl State {
     /// Pays funding where its time has come.
@@ -74,7 +74,7 @@ impl State {
 
     /// Hints that a holder pays soon.
     #[inline(always)]
-    fn hint_holder(&self, account: AccountId, index: usize) {
+    pub(super) fn hint_holder(&self, account: AccountId, index: usize) {
         let (record, holding) = (self.accounts.get(account), self.holding(account, index));
         prefetch(record);
         prefetch(&record.note);

@@ -4,6 +4,7 @@
 
 mod account;
 mod admin;
+mod close;
 mod funding;
 mod hints;
 mod invariants;

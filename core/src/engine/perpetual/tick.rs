@@ -1,9 +1,8 @@
 //! Time passes: the steps of `risk.md` 19, markets ascending inside each.
 
-use super::orders::place_of;
 use super::settle::reason;
-use crate::command::{MarginMode, PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
-use crate::event::{Execution, PerpetualPrice, PerpetualStateChanged, PostingReason};
+use crate::command::{PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
+use crate::event::{Execution, PerpetualPrice, PerpetualStateChanged};
 use crate::ids::FEE_ACCOUNT;
 use crate::money::{Money, Price};
 use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
@@ -221,68 +220,11 @@ impl Perpetual {
             }
         }
     }
-
-    /// Settles a market for good (`risk.md` 18), at the mean of its index samples, or its last index.
-    pub(crate) fn close(&mut self, index: usize) {
-        let mut doomed: Vec<(u64, u32)> = Vec::new();
-        for account in 0..self.state.accounts_count {
-            doomed.extend(self.open_orders(account, index).map(|slot| (self.orders.pool.get(slot).id, slot)));
-        }
-        doomed.sort_unstable();
-        for (id, _) in doomed {
-            if let Some(slot) = self.state.slots.find(id) {
-                debug_assert_eq!(place_of(self.state.details[slot as usize].market), index);
-                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSED);
-            }
-        }
-        self.state.close_positions(index);
-    }
 }
 
 impl State {
     fn is_new_second(&self, index: usize) -> bool {
         self.now_ms / 1_000 != self.symbols[index].sampled.0
-    }
-
-    /// Closes every position of a market at its settlement price.
-    fn close_positions(&mut self, index: usize) {
-        let markets = self.symbols.len();
-        let symbol = &mut self.symbols[index];
-        symbol.indexes.advance((self.now_ms / 1_000) as u64);
-        let mean = symbol.indexes.mean().filter(|&price| symbol.may_be_valued_at(price, markets));
-        let price = mean.unwrap_or(symbol.index.price);
-        let accounts: Vec<_> = symbol.holders.iter().collect();
-        let mut residue = 0;
-        for account in accounts {
-            let mode = self.mode(account, index);
-            let before = *self.holding(account, index);
-            let Some(amount) = before.position().unrealised(price) else {
-                unreachable!("an accepted position")
-            };
-            // Costs leave the ledger with their positions; what is left is what rounding left of the values.
-            residue -= amount + before.cost;
-            let holding = self.touch(account, index);
-            (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
-            holding.realised += amount;
-            *self.wallet_mut(account) += amount + before.isolated;
-            self.post(account, id_of(index), amount, PostingReason::Settlement, mode);
-            self.enlist(account, index, before.quantity);
-            self.suspect(account);
-        }
-        if residue != 0 {
-            *self.wallet_mut(FEE_ACCOUNT) += residue;
-            self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);
-        }
-        let symbol = &mut self.symbols[index];
-        symbol.set = PerpetualState::Closed;
-        symbol.told = PerpetualState::Closed;
-        self.facts.emit(PerpetualStateChanged {
-            market: id_of(index),
-            state: PerpetualState::Closed as u8,
-            set: PerpetualState::Closed as u8,
-            reserved: 0,
-            settlement_price: price,
-        });
     }
 
     /// Lets the state in force follow the index, and tells it where it changed.

@@ -1,0 +1,97 @@
+//! The settlement of a market that closes (`risk.md` 18): one command for every order and every position of it, which everybody's
+//! orders wait for. So what is kept of all positions together goes at once, not by and by: who holds one, and who stands where among
+//! counterparties. Who has touched no other market is done with when its position is closed, and the scan that follows does not look
+//! at it again.
+
+use super::funding::LOOK_AHEAD;
+use super::orders::place_of;
+use super::settle::reason;
+use crate::command::{MarginMode, PerpetualState, PerpetualStatus};
+use crate::event::{Execution, PerpetualStateChanged, PostingReason};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::memory::Pages;
+use crate::money::{Money, Price};
+use crate::perpetual::bands::Threshold;
+use crate::perpetual::crowd::Crowd;
+use crate::perpetual::{Perpetual, State, id_of};
+
+impl Perpetual {
+    /// Settles a market for good (`risk.md` 18), at the mean of its index samples, or its last index.
+    pub(crate) fn close(&mut self, index: usize) {
+        let mut doomed: Vec<(u64, u32)> = Vec::new();
+        for account in 0..self.state.accounts_count {
+            doomed.extend(self.open_orders(account, index).map(|slot| (self.orders.pool.get(slot).id, slot)));
+        }
+        doomed.sort_unstable();
+        for (id, _) in doomed {
+            if let Some(slot) = self.state.slots.find(id) {
+                debug_assert_eq!(place_of(self.state.details[slot as usize].market), index);
+                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSED);
+            }
+        }
+        self.state.close_positions(index);
+    }
+}
+
+impl State {
+    /// Closes every position of a market at its settlement price.
+    fn close_positions(&mut self, index: usize) {
+        let markets = self.symbols.len();
+        let symbol = &mut self.symbols[index];
+        symbol.indexes.advance((self.now_ms / 1_000) as u64);
+        let mean = symbol.indexes.mean().filter(|&price| symbol.may_be_valued_at(price, markets));
+        let price = mean.unwrap_or(symbol.index.price);
+        let mut accounts = std::mem::take(&mut self.concerned);
+        accounts.clear();
+        accounts.extend(symbol.holders.iter());
+        symbol.empty();
+        self.crowds[index] = Crowd::new(0, Pages::Small);
+        // Noted first: wallets are told in the order of accounts.
+        self.wallet_mut(FEE_ACCOUNT);
+        let mut residue = 0;
+        for (place, &account) in accounts.iter().enumerate() {
+            if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
+                self.hint_holder(soon, index);
+            }
+            residue -= self.close_position(account, index, price);
+        }
+        self.concerned = accounts;
+        if residue != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) += residue;
+            self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);
+        }
+        let symbol = &mut self.symbols[index];
+        symbol.set = PerpetualState::Closed;
+        symbol.told = PerpetualState::Closed;
+        self.facts.emit(PerpetualStateChanged {
+            market: id_of(index),
+            state: PerpetualState::Closed as u8,
+            set: PerpetualState::Closed as u8,
+            reserved: 0,
+            settlement_price: price,
+        });
+    }
+
+    /// Closes a position that is no longer among those of its market; what it was worth.
+    #[inline]
+    fn close_position(&mut self, account: AccountId, index: usize, price: Price) -> Money {
+        let mode = self.mode(account, index);
+        let before = *self.holding(account, index);
+        let Some(amount) = before.position().unrealised(price) else { unreachable!("an accepted position") };
+        let holding = self.touch(account, index);
+        (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
+        holding.realised += amount;
+        let wallet = self.wallet_mut(account);
+        *wallet += amount + before.isolated;
+        let owes = *wallet < 0;
+        self.post(account, id_of(index), amount, PostingReason::Settlement, mode);
+        if owes || account == FEE_ACCOUNT || !self.accounts.get(account).is_alone_in(index) {
+            self.suspect(account);
+        } else {
+            // All that a test would find.
+            self.bands.set(index, account, Threshold::Never);
+        }
+        // Costs leave the ledger with their positions; what is left is what rounding left of the values.
+        amount + before.cost
+    }
+}
