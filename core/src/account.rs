@@ -1,5 +1,6 @@
 //! Accounts: addresses, and what each holds of each asset. It moves no money of its own accord; `risk` does.
 
+use crate::hash_seed::{HashSeed, fold};
 use crate::ids::{AccountId, Address, AssetId, AssetName, FEE_ACCOUNT};
 use crate::memory::Pages;
 use crate::money::Amount;
@@ -235,6 +236,7 @@ pub(crate) struct Accounts {
     count: u32,
     /// Open addressing: account + 1, 0 for a free cell. No account is ever removed.
     cells: Vec<u32>,
+    seed: HashSeed,
 }
 
 /// Addresses allocated together.
@@ -242,11 +244,12 @@ const ADDRESSES: usize = 1024;
 
 impl Accounts {
     /// The fee account alone, with memory for `capacity` accounts.
-    pub(crate) fn new(capacity: usize) -> Accounts {
+    pub(crate) fn new(capacity: usize, seed: HashSeed) -> Accounts {
         let mut accounts = Accounts {
             addresses: Vec::with_capacity(capacity / ADDRESSES + 1),
             count: 0,
             cells: vec![0; (capacity * 2).next_power_of_two().max(64)],
+            seed,
         };
         let fee_account = accounts.find_or_make([0; 20]).0;
         assert_eq!(fee_account, FEE_ACCOUNT);
@@ -271,7 +274,7 @@ impl Accounts {
 
     fn probe(&self, address: &Address) -> usize {
         let mask = self.cells.len() - 1;
-        let mut cell = hash(address) as usize & mask;
+        let mut cell = hash(address, &self.seed) as usize & mask;
         while self.cells[cell] != 0 && self.address(self.cells[cell] - 1) != address {
             cell = (cell + 1) & mask;
         }
@@ -308,19 +311,16 @@ impl Accounts {
     }
 }
 
-/// Spreads an address; fixed, so that every engine behaves alike.
-fn hash(address: &Address) -> u64 {
+/// Spreads an address.
+fn hash(address: &Address, seed: &HashSeed) -> u64 {
     let word = |at: usize| {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&address[at..at + 8]);
         u64::from_le_bytes(bytes)
     };
-    let product = |a: u64, b: u64| {
-        let wide = u128::from(a) * u128::from(b);
-        wide as u64 ^ (wide >> 64) as u64
-    };
-    let first = product(word(0) ^ 0x9e37_79b9_7f4a_7c15, word(8) ^ 0xd6e8_feb8_6659_fd93);
-    product(first ^ 0xa076_1d64_78bd_642f, word(12) ^ 0xe703_7ed1_a0b4_28db)
+    let of = seed.words();
+    let first = fold(word(0) ^ of[0], word(8) ^ of[1]);
+    fold(first ^ of[2], word(12) ^ of[3])
 }
 
 #[cfg(test)]
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn an_address_has_one_account() {
-        let mut accounts = Accounts::new(0);
+        let mut accounts = Accounts::new(0, HashSeed::default());
         let address = |n: u32| {
             let mut address = [7; 20];
             address[..4].copy_from_slice(&n.to_le_bytes());

@@ -4,6 +4,7 @@
 use crate::book::pool::NONE;
 use crate::book::{Book, Mutation, Orders};
 use crate::command::{OrderType, SelfTradePrevention, Side, TimeInForce};
+use crate::hash_seed::HashSeed;
 use crate::ids::OrderId;
 use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
 use crate::memory::Pages;
@@ -47,7 +48,8 @@ impl<F: FnMut(OrderId, OrderId, Price, Quantity)> Settlement for Bare<F> {
 impl BareBook {
     /// An empty book for prices that are multiples of `tick`, with memory for `capacity` resting orders.
     pub fn new(tick: Price, capacity: usize, pages: Pages) -> BareBook {
-        BareBook { book: Book::new(tick), orders: Orders::new(capacity, pages), last_order: 0 }
+        let seed = HashSeed::default();
+        BareBook { book: Book::new(tick, &seed), orders: Orders::new(capacity, pages, &seed), last_order: 0 }
     }
 
     /// A limit order; `fill` hears of each fill: (maker, taker, price, quantity). What is left rests, or ends.

@@ -26,6 +26,7 @@ use crate::command::{
     SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
+use crate::hash_seed::HashSeed;
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
 use crate::market::Market;
 use crate::memory::Pages;
@@ -40,7 +41,7 @@ use sources::Sources;
 /// Changes with every change of what commands do. State goes from one version to another by snapshot, not by replay.
 pub const ENGINE_VERSION: u32 = 7;
 
-/// Memory to take at start. It never changes results, and everything grows past it.
+/// Memory to take at start, and how tables are spread over it. It never changes results, and everything grows past it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
     /// Resting orders, over all markets.
@@ -51,11 +52,19 @@ pub struct EngineConfig {
     pub idempotency_keys: usize,
     /// What it lies on.
     pub pages: Pages,
+    /// What spreads the tables; a secret where users choose keys.
+    pub hash_seed: HashSeed,
 }
 
 impl Default for EngineConfig {
     fn default() -> EngineConfig {
-        EngineConfig { orders: 1 << 16, accounts: 1 << 14, idempotency_keys: 1 << 16, pages: Pages::Small }
+        EngineConfig {
+            orders: 1 << 16,
+            accounts: 1 << 14,
+            idempotency_keys: 1 << 16,
+            pages: Pages::Small,
+            hash_seed: HashSeed::default(),
+        }
     }
 }
 
@@ -72,7 +81,7 @@ pub struct Divergence {
 
 /// See the module.
 pub struct Engine {
-    config: EngineConfig,
+    pub(crate) config: EngineConfig,
     pub(crate) sequence: Sequence,
     pub(crate) time: EngineTime,
     /// Id of the next order.
@@ -139,13 +148,13 @@ impl Engine {
             sequence: 0,
             time: EngineTime::default(),
             next_order: 1,
-            sources: Sources::new(),
-            idempotency: Idempotency::new(config.idempotency_keys),
+            sources: Sources::new(&config.hash_seed),
+            idempotency: Idempotency::new(config.idempotency_keys, config.hash_seed),
             assets: Vec::new(),
-            accounts: Accounts::new(config.accounts),
+            accounts: Accounts::new(config.accounts, config.hash_seed),
             balances: Balances::new(config.accounts, config.pages),
             markets: Vec::new(),
-            orders: Orders::new(config.orders, config.pages),
+            orders: Orders::new(config.orders, config.pages, &config.hash_seed),
             perpetual: None,
             withdrawals: Withdrawals::new(),
             checkpoint: None,

@@ -6,6 +6,7 @@ use crate::book::Orders;
 use crate::book::grid::Step;
 use crate::book::pool::NONE;
 use crate::command::{MarketKind, MarketStatus, Side};
+use crate::engine::EngineConfig;
 use crate::event;
 use crate::ids::{AccountId, AssetId, MarketId, OrderId, Symbol, TradeId};
 use crate::memory::Pages;
@@ -46,12 +47,11 @@ pub(crate) struct Market {
 
 impl Market {
     /// A market in which nothing has happened yet.
-    /// `accounts` is for how many memory may be taken at once.
-    pub(crate) fn new(rules: Rules, accounts: usize, pages: Pages) -> Market {
+    pub(crate) fn new(rules: Rules, config: &EngineConfig) -> Market {
         Market {
             rules,
-            book: Book::new(rules.tick.value()),
-            seats: Seats::new(accounts, pages),
+            book: Book::new(rules.tick.value(), &config.hash_seed),
+            seats: Seats::new(config.accounts, config.pages),
             trades: 0,
             last_price: 0,
         }

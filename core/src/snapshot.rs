@@ -183,9 +183,9 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     for _ in 0..reader.count(12)? {
         sources.push((reader.u32()?, reader.u64()?));
     }
-    engine.sources = Sources::restore(epoch, &sources);
+    engine.sources = Sources::restore(epoch, &sources, &config.hash_seed);
     let keys = reader.count(36)?;
-    engine.idempotency = Idempotency::new(config.idempotency_keys.max(keys));
+    engine.idempotency = Idempotency::new(config.idempotency_keys.max(keys), config.hash_seed);
     for _ in 0..keys {
         engine.idempotency.restore(Use {
             account: reader.u32()?,
@@ -202,7 +202,7 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     }
     let accounts = reader.count(20)?;
     ensure(accounts > 0 && accounts < u32::MAX as usize, "impossible count of accounts")?;
-    engine.accounts = Accounts::new(config.accounts.max(accounts));
+    engine.accounts = Accounts::new(config.accounts.max(accounts), config.hash_seed);
     for account in 0..accounts as u32 {
         let (found, is_new) = engine.accounts.find_or_make(reader.array()?);
         ensure(found == account && is_new == (account != 0), "an address occurs twice")?;
@@ -284,7 +284,7 @@ fn read_rules(
         max_open_orders,
         symbol,
     };
-    let mut market = Market::new(rules, config.accounts, config.pages);
+    let mut market = Market::new(rules, config);
     market.trades = reader.u64()?;
     market.last_price = reader.i64()?;
     market.book.update = reader.u64()?;
@@ -308,7 +308,7 @@ fn read_book(reader: &mut Reader<'_>, engine: &mut Engine) -> Result<(), Snapsho
         }
     }
     let update = market.book.update;
-    market.book = Book::new(grid);
+    market.book = Book::new(grid, &engine.config.hash_seed);
     for &slot in &slots {
         market.book.rest(&mut engine.orders, slot);
     }

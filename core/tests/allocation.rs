@@ -8,6 +8,7 @@ mod counting;
 
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::padded;
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::{Engine, EngineConfig};
@@ -40,6 +41,7 @@ impl Flow {
             accounts: 1_024,
             idempotency_keys: 1 << 17,
             pages: ringside_core::memory::Pages::Small,
+            hash_seed: HashSeed::default(),
         });
         let mut flow = Flow {
             engine,

@@ -8,6 +8,7 @@ mod fuzz;
 use fuzz::Fuzz;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::{Engine, EngineConfig};
@@ -221,7 +222,13 @@ fn corpus() -> Vec<Vec<u8>> {
 
 /// Small tables, so that they grow under the fuzzer as well.
 fn config() -> EngineConfig {
-    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: ringside_core::memory::Pages::Small }
+    EngineConfig {
+        orders: 0,
+        accounts: 0,
+        idempotency_keys: 0,
+        pages: ringside_core::memory::Pages::Small,
+        hash_seed: HashSeed::new(7),
+    }
 }
 
 #[test]

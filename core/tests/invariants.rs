@@ -4,6 +4,7 @@
 
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::reject::Reject;
@@ -27,8 +28,13 @@ impl Random {
     }
 }
 
-const SMALL: EngineConfig =
-    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: ringside_core::memory::Pages::Small };
+const SMALL: EngineConfig = EngineConfig {
+    orders: 0,
+    accounts: 0,
+    idempotency_keys: 0,
+    pages: ringside_core::memory::Pages::Small,
+    hash_seed: HashSeed::new(7),
+};
 
 fn address(number: u64) -> [u8; 20] {
     let mut address = [0; 20];

@@ -11,6 +11,7 @@ mod flow;
 use flow::Flow;
 use ringside_core::command::{Command, Kind};
 use ringside_core::event::{self, Event, LiquidationStep};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::memory::Pages;
 use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ fn engine() -> Engine {
         accounts: 1_024,
         idempotency_keys: 1 << 12,
         pages: Pages::Small,
+        hash_seed: HashSeed::default(),
     })
 }
 

@@ -13,6 +13,7 @@ use perpetual_support::flow::{Flow, Random};
 use perpetual_support::{BTC, USDT, dec};
 use ringside_core::command::*;
 use ringside_core::event::{Event, StateHash};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, padded};
 use ringside_core::memory::Pages;
 use ringside_core::snapshot::SnapshotError;
@@ -53,16 +54,16 @@ struct Recorded {
     hash: [u8; 16],
 }
 
-/// Engines whose tables differ in size, hence in where every key lies and in which order it is met: what another hash
-/// seed would change, as the tables' own hash has none.
+/// Engines whose tables differ in size and in what spreads them, hence in where every key lies and in which order it is met.
 fn configs() -> [EngineConfig; 3] {
-    let of = |orders, accounts, idempotency_keys, pages| EngineConfig {
+    let of = |secret, orders, accounts, idempotency_keys, pages| EngineConfig {
+        hash_seed: HashSeed::new(secret),
         orders,
         accounts,
         idempotency_keys,
         pages,
     };
-    [EngineConfig::default(), of(1, 1, 1, Pages::Small), of(1 << 18, 1 << 16, 1 << 17, Pages::Huge)]
+    [EngineConfig::default(), of(1, 1, 1, 1, Pages::Small), of(2, 1 << 18, 1 << 16, 1 << 17, Pages::Huge)]
 }
 
 fn record(seed: u64, len: usize) -> Recorded {

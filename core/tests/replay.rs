@@ -10,6 +10,7 @@ mod support;
 use ringside_core::command::*;
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Event, StateHash};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::padded;
 use ringside_core::prefetch::Hint;
 use sha2::{Digest, Sha256};
@@ -107,7 +108,13 @@ fn replay_repeats_every_byte() {
 }
 
 fn small() -> EngineConfig {
-    EngineConfig { orders: 1, accounts: 1, idempotency_keys: 1, pages: ringside_core::memory::Pages::Small }
+    EngineConfig {
+        orders: 1,
+        accounts: 1,
+        idempotency_keys: 1,
+        pages: ringside_core::memory::Pages::Small,
+        hash_seed: HashSeed::new(1),
+    }
 }
 
 fn large() -> EngineConfig {
@@ -116,6 +123,7 @@ fn large() -> EngineConfig {
         accounts: 1 << 16,
         idempotency_keys: 1 << 17,
         pages: ringside_core::memory::Pages::Huge,
+        hash_seed: HashSeed::new(2),
     }
 }
 

@@ -20,6 +20,7 @@
 
 use ringside_core::command::*;
 use ringside_core::event::{self, Event};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, padded, text};
 use ringside_core::money::{Amount, RawAmount};
 use ringside_core::reject::Reject;
@@ -27,8 +28,13 @@ use ringside_core::{Engine, EngineConfig};
 use std::fmt::Write as _;
 use std::path::Path;
 
-const SMALL: EngineConfig =
-    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: ringside_core::memory::Pages::Small };
+const SMALL: EngineConfig = EngineConfig {
+    orders: 0,
+    accounts: 0,
+    idempotency_keys: 0,
+    pages: ringside_core::memory::Pages::Small,
+    hash_seed: HashSeed::new(7),
+};
 const NOBODY: u32 = 4_000_000;
 
 struct Script {

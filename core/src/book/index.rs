@@ -6,6 +6,7 @@
 
 use super::pool::{NONE, Pool};
 use super::table::Table;
+use crate::hash_seed::HashSeed;
 use crate::ids::OrderId;
 use crate::memory::Pages;
 use crate::order::Order;
@@ -23,14 +24,14 @@ pub(crate) struct Index {
 
 impl Index {
     /// An index for about `capacity` resting orders.
-    pub(crate) fn new(capacity: usize, pages: Pages) -> Index {
+    pub(crate) fn new(capacity: usize, pages: Pages, seed: &HashSeed) -> Index {
         // Resting orders lie scattered among ids of orders that ended, and one that falls out of the window costs a search
         // of the table from then on: sixteen ids each, as much memory as their records take.
         let cells = (capacity * 16).next_power_of_two().max(4096);
         Index {
             window: pages.reserved(cells, cells).into_boxed_slice(),
             mask: cells as u64 - 1,
-            old: Table::new(capacity / 4),
+            old: Table::new(capacity / 4, seed),
             youngest_old: 0,
         }
     }
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn finds_young_and_old_orders_and_forgets_ended_ones() {
         let mut pool: Pool<Order, 16> = Pool::new(0, 0, Pages::Small);
-        let mut index = Index::new(0, Pages::Small);
+        let mut index = Index::new(0, Pages::Small, &HashSeed::default());
         let mut slots = std::collections::BTreeMap::new();
         for id in 1..60_000u64 {
             let slot = pool.take();

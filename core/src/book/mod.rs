@@ -9,6 +9,7 @@ pub(crate) mod side;
 pub(crate) mod table;
 
 use crate::command::Side as WhichSide;
+use crate::hash_seed::HashSeed;
 use crate::ids::OrderId;
 use crate::memory::Pages;
 use crate::money::{Price, Quantity};
@@ -36,15 +37,16 @@ pub(crate) struct Orders {
 
 impl Orders {
     /// Memory for `capacity` resting orders.
-    pub(crate) fn new(capacity: usize, pages: Pages) -> Orders {
-        Orders { index: Index::new(capacity, pages), ..Orders::without_index(capacity, pages) }
+    pub(crate) fn new(capacity: usize, pages: Pages, seed: &HashSeed) -> Orders {
+        let index = Index::new(capacity, pages, seed);
+        Orders { index, ..Orders::without_index(capacity, pages, seed) }
     }
 
     /// The same for a caller who finds orders in a way of its own: the index stays small, and empty.
-    pub(crate) fn without_index(capacity: usize, pages: Pages) -> Orders {
+    pub(crate) fn without_index(capacity: usize, pages: Pages, seed: &HashSeed) -> Orders {
         Orders {
             pool: Pool::new(capacity, (capacity * 4).max(1 << 20), pages),
-            index: Index::new(0, pages),
+            index: Index::new(0, pages, seed),
             levels: Levels::new(capacity, pages),
         }
     }
@@ -110,8 +112,8 @@ pub(crate) struct Mutation {
 
 impl Book {
     /// An empty book for prices that are multiples of `tick`.
-    pub(crate) fn new(tick: Price) -> Book {
-        Book { sides: SIDES.map(Side::new), grid: Step::new(tick), update: 0 }
+    pub(crate) fn new(tick: Price, seed: &HashSeed) -> Book {
+        Book { sides: SIDES.map(|side| Side::new(side, seed)), grid: Step::new(tick), update: 0 }
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@ use super::level::{FAN, Leaf, Level, Levels};
 use super::pool::NONE;
 use super::table::Table;
 use crate::command::Side as WhichSide;
+use crate::hash_seed::HashSeed;
 use crate::money::Price;
 use std::hint::select_unpredictable;
 
@@ -55,7 +56,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    pub(crate) fn new(side: WhichSide) -> Side {
+    pub(crate) fn new(side: WhichSide, seed: &HashSeed) -> Side {
         let mask = match side {
             WhichSide::Buy => i64::MAX as u64,
             WhichSide::Sell => 0,
@@ -69,8 +70,8 @@ impl Side {
             open: 0,
             used: 0,
             directory: Directory::new(),
-            elsewhere: Table::new(64),
-            nodes: Table::new(128),
+            elsewhere: Table::new(64, seed),
+            nodes: Table::new(128, seed),
         }
     }
 
@@ -469,7 +470,7 @@ mod tests {
     fn best_and_order_agree_with_a_set_over_the_whole_range() {
         for which in [WhichSide::Buy, WhichSide::Sell] {
             let mut levels = Levels::new(0, crate::memory::Pages::Small);
-            let mut side = Side::new(which);
+            let mut side = Side::new(which, &HashSeed::default());
             let mut model: BTreeSet<u64> = BTreeSet::new();
             let (mut random, mut most_used) = (3u64, 0);
             for step in 0..60_000u32 {

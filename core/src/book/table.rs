@@ -1,7 +1,9 @@
-//! An open-addressing table from `u64` keys to small values: own hash, linear probing, no tombstones.
+//! An open-addressing table from `u64` keys to small values: a secret multiplier, linear probing, no tombstones.
 //!
 //! Its order of iteration depends on its history, so nothing that leaves the engine may be read off it in that
 //! order.
+
+use crate::hash_seed::HashSeed;
 
 /// Marks a free cell; never a key.
 const FREE: u64 = u64::MAX;
@@ -12,18 +14,29 @@ pub(crate) struct Table<V> {
     /// 64 minus the binary logarithm of the count of cells.
     shift: u32,
     len: usize,
+    /// What spreads keys.
+    multiplier: u64,
 }
 
 impl<V: Copy + Default> Table<V> {
     /// A table with room for `capacity` keys.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, seed: &HashSeed) -> Self {
+        Table::with_multiplier(capacity, seed.multiplier())
+    }
+
+    fn with_multiplier(capacity: usize, multiplier: u64) -> Self {
         let cells = (capacity * 2).next_power_of_two().max(16);
-        Table { cells: vec![(FREE, V::default()); cells], shift: 64 - cells.trailing_zeros(), len: 0 }
+        Table {
+            cells: vec![(FREE, V::default()); cells],
+            shift: 64 - cells.trailing_zeros(),
+            len: 0,
+            multiplier,
+        }
     }
 
     #[inline(always)]
     fn home(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+        (key.wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
     /// The cell of `key`, or the free cell where it would go.
@@ -64,7 +77,7 @@ impl<V: Copy + Default> Table<V> {
 
     #[cold]
     fn grow(&mut self) {
-        let mut larger = Table::new(self.cells.len());
+        let mut larger = Table::with_multiplier(self.cells.len(), self.multiplier);
         for &(key, value) in &self.cells {
             if key != FREE {
                 let cell = larger.probe(key);
@@ -122,9 +135,32 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    /// Cells looked at to find all keys.
+    fn steps(table: &Table<u32>) -> usize {
+        let mask = table.cells.len() - 1;
+        let steps = |(key, _)| table.probe(key).wrapping_sub(table.home(key)) & mask;
+        table.iter().map(steps).sum()
+    }
+
+    /// Keys that meet in one place of one table do not in that of another process.
+    #[test]
+    fn chosen_keys_are_spread_by_a_seed_that_nobody_knows() {
+        const KEYS: usize = 2_000;
+        let known = HashSeed::default();
+        let chosen = || (1..).filter(|key: &u64| key.wrapping_mul(known.multiplier()) >> 50 == 0).take(KEYS);
+        let of = |seed: &HashSeed| {
+            let mut table: Table<u32> = Table::new(KEYS, seed);
+            chosen().for_each(|key| *table.entry(key) = 1);
+            steps(&table)
+        };
+        assert!(of(&known) > KEYS * KEYS / 4, "they do not meet: {}", of(&known));
+        let others: Vec<usize> = (1..=50).map(|secret| of(&HashSeed::new(secret))).collect();
+        assert!(others.iter().all(|steps| *steps < KEYS * 20), "{others:?}");
+    }
+
     #[test]
     fn behaves_as_a_map_under_random_use() {
-        let mut table: Table<u32> = Table::new(0);
+        let mut table: Table<u32> = Table::new(0, &HashSeed::default());
         let mut model = BTreeMap::new();
         let mut random = 7u64;
         for step in 0..200_000u32 {

@@ -127,7 +127,7 @@ impl Engine {
             max_open_orders: list.max_open_orders,
             symbol: list.symbol,
         };
-        let market = Market::new(rules, self.config.accounts, self.config.pages);
+        let market = Market::new(rules, &self.config);
         emitter.emit(market.event());
         self.markets.push(market);
         Outcome { market: Some(id), ..outcome }

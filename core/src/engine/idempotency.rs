@@ -1,7 +1,8 @@
 //! Idempotency keys of the last 24 hours: who used which for what. It remembers no answer, only which command gave it.
 
+use crate::hash_seed::HashSeed;
 use crate::ids::{AccountId, Sequence};
-use crate::numbered::{self, Numbered, Rows};
+use crate::numbered::{self, Numbered, Rows, key_of};
 use crate::time::DAY_NS;
 use std::collections::VecDeque;
 
@@ -132,20 +133,16 @@ impl Rows for Uses {
         self.first
     }
 
-    fn hash(&self, number: u64) -> u64 {
+    fn key(&self, number: u64) -> u64 {
         let row = self.row(number);
-        hash(row.account, row.key)
+        key_of(row.account, row.key)
     }
-}
-
-fn hash(account: AccountId, key: u64) -> u64 {
-    (key ^ u64::from(account) << 32 ^ u64::from(account)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Idempotency {
     /// Memory for `capacity` keys.
-    pub(crate) fn new(capacity: usize) -> Idempotency {
-        Idempotency { uses: Uses::new(capacity), latest: Numbered::new(capacity) }
+    pub(crate) fn new(capacity: usize, seed: HashSeed) -> Idempotency {
+        Idempotency { uses: Uses::new(capacity), latest: Numbered::new(capacity, seed) }
     }
 
     /// What is known of the key of `new`; a fresh one is remembered as `new` says.
@@ -155,7 +152,7 @@ impl Idempotency {
         }
         let Use { account, key, .. } = new;
         let is_it = |number| self.uses.is_of(number, account, key);
-        if let Some(number) = self.latest.find(hash(account, key), &self.uses, is_it) {
+        if let Some(number) = self.latest.find(key_of(account, key), &self.uses, is_it) {
             let found = self.uses.get(number);
             if is_live(&found, new.time_ns) {
                 return if found.body == new.body {
@@ -174,14 +171,14 @@ impl Idempotency {
         self.uses.push(new);
         let uses = &self.uses;
         let is_it = |number| uses.is_of(number, new.account, new.key);
-        self.latest.put(hash(new.account, new.key), number, uses, is_it);
+        self.latest.put(key_of(new.account, new.key), number, uses, is_it);
     }
 
     /// Forgets the oldest use if it is too old to matter.
     fn forget(&mut self, now_ns: i64) {
         let Some(oldest) = self.uses.oldest().filter(|oldest| !is_live(oldest, now_ns)) else { return };
         // A later use of the same key keeps its cell.
-        self.latest.remove(hash(oldest.account, oldest.key), self.uses.first, &self.uses);
+        self.latest.remove(key_of(oldest.account, oldest.key), self.uses.first, &self.uses);
         self.uses.pop();
     }
 
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn behaves_as_a_map_of_the_last_day() {
-        let mut memory = Idempotency::new(0);
+        let mut memory = Idempotency::new(0, HashSeed::default());
         let mut model: BTreeMap<(u32, u64), Use> = BTreeMap::new();
         let mut random = 5u64;
         let mut time_ns = 0;
@@ -248,7 +245,7 @@ mod tests {
 
     #[test]
     fn sequences_keep_their_upper_half() {
-        let mut memory = Idempotency::new(0);
+        let mut memory = Idempotency::new(0, HashSeed::default());
         let wide = |number: u64| (number / 7) << 32 | ((number * 0x1234_5678) & 0xffff_ffff);
         let time_ns = |number: u64| number as i64 * (DAY_NS / 3_000);
         for number in 0..9_000 {
@@ -272,7 +269,7 @@ mod tests {
     /// What a day of keys takes, and that it is given back.
     #[test]
     fn a_key_takes_little_and_gives_it_back() {
-        let mut memory = Idempotency::new(0);
+        let mut memory = Idempotency::new(0, HashSeed::default());
         let used = |memory: &Idempotency| {
             let rows: usize =
                 memory.uses.chunks.iter().map(|chunk| chunk.capacity() * size_of::<Row>()).sum();
@@ -280,7 +277,13 @@ mod tests {
         };
         let keys = 1_000_000;
         for number in 1..=keys {
-            let new = Use { account: 7, key: hash(3, number), body: number, sequence: number, time_ns: 0 };
+            let new = Use {
+                account: 7,
+                key: HashSeed::default().hash(number),
+                body: number,
+                sequence: number,
+                time_ns: 0,
+            };
             assert_eq!(memory.admit(new), Verdict::Fresh);
         }
         let per_key = used(&memory) as f64 / keys as f64;

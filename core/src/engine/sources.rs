@@ -1,6 +1,7 @@
 //! Which commands of each source were applied: the last number is enough, as a source numbers its commands in order.
 
 use crate::book::table::Table;
+use crate::hash_seed::HashSeed;
 
 /// See the module. Bounded by the count of sources in one epoch.
 pub(crate) struct Sources {
@@ -11,8 +12,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) fn new() -> Sources {
-        Sources { last: Table::new(64), speaker: (0, 0), epoch: 0 }
+    pub(crate) fn new(seed: &HashSeed) -> Sources {
+        Sources { last: Table::new(64, seed), speaker: (0, 0), epoch: 0 }
     }
 
     /// Takes in a command's number; whether it is new. Number 0 is always new.
@@ -61,10 +62,10 @@ impl Sources {
         all
     }
 
-    pub(crate) fn restore(epoch: u32, last: &[(u32, u64)]) -> Sources {
+    pub(crate) fn restore(epoch: u32, last: &[(u32, u64)], seed: &HashSeed) -> Sources {
         // Source 0 is the speaker of an engine in which nobody has spoken, so its own number must stand there.
         let zero = last.iter().find(|(source, _)| *source == 0).map_or(0, |(_, number)| *number);
-        let mut sources = Sources { last: Table::new(last.len().max(64)), speaker: (0, zero), epoch };
+        let mut sources = Sources { last: Table::new(last.len().max(64), seed), speaker: (0, zero), epoch };
         for &(source, number) in last {
             *sources.last.entry(u64::from(source)) = number;
         }
@@ -80,11 +81,11 @@ mod tests {
     #[test]
     fn what_was_seen_is_seen_after_a_restore_whoever_spoke() {
         for order in [[0, 1], [1, 0], [7, 3]] {
-            let mut sources = Sources::new();
+            let mut sources = Sources::new(&HashSeed::default());
             for source in order {
                 assert!(sources.admit(source, 5));
             }
-            let mut restored = Sources::restore(sources.epoch(), &sources.sorted());
+            let mut restored = Sources::restore(sources.epoch(), &sources.sorted(), &HashSeed::default());
             assert_eq!(restored.sorted(), sources.sorted());
             for source in order {
                 assert!(!restored.admit(source, 5), "source {source} of {order:?}");

@@ -109,7 +109,7 @@ impl Perpetual {
             version == VERSION || version == VERSION_WITH_TAIL,
             "unknown version of the perpetual section",
         )?;
-        let mut perpetual = Perpetual::new(config.orders, config.accounts, config.pages);
+        let mut perpetual = Perpetual::new(config);
         let state = &mut perpetual.state;
         state.accounts_count = accounts;
         let asset = reader.i64()?;
@@ -173,7 +173,7 @@ impl Perpetual {
             ensure((symbol.base as usize) < assets, "a market without assets")?;
             let grid = symbol.steps.0;
             perpetual.list(symbol);
-            perpetual.books[index] = Book::new(grid);
+            perpetual.books[index] = Book::new(grid, &config.hash_seed);
             let update = reader.i64()? as u64;
             for _ in 0..reader.count(4)? {
                 let account = reader.u32()?;

@@ -22,11 +22,11 @@ use crate::account::Sparse;
 use crate::book::table::Table;
 use crate::book::{Book, Orders};
 use crate::command::{MarginMode, Side};
+use crate::engine::EngineConfig;
 use crate::engine::perpetual::meetings::Meetings;
 use crate::engine::perpetual::rank::Rankings;
 use crate::event::{Posting, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
-use crate::memory::Pages;
 use crate::money::{Money, Price};
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
@@ -56,8 +56,8 @@ pub(crate) struct Perpetual {
 
 /// Everything but the books.
 pub(crate) struct State {
-    /// How many accounts address space is taken for, and from what.
-    memory: (usize, Pages),
+    /// Memory to take for what is listed later, and what spreads its tables.
+    pub(crate) config: EngineConfig,
     /// The one margin asset, set by the first listing.
     pub(crate) margin_asset: Option<AssetId>,
     pub(crate) symbols: Vec<Symbol>,
@@ -158,20 +158,21 @@ pub(crate) struct Standing {
 
 impl Perpetual {
     /// Nothing listed.
-    pub(crate) fn new(orders: usize, accounts: usize, pages: Pages) -> Perpetual {
+    pub(crate) fn new(config: &EngineConfig) -> Perpetual {
+        let EngineConfig { orders, accounts, pages, hash_seed, .. } = *config;
         Perpetual {
             books: Vec::new(),
-            orders: Orders::without_index(orders, pages),
+            orders: Orders::without_index(orders, pages, &hash_seed),
             meetings: Meetings::new(),
             state: State {
-                memory: (accounts, pages),
+                config: *config,
                 margin_asset: None,
                 symbols: Vec::new(),
                 holdings: Vec::new(),
                 accounts: Sparse::new(accounts, pages),
                 details: pages.reserved(orders + 1, (orders * 4).max(1 << 20) + 1),
-                slots: Slots::new(orders, pages),
-                names: Names::new(orders, pages),
+                slots: Slots::new(orders, pages, &hash_seed),
+                names: Names::new(orders, pages, hash_seed),
                 triggers: Vec::new(),
                 dates: triggers::Dates::default(),
                 bands: Bands::default(),
@@ -205,7 +206,7 @@ impl Perpetual {
                 later: Vec::with_capacity(1024),
                 deferred: Vec::with_capacity(256),
                 held_before: Vec::with_capacity(256),
-                scratch: Some(Table::new(64)),
+                scratch: Some(Table::new(64, &hash_seed)),
                 accounts_count: 0,
             },
         }
@@ -213,9 +214,9 @@ impl Perpetual {
 
     /// Adds a market.
     pub(crate) fn list(&mut self, mut symbol: Symbol) -> usize {
-        let (accounts, pages) = self.state.memory;
+        let EngineConfig { accounts, pages, hash_seed, .. } = self.state.config;
         symbol.holders.reserve(accounts, pages);
-        self.books.push(Book::new(symbol.tick.value()));
+        self.books.push(Book::new(symbol.tick.value(), &hash_seed));
         self.state.symbols.push(symbol);
         self.state.holdings.push(Sparse::new(accounts, pages));
         self.state.triggers.push(Triggers::default());

@@ -191,29 +191,6 @@ impl Details {
     }
 }
 
-/// Spreads account and name over 64 bits, never all zero; fixed, so that every engine behaves alike. Three products that do not wait for each
-/// other, and one over them. Each constant has a byte that no name has, so no product is of zero.
-#[inline]
-pub(crate) fn name_hash(account: u32, name: &ClientOrder) -> u64 {
-    let word = |at: usize| match name.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => u64::from_le_bytes(*bytes),
-        None => unreachable!("a name is longer"),
-    };
-    // The last two words overlap, which loses nothing.
-    let [first, second, third, fourth, last] = [0, 8, 16, 24, 28].map(word);
-    let one = fold(first ^ 0xa076_1d64_78bd_642f, second ^ 0xe703_7ed1_a0b4_28db);
-    let two = fold(third ^ 0x8ebc_6af0_9c88_c6e3, fourth ^ 0x5899_65cc_7537_4cc3);
-    let three = fold(last ^ 0x1d8e_4e27_c47d_124f, u64::from(account) ^ 0x9e37_79b9_7f4a_7c15);
-    fold(one ^ two ^ 0xd6e8_feb8_6659_fd93, three ^ one.rotate_left(32)) | 1
-}
-
-/// Both halves of a product, in one.
-#[inline(always)]
-fn fold(one: u64, other: u64) -> u64 {
-    let wide = u128::from(one) * u128::from(other);
-    wide as u64 ^ (wide >> 64) as u64
-}
-
 /// Whether a name is one: 1 to 36 of `[.A-Z:/a-z0-9_-]`, then zeros.
 #[inline]
 pub(crate) fn is_name(name: &ClientOrder) -> bool {

@@ -6,6 +6,7 @@
 
 use crate::book::pool::NONE;
 use crate::book::table::Table;
+use crate::hash_seed::HashSeed;
 use crate::ids::OrderId;
 use crate::memory::Pages;
 use crate::prefetch::prefetch;
@@ -24,13 +25,13 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// Room for about `capacity` open orders.
-    pub(crate) fn new(capacity: usize, pages: Pages) -> Slots {
+    pub(crate) fn new(capacity: usize, pages: Pages, seed: &HashSeed) -> Slots {
         let cells = (capacity * 4).next_power_of_two().max(4096);
         Slots {
             window: pages.zeroed(cells),
             mask: cells as u64 - 1,
             bits: cells.trailing_zeros(),
-            old: Table::new(capacity / 4),
+            old: Table::new(capacity / 4, seed),
             len: 0,
         }
     }
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn behaves_as_a_map_of_ascending_ids() {
-        let mut slots = Slots::new(0, Pages::Small);
+        let mut slots = Slots::new(0, Pages::Small, &HashSeed::default());
         let mut model = BTreeMap::new();
         let mut random = 7u64;
         for id in 1..60_000u64 {

@@ -4,6 +4,7 @@ use super::market::df_usdt;
 use ringside_core::audit::Auditor;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event, Payload};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{AccountId, Address, WithdrawalId, padded};
 use ringside_core::memory::Pages;
 use ringside_core::money::{AMOUNT_UNIT, Amount, UNIT};
@@ -22,8 +23,13 @@ pub const START_S: u64 = 1_767_000_000;
 /// How many accounts there are; their numbers begin at 1.
 pub const ACCOUNTS: u32 = 3;
 
-pub const SMALL: EngineConfig =
-    EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: Pages::Small };
+pub const SMALL: EngineConfig = EngineConfig {
+    orders: 0,
+    accounts: 0,
+    idempotency_keys: 0,
+    pages: Pages::Small,
+    hash_seed: HashSeed::new(7),
+};
 
 pub fn address(account: AccountId) -> Address {
     [account as u8; 20]

@@ -23,6 +23,7 @@ use ringside_core::agent::{Activity, Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::event::{Event, Kind};
 use ringside_core::gate::{Gate, GateMode};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::Sequence;
 use ringside_core::matcher::{Matcher, MatcherFigures, MatcherOptions};
 use ringside_core::memory::Pages;
@@ -77,6 +78,7 @@ pub fn engine_config(config: &Config) -> EngineConfig {
         orders: config.engine_orders,
         accounts: config.engine_accounts,
         pages,
+        hash_seed: HashSeed::random(),
         ..EngineConfig::default()
     }
 }

@@ -9,8 +9,9 @@
 use super::codec::{LoadError, Reader, Writer};
 use super::hash::NumberMap;
 use ringside_core::event::{self, Event};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{AccountId, Sequence};
-use ringside_core::numbered::{Numbered, Rows};
+use ringside_core::numbered::{Numbered, Rows, key_of};
 use ringside_core::reject::Reject;
 use std::collections::VecDeque;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
@@ -61,7 +62,7 @@ impl Default for IdempotencyView {
 impl IdempotencyView {
     /// No outcomes. Only views that somebody asks find them again; all save them.
     pub(super) fn new(is_asked: bool) -> IdempotencyView {
-        let found = || Found { latest: Numbered::new(0), accounts: NumberMap::default() };
+        let found = || Found { latest: Numbered::new(0, HashSeed::random()), accounts: NumberMap::default() };
         IdempotencyView { log: Log::default(), found: is_asked.then(found) }
     }
 
@@ -77,7 +78,7 @@ impl IdempotencyView {
 
     fn number(&self, account: AccountId, key: u64) -> Option<u64> {
         let is_it = |number| self.log.is_of(number, account, key);
-        self.found.as_ref()?.latest.find(hash(account, key), &self.log, is_it)
+        self.found.as_ref()?.latest.find(key_of(account, key), &self.log, is_it)
     }
 
     /// How many outcomes are kept.
@@ -123,7 +124,7 @@ impl IdempotencyView {
         let Head { account, key, .. } = head;
         let number = self.log.push(head, reject, order, trades);
         if let Some(Found { latest, accounts }) = &mut self.found {
-            latest.put(hash(account, key), number, &self.log, |other| self.log.is_of(other, account, key));
+            latest.put(key_of(account, key), number, &self.log, |other| self.log.is_of(other, account, key));
             *accounts.entry(account).or_default() += 1;
         }
     }
@@ -133,7 +134,7 @@ impl IdempotencyView {
         while self.log.oldest_ns <= now_ns.saturating_sub(KEPT_NS) && !self.is_empty() {
             let Head { account, key, .. } = self.log.head(self.log.first);
             if let Some(Found { latest, accounts }) = &mut self.found {
-                latest.remove(hash(account, key), self.log.first, &self.log);
+                latest.remove(key_of(account, key), self.log.first, &self.log);
                 if let Some(count) = accounts.get_mut(&account) {
                     *count -= 1;
                     if *count == 0 {
@@ -178,10 +179,6 @@ impl IdempotencyView {
         }
         Ok(view)
     }
-}
-
-fn hash(account: AccountId, key: u64) -> u64 {
-    (key ^ u64::from(account) << 32 ^ u64::from(account)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Outcomes in order of time, numbered from the first that ever was. One whose key was used again after it ran out stands here
@@ -309,9 +306,9 @@ impl Rows for Log {
         self.first
     }
 
-    fn hash(&self, number: u64) -> u64 {
+    fn key(&self, number: u64) -> u64 {
         let Head { account, key, .. } = self.head(number);
-        hash(account, key)
+        key_of(account, key)
     }
 }
 

@@ -11,6 +11,7 @@ use ringside_core::command::{
     RecordSignature, RequestWithdrawal, WithdrawalStatus, pause,
 };
 use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm};
+use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{Address, WithdrawalId, padded};
 use ringside_core::memory::Pages;
 use ringside_core::reject::Reject;
@@ -24,7 +25,13 @@ use std::rc::Rc;
 
 /// Seconds from a request to its deadline.
 pub(crate) const LIFETIME_S: u64 = 600;
-const SMALL: EngineConfig = EngineConfig { orders: 0, accounts: 0, idempotency_keys: 0, pages: Pages::Small };
+const SMALL: EngineConfig = EngineConfig {
+    orders: 0,
+    accounts: 0,
+    idempotency_keys: 0,
+    pages: Pages::Small,
+    hash_seed: HashSeed::new(7),
+};
 
 /// A withdrawal as it was told.
 #[derive(Clone, Copy, Debug)]

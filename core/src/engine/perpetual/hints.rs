@@ -3,7 +3,6 @@
 use crate::book::Orders;
 use crate::command::{ModifyPerpetual, PlacePerpetual, Side};
 use crate::ids::{AccountId, MarketId, OrderId};
-use crate::perpetual::order::name_hash;
 use crate::perpetual::{Perpetual, State};
 use crate::prefetch::{Hint, prefetch};
 
@@ -28,7 +27,7 @@ impl Perpetual {
         }
         let Some(side) = Side::from_code(place.side) else { return };
         if hint == Hint::Second {
-            state.names.hint(name_hash(place.account, &place.client_order));
+            state.names.hint(state.names.hash(place.account, &place.client_order));
         }
         let Orders { pool, levels, .. } = orders;
         let book = &books[index];
@@ -89,7 +88,7 @@ impl Perpetual {
                 let slot = state.slots.guess(order);
                 orders.prefetch_around(slot);
                 if let Some(details) = state.details.get(slot as usize) {
-                    state.names.hint(name_hash(details.account, &details.client_order));
+                    state.names.hint(state.names.hash(details.account, &details.client_order));
                 }
             }
         }

@@ -125,7 +125,9 @@ impl Perpetual {
         let is_reducing = state.symbols[index].reducing[maker_side as usize & 1] != 0;
         let mut scratch = None;
         if is_reducing {
-            scratch.insert(state.scratch.take().unwrap_or_else(|| Table::new(64))).clear();
+            scratch
+                .insert(state.scratch.take().unwrap_or_else(|| Table::new(64, &state.config.hash_seed)))
+                .clear();
         }
         let group = state.accounts.get(order.account).group;
         let (mut left, mut value) = (open, Some(0i64));

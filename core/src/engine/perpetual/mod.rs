@@ -198,8 +198,7 @@ impl Engine {
     /// Takes the perpetual side out, ready for this command; made where it is new.
     fn take_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) -> Box<Perpetual> {
         let mut perpetual = self.perpetual.take().unwrap_or_else(|| {
-            let mut new =
-                Box::new(Perpetual::new(self.config.orders, self.config.accounts, self.config.pages));
+            let mut new = Box::new(Perpetual::new(&self.config));
             new.state.volumes.hour = self.time.ns() / 3_600_000_000_000;
             new
         });

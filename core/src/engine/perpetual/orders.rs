@@ -9,7 +9,7 @@ use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::money::Quantity;
 use crate::order::{Order, Traits};
-use crate::perpetual::order::{Details, Stage, name_hash};
+use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::Triggers;
 use crate::perpetual::{Perpetual, State};
 use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
@@ -52,7 +52,7 @@ impl Perpetual {
         *self.details_mut(slot) = details;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
-        state.names.add(name_hash(details.account, &details.client_order));
+        state.names.add(state.names.hash(details.account, &details.client_order));
         if details.good_till_ms != 0 {
             state.dates.orders.add(details.good_till_ms, details.id);
         }
@@ -348,7 +348,7 @@ impl State {
         let holding = self.holdings[place_of(details.market)].get_mut(details.account);
         holding.orders.unlink(orders, slot);
         self.slots.remove(details.id);
-        let name = name_hash(details.account, &details.client_order);
+        let name = self.names.hash(details.account, &details.client_order);
         let has_date = details.good_till_ms != 0;
         self.names.remove(name);
         if has_date {

@@ -9,7 +9,7 @@ use crate::command::{
 };
 use crate::ids::{AccountId, OrderId};
 use crate::money::{Money, Price, Quantity};
-use crate::perpetual::order::{Details, Stage, attached_name, is_name, name_hash};
+use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
 use crate::risk::perpetual::trigger::{Range, Trailing, fires, is_callback};
@@ -269,7 +269,8 @@ impl Perpetual {
 
     /// Whether an open order of the account has a name.
     fn is_named(&self, account: AccountId, name: &ClientOrder) -> bool {
-        self.state.names.vacancy(name_hash(account, name)).is_none()
+        let names = &self.state.names;
+        names.vacancy(names.hash(account, name)).is_none()
             && (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
     }
 

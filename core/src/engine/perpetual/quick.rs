@@ -22,7 +22,7 @@ use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::account::{Account, Holding, exposure_event};
 use crate::perpetual::market::Symbol;
-use crate::perpetual::order::{Details, Stage, is_name, name_hash};
+use crate::perpetual::order::{Details, Stage, is_name};
 use crate::perpetual::{Perpetual, State};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation};
@@ -60,7 +60,7 @@ impl State {
     /// The hash of an order's name, whose cell begins to load.
     #[inline(always)]
     pub(super) fn hinted_name(&self, details: &Details) -> u64 {
-        let name = name_hash(details.account, &details.client_order);
+        let name = self.names.hash(details.account, &details.client_order);
         self.names.hint(name);
         name
     }
@@ -97,7 +97,7 @@ impl Perpetual {
         let index = state.index_of(market)?;
         // All of it may lie in the second cache or further: asked for now, it comes while the checks run, here or on the long
         // way.
-        let name = name_hash(account, &place.client_order);
+        let name = state.names.hash(account, &place.client_order);
         state.names.hint(name);
         state.prefetch_account(index, account);
         if !is_plain(place) || !state.is_quiet() {

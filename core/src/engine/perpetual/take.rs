@@ -20,7 +20,7 @@ use crate::money::{Money, Price, Quantity};
 use crate::order::Order;
 use crate::perpetual::facts::pools_event;
 use crate::perpetual::market::Range;
-use crate::perpetual::order::{Details, is_name, name_hash};
+use crate::perpetual::order::{Details, is_name};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::risk::perpetual::order_margin::Reservation;
 use crate::risk::perpetual::{band, units};
@@ -84,7 +84,7 @@ impl Perpetual {
         let side = terms.side;
         self.state.check_account(account).ok()?;
         let index = self.state.index_of(market)?;
-        let name = name_hash(account, &place.client_order);
+        let name = self.state.names.hash(account, &place.client_order);
         self.state.names.hint(name);
         self.state.prefetch_party(index, account);
         self.prefetch_meeting(index, side);
