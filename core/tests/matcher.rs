@@ -1,9 +1,12 @@
 //! The matching stage between real rings, run by the caller: order, back pressure, time, checkpoints, the end.
 
+mod perpetual_support;
+
+use perpetual_support::{BTC, Venue, dec, held, leverage, no_fees, open};
 use ringside_core::agent::{Agent, Runner};
 use ringside_core::command::{
     AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind, OpenEpoch,
-    PlaceOrder, SetCountdown, Side, SkipCommand, VerifyHash,
+    PlaceOrder, SetCountdown, SetManualPrice, Side, SkipCommand, VerifyHash,
 };
 use ringside_core::event::{Done, Event, StateHash};
 use ringside_core::ids::{ALL_MARKETS, padded};
@@ -19,8 +22,8 @@ use std::time::Duration;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-fn make_ring<T: Slot>(capacity: usize) -> (Producer<T>, Consumer<T>) {
-    let options = Options { capacity, consumers: 1, start: 1, wait: Wait::Yield };
+fn make_ring<T: Slot>(capacity: usize, start: u64) -> (Producer<T>, Consumer<T>) {
+    let options = Options { capacity, consumers: 1, start, wait: Wait::Yield };
     let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
     (producer, consumers.pop().expect("one consumer"))
 }
@@ -37,13 +40,24 @@ struct Stage {
 
 impl Stage {
     fn new(inputs: usize, journal_slots: usize, output_slots: usize, options: MatcherOptions) -> Stage {
-        let (producers, consumers): (Vec<_>, Vec<_>) = (0..inputs).map(|_| make_ring(64)).unzip();
-        let (journal, journal_end) = make_ring(journal_slots);
-        let (output, output_end) = make_ring(output_slots);
+        let engine = Engine::new(&EngineConfig { orders: 256, accounts: 64, ..EngineConfig::default() });
+        Stage::over(engine, inputs, journal_slots, output_slots, options)
+    }
+
+    /// The same on an engine that has come some way.
+    fn over(
+        engine: Engine,
+        inputs: usize,
+        journal_slots: usize,
+        output_slots: usize,
+        options: MatcherOptions,
+    ) -> Stage {
+        let (producers, consumers): (Vec<_>, Vec<_>) = (0..inputs).map(|_| make_ring(64, 1)).unzip();
+        let (journal, journal_end) = make_ring(journal_slots, engine.sequence() + 1);
+        let (output, output_end) = make_ring(output_slots, 1);
         let clock = Arc::new(AtomicI64::new(1_700_000_000_000_000_000));
         let theirs = clock.clone();
         let now: Box<dyn FnMut() -> i64 + Send> = Box::new(move || theirs.load(Ordering::Relaxed));
-        let engine = Engine::new(&EngineConfig { orders: 256, accounts: 64, ..EngineConfig::default() });
         Stage {
             matcher: Matcher::new(engine, consumers, journal, output, now, options),
             inputs: producers.into_iter().map(|producer| (producer, 0)).collect(),
@@ -313,13 +327,50 @@ fn a_countdown_runs_out_between_seconds() {
     stage.assert_replays();
 }
 
+/// A move of the mark leaves more liquidations over than one command carries out: they go on though nobody sends anything and
+/// the second has not passed.
 #[test]
-fn a_halted_journal_is_seen_by_the_publishers() {
-    let mut stage = Stage::new(2, 64, 256, MatcherOptions::default());
-    stage.found();
-    stage.journal.halt();
-    stage.matcher.do_work();
-    assert!(stage.inputs.iter().all(|(producer, _)| producer.is_halted()));
+fn what_a_move_of_the_mark_leaves_over_goes_on_by_itself() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("100000");
+    let maker = venue.account("1000000");
+    let doomed: Vec<u32> = (0..12).map(|_| venue.account("100")).collect();
+    for &account in &doomed {
+        leverage(&mut venue, account, 100);
+        open(&mut venue, account, maker, Side::Buy, "0.1", "60000");
+    }
+    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("59000") });
+    let (begun, now_ns) = (venue.engine.sequence(), (venue.time_ms + 1_000) * 1_000_000);
+    assert!(!venue.engine.has_backlog() && doomed.iter().all(|&account| held(&venue, account) > 0));
+    let options = MatcherOptions { checkpoint_every: 0, ..MatcherOptions::default() };
+    let mut stage = Stage::over(venue.engine, 1, 64, 4_096, options);
+    stage.clock.store(now_ns, Ordering::Relaxed);
+    stage.settle();
+    let is_tick = |command: &Command| command.kind == Kind::AdvanceTime as u16 && command.time_ns == now_ns;
+    assert!(stage.journalled.iter().all(is_tick));
+    assert!(stage.journalled.len() > 2, "{} commands for twelve liquidations", stage.journalled.len());
+    let engine = stage.matcher.into_engine();
+    assert_eq!(engine.sequence(), begun + stage.journalled.len() as u64);
+    let is_flat = |&account: &u32| {
+        engine.perpetual_position(account, BTC).is_none_or(|position| position.quantity == 0)
+    };
+    assert!(!engine.has_backlog() && doomed.iter().all(is_flat));
+}
+
+#[test]
+fn a_halted_ring_downstream_is_seen_by_the_publishers() {
+    for is_journal in [true, false] {
+        let mut stage = Stage::new(2, 64, 256, MatcherOptions::default());
+        stage.found();
+        if is_journal {
+            stage.journal.halt()
+        } else {
+            stage.output.halt()
+        }
+        stage.matcher.do_work();
+        assert!(stage.inputs.iter().all(|(producer, _)| producer.is_halted()), "journal: {is_journal}");
+    }
 }
 
 #[test]

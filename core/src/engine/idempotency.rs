@@ -243,6 +243,25 @@ mod tests {
         assert!(memory.iter().is_sorted_by_key(|used| used.time_ns) && memory.iter().count() == memory.len());
     }
 
+    /// So many that rows of several accounts meet in the table.
+    #[test]
+    fn accounts_that_bring_the_same_key_do_not_share_it() {
+        let mut memory = Idempotency::new(0, HashSeed::default());
+        let used = |account: AccountId| Use {
+            account,
+            key: 7,
+            body: u64::from(account),
+            sequence: u64::from(account),
+            time_ns: 0,
+        };
+        for account in 1..=5_000 {
+            assert_eq!(memory.admit(used(account)), Verdict::Fresh, "{account}");
+        }
+        for account in 1..=5_000 {
+            assert_eq!(memory.admit(used(account)), Verdict::Replay(account.into()), "{account}");
+        }
+    }
+
     #[test]
     fn sequences_keep_their_upper_half() {
         let mut memory = Idempotency::new(0, HashSeed::default());

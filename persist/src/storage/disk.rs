@@ -242,4 +242,31 @@ mod tests {
         assert_eq!(file_system_of(device(0, 31), mounts), Some("overlay"));
         assert_eq!(file_system_of(device(8, 1), mounts), None);
     }
+
+    /// What a write promises stands in the flags of the file: nothing syncs it afterwards.
+    #[test]
+    fn a_write_past_the_cache_returns_when_it_is_durable() {
+        let folder = std::env::temp_dir().join(format!("ringside-disk-{}", std::process::id()));
+        for (method, is_durable) in [(Method::Direct, true), (Method::Buffered, false)] {
+            let disk = Disk::open(&folder, method, true).unwrap();
+            disk.create("segment").unwrap().write_at(0, &[1; BLOCK_LEN]).unwrap();
+            let file = disk.open("segment", Access::Append).unwrap();
+            assert_eq!(file.is_write_durable(), is_durable, "{method:?}");
+            let path = fs::canonicalize(folder.join("segment")).unwrap();
+            let mut flags = Vec::new();
+            for entry in fs::read_dir("/proc/self/fd").unwrap() {
+                let entry = entry.unwrap();
+                // Descriptors of other tests come and go.
+                if fs::read_link(entry.path()).is_ok_and(|target| target == path) {
+                    let info = Path::new("/proc/self/fdinfo").join(entry.file_name());
+                    let info = fs::read_to_string(info).unwrap();
+                    let text = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+                    flags.push(i32::from_str_radix(text.trim(), 8).unwrap());
+                }
+            }
+            let [flags] = flags[..] else { panic!("{method:?}: {flags:?}") };
+            assert_eq!(flags & libc::O_DSYNC != 0, is_durable, "{method:?}: {flags:o}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
