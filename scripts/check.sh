@@ -85,6 +85,20 @@ kills() {
     scripts/kills.sh --cycles 60 --acknowledge written
 }
 
+recorded() {
+    if [ ! -d ../shared/data ]; then
+        step "recorded sessions"
+        echo "skipped: no recorded data beside this folder"
+        return
+    fi
+    step "a recorded morning, killed in the middle"
+    scripts/replay.sh --quiet
+
+    step "an independent WebSocket client keeps the book"
+    scripts/ws_book.sh
+    COMPARE=500 scripts/ws_book.sh bitstamp --limit 12000 --rate 1500
+}
+
 step "format"
 cargo fmt --all --check
 
@@ -115,22 +129,12 @@ if [ "$mode" = all ]; then
     meet model
 
     beside kills kills
+    beside recorded recorded
     step "what strangers can send, for a minute"
     scripts/fuzz.sh
 
-    if [ -d ../shared/data ]; then
-        step "a recorded morning, killed in the middle"
-        scripts/replay.sh --quiet
-
-        step "an independent WebSocket client keeps the book"
-        scripts/ws_book.sh
-        COMPARE=500 scripts/ws_book.sh bitstamp --limit 12000 --rate 1500
-    else
-        step "recorded sessions"
-        echo "skipped: no recorded data beside this folder"
-    fi
-
     meet kills
+    meet recorded
     meet licences
     meet ring
     meet outside
