@@ -49,11 +49,6 @@ licences() {
     fi
 }
 
-lints() {
-    step "lints"
-    cargo clippy --workspace --all-targets --locked --profile tested -- -D warnings
-}
-
 ring() {
     step "the ring under the model checker"
     scripts/loom.sh
@@ -90,35 +85,19 @@ kills() {
     scripts/kills.sh --cycles 60 --acknowledge written
 }
 
-recorded() {
-    if [ ! -d ../shared/data ]; then
-        step "recorded sessions"
-        echo "skipped: no recorded data beside this folder"
-        return
-    fi
-    step "a recorded morning, killed in the middle"
-    scripts/replay.sh --quiet
-
-    step "an independent WebSocket client keeps the book"
-    scripts/ws_book.sh
-    COMPARE=500 scripts/ws_book.sh bitstamp --limit 12000 --rate 1500
-}
-
 step "format"
 cargo fmt --all --check
 
+step "lints"
+cargo clippy --workspace --all-targets --locked --profile tested -- -D warnings
+
 if [ "$mode" = all ]; then
     beside licences licences
-    # In a folder of its own, so that neither waits for the other.
-    CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/lints" beside lints lints
     step "build"
     # With the benchmarks' programs, which scripts run. One choice of packages for all, see scripts/build.sh.
     cargo build --workspace --all-targets --locked --profile tested
     export PROFILE=tested BUILT=1
-    meet lints
     beside outside outside
-else
-    lints
 fi
 
 step "tests"
@@ -136,12 +115,22 @@ if [ "$mode" = all ]; then
     meet model
 
     beside kills kills
-    beside recorded recorded
     step "what strangers can send, for a minute"
     scripts/fuzz.sh
 
+    if [ -d ../shared/data ]; then
+        step "a recorded morning, killed in the middle"
+        scripts/replay.sh --quiet
+
+        step "an independent WebSocket client keeps the book"
+        scripts/ws_book.sh
+        COMPARE=500 scripts/ws_book.sh bitstamp --limit 12000 --rate 1500
+    else
+        step "recorded sessions"
+        echo "skipped: no recorded data beside this folder"
+    fi
+
     meet kills
-    meet recorded
     meet licences
     meet ring
     meet outside
