@@ -170,7 +170,8 @@ fn address(account: u32) -> [u8; 20] {
     address
 }
 
-/// Accounts with positions of all sizes in two markets, some of them alike; then marks that fall, rise and fall again.
+/// Accounts with positions of all sizes in two markets, some of them alike; then marks that fall, rise and fall again. In half of the
+/// seeds one of the markets is closed on the way.
 fn storm(seed: u64) -> (BTreeSet<u32>, usize) {
     let (mut alike, mut random) = (Alike::new(seed), Random::new(seed));
     alike.order_everybody();
@@ -181,7 +182,14 @@ fn storm(seed: u64) -> (BTreeSet<u32>, usize) {
     }
     let mut index = [1_000 * ONE; 2];
     let (mut asked, mut largest) = (BTreeSet::new(), 0);
+    let mut open = MARKETS.len();
     for round in 0..90 {
+        if round == 40 && seed.is_multiple_of(2) {
+            open = 1;
+            let (market, state) = (MARKETS[open], PerpetualState::Closed as u8);
+            alike.ok(SetPerpetualState { market, state, reserved: [0; 3] });
+            alike.check();
+        }
         for _ in 0..if round < 10 { 400 } else { 20 } {
             let market = u32::from(random.below(5) == 0);
             let price = index[market as usize] / 1_000_000 * (995_000 + random.below(10_000) as i64);
@@ -200,7 +208,7 @@ fn storm(seed: u64) -> (BTreeSet<u32>, usize) {
             35..65 => 8_000,
             _ => -10_000,
         };
-        for (market, index) in (FIRST_PERPETUAL..).zip(&mut index) {
+        for (market, index) in (FIRST_PERPETUAL..).zip(&mut index).take(open) {
             *index = *index / 1_000_000 * (1_000_000 + drift + random.below(6_000) as i64 - 3_000);
             alike.ok(SetManualPrice { market, reserved: 0, price: *index });
         }
