@@ -1,6 +1,6 @@
 //! Auto-deleveraging among thousands: the regions that holders stand in lead to the very counterparties that an order of all
 //! of them gives, in both directions, for cross and isolated scopes, in one market and in two; after hours in which either side
-//! paid funding, and whatever was done while there was no command.
+//! paid funding, after one market closed, and whatever was done while there was no command.
 #![allow(clippy::unwrap_used)]
 
 mod perpetual_support;
