@@ -575,3 +575,34 @@ fn limits_of_open_orders_count_what_is_attached() {
     let place = buy(&mut venue, "60000");
     venue.ok(with_attached(place, "61000", "58000"));
 }
+
+#[test]
+fn whom_a_settlement_leaves_too_little_for_another_market_is_liquidated_at_once() {
+    // risk.md 18: positions are closed at the mean of the index, not at the mark; 12.1: who is below maintenance then is
+    // liquidated, though no price has moved.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.list_second();
+    let eth = |venue: &mut Venue, price| {
+        venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+        venue.tick();
+    };
+    eth(&mut venue, "3000");
+    venue.ok(SetPerpetualState { market: BTC + 1, state: PerpetualState::Trading as u8, reserved: [0; 3] });
+    venue.fund("100000");
+    let (maker, one, other) = (venue.account("1000000"), venue.account("1000"), venue.account("2000"));
+    for account in [one, other] {
+        open(&mut venue, account, maker, Side::Buy, "0.1", "60000");
+        for (account, side) in [(maker, Side::Sell), (account, Side::Buy)] {
+            let place = venue.limit(account, side, "2", "3000");
+            venue.ok(PlacePerpetual { market: BTC + 1, ..place });
+        }
+    }
+    (0..120).for_each(|_| venue.tick());
+    // 900 won in one market, 1,020 lost in the other.
+    eth(&mut venue, "3450");
+    venue.mark("49800");
+    assert!([one, other].iter().all(|&account| held(&venue, account) == dec("0.1")));
+    venue.ok(SetPerpetualState { market: BTC + 1, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    assert_eq!((held(&venue, one), held(&venue, other)), (0, dec("0.1")));
+}
