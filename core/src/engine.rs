@@ -56,6 +56,17 @@ pub struct EngineConfig {
     pub hash_seed: HashSeed,
 }
 
+impl EngineConfig {
+    /// No memory taken at start, so that every table grows.
+    pub const SMALLEST: EngineConfig = EngineConfig {
+        orders: 0,
+        accounts: 0,
+        idempotency_keys: 0,
+        pages: Pages::Small,
+        hash_seed: HashSeed::new(0),
+    };
+}
+
 impl Default for EngineConfig {
     fn default() -> EngineConfig {
         EngineConfig {

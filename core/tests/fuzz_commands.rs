@@ -8,7 +8,6 @@ mod fuzz;
 use fuzz::Fuzz;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
-use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::{Engine, EngineConfig};
@@ -220,23 +219,12 @@ fn corpus() -> Vec<Vec<u8>> {
     inputs.iter().map(|commands| commands.as_bytes().to_vec()).collect()
 }
 
-/// Small tables, so that they grow under the fuzzer as well.
-fn config() -> EngineConfig {
-    EngineConfig {
-        orders: 0,
-        accounts: 0,
-        idempotency_keys: 0,
-        pages: ringside_core::memory::Pages::Small,
-        hash_seed: HashSeed::new(7),
-    }
-}
-
 #[test]
 fn any_bytes_are_commands() {
     assert!(
         Command::read_from_bytes(&[0xff; LEN]).is_ok() && Command::read_from_bytes(&[0; LEN - 1]).is_err()
     );
-    let mut engine = Engine::new(&config());
+    let mut engine = Engine::new(&EngineConfig::SMALLEST);
     for command in opening() {
         let sequence = engine.sequence() + 1;
         let command = Command { sequence, time_ns: DAY_NS + sequence as i64 * 1_000_000_000, ..command };
@@ -258,7 +246,7 @@ fn any_bytes_are_commands() {
     let mut inputs = 0u64;
     let run = fuzz.run(|bytes| {
         inputs += 1;
-        let mut engine = Engine::load(&config(), &state).unwrap();
+        let mut engine = Engine::load(&EngineConfig::SMALLEST, &state).unwrap();
         let mut commands = Vec::new();
         let mut signature = Vec::new();
         let mut events: Vec<Event> = Vec::new();
@@ -285,13 +273,16 @@ fn any_bytes_are_commands() {
         }
         engine.check_invariants().unwrap_or_else(|fault| panic!("{fault}: {commands:?}"));
         if inputs.is_multiple_of(16) {
-            let mut again = Engine::load(&config(), &state).unwrap();
+            let mut again = Engine::load(&EngineConfig::SMALLEST, &state).unwrap();
             let mut events_again = Vec::new();
             commands.iter().for_each(|command| again.apply(command, &mut events_again));
             assert_eq!((again.state_hash(), events_again), (engine.state_hash(), events));
             let mut saved = Vec::new();
             engine.save(&mut saved);
-            assert_eq!(Engine::load(&config(), &saved).unwrap().state_hash(), engine.state_hash());
+            assert_eq!(
+                Engine::load(&EngineConfig::SMALLEST, &saved).unwrap().state_hash(),
+                engine.state_hash()
+            );
         }
         // In any order: sequences of the same things are no news.
         signature.sort_unstable();

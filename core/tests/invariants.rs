@@ -4,7 +4,6 @@
 
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
-use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::reject::Reject;
@@ -27,14 +26,6 @@ impl Random {
         all[self.below(all.len() as u64) as usize]
     }
 }
-
-const SMALL: EngineConfig = EngineConfig {
-    orders: 0,
-    accounts: 0,
-    idempotency_keys: 0,
-    pages: ringside_core::memory::Pages::Small,
-    hash_seed: HashSeed::new(7),
-};
 
 fn address(number: u64) -> [u8; 20] {
     let mut address = [0; 20];
@@ -144,7 +135,7 @@ fn state_stays_sound_and_snapshots_go_on_alike() {
     for &seed in &seeds {
         println!("SEED={seed} cargo test -p ringside-core --test invariants");
         let mut random = Random(seed);
-        let mut engine = Engine::new(&SMALL);
+        let mut engine = Engine::new(&EngineConfig::SMALLEST);
         let mut loaded: Option<Engine> = None;
         let mut commands = opening().into_iter();
         let (mut next_order, mut time_ns) = (1, 0);
@@ -173,7 +164,7 @@ fn state_stays_sound_and_snapshots_go_on_alike() {
             if sequence % 251 == 0 {
                 let mut bytes = Vec::new();
                 engine.save(&mut bytes);
-                let copy = Engine::load(&SMALL, &bytes).unwrap();
+                let copy = Engine::load(&EngineConfig::SMALLEST, &bytes).unwrap();
                 assert_eq!(copy.state_hash(), engine.state_hash());
                 if let Some(loaded) = &loaded {
                     assert_eq!(loaded.state_hash(), engine.state_hash());

@@ -20,7 +20,6 @@
 
 use ringside_core::command::*;
 use ringside_core::event::{self, Event};
-use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{ALL_MARKETS, padded, text};
 use ringside_core::money::{Amount, RawAmount};
 use ringside_core::reject::Reject;
@@ -28,13 +27,6 @@ use ringside_core::{Engine, EngineConfig};
 use std::fmt::Write as _;
 use std::path::Path;
 
-const SMALL: EngineConfig = EngineConfig {
-    orders: 0,
-    accounts: 0,
-    idempotency_keys: 0,
-    pages: ringside_core::memory::Pages::Small,
-    hash_seed: HashSeed::new(7),
-};
 const NOBODY: u32 = 4_000_000;
 
 struct Script {
@@ -114,7 +106,7 @@ impl<'a> Words<'a> {
 impl Script {
     fn new() -> Script {
         Script {
-            engine: Engine::new(&SMALL),
+            engine: Engine::new(&EngineConfig::SMALLEST),
             names: vec!["fees".into()],
             assets: Vec::new(),
             symbols: Vec::new(),
@@ -545,7 +537,7 @@ fn check(path: &Path) {
     }
     let mut bytes = Vec::new();
     script.engine.save(&mut bytes);
-    let loaded = Engine::load(&SMALL, &bytes).unwrap();
+    let loaded = Engine::load(&EngineConfig::SMALLEST, &bytes).unwrap();
     assert_eq!(loaded.state_hash(), script.engine.state_hash());
 }
 

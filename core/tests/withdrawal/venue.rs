@@ -4,9 +4,7 @@ use super::market::df_usdt;
 use ringside_core::audit::Auditor;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event, Payload};
-use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{AccountId, Address, WithdrawalId, padded};
-use ringside_core::memory::Pages;
 use ringside_core::money::{AMOUNT_UNIT, Amount, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
@@ -22,14 +20,6 @@ pub const GIVEN: Amount = 1_000 * AMOUNT_UNIT;
 pub const START_S: u64 = 1_767_000_000;
 /// How many accounts there are; their numbers begin at 1.
 pub const ACCOUNTS: u32 = 3;
-
-pub const SMALL: EngineConfig = EngineConfig {
-    orders: 0,
-    accounts: 0,
-    idempotency_keys: 0,
-    pages: Pages::Small,
-    hash_seed: HashSeed::new(7),
-};
 
 pub fn address(account: AccountId) -> Address {
     [account as u8; 20]
@@ -82,7 +72,7 @@ pub struct Venue {
 
 impl Venue {
     pub fn new() -> Venue {
-        let engine = Engine::new(&SMALL);
+        let engine = Engine::new(&EngineConfig::SMALLEST);
         let auditor = Auditor::new(&engine);
         let mut venue = Venue { engine, auditor, now_s: START_S, events: Vec::new(), commands: Vec::new() };
         venue.take(df_usdt());
@@ -180,7 +170,7 @@ impl Venue {
 
     /// Goes on from saved bytes.
     pub fn restore(&mut self, bytes: &[u8]) {
-        self.engine = Engine::load(&SMALL, bytes).unwrap();
+        self.engine = Engine::load(&EngineConfig::SMALLEST, bytes).unwrap();
         self.auditor = Auditor::new(&self.engine);
         self.commands.clear();
     }

@@ -4,14 +4,12 @@
 //! The venue is killed and replayed, and restored from old copies; the chain moves, drops and delays transactions; signers
 //! sign and do not answer. The world keeps books of its own: what each account was given, and what the vault has paid it.
 
-use crate::venue::{
-    ACCOUNTS, CHAIN, GIVEN, SMALL, START_S, VAULT, Venue, address, advance, request, token, value,
-};
-use ringside_core::Engine;
+use crate::venue::{ACCOUNTS, CHAIN, GIVEN, START_S, VAULT, Venue, address, advance, request, token, value};
 use ringside_core::command::*;
 use ringside_core::event::{Event, ReleaseAlarm, Withdrawal};
 use ringside_core::ids::{AccountId, WithdrawalId, padded};
 use ringside_core::money::Amount;
+use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeMap;
 
 /// Blocks above which nothing is final.
@@ -336,7 +334,7 @@ impl World {
 
     /// Killed and replayed: the same state.
     fn replay(&mut self) {
-        let mut again = Engine::load(&SMALL, &self.venue.saved()).unwrap();
+        let mut again = Engine::load(&EngineConfig::SMALLEST, &self.venue.saved()).unwrap();
         assert_eq!(again.state_hash(), self.venue.engine.state_hash());
         let probe = Command { sequence: again.sequence() + 1, ..Command::new(AdvanceTime {}) };
         let mut events: Vec<Event> = Vec::new();

@@ -11,9 +11,7 @@ use ringside_core::command::{
     RecordSignature, RequestWithdrawal, WithdrawalStatus, pause,
 };
 use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm};
-use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{Address, WithdrawalId, padded};
-use ringside_core::memory::Pages;
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::chain::{
@@ -25,14 +23,6 @@ use std::rc::Rc;
 
 /// Seconds from a request to its deadline.
 pub(crate) const LIFETIME_S: u64 = 600;
-const SMALL: EngineConfig = EngineConfig {
-    orders: 0,
-    accounts: 0,
-    idempotency_keys: 0,
-    pages: Pages::Small,
-    hash_seed: HashSeed::new(7),
-};
-
 /// A withdrawal as it was told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Withdrawal {
@@ -66,7 +56,7 @@ pub(crate) struct Venue {
 impl Venue {
     /// Accounts with `each` of the token.
     pub(crate) fn new(accounts: &[Address], each: u128, time_s: u64) -> Venue {
-        let engine = Engine::new(&SMALL);
+        let engine = Engine::new(&EngineConfig::SMALLEST);
         let auditor = Auditor::new(&engine);
         let seen = Seen { time_s, ..Seen::default() };
         let mut venue = Venue { engine, auditor, events: Vec::new(), seen };
@@ -156,7 +146,7 @@ impl Venue {
 
     /// Goes on from a backup.
     pub(crate) fn restore(&mut self, copy: &Copy) {
-        self.engine = Engine::load(&SMALL, &copy.engine).unwrap();
+        self.engine = Engine::load(&EngineConfig::SMALLEST, &copy.engine).unwrap();
         self.auditor = Auditor::new(&self.engine);
         self.seen = copy.seen.clone();
     }
