@@ -327,6 +327,22 @@ fn hash(address: &Address, seed: &HashSeed) -> u64 {
 mod tests {
     use super::*;
 
+    /// Addresses that meet in one place of one table do not in that of another process.
+    #[test]
+    fn chosen_addresses_are_spread_by_a_seed_that_nobody_knows() {
+        let address = |number: u64| {
+            let mut address = [7; 20];
+            address[..8].copy_from_slice(&number.to_le_bytes());
+            address
+        };
+        let meets = |seed: &HashSeed, number: &u64| hash(&address(*number), seed).is_multiple_of(256);
+        let chosen: Vec<u64> = (0..).filter(|number| meets(&HashSeed::default(), number)).take(400).collect();
+        for secret in 1..=50 {
+            let together = chosen.iter().filter(|number| meets(&HashSeed::new(secret), number)).count();
+            assert!(together < 15, "{together} of {}", chosen.len());
+        }
+    }
+
     #[test]
     fn an_address_has_one_account() {
         let mut accounts = Accounts::new(0, HashSeed::default());

@@ -38,8 +38,8 @@ impl HashSeed {
         &self.words
     }
 
-    /// An odd number: the uppermost bits of its product with a key are the key's home. Of two keys, chosen without knowing it, no
-    /// more of such numbers bring them together than of homes drawn twice.
+    /// An odd number: the uppermost bits of its product with a key are the key's home. Two keys that were chosen without knowing it
+    /// have the same home about as seldom as two homes that are drawn.
     #[inline(always)]
     pub(crate) fn multiplier(&self) -> u64 {
         self.words[7] | 1

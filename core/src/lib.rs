@@ -8,7 +8,8 @@
 //!   to a chain), `time`.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
-//! - [`numbered`]: rows found by hash. [`hash_seed`]: how tables spread what users choose. [`prefetch`]: a cache hint. [`figures`]: counters and histograms of running threads.
+//! - [`numbered`]: rows found by hash. [`hash_seed`]: how tables spread what users choose. [`prefetch`]: a cache hint.
+//!   [`figures`]: counters and histograms of running threads.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
 //! - [`matcher`]: the stage that owns the engine and decides order.
 //! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these five.

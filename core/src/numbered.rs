@@ -2,7 +2,7 @@
 //!
 //! An open-addressing table of 32-bit cells, in many small parts, so that no insertion moves more than its part of it: with ten
 //! million rows a part has ten thousand. It grows as rows come and shrinks as they go. It knows no row: the caller says
-//! which one is meant, and what the hash of another is.
+//! which one is meant, and what the key of another is.
 
 use crate::hash_seed::HashSeed;
 use crate::ids::AccountId;
@@ -183,7 +183,7 @@ mod tests {
     fn chosen_keys_are_spread_by_a_seed_that_nobody_knows() {
         let known = HashSeed::default();
         let is_chosen = |key: &u64| known.hash(*key) >> 50 == 0;
-        let mut rows = Keys { first: 0, keys: (0..).filter(is_chosen).take(200).collect() };
+        let rows = Keys { first: 0, keys: (0..).filter(is_chosen).take(200).collect() };
         let longest = |seed| {
             let mut table = Numbered::new(0, seed);
             for number in 0..200 {
@@ -192,9 +192,8 @@ mod tests {
             table.parts.iter().map(|part| part.len).max()
         };
         assert_eq!(longest(known), Some(200));
-        assert!((1..50).all(|secret| longest(HashSeed::new(secret)) < Some(10)));
+        assert!((1..=50).all(|secret| longest(HashSeed::new(secret)) < Some(10)));
         assert!(longest(HashSeed::random()) < Some(10));
-        rows.keys.clear();
     }
 
     #[test]

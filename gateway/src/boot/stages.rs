@@ -432,3 +432,15 @@ impl Stages {
         self.restocking.join();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_engines_spread_their_tables_alike() {
+        let config = Config::default();
+        let [one, other] = [(); 2].map(|()| engine_config(&config).hash_seed);
+        assert!(one != other && one != EngineConfig::default().hash_seed);
+    }
+}
