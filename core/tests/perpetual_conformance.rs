@@ -536,7 +536,6 @@ fn limits_of_open_orders_count_what_is_attached() {
     set(&mut venue, MaxOpenOrders, 5);
     set(&mut venue, MaxConditionalOrders, 3);
     for _ in 0..3 {
-        buy(&mut venue, "59000");
         let place = buy(&mut venue, "59000");
         venue.ok(place);
     }

@@ -298,12 +298,7 @@ fn a_segment_without_a_header_is_refused() {
         // And one of another journal.
         let foreign = SegmentHeader { journal_id: [8; 16], ..header }.encode();
         *patched.patch.lock().unwrap() = Patch { name: name.clone(), spots: vec![(0, foreign.to_vec())] };
-        match survey(&patched) {
-            Err(PersistError::SegmentHeader { reason, .. }) => {
-                assert!(reason.contains("another journal"), "{name}: {reason}");
-            }
-            other => panic!("{name}: {other:?}"),
-        }
+        assert_foreign(&patched, "another journal");
     }
 }
 
@@ -324,9 +319,14 @@ fn files_of_two_journals_are_not_taken_for_one() {
     assert!(survey(&own).is_ok());
     let epoch = other.bytes("epoch").unwrap();
     own.tamper("epoch", |bytes| *bytes = epoch);
-    match survey(&own) {
-        Err(PersistError::SegmentHeader { reason, .. }) => {
-            assert!(reason.contains("another journal than the epoch file"), "{reason}");
+    assert_foreign(&own, "another journal than the epoch file");
+}
+
+/// A header is refused, and why.
+fn assert_foreign(storage: &impl Storage, why: &str) {
+    match survey(storage) {
+        Err(PersistError::SegmentHeader { segment, reason }) => {
+            assert!(reason.contains(why), "{segment}: {reason}");
         }
         other => panic!("{other:?}"),
     }
