@@ -5,7 +5,7 @@ use super::http::{Transport, TransportFault};
 use crate::wallet::keccak256;
 use bytes::Bytes;
 use ringside_core::ids::Address;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -102,7 +102,7 @@ impl Provider {
 
     /// Fails unless it is on this chain.
     pub async fn judge_chain(&self, chain_id: u64) -> Result<(), ProviderFault> {
-        match quantity(&self.ask("eth_chainId", Value::Array(Vec::new())).await?) {
+        match quantity(&self.ask("eth_chainId", &[(); 0]).await?) {
             Some(own) if own == chain_id => Ok(()),
             Some(own) => Err(ProviderFault::OtherChain(own)),
             None => Err(ProviderFault::Nonsense("no chain id")),
@@ -116,7 +116,7 @@ impl Provider {
             At::Finalized => "finalized".to_owned(),
             At::Number(number) => format!("{number:#x}"),
         };
-        let answer = self.ask("eth_getBlockByNumber", serde_json::json!([tag, false])).await?;
+        let answer = self.ask("eth_getBlockByNumber", &(tag, false)).await?;
         if answer.is_null() {
             return Err(ProviderFault::Missing);
         }
@@ -139,7 +139,7 @@ impl Provider {
             "address": hex(vault),
             "topics": [hex(&*RELEASE_TOPIC)],
         }]);
-        let answer = match self.ask("eth_getLogs", filter).await {
+        let answer = match self.ask("eth_getLogs", &filter).await {
             // Nodes say in different ways that they have no such block.
             Err(ProviderFault::Refused { .. }) => return Err(ProviderFault::Missing),
             answer => answer?,
@@ -166,11 +166,18 @@ impl Provider {
             { "to": const_hex::encode_prefixed(contract), "data": const_hex::encode_prefixed(data) },
             "latest",
         ]);
-        let answer = self.ask("eth_call", call).await?;
+        let answer = self.ask("eth_call", &call).await?;
         answer.as_str().and_then(bytes_of).ok_or(ProviderFault::Nonsense("no bytes"))
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, ProviderFault> {
+    async fn ask(&self, method: &str, params: &impl Serialize) -> Result<Value, ProviderFault> {
+        #[derive(Serialize)]
+        struct Question<'a, P> {
+            jsonrpc: &'static str,
+            id: u64,
+            method: &'a str,
+            params: &'a P,
+        }
         #[derive(Deserialize)]
         struct Answer {
             id: u64,
@@ -184,8 +191,9 @@ impl Provider {
         }
         let id = self.asked.get() + 1;
         self.asked.set(id);
-        let question = serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let answer = self.transport.ask(Bytes::from(question.to_string())).await?;
+        let question = Question { jsonrpc: "2.0", id, method, params };
+        let question = serde_json::to_vec(&question).expect("a question is JSON");
+        let answer = self.transport.ask(Bytes::from(question)).await?;
         let answer: Answer =
             serde_json::from_slice(&answer).map_err(|_| ProviderFault::Nonsense("no answer of JSON-RPC"))?;
         match answer {
