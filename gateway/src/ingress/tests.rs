@@ -112,15 +112,43 @@ fn each_phase_has_its_answer() {
     }
     let mut waiting = rig.submit(Priority::Order);
     assert_eq!(poll(&mut waiting), None);
-    rig.ring.halt();
-    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
     rig.phase.set(Phase::Halted);
     rig.phase.set(Phase::Running);
     assert_eq!(rig.phase.get(), Phase::Halted, "nothing leaves a halt");
-    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
+    assert_eq!(
+        poll(&mut rig.submit(Priority::Cancel)),
+        Some(Err(Unavailable::Halted)),
+        "though its ring goes on"
+    );
     rig.ingress.sweep();
     assert_eq!(poll(&mut waiting), Some(Err(Unavailable::Unknown)), "no reply can come any more");
     assert_eq!(rig.answer(), [1, 2]);
+}
+
+#[test]
+fn who_reads_no_ring_any_more_has_halted() {
+    let rig = rig(8);
+    rig.ring.halt();
+    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Halted)));
+}
+
+#[test]
+fn the_room_on_the_disk_decides_what_is_taken() {
+    let mut rig = rig(8);
+    for (room, order, others) in [
+        (Room::All, None, None),
+        (Room::Cancels, Some(Err(Unavailable::Busy)), None),
+        (Room::Nothing, Some(Err(Unavailable::Busy)), Some(Err(Unavailable::Busy))),
+        (Room::All, None, None),
+    ] {
+        rig.phase.set_room(room);
+        assert_eq!(rig.ingress.has_room_for_orders(), order.is_none(), "{room:?}");
+        assert_eq!(poll(&mut rig.submit(Priority::Order)), order, "{room:?}");
+        for priority in [Priority::Cancel, Priority::Internal] {
+            assert_eq!(poll(&mut rig.submit(priority)), others, "{room:?}");
+        }
+    }
+    assert_eq!(rig.answer(), [1, 2, 3, 4, 5, 6, 7, 8], "what is refused takes no number");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ringside_gateway::chain::signer::limits::{Limits, Policy};
 use ringside_gateway::chain::signer::process::{bind, serve};
 use ringside_gateway::chain::signer::remote::RemoteSigner;
 use ringside_gateway::chain::signer::settings::{SignerSettings, key_of_file, key_of_text};
-use ringside_gateway::chain::signer::shape::{Asked, Question, ReleaseText};
+use ringside_gateway::chain::signer::shape::{Asked, Question, ReleaseText, Reply};
 use ringside_gateway::chain::signer::{ISSUED_MAX, LocalSigner, OpenError};
 use ringside_gateway::chain::{Consent, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use ringside_gateway::clock::Clock;
@@ -231,8 +231,28 @@ fn caps_hold_by_the_signers_own_clock_and_over_restarts() {
     // A clock that steps back frees nothing.
     clock.turn(-10_000_000);
     assert_eq!(refused(sign_next(&mut signer, 4, 1)), "it is over the cap of an hour");
-    clock.turn(10_000_000 + 79_200_000);
+    clock.turn(10_000_000 + 79_199_000);
+    assert_eq!(refused(sign_next(&mut signer, 1, 1)), "it is over the account's cap of a day");
+    clock.turn(1_000);
     sign_next(&mut signer, 1, 100).unwrap();
+}
+
+/// What is signed while the clock stands back counts as if it had been signed at the latest time that the signer knows.
+#[test]
+fn what_a_clock_signs_that_stepped_back_stays_its_whole_day() {
+    let folder = Folder::new("back");
+    let limits = Limits { account: 100, hour: 1_000, total: 1_000 };
+    let clock = clock();
+    let policy = Policy { tokens: [(TOKEN, limits)].into(), ..policy() };
+    let mut signer = folder.signer("log", policy, clock.clone());
+    sign(&mut signer, &release(1, 0, 10)).unwrap();
+    clock.turn(-10_000_000);
+    sign(&mut signer, &release(1, 1, 90)).unwrap();
+    clock.turn(10_000_000 + 86_399_000);
+    let over = "it is over the account's cap of a day";
+    assert_eq!(refused(sign(&mut signer, &release(1, 2, 1))), over, "a second early");
+    clock.turn(1_000);
+    sign(&mut signer, &release(1, 2, 100)).unwrap();
 }
 
 /// A crash at any moment of a write leaves a log cut at any byte, up to the whole entry of which nobody heard.
@@ -345,6 +365,41 @@ fn a_signer_behind_a_socket_answers_as_it_would_here() {
     );
     let mut nobody = RemoteSigner::new(&folder.path("nothing"), address, patience);
     assert!(matches!(sign(&mut nobody, &big), Err(SignerFault::Unreachable(_))));
+}
+
+/// A signer that signs something else than it was asked for, behind its own address.
+#[test]
+fn a_signature_of_something_else_is_not_taken() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = Folder::new("other");
+    let path = folder.path("socket");
+    let listener = bind(&path).unwrap();
+    let mut local = folder.signer("log", policy(), clock());
+    let address = local.address();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+                let reply = match serde_json::from_str(&line.unwrap()).unwrap() {
+                    Question::Address => Reply::Address(address),
+                    Question::Sign(Asked { release: ReleaseText(release), .. }) => {
+                        let asked = Release { value: release.value + release.value % 2, ..release };
+                        Reply::Signed(sign(&mut local, &asked).unwrap().into())
+                    }
+                    question => panic!("{question:?}"),
+                };
+                stream.write_all((serde_json::to_string(&reply).unwrap() + "\n").as_bytes()).unwrap();
+            }
+        }
+    });
+    let mut remote = RemoteSigner::new(&path, address, Duration::from_secs(10));
+    let even = release(1, 0, 4);
+    assert!(sign(&mut remote, &even).unwrap().is_of(&even, &address));
+    let odd = sign(&mut remote, &release(1, 1, 5));
+    assert!(
+        matches!(&odd, Err(SignerFault::Unknown(reason)) if reason.contains("not of what was asked")),
+        "{odd:?}"
+    );
 }
 
 /// What a client asked before it went away is done before its successor is heard.

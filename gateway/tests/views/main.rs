@@ -17,6 +17,7 @@ mod random;
 mod user_reader;
 
 mod captured;
+mod gate;
 mod history;
 mod history_perpetual;
 mod market_data;
