@@ -605,3 +605,61 @@ fn whom_a_settlement_leaves_too_little_for_another_market_is_liquidated_at_once(
     venue.ok(SetPerpetualState { market: BTC + 1, state: PerpetualState::Closed as u8, reserved: [0; 3] });
     assert_eq!((held(&venue, one), held(&venue, other)), (0, dec("0.1")));
 }
+
+#[test]
+fn a_leverage_may_be_the_highest_that_a_position_is_allowed() {
+    // 8: "-2027 where the position is larger than the highest tier of the new leverage". 1 at 50 000 is the end of the tier of 125.
+    for (quantity, is_allowed) in [("1", true), ("1.001", false)] {
+        let mut venue = Venue::trading("50000");
+        no_fees(&mut venue);
+        let (trader, maker) = (venue.account("100000"), venue.account("1000000"));
+        open(&mut venue, trader, maker, Side::Buy, quantity, "50000");
+        let set = SetLeverage { account: trader, market: BTC, leverage: 125, reserved: 0 };
+        if is_allowed {
+            venue.ok(set);
+        } else {
+            assert_eq!(venue.refused(set), Reject::ExceedsBracket);
+        }
+    }
+}
+
+#[test]
+fn an_isolated_opening_leaves_the_fee_in_the_wallet() {
+    // 8: what is opened moves 6 000 / 20 = 300 out of the wallet, and the wallet pays the fee besides: 3.6, since rates rose after the
+    // order was placed.
+    for (wallet, is_enough) in [("303.599999", false), ("303.6", true)] {
+        let mut venue = Venue::trading("60000");
+        let (trader, taker) = (venue.account(wallet), venue.account("1000000"));
+        isolate(&mut venue, trader);
+        let order = venue.buy(trader, "0.1", "60000");
+        venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 60_000, taker_rate: 60_000 });
+        venue.sell(taker, "0.1", "60000");
+        if is_enough {
+            assert_eq!((held(&venue, trader), venue.engine.perpetual_wallet(trader)), (dec("0.1"), 0));
+        } else {
+            assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
+            assert_eq!((held(&venue, trader), venue.engine.perpetual_wallet(trader)), (0, usd(wallet)));
+        }
+    }
+}
+
+#[test]
+fn an_opening_fill_may_leave_exactly_the_maintenance_margin() {
+    // 6: a fill that would leave E < MM is refused. Long 0.5 at 60 000 and a bid for 0.1 at 58 900, met at a mark of 59 000:
+    // E = W - 500 + 10, MM = 0.6 x 59 000 x 0.4 % = 141.6.
+    for (wallet, is_enough) in [("631.599999", false), ("631.6", true)] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        let (trader, maker) = (venue.account(wallet), venue.account("1000000"));
+        leverage(&mut venue, trader, 125);
+        open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+        let order = venue.buy(trader, "0.1", "58900");
+        venue.mark("59000");
+        venue.sell(maker, "0.1", "58900");
+        if is_enough {
+            assert_eq!(held(&venue, trader), dec("0.6"));
+        } else {
+            assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod perpetual_support;
 use perpetual_support::*;
 use ringside_core::command::*;
 use ringside_core::event::{self, LiquidationStep};
+use ringside_core::reject::Reject;
 
 /// A venue without fees whose fund has taken over 0.5 bought at 60 000, and the account that sold it.
 fn fund_with_position() -> (Venue, u32) {
@@ -185,4 +186,103 @@ fn a_fund_whose_equity_would_end_below_zero_is_skipped_like_any_candidate() {
     assert_eq!(told, [(short, dec("0.5"), usd("36363.654224")), (other, dec("10"), usd("23536.345776"))]);
     assert_eq!((held(&venue, 0), venue.engine.perpetual_wallet(0)), (dec("-0.1"), usd("620")));
     assert_eq!(venue.engine.perpetual_wallet(loser), 0);
+}
+
+#[test]
+fn a_deficit_is_a_wallet_below_zero_as_well_as_an_equity() {
+    // 12.5: "while its wallet or equity is < 0". The fund bought 0.5 for 29 000 with 3 000. The second market closes far below its mark,
+    // and a long of it leaves a loss to the fund: more than its wallet and not more than its equity where the mark rose, more than
+    // its equity and not more than its wallet where it fell and the market is halted, so that the fund's position stays.
+    for (mark, quantity, own, wallet_falls_below) in
+        [("60000", "55", "1700", true), ("54000", "30", "950", false)]
+    {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        trade_second(&mut venue, "2900");
+        venue.fund("3000");
+        let [trader, short, long, other] =
+            ["1000", "1000000", own, "1000000"].map(|wallet| venue.account(wallet));
+        leverage(&mut venue, trader, 125);
+        open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+        venue.mark("58200");
+        assert_eq!((held(&venue, 0), venue.engine.perpetual_wallet(0)), (dec("0.5"), usd("3000")));
+        venue.mark(mark);
+        if !wallet_falls_below {
+            let state = PerpetualState::Halted as u8;
+            venue.ok(SetPerpetualState { market: BTC, state, reserved: [0; 3] });
+        }
+        (0..10).for_each(|_| venue.tick());
+        second(&mut venue, "3000");
+        venue.tick();
+        venue.ok(SetLeverage { account: long, market: BTC + 1, leverage: 100, reserved: 0 });
+        open_second(&mut venue, long, other, Side::Buy, quantity, "3000");
+        assert!(venue.said::<event::PoolDeficit>().is_empty());
+        let state = PerpetualState::Closed as u8;
+        venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });
+        let wallet = venue.engine.perpetual_wallet(0);
+        let unrealised = if wallet_falls_below { usd("1000") } else { usd("-2000") };
+        let equity = wallet + unrealised;
+        assert_eq!((wallet < 0, equity < 0), (wallet_falls_below, !wallet_falls_below), "{wallet} {equity}");
+        assert_eq!(venue.said::<event::PoolDeficit>(), [event::PoolDeficit { deficit: 1, wallet, equity }]);
+        assert_eq!(held(&venue, 0), dec("0.5"));
+        let out = TransferPerpetual { account: short, reserved: 0, amount: -usd("1") };
+        assert_eq!(venue.refused(out), Reject::WithdrawalsPaused);
+    }
+}
+
+#[test]
+fn a_counterparty_may_be_left_with_exactly_nothing() {
+    // 12.5: "a candidate whose equity would end < 0 is skipped". Long 0.5 at 60 000 with 300 has E = -700 at 58 000, so the short takes
+    // it at 59 400, 700 beyond the mark. Its 2 000 are 2 000 + 1 000 less what 5 bought at 3 000 lost: 700 at 2 540, -0.000001 less
+    // where it had less.
+    for (wallet, is_taken) in [("2000", true), ("1999.999999", false)] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        trade_second(&mut venue, "3000");
+        let [long, short, other] = ["300", wallet, "1000000"].map(|wallet| venue.account(wallet));
+        for account in [long, short] {
+            for market in [BTC, BTC + 1] {
+                venue.ok(SetLeverage { account, market, leverage: 125, reserved: 0 });
+            }
+        }
+        open(&mut venue, long, short, Side::Buy, "0.5", "60000");
+        open_second(&mut venue, short, other, Side::Buy, "5", "3000");
+        venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58000") });
+        second(&mut venue, "2540");
+        venue.tick();
+        let moved = venue.said::<event::PositionMoved>();
+        let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.value)).collect();
+        let taker = if is_taken { short } else { 0 };
+        assert_eq!(told[0], (long, taker, usd("29700")), "{told:?}");
+        assert_eq!(venue.said::<event::PoolDeficit>().len(), usize::from(!is_taken));
+    }
+}
+
+#[test]
+fn what_the_fund_pays_for_a_maker_while_it_unwinds_is_paid_once() {
+    // 12.3: four liquidations a command, and the fund unwinds in the same tick. The fund holds long 0.5; five isolated shorts of 0.01 sold
+    // at 58 200 with 46.56 each have bids that close them at 59 400. At 59 500 all are below their margin; the fifth has lost 13 of
+    // 4.656 when the fund sells into its bid.
+    let (mut venue, short) = fund_with_position();
+    let shorts: Vec<u32> = (0..5).map(|_| venue.account("1000")).collect();
+    for &account in &shorts {
+        venue.ok(SetMarginMode { account, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+        leverage(&mut venue, account, 125);
+        open(&mut venue, account, short, Side::Sell, "0.01", "58200");
+    }
+    for &account in &shorts {
+        let place = venue.limit(account, Side::Buy, "0.01", "59400");
+        venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place });
+    }
+    venue.buy(short, "1", "59300");
+    let fund = venue.engine.perpetual_wallet(0);
+    venue.mark("59500");
+    // Four were taken over at 58 665.6, where their margin ends: 6.656 for each of the fund's lots, bought at 58 000. It sells 0.01 to the
+    // fifth and 0.036, a tenth of the rest, to the others' bid: 14 and 46.8. 12 of the fifth's loss is more than 4.656 by 7.344.
+    let trades = venue.said::<event::PerpetualTrade>();
+    let told: Vec<_> = trades.iter().map(|trade| (trade.maker_account, trade.quantity)).collect();
+    assert_eq!(told, [(shorts[4], dec("0.01")), (short, dec("0.036"))]);
+    let gains = usd("26.624") + usd("60.8") - usd("7.344");
+    assert_eq!(venue.engine.perpetual_wallet(0) - fund, gains);
+    assert_eq!(venue.engine.perpetual_wallet(shorts[4]), usd("995.344"));
 }
