@@ -6,11 +6,13 @@
 
 #[path = "support/market.rs"]
 mod market;
+mod perpetual_support;
 #[path = "withdrawal/venue.rs"]
 mod venue;
 #[path = "withdrawal/world.rs"]
 mod world;
 
+use perpetual_support::{BTC, limit_order};
 use ringside_core::command::WithdrawalStatus as Status;
 use ringside_core::command::*;
 use ringside_core::event::{
@@ -18,7 +20,7 @@ use ringside_core::event::{
     WithdrawalReleased, WithdrawalSigned,
 };
 use ringside_core::ids::padded;
-use ringside_core::money::AMOUNT_UNIT;
+use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_core::reject::Reject;
 use venue::*;
 use world::{Seen, World};
@@ -262,7 +264,8 @@ fn requests_are_judged_in_order() {
     }
     let amount = (10 * AMOUNT_UNIT - 1_000_000_000_000).into();
     venue.refuse(RequestWithdrawal { amount, ..perpetual }, Reject::AmountBelowMinimum);
-    venue.refuse(request(1, Ledger::Perpetual, 1_001), Reject::CrossInsufficient);
+    let amount = (1_000 * AMOUNT_UNIT + 1_000_000_000_000).into();
+    venue.refuse(RequestWithdrawal { amount, ..perpetual }, Reject::CrossInsufficient);
     venue.take(request(1, Ledger::Perpetual, 1_000));
     let renamed = RequestWithdrawal { vault_name: padded("Other").unwrap(), ..spot };
     venue.refuse(renamed, Reject::Malformed);
@@ -273,6 +276,41 @@ fn requests_are_judged_in_order() {
     venue.refuse(ReturnWithdrawal { withdrawal: 1, holds_nonce: 2 }, Reject::Malformed);
     venue.refuse(ReturnWithdrawal { withdrawal: 77, holds_nonce: 0 }, Reject::WithdrawalNotFound);
     assert_eq!(venue.sign(77).rejected(), Some(Reject::WithdrawalNotFound));
+}
+
+#[test]
+fn nothing_leaves_the_perpetual_ledger_while_the_fund_owes() {
+    // A market closes far below its mark, as in `perpetual_recovery.rs`: a long loses more than it has, and the fund has nothing.
+    let mut venue = Venue::new();
+    let index = |units: i64| SetManualPrice { market: BTC, reserved: 0, price: units * UNIT };
+    let second = |venue: &mut Venue| {
+        venue.now_s += 1;
+        venue.take(AdvanceTime {});
+    };
+    venue.take(index(58_000));
+    second(&mut venue);
+    let state =
+        |state: PerpetualState| SetPerpetualState { market: BTC, state: state as u8, reserved: [0; 3] };
+    venue.take(state(PerpetualState::Trading));
+    (0..10).for_each(|_| second(&mut venue));
+    venue.take(index(60_000));
+    second(&mut venue);
+    for (account, side) in [(2, Side::Sell), (1, Side::Buy)] {
+        venue.take(SetLeverage { account, market: BTC, leverage: 100, reserved: 0 });
+        let client_order = padded("bot-1").unwrap();
+        venue.take(PlacePerpetual { client_order, ..limit_order(account, side, "1", "60000") });
+    }
+    venue.take(request(3, Ledger::Perpetual, 10));
+    venue.take(state(PerpetualState::Closed));
+    let owed = venue.engine.perpetual_wallet(0);
+    assert!(owed < 0, "{owed}");
+    venue.refuse(request(3, Ledger::Perpetual, 10), Reject::WithdrawalsPaused);
+    venue.take(request(3, Ledger::Spot, 10));
+    let fund = |amount| CreditPerpetual { address: [0; 20], reserved: 0, amount, reason: [0; 64] };
+    venue.take(fund(-owed - 1));
+    venue.refuse(request(3, Ledger::Perpetual, 10), Reject::WithdrawalsPaused);
+    venue.take(fund(1));
+    venue.take(request(3, Ledger::Perpetual, 10));
 }
 
 #[test]
