@@ -247,11 +247,37 @@ fn a_signer_that_fails_costs_nothing() {
     assert_eq!(ask(&mut exchange, 2, "100").0, 500);
     signer.mood(Mood::Signs);
     has(&mut exchange, 2, "1000", "0");
+    // It says so when it is asked for what it knows of that nonce. What another account asks for then comes behind that.
+    let found = signer.0.lock().found;
+    until(&mut exchange, |_| signer.0.lock().found > found);
+    assert_eq!(ask(&mut exchange, 3, "100").0, 200);
+    assert_eq!(status(&exchange, 5), Some(WithdrawalStatus::Void));
     assert_eq!(ask(&mut exchange, 2, "100").0, 500);
     exchange.clock.turn(90_000_000);
     assert_eq!(chain.tell(&mut exchange, block(5, DEADLINE_S + 60)), Told::Taken);
     assert_eq!(ask(&mut exchange, 2, "100").0, 200);
     assert_eq!(read(&mut exchange, 2, LIST).as_array().unwrap().len(), 1, "what went back is not shown");
+}
+
+#[test]
+fn nothing_is_signed_before_the_signers_log_was_read() {
+    let (mut exchange, signer, chain) = start();
+    assert_eq!(ask(&mut exchange, 1, "100").0, 200);
+    drop((chain, exchange));
+    // A copy that has forgotten it, and a signer that is away when it starts: the nonce is issued again, and goes to nobody.
+    signer.mood(Mood::IsAway);
+    let mut exchange = Exchange::start_with(configure);
+    exchange.open();
+    let _chain = Chain::start(&exchange, Some(signer.clone()));
+    let asked = signer.0.lock().asked;
+    let (code, answer) = ask(&mut exchange, 1, "300");
+    assert_eq!((code, &answer["error"]), (500, &json!("signer unavailable")));
+    assert_eq!(signer.0.lock().asked, asked, "it is not even asked");
+    has(&mut exchange, 1, "1000", "0");
+    signer.mood(Mood::Signs);
+    until(&mut exchange, |exchange| status(exchange, 2) == Some(WithdrawalStatus::Signed));
+    has(&mut exchange, 1, "900", "100");
+    assert_eq!(ask(&mut exchange, 1, "300").1["nonce"], 1);
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub(crate) struct SignerState {
     pub(crate) asked: usize,
     /// Tokens that came with them.
     pub(crate) tokens: Vec<Option<String>>,
+    /// Questions so far for what it knows of a nonce, answered.
+    pub(crate) found: usize,
 }
 
 /// See the module.
@@ -105,10 +107,11 @@ impl Signer for SteeredSigner {
     }
 
     fn find(&mut self, key: &ReleaseKey) -> Result<Option<Issued>, SignerFault> {
-        let state = &*self.0.lock();
+        let state = &mut *self.0.lock();
         if state.mood != Mood::Signs {
             return Err(SignerFault::Unreachable("nobody listens".to_owned()));
         }
+        state.found += 1;
         Ok(state.log.iter().rev().find(|issued| issued.release.key == *key).cloned())
     }
 
