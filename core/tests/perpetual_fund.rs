@@ -286,3 +286,25 @@ fn what_the_fund_pays_for_a_maker_while_it_unwinds_is_paid_once() {
     assert_eq!(venue.engine.perpetual_wallet(0) - fund, gains);
     assert_eq!(venue.engine.perpetual_wallet(shorts[4]), usd("995.344"));
 }
+
+#[test]
+fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
+    // 12.3: "the position with the largest MM (ties: lowest symbol id)". Long 2 at 3 000 and then 0.1 at 60 000 with 200: at 2 925 and
+    // 58 500 each has lost 150 and is worth 5 850.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    trade_second(&mut venue, "3000");
+    venue.fund("50000");
+    let (trader, maker) = (venue.account("200"), venue.account("1000000"));
+    for market in [BTC, BTC + 1] {
+        venue.ok(SetLeverage { account: trader, market, leverage: 125, reserved: 0 });
+    }
+    open_second(&mut venue, trader, maker, Side::Buy, "2", "3000");
+    open(&mut venue, trader, maker, Side::Buy, "0.1", "60000");
+    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58500") });
+    second(&mut venue, "2925");
+    venue.tick();
+    let moved = venue.said::<event::PositionMoved>();
+    let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.market)).collect();
+    assert_eq!(told, [(trader, BTC), (trader, BTC + 1)]);
+}
