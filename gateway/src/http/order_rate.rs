@@ -178,6 +178,32 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_that_is_refused_takes_no_room_in_either_window() {
+        let rates = rates();
+        let count = |ten_seconds, minute, now_ms| {
+            rates.count(7, Dialect::Fapi, OrderCount { ten_seconds, minute }, now_ms)
+        };
+        // More than ten seconds take: the rest of them is there still.
+        assert!(count(2, 4, T0).is_ok());
+        assert!(matches!(count(2, 1, T0), Err(Fault::TooManyOrders { window_s: 10, .. })));
+        assert_eq!(count(1, 0, T0), Ok(Counted { ten_seconds: 3, minute: 4 }));
+        // More than the minute takes.
+        assert!(matches!(count(3, 2, T0 + 10_000), Err(Fault::TooManyOrders { window_s: 60, .. })));
+        assert_eq!(count(3, 1, T0 + 10_000), Ok(Counted { ten_seconds: 3, minute: 5 }));
+    }
+
+    #[test]
+    fn who_is_counted_in_this_minute_is_not_forgotten() {
+        let rates = rates();
+        // All of one shard, which has to let go of somebody or grow.
+        for account in [0; 3].into_iter().chain((1..50_000).map(|account| account * SHARDS as u32)) {
+            assert!(rates.count(account, Dialect::Spot, OrderCount::ONE, T0).is_ok());
+        }
+        let refused = rates.count(0, Dialect::Spot, OrderCount::ONE, T0);
+        assert!(matches!(refused, Err(Fault::TooManyOrders { .. })), "{refused:?}");
+    }
+
+    #[test]
     fn what_is_given_back_can_be_spent_again() {
         let rates = rates();
         for _ in 0..10 {

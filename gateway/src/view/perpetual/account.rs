@@ -339,4 +339,18 @@ mod tests {
         assert_eq!(fold(0, 0, 20, 5), (5, 5));
         assert_eq!(fold(0, 0, 30, 6), (5, 5));
     }
+
+    /// A lower tier holds when it begins, not when it is announced.
+    #[test]
+    fn a_tier_that_is_to_come_is_not_there_yet() {
+        let mut table = AccountTable::default();
+        let mut fold = |change: VipChange, from, to| {
+            let zero: event::VipChanged = FromZeros::new_zeroed();
+            table.vip(&event::VipChanged { account: 1, change: change as u8, from, to, ..zero });
+            table.get(1).tier
+        };
+        assert_eq!(fold(VipChange::UpgradeImmediate, 0, 3), 3);
+        assert_eq!(fold(VipChange::DowngradeScheduled, 3, 2), 3);
+        assert_eq!(fold(VipChange::DowngradeApplied, 3, 2), 2);
+    }
 }
