@@ -608,7 +608,7 @@ fn whom_a_settlement_leaves_too_little_for_another_market_is_liquidated_at_once(
 
 #[test]
 fn a_leverage_may_be_the_highest_that_a_position_is_allowed() {
-    // 8: "-2027 where the position is larger than the highest tier of the new leverage". 1 at 50 000 is the end of the tier of 125.
+    // 7: "Largest exposure at leverage L: the cap of the last bracket with maxLeverage ≥ L". At 125 that is 50 000.
     for (quantity, is_allowed) in [("1", true), ("1.001", false)] {
         let mut venue = Venue::trading("50000");
         no_fees(&mut venue);

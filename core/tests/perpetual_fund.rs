@@ -36,6 +36,13 @@ fn trade_second(venue: &mut Venue, price: &str) {
     venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });
 }
 
+/// Sets the highest leverage of both markets.
+fn leverage_of_both(venue: &mut Venue, account: u32) {
+    for market in [BTC, BTC + 1] {
+        venue.ok(SetLeverage { account, market, leverage: 125, reserved: 0 });
+    }
+}
+
 /// Opens a position in the second market, as [`open`].
 fn open_second(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
     for (account, side) in [(against, side.opposite()), (account, side)] {
@@ -86,9 +93,7 @@ fn two_shorts_of_one_account_go_to_their_counterparties_at_their_shares() {
     trade_second(&mut venue, "3000");
     let [short, large, small, other] =
         ["2000", "100000", "1000", "100000"].map(|wallet| venue.account(wallet));
-    for market in [BTC, BTC + 1] {
-        venue.ok(SetLeverage { account: short, market, leverage: 125, reserved: 0 });
-    }
+    leverage_of_both(&mut venue, short);
     open(&mut venue, short, large, Side::Sell, "0.2", "60000");
     open(&mut venue, short, small, Side::Sell, "0.1", "60000");
     open_second(&mut venue, short, other, Side::Sell, "5", "3000");
@@ -174,9 +179,7 @@ fn a_fund_whose_equity_would_end_below_zero_is_skipped_like_any_candidate() {
     open(&mut venue, first, long, Side::Sell, "0.1", "60000");
     venue.mark("61800");
     assert_eq!(held(&venue, 0), dec("-0.1"));
-    for market in [BTC, BTC + 1] {
-        venue.ok(SetLeverage { account: loser, market, leverage: 125, reserved: 0 });
-    }
+    leverage_of_both(&mut venue, loser);
     open(&mut venue, loser, short, Side::Buy, "0.5", "61800");
     open_second(&mut venue, loser, other, Side::Buy, "10", "3000");
     second(&mut venue, "2000");
@@ -241,9 +244,7 @@ fn a_counterparty_may_be_left_with_exactly_nothing() {
         trade_second(&mut venue, "3000");
         let [long, short, other] = ["300", wallet, "1000000"].map(|wallet| venue.account(wallet));
         for account in [long, short] {
-            for market in [BTC, BTC + 1] {
-                venue.ok(SetLeverage { account, market, leverage: 125, reserved: 0 });
-            }
+            leverage_of_both(&mut venue, account);
         }
         open(&mut venue, long, short, Side::Buy, "0.5", "60000");
         open_second(&mut venue, short, other, Side::Buy, "5", "3000");
@@ -260,7 +261,7 @@ fn a_counterparty_may_be_left_with_exactly_nothing() {
 
 #[test]
 fn what_the_fund_pays_for_a_maker_while_it_unwinds_is_paid_once() {
-    // 12.3: four liquidations a command, and the fund unwinds in the same tick. The fund holds long 0.5; five isolated shorts of 0.01 sold
+    // A command carries four liquidations out, and in a tick the fund unwinds behind them (19). The fund holds long 0.5; five isolated shorts of 0.01 sold
     // at 58 200 with 46.56 each have bids that close them at 59 400. At 59 500 all are below their margin; the fifth has lost 13 of
     // 4.656 when the fund sells into its bid.
     let (mut venue, short) = fund_with_position();
@@ -296,9 +297,7 @@ fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
     trade_second(&mut venue, "3000");
     venue.fund("50000");
     let (trader, maker) = (venue.account("200"), venue.account("1000000"));
-    for market in [BTC, BTC + 1] {
-        venue.ok(SetLeverage { account: trader, market, leverage: 125, reserved: 0 });
-    }
+    leverage_of_both(&mut venue, trader);
     open_second(&mut venue, trader, maker, Side::Buy, "2", "3000");
     open(&mut venue, trader, maker, Side::Buy, "0.1", "60000");
     venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58500") });
