@@ -102,8 +102,7 @@ impl Model {
                 // Never below zero (`risk.md` 3): the fund pays the rest.
                 let lacking = -self.position(account, market).isolated_wallet;
                 if lacking > 0 {
-                    self.positions.get_mut(&(account, market)).expect("it has a position").isolated_wallet =
-                        0;
+                    self.positions.get_mut(account, market).expect("it has a position").isolated_wallet = 0;
                     self.cover(account, market, lacking);
                 }
             }

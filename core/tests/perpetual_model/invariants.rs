@@ -86,7 +86,7 @@ impl Model {
         }
         holds!(self.fees >= 0 && self.affiliates >= 0, "I-8: FEE {} REF {}", self.fees, self.affiliates);
         for account in 1..self.accounts.len() as AccountId {
-            let holds_cross = !self.scope_markets(account, None).is_empty();
+            let holds_cross = self.holds(account, None);
             let wallet = self.account(account).wallet;
             holds!(wallet >= 0 || holds_cross, "I-8: account {account} owes {wallet}");
             for scope in self.scopes(account) {

@@ -79,7 +79,7 @@ impl Model {
 
     /// Where an account stands in a market, whether it ever touched it or not.
     pub fn position(&self, account: AccountId, market: MarketId) -> Position {
-        self.positions.get(&(account, market)).copied().unwrap_or(Position {
+        self.positions.get(account, market).copied().unwrap_or(Position {
             quantity: 0,
             cost: 0,
             isolated_wallet: 0,
@@ -159,7 +159,7 @@ impl Model {
     /// Carries a half out. Gives what it added to the balance of `risk.md` 20 I-1: its counterparts must take it away.
     pub(super) fn settle(&mut self, account: AccountId, market: MarketId, half: &Half) -> i128 {
         let old = self.position(account, market);
-        self.positions.insert((account, market), half.position);
+        self.positions.set(account, market, Some(half.position));
         self.account_mut(account).wallet += half.wallet;
         self.suspects.insert(account);
         self.cover(account, market, half.covered);
@@ -198,7 +198,7 @@ impl Model {
             self.position(account, market).mode
         };
         if mode == MarginMode::Isolated {
-            self.positions.get_mut(&(account, market)).expect("it has a position").isolated_wallet += amount;
+            self.positions.get_mut(account, market).expect("it has a position").isolated_wallet += amount;
         } else {
             self.account_mut(account).wallet += amount;
         }

@@ -20,7 +20,7 @@ const HIGH_MINUTES: i64 = 480;
 
 impl Model {
     pub(super) fn is_suspended(&self, account: AccountId, scope: Option<MarketId>) -> bool {
-        self.scope_markets(account, scope).into_iter().any(|id| self.is_market_suspended(id))
+        self.scope_markets(account, scope).any(|id| self.is_market_suspended(id))
     }
 
     /// Tests all accounts, ascending, until nothing changes; then the fund. One command carries out only so many
@@ -59,10 +59,10 @@ impl Model {
     /// Tests the scopes of an account.
     fn test(&mut self, account: AccountId) {
         for scope in self.scopes(account) {
-            if scope.is_some() && self.scope_markets(account, scope).is_empty() {
+            if scope.is_some() && !self.holds(account, scope) {
                 continue;
             }
-            let holds = !self.scope_markets(account, scope).is_empty();
+            let holds = self.holds(account, scope);
             if !holds && self.account(account).wallet < 0 {
                 self.clear(account, -self.account(account).wallet);
             }
@@ -206,7 +206,7 @@ impl Model {
 
     /// The position of a scope with the largest maintenance margin, the lowest market among equals.
     fn largest(&self, account: AccountId, scope: Option<MarketId>) -> Option<MarketId> {
-        self.scope_markets(account, scope).into_iter().max_by_key(|&id| {
+        self.scope_markets(account, scope).max_by_key(|&id| {
             (self.market(id).maintenance(self.position(account, id).quantity), std::cmp::Reverse(id))
         })
     }

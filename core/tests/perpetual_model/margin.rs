@@ -148,14 +148,14 @@ impl Model {
     }
 
     /// Markets whose positions the cross wallet backs.
-    pub fn cross_markets(&self, account: AccountId) -> Vec<MarketId> {
+    pub fn cross_markets(&self, account: AccountId) -> impl Iterator<Item = MarketId> {
         let ids = self.markets.iter().map(|market| market.id);
-        ids.filter(|&id| self.position(account, id).mode == MarginMode::Cross).collect()
+        ids.filter(move |&id| self.position(account, id).mode == MarginMode::Cross)
     }
 
     pub fn cross_unrealised(&self, account: AccountId) -> i128 {
         let markets = self.cross_markets(account);
-        markets.into_iter().map(|id| self.unrealised(id, &self.position(account, id))).sum()
+        markets.map(|id| self.unrealised(id, &self.position(account, id))).sum()
     }
 
     pub fn cross_equity(&self, account: AccountId) -> i128 {
@@ -172,12 +172,18 @@ impl Model {
     }
 
     /// Markets of a scope with a position: one isolated market, or all cross ones.
-    pub fn scope_markets(&self, account: AccountId, scope: Option<MarketId>) -> Vec<MarketId> {
-        let markets = match scope {
-            Some(market) => vec![market],
-            None => self.cross_markets(account),
-        };
-        markets.into_iter().filter(|&id| self.position(account, id).quantity != 0).collect()
+    pub fn scope_markets(
+        &self,
+        account: AccountId,
+        scope: Option<MarketId>,
+    ) -> impl Iterator<Item = MarketId> {
+        let markets = scope.into_iter().chain(self.cross_markets(account).filter(move |_| scope.is_none()));
+        markets.filter(move |&id| self.position(account, id).quantity != 0)
+    }
+
+    /// Whether a scope has a position.
+    pub fn holds(&self, account: AccountId, scope: Option<MarketId>) -> bool {
+        self.scope_markets(account, scope).next().is_some()
     }
 
     /// The scope that a market of an account belongs to.
@@ -197,7 +203,7 @@ impl Model {
 
     pub fn scope_maintenance(&self, account: AccountId, scope: Option<MarketId>) -> i128 {
         let markets = self.scope_markets(account, scope);
-        markets.iter().map(|&id| self.market(id).maintenance(self.position(account, id).quantity)).sum()
+        markets.map(|id| self.market(id).maintenance(self.position(account, id).quantity)).sum()
     }
 
     /// Every scope of an account: cross first, also without a position, then isolated positions ascending.

@@ -63,7 +63,7 @@ impl Model {
         }
         // The margin that moves to the position leaves the cross scope, which must bear that.
         new.isolated_wallet + self.unrealised(market, &new) < at.maintenance(new.quantity)
-            || (!self.scope_markets(account, None).is_empty()
+            || (self.holds(account, None)
                 && self.cross_equity(account) + half.wallet < self.scope_maintenance(account, None))
     }
 
@@ -97,19 +97,16 @@ impl Model {
         let scope = self.scope_of(account, market);
         let room = |model: &Model, of| model.scope_equity(account, of) - model.scope_maintenance(account, of);
         let (before, wallet) = (room(self, scope), self.account(account).wallet);
-        let position = self.positions.get(&(account, market)).copied();
-        self.positions.insert((account, market), first.position);
+        let position = self.positions.get(account, market).copied();
+        self.positions.set(account, market, Some(first.position));
         self.account_mut(account).wallet += first.wallet;
         let second = self.half(account, market, side, quantity, amount, fee);
-        self.positions.insert((account, market), second.position);
+        self.positions.set(account, market, Some(second.position));
         self.account_mut(account).wallet += second.wallet;
         let after = room(self, scope) - if second.opened == 0 { second.covered } else { 0 };
-        let others = scope.is_some() && !self.scope_markets(account, None).is_empty() && room(self, None) < 0;
+        let others = scope.is_some() && self.holds(account, None) && room(self, None) < 0;
         self.account_mut(account).wallet = wallet;
-        match position {
-            Some(position) => self.positions.insert((account, market), position),
-            None => drop(self.positions.remove(&(account, market))),
-        }
+        self.positions.set(account, market, position);
         second.lacks || if second.opened == 0 { after < 0 && after < before } else { after < 0 || others }
     }
 

@@ -26,11 +26,11 @@ mod prices;
 mod requests;
 mod settlement;
 pub mod stream;
-mod table;
 mod tick;
 mod view;
 
 use crate::naive::Reference;
+use crate::support::table::{Grid, Table};
 use arithmetic::E6;
 use output::Output;
 use ringside_core::command::{
@@ -41,7 +41,6 @@ use ringside_core::event::{self, Event, IndexState};
 use ringside_core::ids::{AccountId, AssetId, MarketId, OrderId, Symbol};
 use ringside_core::reject::Reject;
 use std::collections::{BTreeMap, BTreeSet};
-use table::Table;
 
 /// The insurance fund is account 0.
 pub const FUND: AccountId = 0;
@@ -262,7 +261,7 @@ pub struct Model {
     pub margin_asset: Option<AssetId>,
     pub accounts: Vec<Account>,
     pub markets: Vec<Market>,
-    pub positions: Table<(AccountId, MarketId), Position>,
+    pub positions: Grid<Position>,
     pub orders: Table<OrderId, Order>,
     pub arrivals: u64,
     pub fees: i128,
@@ -315,7 +314,7 @@ impl Model {
             margin_asset: None,
             accounts: Vec::new(),
             markets: Vec::new(),
-            positions: Table::default(),
+            positions: Grid::default(),
             orders: Table::default(),
             arrivals: 0,
             fees: 0,

@@ -176,7 +176,7 @@ impl Model {
         let mut position = self.position(account, market);
         if position.leverage != leverage {
             position.leverage = leverage;
-            self.positions.insert((account, market), position);
+            self.positions.set(account, market, Some(position));
         }
     }
 
@@ -552,7 +552,7 @@ impl Model {
         if !isolated && self.cross_equity(account) < total {
             return Err(Reject::InsufficientMarginForLeverage);
         }
-        self.positions.insert((account, market), new);
+        self.positions.set(account, market, Some(new));
         Ok(())
     }
 

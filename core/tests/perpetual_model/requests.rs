@@ -130,7 +130,7 @@ impl Model {
         }
         for id in changing {
             let position = Position { mode, ..self.position(set.account, id) };
-            self.positions.insert((set.account, id), position);
+            self.positions.set(set.account, id, Some(position));
         }
         if everywhere {
             self.set_default_mode(set.account, mode);
@@ -169,7 +169,7 @@ impl Model {
                 return Err(Reject::IsolatedInsufficient);
             }
         }
-        self.positions.get_mut(&(adjust.account, adjust.market)).expect("held").isolated_wallet += amount;
+        self.positions.get_mut(adjust.account, adjust.market).expect("held").isolated_wallet += amount;
         self.account_mut(adjust.account).wallet -= amount;
         self.suspects.insert(adjust.account);
         let (to, moved) =

@@ -33,7 +33,7 @@ impl Model {
             let mut new = old;
             (new.quantity, new.cost, new.isolated_wallet, new.open_fees) = (0, 0, 0, 0);
             new.realised += amount;
-            self.positions.insert((account, market), new);
+            self.positions.set(account, market, Some(new));
             let to_wallet = amount + old.isolated_wallet;
             self.account_mut(account).wallet += to_wallet;
             self.suspects.insert(account);

@@ -594,7 +594,7 @@ impl Stream {
             .positions
             .iter()
             .filter(|(key, at)| key.0 != FUND && at.mode == MarginMode::Isolated && at.quantity != 0)
-            .map(|(&key, _)| key)
+            .map(|(key, _)| key)
             .collect();
         let (account, market) = if held.is_empty() || self.random.permille(150) {
             (self.trader(), self.market())

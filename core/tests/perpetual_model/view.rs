@@ -3,7 +3,7 @@
 use super::Model;
 use super::arithmetic::narrow;
 use super::margin::Bucket;
-use super::table::Table;
+use crate::support::table::Table;
 use ringside_core::command::Side;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, MarketId};

@@ -34,7 +34,7 @@ impl Reference {
             return Err(Reject::InvalidAmount);
         }
         let account = self.find_or_make(credit.address, output);
-        *self.owned.entry((account, asset)).or_default() += amount;
+        *self.owned.entry((account, asset)) += amount;
         let (available, frozen) = self.balance(account, asset);
         output.balances(event::Balances {
             account,

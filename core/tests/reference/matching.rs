@@ -231,7 +231,7 @@ impl Reference {
         let (buyer_fee, seller_fee) =
             if taker.side == Side::Buy { (taker_fee, maker_fee) } else { (maker_fee, taker_fee) };
         let assets = (self.markets[taker.market as usize].base, self.markets[taker.market as usize].quote);
-        let mut change = |account, asset, amount| *self.owned.entry((account, asset)).or_default() += amount;
+        let mut change = |account, asset, amount| *self.owned.entry((account, asset)) += amount;
         change(buyer, assets.1, -quote);
         change(buyer, assets.0, base - buyer_fee);
         change(seller, assets.0, -base);

@@ -18,6 +18,7 @@ mod view;
 
 pub use admin::is_name;
 
+use crate::support::table::Table;
 use output::Output;
 use ringside_core::command::{self, Command, Kind, MarketStatus, OrderStatus, OrderType, Side};
 use ringside_core::command::{SelfTradePrevention, TimeInForce};
@@ -125,7 +126,7 @@ struct Outcome {
 }
 
 /// (available, frozen) of everybody.
-pub type Balances = BTreeMap<(AccountId, AssetId), (Amount, Amount)>;
+pub type Balances = Table<(AccountId, AssetId), (Amount, Amount)>;
 
 /// The whole state.
 #[derive(Default)]
@@ -140,11 +141,11 @@ pub struct Reference {
     /// Names by asset id.
     pub assets: Vec<AssetName>,
     /// What each account owns, reserved or not.
-    owned: BTreeMap<(AccountId, AssetId), Amount>,
+    owned: Table<(AccountId, AssetId), Amount>,
     /// By market id.
     pub markets: Vec<Market>,
     /// Every resting order, by id.
-    pub orders: BTreeMap<OrderId, Resting>,
+    pub orders: Table<OrderId, Resting>,
     last_order: OrderId,
     arrivals: u64,
 }
@@ -215,7 +216,7 @@ impl Reference {
 
     /// Adds to, or takes from, what an account owns outside any market.
     pub fn move_owned(&mut self, account: AccountId, asset: AssetId, amount: Amount) {
-        *self.owned.entry((account, asset)).or_default() += amount;
+        *self.owned.entry((account, asset)) += amount;
     }
 
     /// The asset of a name and whether this made it.

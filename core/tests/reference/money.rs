@@ -16,13 +16,14 @@ fn digits_of(amount: Amount) -> Digits {
     digits
 }
 
-fn times(digits: Digits, factor: u32) -> Digits {
+fn times(mut digits: Digits, factor: u32) -> Digits {
     let mut carry = 0;
-    digits.map(|digit| {
-        let product = digit * u64::from(factor) + carry;
+    for digit in &mut digits {
+        let product = *digit * u64::from(factor) + carry;
         carry = product / DIGIT;
-        product % DIGIT
-    })
+        *digit = product % DIGIT;
+    }
+    digits
 }
 
 /// Quotient and remainder.
@@ -55,7 +56,7 @@ pub fn fee(amount: Amount, rate: FeeRate) -> Amount {
 pub fn notional(price: Price, quantity: Quantity) -> Option<Amount> {
     assert!(price >= 0 && quantity >= 0);
     // Both are below 2^63, so the product is below 2^126 and only the last factor can leave the range.
-    amount_of(times(digits_of(Amount::from(price) * Amount::from(quantity)), 100))
+    (Amount::from(price) * Amount::from(quantity)).checked_mul(100)
 }
 
 /// The amount of base that a quantity is, in steps of 10^-18.

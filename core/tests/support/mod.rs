@@ -8,6 +8,7 @@ pub mod model;
 pub mod random;
 pub mod shrink;
 pub mod stream;
+pub mod table;
 pub mod versus;
 
 /// A number from the environment, for reruns: `RINGSIDE_SEED`, `RINGSIDE_COMMANDS`.
