@@ -402,4 +402,59 @@ mod tests {
         assert_eq!((table.topics.len(), table.left.len(), table.held_len), (1, 0, 0));
         assert!(table.topics[&own(7)].held.is_some(), "someone listens");
     }
+
+    #[test]
+    fn numbers_go_on_upwards_where_the_clock_does_not() {
+        let hub = Hub::new(1, Clock::manual(1_700_000_000_000));
+        let begun = hub.enter(WORKER, own(7), Form::Channel, None).since;
+        let mut last = begun;
+        for _ in 0..3 {
+            let (seq, _) = hub.table.lock().number(own(7)).expect("someone listens");
+            assert_eq!(seq, last + 1);
+            last = seq;
+        }
+        hub.leave(WORKER, own(7), Form::Channel);
+        assert!(!hub.table.lock().is_wanted(own(7)), "nobody listens and nothing is held");
+        assert_eq!(hub.enter(WORKER, own(7), Form::Channel, None).since, last, "the same instant");
+    }
+
+    #[test]
+    fn what_waits_for_a_worker_has_a_bound_and_what_is_lost_is_told_once() {
+        let port = PushPort::default();
+        let batch = |len| Arc::new(Batch { pushes: Vec::new(), len });
+        port.give(&batch(1));
+        assert!(port.take().is_none(), "nobody listens here");
+        port.subscriptions.store(1, Ordering::Relaxed);
+        port.give(&batch(BACKLOG_LEN_MAX - 10));
+        port.give(&batch(10));
+        assert_eq!((port.take_loss(), port.lost.get()), (false, 0));
+        port.give(&batch(1));
+        assert_eq!((port.take_loss(), port.take_loss(), port.lost.get()), (true, false, 1));
+        let taken = || port.take().map(|batch| batch.len);
+        assert_eq!(taken(), Some(BACKLOG_LEN_MAX - 10));
+        port.give(&batch(BACKLOG_LEN_MAX - 9));
+        assert!(port.take_loss(), "ten wait still");
+        port.give(&batch(BACKLOG_LEN_MAX - 10));
+        assert_eq!((taken(), taken(), taken()), (Some(10), Some(BACKLOG_LEN_MAX - 10), None));
+        assert_eq!((port.take_loss(), port.lost.get()), (false, 2));
+    }
+
+    #[test]
+    fn frames_are_held_without_holes() {
+        let mut held = Held { frames: VecDeque::new(), len: 0, last: 9, leavings: 0 };
+        let put = |held: &mut Held, seq: u64| held.put(seq, seq.to_string().into(), false);
+        let behind = |held: &Held, seq| {
+            held.behind(seq).map(|frames| frames.iter().map(|frame| frame.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!((behind(&held, 8), behind(&held, 9), behind(&held, 10)), (None, Some(vec![]), None));
+        let added: Vec<isize> = (10..13).map(|seq| put(&mut held, seq)).collect();
+        assert_eq!(added, [2, 2, 2]);
+        assert_eq!(behind(&held, 8), None, "never held");
+        assert_eq!(behind(&held, 9), Some(vec!["10".into(), "11".into(), "12".into()]));
+        assert_eq!(behind(&held, 11), Some(vec!["12".into()]));
+        assert_eq!((behind(&held, 12), behind(&held, 13)), (Some(vec![]), None));
+        // One was never put in: nobody who lacks it may go on as if there were none.
+        assert_eq!(put(&mut held, 14), -4);
+        assert_eq!((behind(&held, 12), behind(&held, 13)), (None, Some(vec!["14".into()])));
+    }
 }
