@@ -1,9 +1,9 @@
 # Binaries of this workspace for other scripts, which source this file after `set -euo pipefail` in the project's root.
 #
 #   find_target                 sets target, the folder that cargo builds into, and makes it
-#   build PROFILE BINARY...     builds them, and sets target. With BUILT set in the environment they are there already: check.sh
-#                               builds everything at once, since cargo makes much of what lies below a package anew for
-#                               each choice of packages
+#   build PROFILE BINARY...     builds them, and sets target. With BUILT set in the environment, the names of binaries, these are
+#                               there already: check.sh builds everything at once, since cargo makes much of what lies
+#                               below a package anew for each choice of packages
 
 find_target() {
     target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
@@ -14,10 +14,13 @@ build() {
     local profile=$1 binary wanted=(-p ringside-gateway)
     shift
     find_target
-    [ -z "${BUILT:-}" ] || return 0
     for binary in "$@"; do
+        if [ -n "${BUILT:-}" ]; then
+            [[ " $BUILT " = *" $binary "* ]] || { echo "$binary is not among what was built: $BUILT" >&2; return 1; }
+            continue
+        fi
         [ "$binary" = ringside ] || wanted+=(-p ringside-bench)
         wanted+=(--bin "$binary")
     done
-    cargo build --quiet --locked --profile "$profile" "${wanted[@]}"
+    [ -n "${BUILT:-}" ] || cargo build --quiet --locked --profile "$profile" "${wanted[@]}"
 }

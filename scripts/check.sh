@@ -94,9 +94,10 @@ cargo clippy --workspace --all-targets --locked --profile tested -- -D warnings
 if [ "$mode" = all ]; then
     beside licences licences
     step "build"
-    # With the benchmarks' programs, which scripts run. One choice of packages for all, see scripts/build.sh.
-    cargo build --workspace --all-targets --locked --profile tested
-    export PROFILE=tested BUILT=1
+    # With the programs that scripts run below. One choice of packages for all, see scripts/build.sh.
+    export PROFILE=tested BUILT="ringside kills overload replay"
+    # shellcheck disable=SC2086
+    cargo build --workspace --locked --profile tested --lib --tests $(printf -- '--bin %s ' $BUILT)
     beside outside outside
 fi
 
