@@ -334,3 +334,38 @@ impl Drop for Seat {
         self.sessions.port().sessions.set(self.sessions.len() as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::outlet::FRAMES_MAX;
+    use super::super::topic::Kind;
+    use super::*;
+
+    #[test]
+    fn who_goes_on_gets_nothing_behind_a_gap_until_it_was_told_of_it() {
+        let clock = Clock::manual(1_700_000_000_000);
+        let hub = Arc::new(Hub::new(1, clock.clone()));
+        let sessions = Sessions::new(hub.clone(), 0, clock);
+        let seat = sessions.sit();
+        let topic = Topic { kind: Kind::UserOrders, id: 7, detail: 0 };
+        let entered = seat.subscribe(topic, None, Form::Numbered, None, Life::ENDLESS).since;
+        let deal = || {
+            let (seq, _) = hub.table.lock().number(topic).expect("someone listens");
+            let numbered = Some(seq.to_string().into());
+            sessions.give(&Push { topic, seq, plain: None, numbered, stream: None });
+            seq
+        };
+        let before = (0..FRAMES_MAX).fold(entered, |_, _| deal());
+        assert_eq!((before, seat.outlet.has_gaps()), (entered + FRAMES_MAX as u64, false));
+        deal();
+        assert_eq!(seat.outlet.take_gaps(), [topic], "the queue was full");
+        // There is room again, and one lies in between.
+        while seat.outlet.take().is_some() {}
+        let last = deal();
+        assert!(seat.outlet.is_empty() && !seat.outlet.has_gaps(), "told once, and not yet answered");
+        assert_eq!(seat.go_on(topic), Some((before, last)));
+        assert_eq!(seat.go_on(topic), None);
+        let next = deal();
+        assert_eq!(seat.outlet.take().expect("queued").as_str(), next.to_string());
+    }
+}

@@ -54,6 +54,27 @@ fn v_06_and_v_26_a_market_order_that_walks() {
 }
 
 #[test]
+fn exactly_what_is_available_is_enough() {
+    let mut venue = venue_after(&[]);
+    let body =
+        json!({ "symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.1", "price": "60300" });
+    for (amount, sufficient) in [("665.485", true), ("0.000001", false)] {
+        let out = format!(r#"{{"direction":"to_spot","token":"USDT","amount":"{amount}"}}"#);
+        let (status, answer) = venue.asks(3, "POST", "/api/v1/spot/transfer", &out);
+        assert_eq!(status, 200, "{answer}");
+        let shown = preview(&mut venue, 3, body.clone());
+        assert_eq!(
+            [&shown["required_margin"], &shown["sufficient"]],
+            [&json!("334.51500000"), &json!(sufficient)]
+        );
+        let left = if sufficient { "334.51500000" } else { "334.51499900" };
+        assert_eq!(shown["available_balance"], left);
+    }
+    let terms = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.1&price=60300";
+    assert_eq!(venue.ask(3, "POST", "/fapi/v1/order", terms).1["code"], -2019, "the engine says the same");
+}
+
+#[test]
 fn v_05_a_limit_order_that_would_rest() {
     let mut venue = venue_after(&[]);
     let body =
@@ -144,6 +165,19 @@ fn reduce_only_binds_nothing_and_is_clamped() {
     // More than a placement may ask for, until it is clamped.
     let body = json!({ "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET", "quantity": "2000", "reduce_only": true });
     assert_eq!(preview(&mut venue, 2, body)["quantity"], "0.5");
+    // Less than an order is worth at least, and in a market where nothing may be opened any more.
+    let small = |reduces: bool| json!({ "symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.001", "price": "4000", "reduce_only": reduces });
+    assert_eq!(preview(&mut venue, 2, small(true))["notional"], "4.00000000");
+    let code = |venue: &mut Venue, body: Value| {
+        let (status, answer) = venue.asks(2, "POST", "/orders/preview", &body.to_string());
+        (status, answer["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let (status, too_small) = code(&mut venue, small(false));
+    assert_eq!(status, 400, "{too_small}");
+    venue.operate("PATCH", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"REDUCE_ONLY"}"#);
+    assert_eq!(preview(&mut venue, 2, small(true))["notional"], "4.00000000");
+    let (status, refused) = code(&mut venue, small(false));
+    assert!(status == 400 && refused != too_small, "the state comes first: {refused}");
     let body = r#"{"symbol":"BTCUSDT","side":"SELL","type":"MARKET","quantity":"2","reduce_only":true}"#;
     venue.fails(
         2,
