@@ -208,10 +208,14 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
     }
 
     /// Journals the batch, which the journal has room for, then applies it: whatever applying does, the commands
-    /// that did it are on their way to the journal first.
-    fn run_batch(&mut self) {
+    /// that did it are on their way to the journal first. Not where the journal has ended meanwhile: false.
+    fn run_batch(&mut self) -> bool {
         for command in &self.batch {
             let published = self.journal.stage(command);
+            if published.is_err() && self.journal.is_halted() {
+                // None of it can be acknowledged any more.
+                return false;
+            }
             assert_eq!(published, Ok(command.sequence), "the journal ring carries every sequence once");
         }
         self.journal.flush();
@@ -225,18 +229,21 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         }
         refuse_diverged(&self.engine);
         self.since_checkpoint += self.batch.len() as u64;
+        true
     }
 
-    /// A command of the stage itself.
-    fn run_own<B: Body>(&mut self, body: B, time_ns: i64) {
+    /// A command of the stage itself. False where the journal has ended.
+    fn run_own<B: Body>(&mut self, body: B, time_ns: i64) -> bool {
         self.batch.clear();
         self.batch.push(Command { sequence: self.engine.sequence() + 1, time_ns, ..Command::new(body) });
-        self.run_batch();
+        self.run_batch()
     }
 
     /// Has the engine hash its state and the journal remember the hash.
     fn checkpoint(&mut self, time_ns: i64) {
-        self.run_own(Checkpoint {}, time_ns);
+        if !self.run_own(Checkpoint {}, time_ns) {
+            return;
+        }
         let events = self.outbox.events();
         let hash = events.iter().rev().find_map(|event| event.get::<StateHash>()).map(|event| event.hash);
         let hash = hash.expect("a checkpoint answers with the state hash");

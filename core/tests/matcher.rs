@@ -17,7 +17,7 @@ use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Slot, Wait
 use ringside_core::{Engine, EngineConfig};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -370,6 +370,37 @@ fn a_halted_ring_downstream_is_seen_by_the_publishers() {
         }
         stage.matcher.do_work();
         assert!(stage.inputs.iter().all(|(producer, _)| producer.is_halted()), "journal: {is_journal}");
+    }
+}
+
+/// The journal may end at any moment, also while a batch is on its way to it: nothing of that can be acknowledged, and it is the host
+/// that says how the process ends.
+#[test]
+fn a_journal_that_ends_within_a_batch_ends_the_work_and_not_the_process() {
+    let chance = Chance::new(11);
+    for round in 0..3_000 {
+        let options = MatcherOptions { tick_ns: 0, ..MatcherOptions::default() };
+        let mut stage = Stage::new(1, 256, 4_096, options);
+        for number in 0..64 {
+            stage.publish(0, Command::new(CreateAccount { address: [number; 20], reserved: 0 }));
+        }
+        let (matcher, journal) = (&mut stage.matcher, &stage.journal);
+        let (has_begun, moment) = (AtomicBool::new(false), chance.below(1_000));
+        let ended = std::thread::scope(|scope| {
+            let works = scope.spawn(|| {
+                has_begun.store(true, Ordering::Release);
+                while matcher.do_work() > 0 {}
+            });
+            while !has_begun.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            (0..moment).for_each(|_| std::hint::spin_loop());
+            journal.halt();
+            works.join()
+        });
+        assert!(ended.is_ok(), "round {round}, moment {moment}");
+        stage.matcher.do_work();
+        assert!(stage.inputs.iter().all(|(producer, _)| producer.is_halted()), "round {round}");
     }
 }
 
