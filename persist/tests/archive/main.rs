@@ -25,6 +25,25 @@ const JOURNAL: [u8; 16] = [7; 16];
 const ENDED: [OrderStatus; 4] =
     [OrderStatus::Filled, OrderStatus::Canceled, OrderStatus::Rejected, OrderStatus::Expired];
 
+/// SQLite writes nothing, and then syncs nothing either, where a transaction leaves its pages as they were. What an earlier commit
+/// wrote without a sync must be synced all the same once a durable one is asked for.
+#[test]
+fn a_durable_commit_of_nothing_new_is_one() {
+    let folder = Folder::new("durable");
+    let store = folder.store();
+    let mut writer = store.writer(JOURNAL).unwrap();
+    let mark = Mark { sequence: 7, time_ns: 1_700_000_000_000_000_000 };
+    let log_len = || std::fs::metadata(folder.0.join("archive").join("history.db-wal")).unwrap().len();
+    writer.commit(&Batch::default(), mark, false).unwrap();
+    let written = log_len();
+    writer.commit(&Batch::default(), mark, true).unwrap();
+    let synced = log_len();
+    assert!(synced > written, "a frame that says: synced through here");
+    writer.commit(&Batch::default(), mark, true).unwrap();
+    assert_eq!((log_len(), writer.mark()), (synced, mark), "it is durable already");
+    assert_eq!(store.reader().unwrap().mark().unwrap(), mark);
+}
+
 /// A folder of its own that goes with the test.
 struct Folder(PathBuf);
 

@@ -157,6 +157,12 @@ pub(super) fn prepare(connection: &mut Connection, journal_id: [u8; 16]) -> rusq
     Ok(found)
 }
 
+/// Changes the row of the mark, so that setting it to what it was is a change as well.
+pub(super) fn touch_mark(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.prepare_cached("UPDATE meta SET time_ns = ~time_ns")?.execute([])?;
+    Ok(())
+}
+
 pub(super) fn set_mark(transaction: &Transaction<'_>, mark: Mark) -> rusqlite::Result<()> {
     let mut update = transaction.prepare_cached("UPDATE meta SET sequence = ?1, time_ns = ?2")?;
     update.execute(params![super::value::unsigned(mark.sequence)?, mark.time_ns])?;
