@@ -26,8 +26,9 @@ pub use error::BootError;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
 use ringside_persist::status::Pressure;
+use ringside_persist::storage::disk::Lock;
 pub(crate) use stages::ViewFold;
-use stages::{Rebuilt, Stages};
+use stages::{Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -59,6 +60,8 @@ pub fn run_and_tell(
         let _ = out.flush();
     };
     make_folder(&config)?;
+    // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
+    let taken = take_folder(&config, &clock)?;
     let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
     let (auth, found) = Authenticator::open(&config)?;
     for (file, bytes) in &found.cut {
@@ -96,7 +99,7 @@ pub fn run_and_tell(
         },
     };
     let mut standing = Standing::default();
-    let started = start_stages(&shared, &mut standing, out);
+    let started = start_stages(&shared, taken.clone(), &mut standing, out);
     let (stages, mut own) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -137,6 +140,7 @@ pub fn run_and_tell(
     shared.phase.set(Phase::Halted);
     let journal = stages.journal.clone();
     stages.stop();
+    drop(taken);
     match failure.or_else(|| journal.take_failure().map(|error| error.to_string())) {
         Some(reason) => Err(BootError::Journal(reason)),
         None => {
@@ -175,10 +179,11 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
 
 fn start_stages(
     shared: &Shared,
+    taken: Lock,
     standing: &mut Standing,
     out: &mut impl Write,
 ) -> Result<(Stages, Lane), BootError> {
-    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock)?;
+    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, taken)?;
     let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());

@@ -91,9 +91,18 @@ fn a_polite_end_is_a_success_and_only_one_engine_runs_in_a_folder() {
     let folder = Folder::new("polite");
     let (mut child, first) = start(&folder.0);
     assert!(first.contains("made just now"), "{first}");
+    // Those that the first one writes to are not put aside by the second, which writes them anew as it starts.
+    let logs = || {
+        ["keys.log", "listen_keys.log", "logouts.log"].map(|name| {
+            let log = std::fs::metadata(folder.0.join("auth").join(name)).unwrap();
+            std::os::unix::fs::MetadataExt::ino(&log)
+        })
+    };
+    let before = logs();
     let second = ringside(&folder.0).output().unwrap();
     assert!(!second.status.success(), "{}", said(&second));
     assert!(said(&second).contains("is in use by another process"), "{}", said(&second));
+    assert_eq!(logs(), before);
     assert!(Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status().unwrap().success());
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
     let key = std::fs::metadata(folder.0.join("auth/admin_key")).unwrap();

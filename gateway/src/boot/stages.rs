@@ -32,13 +32,13 @@ use ringside_core::{Engine, EngineConfig};
 use ringside_persist::archive::Archive;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::config::{Method, PersistConfig};
-use ringside_persist::error::FoldError;
+use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::follower::{Follower, FollowerStatus};
 use ringside_persist::journal::Journaller;
 use ringside_persist::machine::Fold;
-use ringside_persist::recovery::{Recovered, Report, recover};
+use ringside_persist::recovery::{Recovered, Report, recover_in};
 use ringside_persist::status::JournalStatus;
-use ringside_persist::storage::disk::Disk;
+use ringside_persist::storage::disk::{Disk, Lock};
 use ringside_persist::turns;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -176,6 +176,19 @@ impl Fold for ViewFold {
     }
 }
 
+fn disk(persist: &PersistConfig) -> Result<Disk, PersistError> {
+    Disk::open(&persist.directory, persist.method(), persist.any_file_system)
+}
+
+/// Takes the data folder for this process, for as long as the lock or a clone of it lives.
+///
+/// Errors: [`PersistError::Locked`], I/O.
+pub(super) fn take_folder(config: &Config, clock: &Clock) -> Result<Lock, PersistError> {
+    let persist = persist_config(config, clock);
+    persist.check()?;
+    disk(&persist)?.lock()
+}
+
 /// Everything that recovery gave back, ready to be started.
 pub(super) struct Rebuilt {
     recovered: Recovered<Engine>,
@@ -184,8 +197,8 @@ pub(super) struct Rebuilt {
 }
 
 impl Rebuilt {
-    /// Recovers from the data folder, or founds a new journal in it. Takes as long as it takes.
-    pub(super) fn from_disk(config: &Config, clock: &Clock) -> Result<Rebuilt, BootError> {
+    /// Recovers from the data folder, which is `taken`, or founds a new journal in it. Takes as long as it takes.
+    pub(super) fn from_disk(config: &Config, clock: &Clock, taken: Lock) -> Result<Rebuilt, BootError> {
         // What cannot be read now is reported when it is opened; here it only saves memory.
         let archived = archive(config).reader().and_then(|mut reader| reader.mark());
         let archived = archived.map_or(0, |mark| mark.sequence);
@@ -199,7 +212,8 @@ impl Rebuilt {
         }
         let window = config.history_window;
         let mut fold = ViewFold { views: ViewFold::views_of(window), window, archived };
-        let recovered = recover(&persist, &engine_config(config), &mut fold)?;
+        let disk = Arc::new(disk(&persist)?);
+        let recovered = recover_in(disk, taken, &persist, &engine_config(config), &mut fold)?;
         Ok(Rebuilt { recovered, views: fold.views })
     }
 
@@ -308,7 +322,7 @@ impl Stages {
         let persist = persist_config(config, clock);
         let is_behind = archiver.mark().sequence < forgotten.through;
         let mut follower: Follower<Engine, Archiver> = Follower::new(
-            Arc::new(Disk::open(&persist.directory, persist.method(), persist.any_file_system)?),
+            Arc::new(disk(&persist)?),
             &persist,
             &engine_config(config),
             archiver,

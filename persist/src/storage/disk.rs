@@ -76,7 +76,7 @@ impl Disk {
         }
     }
 
-    /// Takes the directory for this process until the lock is dropped.
+    /// Takes the directory for this process until the lock and all its clones are dropped.
     ///
     /// Errors: [`PersistError::Locked`], I/O.
     pub fn lock(&self) -> Result<Lock, PersistError> {
@@ -85,7 +85,7 @@ impl Disk {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(PersistError::io("open", &shown))?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock { _file: Some(file) }),
+            Ok(()) => Ok(Lock { _file: Some(Arc::new(file)) }),
             Err(TryLockError::WouldBlock) => {
                 Err(PersistError::Locked { directory: self.directory.display().to_string() })
             }
@@ -94,10 +94,10 @@ impl Disk {
     }
 }
 
-/// Keeps other processes out while it lives.
-#[derive(Debug, Default)]
+/// Keeps other processes out while it or a clone of it lives.
+#[derive(Clone, Debug, Default)]
 pub struct Lock {
-    _file: Option<fs::File>,
+    _file: Option<Arc<fs::File>>,
 }
 
 /// Name of the file system on `device`, from the text of `mountinfo`: `id parent major:minor root point options
