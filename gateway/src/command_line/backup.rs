@@ -114,8 +114,7 @@ pub(super) fn backup(data: &Path, to: &Path, with_secrets: bool) -> Result<Strin
     ensure!(verdict.is_sound(), "the copy is not sound: {verdict}");
     write_manifest(&partial, &manifest)?;
     sync_folders(&partial)?;
-    fs::rename(&partial, to).with_context(|| format!("cannot rename {}", partial.display()))?;
-    sync_folder(to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+    rename(&partial, to)?;
     let len: u64 = manifest.files.iter().map(|file| file.len).sum();
     let secrets = if with_secrets {
         "its secrets are in it in the clear"
@@ -189,7 +188,7 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
         None => 0,
     };
     sync_folders(&partial)?;
-    fs::rename(&partial, to).with_context(|| format!("cannot rename {}", partial.display()))?;
+    rename(&partial, to)?;
     let hash = u128::from_be_bytes(engine.state_hash());
     let mut told = format!(
         "ringside: restored through sequence {} of {} ms, state {hash:032x}\n",
@@ -297,6 +296,12 @@ fn sync_folders(path: &Path) -> Result<()> {
         sync_folder(&path.join(folder))?;
     }
     Ok(())
+}
+
+/// Gives a folder that is complete its name, for good.
+fn rename(partial: &Path, to: &Path) -> Result<()> {
+    fs::rename(partial, to).with_context(|| format!("cannot rename {}", partial.display()))?;
+    sync_folder(to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
 fn sync_folder(path: &Path) -> Result<()> {
