@@ -36,6 +36,7 @@ const BTC: u32 = FIRST_PERPETUAL;
 const ETH: u32 = FIRST_PERPETUAL + 1;
 const SOL: u32 = FIRST_PERPETUAL + 2;
 const ORDER: &str = "/fapi/v1/order";
+const ALGO_ORDER: &str = "/fapi/v1/algoOrder";
 const LIMIT: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
 const SMALL: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001";
 const UNIT: i64 = 100_000_000;
@@ -352,10 +353,14 @@ fn of_limits(seen: &mut Seen) {
 }
 
 fn send_alone(venue: &Venue, number: u8, method: &str, params: &str) -> std::net::TcpStream {
+    send_alone_to(venue, number, method, ORDER, params)
+}
+
+fn send_alone_to(venue: &Venue, number: u8, method: &str, path: &str, params: &str) -> std::net::TcpStream {
     let mut client = venue.exchange.connect();
     let Trader { key, .. } = &venue.traders[&number];
     let text = venue.signed(number, params);
-    send(&mut client, method, &format!("{ORDER}?{text}"), &[format!("X-MBX-APIKEY: {key}")], "");
+    send(&mut client, method, &format!("{path}?{text}"), &[format!("X-MBX-APIKEY: {key}")], "");
     client
 }
 
@@ -366,12 +371,19 @@ fn of_the_engine(seen: &mut Seen) {
     let rests = venue.place(1, &small);
     let cancel = format!("symbol=BTCUSDT&orderId={}", rests["orderId"]);
     let reduce = "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001&reduceOnly=true";
+    let stop =
+        "algoType=CONDITIONAL&symbol=BTCUSDT&side=SELL&type=STOP_MARKET&quantity=0.001&triggerPrice=59000";
     let mut waiting = Vec::new();
     let open_to_orders = INPUT_SLOTS - INPUT_SLOTS / 5;
     for number in 1..=INPUT_SLOTS {
         let is_order = number <= open_to_orders;
         waiting.push(match is_order {
             true => send_alone(&venue, 1, "POST", &small),
+            // The last by the service of conditional orders, where stops of positions are sent.
+            false if number == INPUT_SLOTS => {
+                let reduce = format!("{stop}&reduceOnly=true");
+                send_alone_to(&venue, 1, "POST", ALGO_ORDER, &reduce)
+            }
             false => send_alone(&venue, 1, "POST", reduce),
         });
         venue.exchange.wait_for_queue(number as u64);
@@ -381,6 +393,8 @@ fn of_the_engine(seen: &mut Seen) {
             let answer = venue.exchange.receive(&mut client, false);
             seen.expect(&answer, -1008);
             assert_eq!(answer.header("x-mbx-order-count-10s"), None);
+            let mut client = send_alone_to(&venue, 1, "POST", ALGO_ORDER, stop);
+            seen.expect(&venue.exchange.receive(&mut client, false), -1001);
         }
     }
     for (method, params) in [

@@ -1,7 +1,7 @@
 //! The conditional-order service (`perpetual.md` 11): the same engine, orders with routes of their own until they fire.
 
 use super::market_data::with;
-use super::order::{ONE, generated_name};
+use super::order::{ONE, generated_name, priority_of};
 use super::shape;
 use super::{
     READ, TRADE, by_symbol, carry_out, from_archive, later, market, optional_market, params, row, submit,
@@ -101,7 +101,7 @@ async fn place_order(call: Call) -> Answer {
         let markets = views.perpetuals().markets();
         place::place(&params, markets, call.account(), Names::Service, generated_name()?)?
     };
-    let reply = submit(&call, command, Priority::Order).await?;
+    let reply = submit(&call, command, priority_of(&params)).await?;
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
     if let Some(reject) = reply.done.rejected() {

@@ -147,6 +147,11 @@ fn is_exempt(params: &Params<'_>) -> bool {
     }
 }
 
+/// Where there is little room left, what only reduces goes before what opens.
+pub(super) fn priority_of(params: &Params<'_>) -> Priority {
+    if is_exempt(params) { Priority::Cancel } else { Priority::Order }
+}
+
 fn is_order_exempt(call: &Call) -> bool {
     params(call).is_ok_and(|params| is_exempt(&params))
 }
@@ -202,7 +207,7 @@ impl Placing {
             place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
         };
         command.flags |= flags;
-        let priority = if is_exempt(params) { Priority::Cancel } else { Priority::Order };
+        let priority = priority_of(params);
         let leverage = params.get("leverage").map(Box::from);
         Ok(Placing { command, priority, is_compatible: call.is_compatible(), leverage })
     }
