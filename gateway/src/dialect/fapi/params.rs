@@ -9,6 +9,10 @@ use percent_encoding::percent_decode;
 use ringside_core::money::{AMOUNT_UNIT, MAX_ENTRY, Price, Quantity, UNIT};
 use std::borrow::Cow;
 
+/// Names in one query, form or object at most: no route has half as many, and looking for one that stands twice compares each
+/// with each.
+pub(crate) const PARAMS_MAX: usize = 100;
+
 /// What a decimal looks like, as refusals say it.
 const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
 
@@ -73,7 +77,7 @@ impl Decimal {
 }
 
 impl<'a> Params<'a> {
-    /// Of query and form; -1101 for a name that stands twice in one of them.
+    /// Of query and form; -1101 for a name that stands twice in one of them, and for more than [`PARAMS_MAX`] in one.
     pub fn read(query: &'a str, form: &'a [u8]) -> Result<Params<'a>, Refusal> {
         let mut params = Params { sent: Vec::with_capacity(16), lens: 0 };
         for text in [Ok(query), str::from_utf8(form).map_err(|_| form)] {
@@ -101,6 +105,9 @@ impl<'a> Params<'a> {
 
     /// Adds one of the text whose first stands at `begin`.
     fn add(&mut self, begin: usize, name: Cow<'a, str>, value: Cow<'a, str>) -> Result<(), Refusal> {
+        if self.sent.len() - begin == PARAMS_MAX {
+            return Err(refusal::TOO_MANY_PARAMS);
+        }
         if self.may_have(&name) && self.sent[begin..].iter().any(|(other, _)| *other == name) {
             return Err(refusal::twice(&name));
         }
@@ -116,7 +123,8 @@ impl<'a> Params<'a> {
     }
 
     /// Of a JSON object, an element of the parameter `list`: strings, numbers (their digits) and booleans; what is null is not
-    /// sent. -1130 for what is no object of texts, -1101 for a name that stands twice in it.
+    /// sent. -1130 for what is no object of texts, -1101 for a name that stands twice in it, and for more
+    /// than [`PARAMS_MAX`].
     pub fn of_json(object: &'a str, list: &str) -> Result<Params<'a>, Refusal> {
         let not_valid = || refusal::not_valid(list);
         let mut params = Params::default();
@@ -292,6 +300,22 @@ mod tests {
         for (query, form) in [("a=1&a=1", ""), ("", "a=1&b=2&a="), ("a&a", "")] {
             assert_eq!(Params::read(query, form.as_bytes()).unwrap_err(), refusal::twice("a"));
         }
+    }
+
+    #[test]
+    fn more_names_than_any_route_has_are_refused() {
+        let text = |count: usize| (0..count).map(|name| format!("n{name}=1&")).collect::<String>();
+        let object = |count: usize| {
+            let members: Vec<_> = (0..count).map(|name| format!("\"n{name}\":1")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let (most, more) = (text(PARAMS_MAX), text(PARAMS_MAX + 1));
+        assert_eq!(Params::read(&most, most.as_bytes()).unwrap().sent.len(), 2 * PARAMS_MAX);
+        assert_eq!(Params::read(&more, b"").unwrap_err(), refusal::TOO_MANY_PARAMS);
+        assert_eq!(Params::read("", more.as_bytes()).unwrap_err(), refusal::TOO_MANY_PARAMS);
+        assert!(Params::of_json(&object(PARAMS_MAX), "batchOrders").is_ok());
+        let refused = Params::of_json(&object(PARAMS_MAX + 1), "batchOrders").unwrap_err();
+        assert_eq!(refused, refusal::TOO_MANY_PARAMS);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::auth::signed;
 use crate::dialect::decimal::write_u64;
-use crate::dialect::fapi::params::Members;
+use crate::dialect::fapi::params::{Members, PARAMS_MAX};
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::http::order_rate::Counted;
 use crate::push::envelope::finished;
@@ -13,9 +13,6 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// The id of an answer to what has none.
 pub const NO_ID: &str = "null";
-
-/// Parameters of a request: no route has half as many, and looking for one that stands twice compares each with each.
-const PARAMS_MAX: usize = 100;
 
 /// A request as it was sent.
 #[derive(Debug, PartialEq, Eq)]
