@@ -118,6 +118,10 @@ impl MarketView {
 
     /// The market of a symbol, whatever its case; `None` also for text that no symbol can be.
     pub fn by_symbol(&self, symbol: &str) -> Option<&MarketRecord> {
+        // It would be taken for the padding.
+        if symbol.contains('\0') {
+            return None;
+        }
         let mut padded = Symbol::default();
         let field = padded.get_mut(..symbol.len())?;
         field.copy_from_slice(symbol.as_bytes());

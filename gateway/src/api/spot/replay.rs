@@ -70,12 +70,14 @@ fn check_room(call: &Call, keyed: Keyed) -> Result<(), Error> {
 /// What a request is answered that never reached the engine. The engine never takes a body that fails here, so one that it
 /// took with this key was another; else a retry gets the same answer.
 pub fn not_handed_over(call: &Call, keyed: Keyed, claim: Claim<'_>, error: Error) -> Error {
+    // That the exchange is not ready says nothing of the body.
+    if !error.status.is_client_error() {
+        return error;
+    }
     if is_known(call, keyed) {
         return refusal::IDEMPOTENCY_CONFLICT.into();
     }
-    if error.status.is_client_error() {
-        claim.refused(error.status.as_u16(), error.body());
-    }
+    claim.refused(error.status.as_u16(), error.body());
     error
 }
 
