@@ -91,7 +91,7 @@ fn a_polite_end_is_a_success_and_only_one_engine_runs_in_a_folder() {
     let folder = Folder::new("polite");
     let (mut child, first) = start(&folder.0);
     assert!(first.contains("made just now"), "{first}");
-    // Those that the first one writes to are not put aside by the second, which writes them anew as it starts.
+    // A start writes the logs anew; beside a running process it would leave that one with files that have no name.
     let logs = || {
         ["keys.log", "listen_keys.log", "logouts.log"].map(|name| {
             let log = std::fs::metadata(folder.0.join("auth").join(name)).unwrap();
