@@ -249,7 +249,14 @@ async def compare_moving(session, url, client, wanted):
 
 
 async def compare_still(session, url, flow, client, wanted):
-    """Books while nothing moves."""
+    """Books while nothing moves. The stream is silent where nothing changes, so it must have been heard before that."""
+    end = time.monotonic() + 20
+    while not client.levels():
+        if client.task.done():
+            raise SystemExit(f"{client.name}: its task ended: {client.task.exception()!r}")
+        if time.monotonic() > end:
+            raise SystemExit(f"{client.name}: nothing heard while orders come and go")
+        await asyncio.sleep(0.002)
     for done in range(wanted):
         await asyncio.sleep(random.uniform(0.02, 0.2))
         await flow.stand_still()
