@@ -257,6 +257,12 @@ impl Reject {
         if code == 0 { None } else { Reject::ALL.into_iter().find(|reject| reject.code() == code) }
     }
 
+    /// Whether the exchange refuses for what it is itself in at the moment, whatever is asked. Such a refusal leaves an idempotency
+    /// key unused: the same request is judged anew later (`spot.md` 3: answers 5xx are not stored).
+    pub const fn is_temporary(self) -> bool {
+        matches!(self, Reject::WithdrawalsPaused | Reject::NonceHeld)
+    }
+
     /// Whether a placement refused for this reason is kept as an order with status `rejected` (`spot.md` 4).
     pub const fn stores_order(self) -> bool {
         matches!(

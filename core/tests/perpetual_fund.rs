@@ -230,6 +230,12 @@ fn a_deficit_is_a_wallet_below_zero_as_well_as_an_equity() {
         assert_eq!(held(&venue, 0), dec("0.5"));
         let out = TransferPerpetual { account: short, reserved: 0, amount: -usd("1") };
         assert_eq!(venue.refused(out), Reject::WithdrawalsPaused);
+        // A key is not used up by it (`spot.md` 3: answers 5xx are not stored).
+        for body in [1, 1, 2] {
+            let TransferPerpetual { account, reserved, amount } = out;
+            let once = TransferOnce { account, reserved, amount, idempotency_key: 7, idempotency_body: body };
+            assert_eq!(venue.refused(once), Reject::WithdrawalsPaused);
+        }
     }
 }
 

@@ -180,6 +180,48 @@ fn a_release_that_does_not_fit_confirms_nothing_and_pauses() {
     venue.engine.check_invariants().unwrap();
 }
 
+/// `spot.md` 3: answers 5xx are not stored, so that a retry is carried out once the exchange can.
+#[test]
+fn a_refusal_for_what_the_exchange_is_in_leaves_the_key_unused() {
+    for ledger in BOTH {
+        let keyed = |key, body| RequestWithdrawal {
+            idempotency_key: key,
+            idempotency_body: body,
+            ..request(1, ledger, 100)
+        };
+        let mut venue = Venue::new();
+        let pause = |paused| PauseWithdrawals { mask: pause::CHAIN, paused, reason: [0; 64] };
+        venue.take(pause(pause::CHAIN));
+        for body in [1, 1, 2] {
+            venue.refuse(keyed(7, body), Reject::WithdrawalsPaused);
+        }
+        venue.take(pause(0));
+        venue.take(keyed(7, 1));
+        let first = venue.engine.sequence();
+        let again = venue.give(keyed(7, 1));
+        assert_eq!((again.rejected(), again.replayed), (Some(Reject::IdempotencyReplay), first));
+        venue.refuse(keyed(7, 2), Reject::IdempotencyConflict);
+        // What is wrong with the request itself is stored.
+        let much = RequestWithdrawal { amount: (9_999 * AMOUNT_UNIT).into(), ..keyed(8, 1) };
+        let short = Some(match ledger {
+            Ledger::Spot => Reject::InsufficientBalance,
+            Ledger::Perpetual => Reject::CrossInsufficient,
+        });
+        assert_eq!(venue.give(much).rejected(), short);
+        assert_eq!(venue.give(much).rejected(), Some(Reject::IdempotencyReplay));
+        venue.take(ReturnWithdrawal { withdrawal: 1, holds_nonce: 1 });
+        for body in [1, 1, 2] {
+            venue.refuse(keyed(9, body), Reject::NonceHeld);
+        }
+        venue.take(ReturnWithdrawal { withdrawal: 1, holds_nonce: 0 });
+        venue.take(keyed(9, 1));
+        let saved = venue.saved();
+        venue.restore(&saved);
+        assert_eq!(venue.give(keyed(9, 1)).rejected(), Some(Reject::IdempotencyReplay));
+        venue.engine.check_invariants().unwrap();
+    }
+}
+
 /// What the vault paid in a withdrawal's place stays frozen until two operators agree on what it was.
 #[test]
 fn two_operators_settle_what_is_disputed() {

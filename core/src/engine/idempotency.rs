@@ -147,10 +147,19 @@ impl Idempotency {
 
     /// What is known of the key of `new`; a fresh one is remembered as `new` says.
     pub(crate) fn admit(&mut self, new: Use) -> Verdict {
+        let verdict = self.look_up(&new);
+        if verdict == Verdict::Fresh {
+            self.remember(new);
+        }
+        verdict
+    }
+
+    /// What is known of the key of `new`. A fresh one is to be remembered once it has been used.
+    pub(crate) fn look_up(&mut self, new: &Use) -> Verdict {
         for _ in 0..FORGET {
             self.forget(new.time_ns);
         }
-        let Use { account, key, .. } = new;
+        let Use { account, key, .. } = *new;
         let is_it = |number| self.uses.is_of(number, account, key);
         if let Some(number) = self.latest.find(key_of(account, key), &self.uses, is_it) {
             let found = self.uses.get(number);
@@ -162,11 +171,11 @@ impl Idempotency {
                 };
             }
         }
-        self.remember(new);
         Verdict::Fresh
     }
 
-    fn remember(&mut self, new: Use) {
+    /// Notes the use of a key that was fresh.
+    pub(crate) fn remember(&mut self, new: Use) {
         let number = self.uses.first + self.uses.len;
         self.uses.push(new);
         let uses = &self.uses;

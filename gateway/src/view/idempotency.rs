@@ -105,8 +105,11 @@ impl IdempotencyView {
         trades: &[event::Trade],
     ) {
         let reject = done.rejected();
-        if matches!(reject, Some(Reject::Duplicate | Reject::IdempotencyReplay | Reject::IdempotencyConflict))
-        {
+        let is_unused = |reject: Reject| {
+            matches!(reject, Reject::Duplicate | Reject::IdempotencyReplay | Reject::IdempotencyConflict)
+                || reject.is_temporary()
+        };
+        if reject.is_some_and(is_unused) {
             return;
         }
         let (sequence, time_ns) = (event.sequence, event.time_ns);

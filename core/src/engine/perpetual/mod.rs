@@ -79,13 +79,14 @@ impl Engine {
             }
             _ => None,
         };
+        let mut used = None;
         if let Some((account, key, body)) = once {
             outcome.account = account;
             outcome.idempotency_key = key;
             if key != 0 {
                 let new = Use { account, key, body, sequence: self.sequence, time_ns: self.time.ns() };
-                match self.idempotency.admit(new) {
-                    Verdict::Fresh => {}
+                match self.idempotency.look_up(&new) {
+                    Verdict::Fresh => used = Some(new),
                     Verdict::Replay(first) => {
                         return Some(Outcome {
                             replayed: first,
@@ -96,7 +97,10 @@ impl Engine {
                 }
             }
         }
-        if outcome.idempotency_key != 0 && self.quickly(command, emitter).is_some() {
+        if let Some(new) = used
+            && self.quickly(command, emitter).is_some()
+        {
+            self.idempotency.remember(new);
             return None;
         }
         let mut perpetual = self.take_perpetual(emitter);
@@ -112,6 +116,11 @@ impl Engine {
         // A refusal changes nothing, but for a modification that takes its order away.
         let is_changed = answer.is_ok() || !perpetual.state.facts.events().is_empty();
         self.give_perpetual(perpetual, is_changed, emitter);
+        if let Some(new) = used
+            && !answer.as_ref().is_err_and(|reject| reject.is_temporary())
+        {
+            self.idempotency.remember(new);
+        }
         Some(match answer {
             Ok(Acted { order, account, market }) => {
                 if matches!(kind, Kind::TransferPerpetual | Kind::TransferOnce) {

@@ -22,23 +22,27 @@ impl Engine {
     ) -> Outcome {
         let (account, idempotency_key) = (request.account, request.idempotency_key);
         let outcome = Outcome { account, idempotency_key, ..Outcome::default() };
-        if idempotency_key != 0 {
-            let new = Use {
-                account,
-                key: idempotency_key,
-                body: request.idempotency_body,
-                sequence: self.sequence,
-                time_ns: self.time.ns(),
-            };
-            match self.idempotency.admit(new) {
-                Verdict::Fresh => {}
-                Verdict::Replay(first) => {
-                    return Outcome { replayed: first, ..outcome.refused(Reject::IdempotencyReplay) };
-                }
-                Verdict::Conflict => return outcome.refused(Reject::IdempotencyConflict),
+        let new = (idempotency_key != 0).then(|| Use {
+            account,
+            key: idempotency_key,
+            body: request.idempotency_body,
+            sequence: self.sequence,
+            time_ns: self.time.ns(),
+        });
+        match new.map_or(Verdict::Fresh, |new| self.idempotency.look_up(&new)) {
+            Verdict::Fresh => {}
+            Verdict::Replay(first) => {
+                return Outcome { replayed: first, ..outcome.refused(Reject::IdempotencyReplay) };
             }
+            Verdict::Conflict => return outcome.refused(Reject::IdempotencyConflict),
         }
-        let judged = match self.judge_request(request) {
+        let judged = self.judge_request(request);
+        if let Some(new) = new
+            && !judged.as_ref().is_err_and(|reject| reject.is_temporary())
+        {
+            self.idempotency.remember(new);
+        }
+        let judged = match judged {
             Ok(judged) => judged,
             Err(reject) => return outcome.refused(reject),
         };
