@@ -28,8 +28,8 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "192285a4b05d312f605bf5c8483a010fa8d2188c85c31cf438d70cb293a37b7d",
-        "c2863ba09e3bcd4dfe533a9b6874062f",
+        "433af1f0b648d44a7f8fed5d807e3278f61e7daf3b7f51748e6e9bcd230c0830",
+        "1a6b4c013faf3fe49928ed5d4dc82f5d",
     ),
     (
         2,

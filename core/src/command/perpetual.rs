@@ -21,7 +21,11 @@
 //!   leverage must not be below 0, whether it rises or falls (`risk.md` 8 as it stands).
 //! - Fills of liquidations count for nobody's volume, and the maker's rebate in them is 0. The fund's unwinding is as anybody's
 //!   order: it pays the taker's fee of its tier, and counts (`risk.md` 9 names what pays none and what does not count).
-//! - A fill between two orders of one account (mode NONE) changes no position: it is not judged for margin.
+//! - A fill between two orders of one account (mode NONE) is judged once, as its taker's: by where both legs together leave it, and by
+//!   what the fund would pay for both.
+//! - The fund pays for no fill of an isolated position more than the position lacked of its maintenance margin before it
+//!   (`perpetual.md` 12 refuses what would leave equity below it): what the fill opens, or what the rest of the position has won, does
+//!   not count for it.
 //! - A maker's leg is judged before the taker's. An isolated leg that opens also needs the cross scope to stay at or above
 //!   its maintenance margin.
 //! - Triggers wait while nothing matches (POST_ONLY, CANCEL_ONLY, HALTED). Fired in REDUCE_ONLY, an order that does not reduce
@@ -104,7 +108,7 @@ body! {
     /// See [`Kind::SetPerpetualState`]. CLOSED settles the market (`risk.md` 18), for good. The other states can be set at
     /// any time, whatever the state before; the engine's own changes (stale index, dynamic band) come on top: see
     /// [`PerpetualState`]. Rejects: MarketNotFound, MarketDelisted (it is CLOSED), Malformed, NoMarkPrice (any state but
-    /// HALTED and CANCEL_ONLY while the market never had a mark; CLOSED also without any index sample).
+    /// HALTED and CANCEL_ONLY while the market never had a mark).
     pub struct SetPerpetualState {
         /// Which market.
         pub market: MarketId,
@@ -116,8 +120,8 @@ body! {
 
     /// See [`Kind::SetVipTier`]. Every account is judged by the new table: a higher tier at once, a lower one as at an hour
     /// roll. Rejects: Malformed (tier not below count, count not 1..=16), ParameterOutOfRange (rates outside
-    /// -10^6..=10^6, taker below 0, a taker rate plus maker rate below 0, a tier 0 from more than 0, volumes of the tiers
-    /// below `count` not ascending).
+    /// -10^6..=10^6, taker below 0, a taker rate plus maker rate below 0, a tier 0 from another volume than 0, volumes of
+    /// the tiers below `count` not ascending).
     pub struct SetVipTier {
         /// Which tier, from 0.
         pub tier: u32,

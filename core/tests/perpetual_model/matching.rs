@@ -63,8 +63,15 @@ impl Model {
         }
         // The margin that moves to the position leaves the cross scope, which must bear that.
         new.isolated_wallet + self.unrealised(market, &new) < at.maintenance(new.quantity)
+            || self.overdraws(account, market, half.covered)
             || (self.holds(account, None)
                 && self.cross_equity(account) + half.wallet < self.scope_maintenance(account, None))
+    }
+
+    /// Whether the fund would pay for a fill more than an isolated position lacked of its maintenance margin before it.
+    fn overdraws(&self, account: AccountId, market: MarketId, covered: i128) -> bool {
+        let scope = self.scope_of(account, market);
+        covered > 0 && covered > self.scope_maintenance(account, scope) - self.scope_equity(account, scope)
     }
 
     /// Whether a fill that only closes leaves its owner's scope below maintenance margin, and lower than it was.
@@ -83,7 +90,7 @@ impl Model {
         };
         let profit = self.unrealised(market, &new) - self.unrealised(market, &old);
         let after = before + wallet + profit + at.maintenance(old.quantity) - at.maintenance(new.quantity);
-        after < 0 && after < before
+        (after < 0 && after < before) || self.overdraws(account, market, half.covered)
     }
 
     /// The same of a fill with oneself: both halves are carried out, looked at and taken back.
@@ -103,11 +110,13 @@ impl Model {
         let second = self.half(account, market, side, quantity, amount, fee);
         self.positions.set(account, market, Some(second.position));
         self.account_mut(account).wallet += second.wallet;
-        let after = room(self, scope) - if second.opened == 0 { second.covered } else { 0 };
+        let covered = first.covered + second.covered;
+        let after = room(self, scope) - if second.opened == 0 { covered } else { 0 };
         let others = scope.is_some() && self.holds(account, None) && room(self, None) < 0;
         self.account_mut(account).wallet = wallet;
         self.positions.set(account, market, position);
-        second.lacks || if second.opened == 0 { after < 0 && after < before } else { after < 0 || others }
+        let lost = second.lacks || self.overdraws(account, market, covered);
+        lost || if second.opened == 0 { after < 0 && after < before } else { after < 0 || others }
     }
 
     pub fn same_party(&self, one: AccountId, other: AccountId) -> bool {

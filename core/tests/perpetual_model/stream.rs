@@ -252,9 +252,9 @@ impl Stream {
         }
         let crowded = model.orders.len() > self.profile.crowd;
         let weights: &[u64] = if crowded {
-            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6]
+            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3]
         } else {
-            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6]
+            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3]
         };
         match self.random.weighted(weights) {
             0 => Command::new(self.place(model)),
@@ -270,7 +270,8 @@ impl Stream {
             10 => self.countdown(),
             11 => self.credit(model),
             12 => self.administer(model),
-            _ => self.terms(),
+            13 => self.terms(),
+            _ => self.with_itself(model),
         }
     }
 
@@ -589,18 +590,79 @@ impl Stream {
         Command::new(SetMarginMode { account: self.trader(), market, mode, reserved: 0 })
     }
 
-    fn isolated(&mut self, model: &Model) -> Command {
+    /// Who holds an isolated position, mostly.
+    fn isolated_holder(&mut self, model: &Model) -> (AccountId, MarketId) {
         let held: Vec<(AccountId, MarketId)> = model
             .positions
             .iter()
             .filter(|(key, at)| key.0 != FUND && at.mode == MarginMode::Isolated && at.quantity != 0)
             .map(|(key, _)| key)
             .collect();
-        let (account, market) = if held.is_empty() || self.random.permille(150) {
+        if held.is_empty() || self.random.permille(150) {
             (self.trader(), self.market())
         } else {
             *self.random.pick(&held)
+        }
+    }
+
+    /// Two orders of one account meet far from the mark, at the expense of its position; what stands in the way is cancelled first.
+    fn with_itself(&mut self, model: &Model) -> Command {
+        let (account, market) = self.isolated_holder(model);
+        if account as usize >= model.accounts.len() {
+            return Command::new(AdvanceTime {});
+        }
+        let held = model.position(account, market).quantity;
+        let (mark, tick) = (self.mark(model, market), Stream::step(model, market, 1));
+        let away = mark * self.random.between(30, 480) / 10_000;
+        let price = (if held >= 0 { mark - away } else { mark + away } / tick * tick).max(tick);
+        let of = |place: PlacePerpetual, side: Side, quantity: i64, time_in_force: u8| PlacePerpetual {
+            account,
+            market,
+            side: side as u8,
+            order_type: PerpetualOrderType::Limit as u8,
+            time_in_force,
+            self_trade: 0,
+            price_match: 0,
+            flags: 0,
+            price,
+            quantity,
+            stop_price: 0,
+            callback_rate: 0,
+            good_till_ms: 0,
+            take_profit: 0,
+            stop_loss: 0,
+            ..place
         };
+        let held = held.abs() as i64;
+        let quantity = if held == 0 {
+            self.quantity(model, market)
+        } else {
+            *self.random.pick(&[held, held / 2, held / 10 * 15])
+        };
+        let first = *self.random.pick(Side::ALL);
+        let [maker, taker] = [(first, 0), (first.opposite(), PerpetualTimeInForce::ImmediateOrCancel as u8)]
+            .map(|(side, time_in_force)| of(self.place(model), side, quantity, time_in_force));
+        self.opening.extend([Command::new(taker), Command::new(maker)]);
+        for order in model.orders.values().filter(|order| order.market == market && order.rests()) {
+            let stands_in_the_way = match order.side {
+                Side::Buy => order.price >= i128::from(price),
+                Side::Sell => order.price <= i128::from(price),
+            };
+            if stands_in_the_way {
+                self.opening.push(Command::new(CancelPerpetual {
+                    account: order.account,
+                    market,
+                    order: order.id,
+                    client_order: [0; 36],
+                    classes: 3,
+                }));
+            }
+        }
+        self.opening.pop().expect("two orders at least")
+    }
+
+    fn isolated(&mut self, model: &Model) -> Command {
+        let (account, market) = self.isolated_holder(model);
         let amount = *self.random.pick(&[1, 10, 100, -1, -10, -100, -1_000, 0]) * MICRO;
         Command::new(AdjustIsolatedMargin { account, market, amount })
     }

@@ -5,7 +5,7 @@ use crate::event::PostingReason;
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Quantity};
 use crate::perpetual::account::{Account, Holding};
-use crate::perpetual::{State, id_of, mode_of};
+use crate::perpetual::{Standing, State, id_of, mode_of};
 use crate::risk::perpetual::position::{Filled, open_fees};
 use crate::risk::perpetual::{fee, isolated, units};
 
@@ -91,8 +91,9 @@ impl State {
         })
     }
 
-    /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it.
-    pub(super) fn bears(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
+    /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it, and the fund pays
+    /// nothing that [`State::may_cover`] does not allow.
+    pub(super) fn bears(&self, account: AccountId, index: usize, leg: &Leg, covered: Money) -> Option<bool> {
         let record = self.accounts.get(account);
         let before = self.holding(account, index);
         if record.is_alone_in(index) && mode_of(record, before) == MarginMode::Cross {
@@ -105,11 +106,10 @@ impl State {
             }
         }
         let after = leg.after(before);
-        if mode_of(record, &after) == MarginMode::Isolated {
-            let (equity, maintenance) = self.isolated(index, &after)?;
-            if equity < maintenance {
-                return Some(false);
-            }
+        if mode_of(record, &after) == MarginMode::Isolated
+            && (self.room(index, &after)? < 0 || !self.may_cover(index, before, covered)?)
+        {
+            return Some(false);
         }
         let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
         Some(cross.positions == 0 || cross.equity >= cross.maintenance)
@@ -118,23 +118,39 @@ impl State {
     /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
     /// before: its loss would be the fund's, and the other side's gain. A stop that comes to run below maintenance may close at
     /// prices that cost less than the margin they free.
-    pub(super) fn bears_close(&self, account: AccountId, index: usize, leg: &Leg) -> Option<bool> {
+    pub(super) fn bears_close(
+        &self,
+        account: AccountId,
+        index: usize,
+        leg: &Leg,
+        covered: Money,
+    ) -> Option<bool> {
         let record = self.accounts.get(account);
         let before = self.holding(account, index);
         let after = leg.after(before);
-        let room = |(equity, maintenance): (Money, Money)| equity.checked_sub(maintenance);
         if mode_of(record, before) == MarginMode::Isolated {
-            // What the fund would have to cover is below 0.
-            let left = room(self.isolated(index, &after)?)?.checked_sub(leg.covered)?;
-            return Some(left >= 0 || left >= room(self.isolated(index, before)?)?);
+            let left = self.room(index, &after)?;
+            return Some(match covered {
+                0 => left >= 0 || left >= self.room(index, before)?,
+                _ => self.may_cover(index, before, covered.checked_sub(left.min(0))?)?,
+            });
         }
-        let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
-        let left = room((cross.equity, cross.maintenance))?;
-        if left >= 0 {
-            return Some(true);
-        }
-        let cross = self.cross_with(account, record.wallet, None)?;
-        Some(left >= room((cross.equity, cross.maintenance))?)
+        let room = |cross: &Standing| cross.equity.checked_sub(cross.maintenance);
+        let left = room(&self.cross_with(account, leg.wallet, Some((index, &after)))?)?;
+        Some(left >= 0 || left >= room(&self.cross_with(account, record.wallet, None)?)?)
+    }
+
+    /// Whether the fund may pay `covered` for a fill of an isolated position: nothing, or what the position lacked of its
+    /// maintenance margin `before` it. What its owner still has in the rest of it, or opens with the same fill, is no excuse: the
+    /// fund would pay, and the owner keep.
+    fn may_cover(&self, index: usize, before: &Holding, covered: Money) -> Option<bool> {
+        Some(covered == 0 || covered.checked_neg()? >= self.room(index, before)?)
+    }
+
+    /// Equity of an isolated position above its maintenance margin.
+    fn room(&self, index: usize, holding: &Holding) -> Option<Money> {
+        let (equity, maintenance) = self.isolated(index, holding)?;
+        equity.checked_sub(maintenance)
     }
 
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.

@@ -160,14 +160,14 @@ impl<'a> PerpetualMatch<'a> {
         }
         .ok_or(true)?;
         let is_self = maker.account == taker.account;
-        let bears = |account: AccountId, leg: &Leg| {
+        let bears = |account: AccountId, leg: &Leg, covered: Money| {
             let bears = match leg.filled.opened {
-                0 => state.bears_close(account, index, leg),
-                _ => state.bears(account, index, leg),
+                0 => state.bears_close(account, index, leg, covered),
+                _ => state.bears(account, index, leg, covered),
             };
             bears.unwrap_or(false)
         };
-        if !is_self && !bears(maker.account, &maker_leg) {
+        if !is_self && !bears(maker.account, &maker_leg, maker_leg.covered) {
             return Err(true);
         }
         let between;
@@ -181,8 +181,9 @@ impl<'a> PerpetualMatch<'a> {
         };
         let terms = (quantity, value, taker_fee);
         let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
-        // Also where it meets its own order, which leaves its position, but takes both fees.
-        if !arriving.liquidates && !bears(taker.account, &taker_leg) {
+        // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
+        let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
+        if !arriving.liquidates && !bears(taker.account, &taker_leg, covered) {
             return Err(false);
         }
         self.prepared =

@@ -1,0 +1,125 @@
+//! What the insurance fund pays for fills of isolated positions, and what it does not (`risk.md` 6, 8; `perpetual.md` 12): no
+//! order takes more out of the fund than the position lacked of its maintenance margin before.
+#![allow(clippy::unwrap_used)]
+
+mod perpetual_support;
+
+use perpetual_support::*;
+use ringside_core::command::*;
+use ringside_core::event;
+use ringside_core::money::{Money, Quantity};
+
+/// A venue without fees, whose fund has 50 000, at a mark of 60 000, and an isolated long of `quantity` bought there at leverage 125 with
+/// a wallet of `wallet` before it. Gives the venue, the long's account and a rich one without a position.
+fn isolated_long(wallet: &str, quantity: &str) -> (Venue, u32, u32) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("50000");
+    let (trader, maker, friend) = (venue.account(wallet), venue.account("1000000"), venue.account("1000000"));
+    venue.ok(SetMarginMode { account: trader, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, maker, Side::Buy, quantity, "60000");
+    (venue, trader, friend)
+}
+
+/// What the fund has, the trader's wallet and its position's margin, and how much it holds.
+fn money(venue: &Venue, trader: u32) -> (Money, Money, Money, Quantity) {
+    let position = venue.engine.perpetual_position(trader, BTC).unwrap();
+    let engine = &venue.engine;
+    (engine.perpetual_wallet(0), engine.perpetual_wallet(trader), position.isolated_wallet, position.quantity)
+}
+
+/// An order is placed: it ends for its margin, nothing trades and nobody's money moves.
+fn refused_for_margin(venue: &mut Venue, trader: u32, place: PlacePerpetual) {
+    let before = money(venue, trader);
+    let order = venue.ok(place).order;
+    assert!(venue.said::<event::PerpetualTrade>().is_empty());
+    assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
+    assert_eq!(money(venue, trader), before);
+}
+
+#[test]
+fn an_own_fill_away_from_the_mark_does_not_move_a_loss_to_the_fund() {
+    // Sold to itself at 57 000 the long would lose 1 200 with a margin of 192, and be bought back with a profit of 1 200.
+    let (mut venue, trader, _) = isolated_long("1000", "0.4");
+    venue.sell(trader, "0.4", "57000");
+    let buy = venue.limit(trader, Side::Buy, "0.4", "57000");
+    refused_for_margin(&mut venue, trader, buy);
+    // The other way round the position is made dearer first: 0.8 at 58 550, of which 0.4 would lose 580.
+    let (mut venue, trader, _) = isolated_long("1000", "0.4");
+    venue.buy(trader, "0.4", "57100");
+    let sell = venue.limit(trader, Side::Sell, "0.4", "57100");
+    refused_for_margin(&mut venue, trader, sell);
+    // At the mark it may trade with itself.
+    let (mut venue, trader, _) = isolated_long("1000", "0.4");
+    venue.sell(trader, "0.4", "60000");
+    let before = money(&venue, trader);
+    venue.buy(trader, "0.4", "60000");
+    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(money(&venue, trader), before);
+}
+
+#[test]
+fn what_may_not_close_may_not_turn_either() {
+    // The close alone loses 1 500 with a margin of 240. What the other lots bring as margin does not pay for it.
+    for quantity in ["0.5", "0.501", "1"] {
+        let (mut venue, trader, friend) = isolated_long("6000", "0.5");
+        venue.buy(friend, "2", "57000");
+        let sell = venue.limit(trader, Side::Sell, quantity, "57000");
+        refused_for_margin(&mut venue, trader, sell);
+        let (mut venue, trader, friend) = isolated_long("6000", "0.5");
+        let before = money(&venue, trader);
+        let order = venue.sell(trader, quantity, "57000");
+        venue.buy(friend, "2", "57000");
+        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+        assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
+        assert_eq!(money(&venue, trader), before);
+    }
+    // At a price that its margin pays it turns.
+    let (mut venue, trader, friend) = isolated_long("6000", "0.5");
+    venue.buy(friend, "2", "59900");
+    venue.sell(trader, "1", "59900");
+    assert_eq!(money(&venue, trader), (usd("50000"), usd("5710.4"), usd("239.6"), -dec("0.5")));
+}
+
+#[test]
+fn the_fund_does_not_pay_what_the_rest_of_a_position_has_won() {
+    // Long 0.5 at 60 000 with 240, mark 62 500. 0.45 sold at 59 450 lose 247.5, 7.5 more than it has; the rest is worth 125 more than
+    // it cost.
+    let (mut venue, trader, friend) = isolated_long("1000", "0.5");
+    venue.mark("62500");
+    venue.buy(friend, "0.45", "59450");
+    let sell = venue.limit(trader, Side::Sell, "0.45", "59450");
+    refused_for_margin(&mut venue, trader, sell);
+    // 0.4 lose 220: 192 is their share, 28 come out of the rest's 48.
+    venue.sell(trader, "0.4", "59450");
+    assert_eq!(money(&venue, trader), (usd("50000"), usd("760"), usd("20"), dec("0.1")));
+}
+
+#[test]
+fn what_a_position_lacks_already_the_fund_may_pay_to_a_stop() {
+    // Long 0.5 with 240. At 59 500 its equity is -10 and its maintenance margin 119: 129 are lacking.
+    for (bid, fund, is_sold) in [("59510", "49995", true), ("59262", "49871", true), ("59261.9", "", false)] {
+        let (mut venue, trader, friend) = isolated_long("300", "0.5");
+        let place = venue.limit(trader, Side::Sell, "0.5", "0");
+        let stop = venue.ok(PlacePerpetual {
+            order_type: PerpetualOrderType::StopMarket as u8,
+            price: 0,
+            stop_price: dec("59600"),
+            flags: order_flag::REDUCE_ONLY,
+            working_type: WorkingType::MarkPrice as u8,
+            ..place
+        });
+        venue.buy(friend, "0.5", bid);
+        venue.mark("59500");
+        let trades = venue.said::<event::PerpetualTrade>();
+        assert_eq!(trades.iter().any(|trade| trade.taker_order == stop.order), is_sold, "{bid}");
+        if is_sold {
+            assert_eq!(money(&venue, trader), (usd(fund), usd("60"), 0, 0), "{bid}");
+        } else {
+            // It is liquidated in the same tick.
+            assert!(venue.ends().contains(&(stop.order, PerpetualStatus::Expired, 10, 0)), "{bid}");
+            assert_eq!(money(&venue, trader).3, 0, "{bid}");
+        }
+    }
+}
