@@ -139,6 +139,7 @@ fn round_trips() -> Vec<Contender> {
         trip::<Rtrb<[u64; 7]>>(""),
         trip::<RtrbPop<[u64; 7]>>(""),
         trip::<Disruptor<[u64; 7]>>(""),
+        bare_each_way(),
     ]
 }
 
@@ -284,6 +285,40 @@ fn bare() -> Contender {
         here: Box::new(side(line.clone(), 1)),
         there: Box::new(side(line, 0)),
     }
+}
+
+/// The least for lines that go one way only, as a ring's do: a line there and one back, one word, two stores. A writer does not get
+/// its line with the answer, but asks the reader for it again. What it needs more than [`bare`], no ring can save.
+fn bare_each_way() -> Contender {
+    let lines = Arc::new([Alone(AtomicU64::new(0)), Alone(AtomicU64::new(0))]);
+    let there_lines = lines.clone();
+    let mut sent = Alone(0u64);
+    let here = move |count| {
+        let (Alone(sent), [there, back]) = (&mut sent, &*lines);
+        let mut patience = Patience::default();
+        for _ in 0..count {
+            *sent += 1;
+            there.0.store(*sent, Ordering::Release);
+            while back.0.load(Ordering::Acquire) != *sent {
+                patience.pause();
+            }
+        }
+        0
+    };
+    let mut answered = Alone(0u64);
+    let there = move |count| {
+        let (Alone(answered), [there, back]) = (&mut answered, &*there_lines);
+        let mut patience = Patience::default();
+        for _ in 0..count {
+            *answered += 1;
+            while there.0.load(Ordering::Acquire) != *answered {
+                patience.pause();
+            }
+            back.0.store(*answered, Ordering::Release);
+        }
+        0
+    };
+    Contender { name: "bare, a line each way".to_string(), here: Box::new(here), there: Box::new(there) }
 }
 
 /// What one contender needed, ns a payload or trip, and how that stood to the first contender in the same round.
