@@ -237,7 +237,7 @@ fn enumerations_and_rejects() {
         assert_eq!(
             codes(PostingReason::ALL, |v| v as u8),
             "Transfer=0 FundingFee=1 FundingResidue=2 \
-            InsuranceClear=3 Affiliate=4 Settlement=5 Adjustment=6 IsolatedMargin=7"
+            InsuranceClear=3 Affiliate=4 Settlement=5 Adjustment=6 IsolatedMargin=7 RealisedProfit=8"
         );
         assert_eq!(
             codes(LiquidationStep::ALL, |v| v as u8),

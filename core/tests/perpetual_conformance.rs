@@ -138,8 +138,9 @@ fn a_remainder_below_a_new_lot_ends_filled() {
 }
 
 #[test]
-fn an_isolated_wallet_that_funding_empties_is_not_below_zero() {
-    // 3: IW >= 0 after every command. What it lacks the fund covers, as where a close does it (8).
+fn an_isolated_wallet_that_funding_empties_is_filled_up_by_its_positions_profit() {
+    // 3: IW >= 0 after every command. What it lacks comes out of what the position has won; of the fund (8) nothing, which otherwise
+    // would pay for every position that is worth more than it cost, for as long as that lasts.
     let mut venue = Venue::trading("60000");
     no_fees(&mut venue);
     venue.fund("50000");
@@ -152,20 +153,26 @@ fn an_isolated_wallet_that_funding_empties_is_not_below_zero() {
     venue.every = 1000;
     let before = venue.engine.perpetual_position(trader, BTC).unwrap().isolated_wallet;
     assert_eq!(before, usd("240"));
-    let mut paid = 0;
+    let (mut paid, mut realised, mut residues) = (0, 0, 0);
     for _ in 0..12 * 720 {
         venue.time_ms += 5_000;
         venue.ok(AdvanceTime {});
         for posting in venue.said::<event::Posting>() {
-            if posting.account == trader && posting.reason == event::PostingReason::FundingFee as u8 {
-                paid -= posting.amount;
+            match event::PostingReason::from_code(posting.reason) {
+                Some(event::PostingReason::FundingFee) if posting.account == trader => paid -= posting.amount,
+                Some(event::PostingReason::RealisedProfit) => realised += posting.amount,
+                Some(event::PostingReason::FundingResidue) => residues += posting.amount,
+                reason => assert_eq!(reason, Some(event::PostingReason::FundingFee)),
             }
         }
     }
     let after = venue.engine.perpetual_position(trader, BTC).unwrap();
     assert!(paid > before, "{paid}");
     assert_eq!((after.quantity, after.isolated_wallet), (dec("0.5"), 0));
+    assert_eq!((realised, after.realised), (paid - before, paid - before));
+    assert_eq!(after.cost, usd("30000") + realised);
     assert_eq!(venue.engine.perpetual_wallet(trader), usd("760"));
+    assert_eq!(venue.engine.perpetual_wallet(0), usd("50000") + residues);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod perpetual_support;
 use perpetual_support::*;
 use ringside_core::command::*;
 use ringside_core::event;
+use ringside_core::ids::MarketId;
 use ringside_core::money::{Money, Quantity};
 
 /// A venue without fees, whose fund has 50 000, at a mark of 60 000, and an isolated long of `quantity` bought there at leverage 125 with
@@ -97,9 +98,51 @@ fn the_fund_does_not_pay_what_the_rest_of_a_position_has_won() {
 }
 
 #[test]
-fn what_a_position_lacks_already_the_fund_may_pay_to_a_stop() {
-    // Long 0.5 with 240. At 59 500 its equity is -10 and its maintenance margin 119: 129 are lacking.
-    for (bid, fund, is_sold) in [("59510", "49995", true), ("59262", "49871", true), ("59261.9", "", false)] {
+fn an_own_fill_does_not_lose_the_margin_that_backs_other_positions() {
+    const ETH: MarketId = BTC + 1;
+    for (wallet, is_filled) in [("6250", false), ("7858", false), ("8542.25", true)] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        venue.list_second();
+        let eth_mark = |venue: &mut Venue, price: &str| {
+            venue.ok(SetManualPrice { market: ETH, reserved: 0, price: dec(price) });
+            venue.tick();
+        };
+        eth_mark(&mut venue, "3000");
+        venue.ok(SetPerpetualState { market: ETH, state: PerpetualState::Trading as u8, reserved: [0; 3] });
+        venue.fund("50000");
+        let (trader, maker) = (venue.account(wallet), venue.account("1000000"));
+        let isolated = MarginMode::Isolated as u32;
+        venue.ok(SetMarginMode { account: trader, market: BTC, mode: isolated, reserved: 0 });
+        for market in [BTC, ETH] {
+            venue.ok(SetLeverage { account: trader, market, leverage: 100, reserved: 0 });
+        }
+        // Of the 3 850 that are left an own bid reserves 2 308.
+        open(&mut venue, trader, maker, Side::Buy, "4", "60000");
+        let bid = venue.buy(trader, "4", "57700");
+        for (account, side) in [(maker, Side::Sell), (trader, Side::Buy)] {
+            let place = venue.limit(account, side, "50", "3000");
+            venue.ok(PlacePerpetual { market: ETH, ..place });
+        }
+        // At 2 937 the cross scope has 700, or as much more as the wallet had, and needs 684.25. The own fill takes 2 308 away.
+        eth_mark(&mut venue, "2937");
+        let before = money(&venue, trader);
+        let place = venue.limit(trader, Side::Sell, "4", "57700");
+        let sell = venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place }).order;
+        assert_eq!(venue.said::<event::PerpetualTrade>().len(), usize::from(is_filled), "{wallet}");
+        if !is_filled {
+            assert_eq!(venue.ends(), [(sell, PerpetualStatus::Expired, 10, 0)]);
+            assert_eq!(money(&venue, trader), before);
+            assert_eq!(venue.engine.perpetual_orders().count(), 1, "the bid {bid} rests");
+        }
+    }
+}
+
+#[test]
+fn a_stop_costs_the_fund_no_more_than_its_position_has_lost_beyond_its_margin() {
+    // Long 0.5 with 240. At 59 500 its equity is -10 and its maintenance margin 119: by a sale there or above the fund pays up to 10, by
+    // one below it would pay somebody else than the long.
+    for (bid, fund, is_sold) in [("59510", "49995", true), ("59500", "49990", true), ("59499.9", "", false)] {
         let (mut venue, trader, friend) = isolated_long("300", "0.5");
         let place = venue.limit(trader, Side::Sell, "0.5", "0");
         let stop = venue.ok(PlacePerpetual {

@@ -245,6 +245,12 @@ impl Ledger {
                     return Err("the fund is paid by whom it should pay".into());
                 }
             }
+            PostingReason::RealisedProfit => {
+                self.owe(account, amount);
+                if amount <= 0 || self.position_now(posting.market, account) == 0 {
+                    return Err("profit without a position that has one".into());
+                }
+            }
             PostingReason::Affiliate => self.running.affiliates -= amount,
             PostingReason::Settlement => {
                 self.owe(account, amount);

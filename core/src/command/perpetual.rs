@@ -22,10 +22,10 @@
 //! - Fills of liquidations count for nobody's volume, and the maker's rebate in them is 0. The fund's unwinding is as anybody's
 //!   order: it pays the taker's fee of its tier, and counts (`risk.md` 9 names what pays none and what does not count).
 //! - A fill between two orders of one account (mode NONE) is judged once, as its taker's: by where both legs together leave it, and by
-//!   what the fund would pay for both.
-//! - The fund pays for no fill of an isolated position more than the position lacked of its maintenance margin before it
-//!   (`perpetual.md` 12 refuses what would leave equity below it): what the fill opens, or what the rest of the position has won, does
-//!   not count for it.
+//!   what the fund would pay for both; also by the cross scope, where they move its money to an isolated position.
+//! - The fund pays for no fill of an isolated position more than the position had lost beyond its margin before it
+//!   (`perpetual.md` 12 refuses what would leave equity below maintenance): what the fill opens, or what the rest of the position has
+//!   won, does not count for it.
 //! - A maker's leg is judged before the taker's. An isolated leg that opens also needs the cross scope to stay at or above
 //!   its maintenance margin.
 //! - Triggers wait while nothing matches (POST_ONLY, CANCEL_ONLY, HALTED). Fired in REDUCE_ONLY, an order that does not reduce
@@ -38,9 +38,13 @@
 //!   of the market, those attached in the same command included.
 //! - A liquidation of the cross scope expires all orders of the account, in every market; its bankruptcy price of 0 or below
 //!   is, for a sell, one tick. Self-trade modes do not bind liquidation and unwinding, the dynamic band not liquidation.
-//! - A fill that only closes is refused where its owner's scope is below maintenance margin after it, and further below than
-//!   before: a stop that comes to run in the tick that would liquidate its scope may still close it (`perpetual.md` 12, `risk.md` 6, 14).
-//! - What funding takes from an isolated wallet beyond 0 the fund pays (INSURANCE_CLEAR), as where a close does (`risk.md` 8).
+//! - A fill that only closes is refused where its owner's scope is below maintenance margin after it and further below than
+//!   before, or has lost more beyond all it had: a stop that comes to run in the tick that would liquidate its scope may still close
+//!   it, at prices that cost the fund no more than the mark would (`perpetual.md` 12, `risk.md` 6, 14).
+//! - What funding takes from an isolated wallet beyond 0 comes out of the profit of its position, whose cost rises by it, and what that
+//!   does not have either the fund pays (INSURANCE_CLEAR), as where a close does (`risk.md` 8).
+//! - At the settlement of a market that closes an isolated position ends with its wallet and its result together in the cross wallet,
+//!   also where that is a loss (`risk.md` 18).
 //! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it.
 //! - The fund, below its maintenance margin, gives up whole positions, the largest margin first, until it is not.
 //! - A wallet below 0 without cross position is paid to 0 by the fund (INSURANCE_CLEAR), whatever brought it there.

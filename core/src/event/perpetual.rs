@@ -43,7 +43,8 @@
 //!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End. Where the fund is below its own margin,
 //!   counterparties take over as above; where it unwinds, as an order that is accepted, with Liquidation Unwind after each trade.
 //! - *Funding*: FundingSettled, then a Posting FUNDING_FEE per position with a payment other than 0, account ascending, each
-//!   followed by a Posting INSURANCE_CLEAR of what an isolated wallet lacks for it, then Posting FUNDING_RESIDUE to the fund if not 0.
+//!   followed by a Posting REALISED_PROFIT of what an isolated wallet lacks for it and the profit of its position has, and a Posting
+//!   INSURANCE_CLEAR of what is still lacking; then Posting FUNDING_RESIDUE to the fund if not 0.
 //! - *Settlement*: PerpetualOrder Expired (reason 7) of all orders, id ascending; a Posting SETTLEMENT per position, account
 //!   ascending, also of 0; Posting SETTLEMENT of the residue to the fund if not 0; PerpetualStateChanged.
 
@@ -636,6 +637,8 @@ byte_enum! {
         Adjustment = 6,
         /// Between cross and isolated wallet, by request: to the wallet named.
         IsolatedMargin = 7,
+        /// Out of the profit of an isolated position, which its cost rises by, into its wallet: what that lacked of a payment.
+        RealisedProfit = 8,
     }
 
     /// A step of a liquidation.

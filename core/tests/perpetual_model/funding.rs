@@ -3,7 +3,7 @@
 use super::arithmetic::{E8, E10, ceil_div, clamp, floor_div, narrow, trunc};
 use super::fees::HOUR_MS;
 use super::{FUND, Model};
-use ringside_core::command::{PerpetualState, Side};
+use ringside_core::command::{MarginMode, PerpetualState, Side};
 use ringside_core::event::{self, IndexState, PostingReason};
 use ringside_core::ids::{AccountId, MarketId};
 
@@ -99,11 +99,21 @@ impl Model {
         for (account, amount) in paid {
             if amount != 0 {
                 moved += self.pay(account, market, amount, PostingReason::FundingFee);
-                // Never below zero (`risk.md` 3): the fund pays the rest.
-                let lacking = -self.position(account, market).isolated_wallet;
+                // Never below zero (`risk.md` 3): out of its profit, and the fund pays the rest.
+                let position = self.position(account, market);
+                let lacking = -position.isolated_wallet;
                 if lacking > 0 {
-                    self.positions.get_mut(account, market).expect("it has a position").isolated_wallet = 0;
-                    self.cover(account, market, lacking);
+                    let most = self.unrealised(market, &position).min(10i128.pow(15) - position.cost);
+                    let realised = lacking.min(most.max(0));
+                    let held = self.positions.get_mut(account, market).expect("it has a position");
+                    held.isolated_wallet = 0;
+                    held.cost += realised;
+                    held.realised += realised;
+                    if realised > 0 {
+                        let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
+                        self.tell_posting(account, market, realised, reason, mode, 0);
+                    }
+                    self.cover(account, market, lacking - realised);
                 }
             }
         }

@@ -68,13 +68,13 @@ impl Model {
                 && self.cross_equity(account) + half.wallet < self.scope_maintenance(account, None))
     }
 
-    /// Whether the fund would pay for a fill more than an isolated position lacked of its maintenance margin before it.
+    /// Whether the fund would pay for a fill more than an isolated position had lost beyond its margin before it.
     fn overdraws(&self, account: AccountId, market: MarketId, covered: i128) -> bool {
-        let scope = self.scope_of(account, market);
-        covered > 0 && covered > self.scope_maintenance(account, scope) - self.scope_equity(account, scope)
+        covered > 0 && covered > -self.scope_equity(account, self.scope_of(account, market))
     }
 
-    /// Whether a fill that only closes leaves its owner's scope below maintenance margin, and lower than it was.
+    /// Whether a fill that only closes leaves its owner's scope below maintenance margin, and lower than it was, or lower than it was
+    /// below nothing at all.
     fn sinks(&self, account: AccountId, market: MarketId, half: &Half) -> bool {
         if half.opened != 0 {
             return self.breaches(account, market, half);
@@ -82,7 +82,8 @@ impl Model {
         let (old, new) = (self.position(account, market), half.position);
         let at = self.market(market);
         let scope = self.scope_of(account, market);
-        let before = self.scope_equity(account, scope) - self.scope_maintenance(account, scope);
+        let equity = self.scope_equity(account, scope);
+        let before = equity - self.scope_maintenance(account, scope);
         // What enters the scope's wallet, what its position is worth less, what margin that frees.
         let wallet = match scope {
             None => half.wallet,
@@ -90,7 +91,9 @@ impl Model {
         };
         let profit = self.unrealised(market, &new) - self.unrealised(market, &old);
         let after = before + wallet + profit + at.maintenance(old.quantity) - at.maintenance(new.quantity);
-        (after < 0 && after < before) || self.overdraws(account, market, half.covered)
+        (after < 0 && after < before)
+            || equity + wallet + profit < equity.min(0)
+            || self.overdraws(account, market, half.covered)
     }
 
     /// The same of a fill with oneself: both halves are carried out, looked at and taken back.
@@ -104,6 +107,7 @@ impl Model {
         let scope = self.scope_of(account, market);
         let room = |model: &Model, of| model.scope_equity(account, of) - model.scope_maintenance(account, of);
         let (before, wallet) = (room(self, scope), self.account(account).wallet);
+        let equity = self.scope_equity(account, scope);
         let position = self.positions.get(account, market).copied();
         self.positions.set(account, market, Some(first.position));
         self.account_mut(account).wallet += first.wallet;
@@ -112,11 +116,14 @@ impl Model {
         self.account_mut(account).wallet += second.wallet;
         let covered = first.covered + second.covered;
         let after = room(self, scope) - if second.opened == 0 { covered } else { 0 };
+        let sinks =
+            after < 0 && after < before || self.scope_equity(account, scope) - covered < equity.min(0);
         let others = scope.is_some() && self.holds(account, None) && room(self, None) < 0;
+        let takes = others && self.account(account).wallet < wallet;
         self.account_mut(account).wallet = wallet;
         self.positions.set(account, market, position);
         let lost = second.lacks || self.overdraws(account, market, covered);
-        lost || if second.opened == 0 { after < 0 && after < before } else { after < 0 || others }
+        lost || if second.opened == 0 { takes || sinks } else { after < 0 || others }
     }
 
     pub fn same_party(&self, one: AccountId, other: AccountId) -> bool {

@@ -33,7 +33,7 @@ pub struct Profile {
     hostility: u64,
     /// Whether the index comes from sources, or is set by hand.
     sources: bool,
-    /// Permille of orders in isolated accounts' markets.
+    /// Permille of accounts that begin isolated, and of changes of the mode that lead there.
     isolated: u64,
     /// Open orders from which on more are taken away.
     crowd: usize,
@@ -44,6 +44,8 @@ pub struct Profile {
     rebates: bool,
     /// The second market stands at 0.00002, on a tick of 10^-8: a lot of 100 is worth what a lot of others is.
     cheap: bool,
+    /// Hours pass in ticks, so that the settlements of funding have their samples; at rates that empty an isolated wallet.
+    funding: bool,
     /// Wallets and orders are so many times as large, up to the greatest value of an order and a position.
     scale: i64,
 }
@@ -85,6 +87,7 @@ impl Stream {
             small_brackets: random.permille(700),
             rebates: random.permille(300),
             cheap: random.permille(200),
+            funding: random.permille(250),
             scale: *random.pick(&[1, 1, 1, 1, 5_000]),
         };
         let prices = vec![60_000 * E8 as i64, if profile.cheap { 2_000 } else { 2_500 * E8 as i64 }];
@@ -122,6 +125,10 @@ impl Stream {
             first.push(Command::new(CreateAccount { address: address(number), reserved: 0 }));
             let wallet = *self.random.pick(&[20, 200, 1_000, 5_000, 20_000, 200_000]);
             first.push(self.credit_to(address(number), wallet * MICRO * self.profile.scale));
+            if self.random.permille(self.profile.isolated) {
+                let (account, mode) = (number as AccountId + 1, MarginMode::Isolated as u32);
+                first.push(Command::new(SetMarginMode { account, market: ALL_MARKETS, mode, reserved: 0 }));
+            }
         }
         if self.profile.fund > 0 {
             first.push(self.credit_to([0; 20], self.profile.fund * MICRO * self.profile.scale));
@@ -141,6 +148,16 @@ impl Stream {
             }
             if self.profile.small_brackets {
                 first.push(Command::new(self.small_brackets(market)));
+            }
+            if self.profile.funding {
+                let interest = *self.random.pick(&[3_000_000, 3_000_000, 1_000_000, -3_000_000]);
+                for (parameter, value) in [(22, 1), (24, 3_000_000), (25, 300_000), (23, interest)] {
+                    first.push(Command::new(SetPerpetualParameter { market, parameter, value }));
+                }
+                for account in 1..=self.profile.accounts as AccountId {
+                    let leverage = *self.random.pick(&[20, 50, 100, 125, 125]);
+                    first.push(Command::new(SetLeverage { account, market, leverage, reserved: 0 }));
+                }
             }
             if self.profile.sources {
                 for source in 1..=3 {
@@ -216,6 +233,8 @@ impl Stream {
         command.sequence = self.sequence;
         let passed = if starts {
             1_000_000
+        } else if command.time_ns != 0 {
+            std::mem::take(&mut command.time_ns)
         } else {
             match self.random.weighted(&[400, 500, 60, 6, 1]) {
                 0 => 0,
@@ -247,6 +266,12 @@ impl Stream {
     }
 
     fn draw(&mut self, model: &Model) -> Command {
+        if self.profile.funding && self.random.permille(1) {
+            return self.hours();
+        }
+        if self.random.permille(5) {
+            return self.cornered(model);
+        }
         if self.random.permille(self.profile.hostility) {
             return self.hostile(model);
         }
@@ -273,6 +298,75 @@ impl Stream {
             13 => self.terms(),
             _ => self.with_itself(model),
         }
+    }
+
+    /// Some hours, with a premium sample in more than half of their slots.
+    fn hours(&mut self) -> Command {
+        for _ in 0..520 * *self.random.pick(&[1, 2, 4, 6]) {
+            // Time that passes is told where a command has its own; of a few ticks nothing comes. Sources are silent for too long
+            // otherwise.
+            self.opening.push(Command { time_ns: 7_000_000_000, ..Command::new(AdvanceTime {}) });
+            if self.profile.sources {
+                let feeds = [self.feeds(0), self.feeds(1)].concat();
+                self.opening.extend(feeds.into_iter().map(|feed| Command { time_ns: 1, ..feed }));
+            }
+        }
+        Command::new(AdvanceTime {})
+    }
+
+    /// An isolated position with a stop behind the mark and somebody else's order to meet it, of which a tick finds less left than
+    /// nothing: whatever the other asks for, the fund pays no more than that.
+    fn cornered(&mut self, model: &Model) -> Command {
+        let (account, market) = self.isolated_holder(model);
+        let at = (market - FIRST_PERPETUAL) as usize;
+        if account as usize >= model.accounts.len() || self.profile.sources || at >= model.markets.len() {
+            return Command::new(AdvanceTime {});
+        }
+        let held = model.position(account, market).quantity as i64;
+        let (mark, tick) = (self.mark(model, market), Stream::step(model, market, 1));
+        let (closing, sign) = if held > 0 { (Side::Sell, -1) } else { (Side::Buy, 1) };
+        let moved = |hundredths: i64| mark + sign * mark * hundredths / 10_000;
+        let jump = *self.random.pick(&[30, 60, 90, 150, 300]);
+        let on_tick = |price: i64| (price / tick * tick).max(tick);
+        let quantity = *self.random.pick(&[held.abs(), held.abs() / 2]);
+        let plain = |place: PlacePerpetual| PlacePerpetual {
+            market,
+            price_match: 0,
+            self_trade: 0,
+            callback_rate: 0,
+            good_till_ms: 0,
+            take_profit: 0,
+            stop_loss: 0,
+            time_in_force: 0,
+            stop_price: 0,
+            ..place
+        };
+        let stop = PlacePerpetual {
+            account,
+            side: closing as u8,
+            order_type: PerpetualOrderType::StopMarket as u8,
+            price: 0,
+            quantity,
+            stop_price: on_tick(moved(20)),
+            working_type: WorkingType::MarkPrice as u8,
+            flags: order_flag::REDUCE_ONLY,
+            ..plain(self.place(model))
+        };
+        let bid = PlacePerpetual {
+            account: self.trader(),
+            side: closing.opposite() as u8,
+            order_type: PerpetualOrderType::Limit as u8,
+            price: on_tick(moved(jump + self.random.between(-30, 30))),
+            quantity,
+            flags: 0,
+            ..plain(self.place(model))
+        };
+        self.prices[at] = moved(jump);
+        let price = SetManualPrice { market, reserved: 0, price: moved(jump) };
+        let orders = [stop, bid].map(Command::new);
+        self.opening.extend([Command::new(AdvanceTime {}), Command::new(price)].into_iter().chain(orders));
+        self.clear_the_way(model, market, bid.price);
+        self.opening.pop().expect("a stop at least")
     }
 
     fn trader(&mut self) -> AccountId {
@@ -580,7 +674,8 @@ impl Stream {
     }
 
     fn leverage(&mut self) -> Command {
-        let leverage = *self.random.pick(&[1, 2, 5, 10, 20, 50, 100, 125, 126, 0]);
+        let any = [1, 2, 5, 10, 20, 50, 100, 125, 126, 0];
+        let leverage = *self.random.pick(if self.profile.funding { &any[5..] } else { &any });
         Command::new(SetLeverage { account: self.trader(), market: self.market(), leverage, reserved: 0 })
     }
 
@@ -643,6 +738,12 @@ impl Stream {
         let [maker, taker] = [(first, 0), (first.opposite(), PerpetualTimeInForce::ImmediateOrCancel as u8)]
             .map(|(side, time_in_force)| of(self.place(model), side, quantity, time_in_force));
         self.opening.extend([Command::new(taker), Command::new(maker)]);
+        self.clear_the_way(model, market, price);
+        self.opening.pop().expect("two orders at least")
+    }
+
+    /// Before what is to come, cancels every order that would trade with one at a price.
+    fn clear_the_way(&mut self, model: &Model, market: MarketId, price: i64) {
         for order in model.orders.values().filter(|order| order.market == market && order.rests()) {
             let stands_in_the_way = match order.side {
                 Side::Buy => order.price >= i128::from(price),
@@ -658,7 +759,6 @@ impl Stream {
                 }));
             }
         }
-        self.opening.pop().expect("two orders at least")
     }
 
     fn isolated(&mut self, model: &Model) -> Command {

@@ -98,7 +98,8 @@ impl Model {
                 open_fees: 0,
                 realised: 0,
                 leverage: position.leverage,
-                mode: position.mode,
+                // A new account begins in cross mode; in a new market everybody's is as its account's.
+                mode: before.wallets.get(&key.1).map_or(0, |_| position.mode),
             };
             let old = before.positions.get(key).copied().unwrap_or_else(fresh);
             if old != *position {

@@ -4,7 +4,8 @@
 use crate::perpetual_flow::Flow;
 use crate::user_reader::{Reader, decimal};
 use ringside_core::command::{
-    AdvanceTime, Command, CreditPerpetual, PerpetualState, SetPerpetualState, SetVipTier,
+    AdvanceTime, Command, CreditPerpetual, PerpetualParameter, PerpetualState, SetPerpetualParameter,
+    SetPerpetualState, SetVipTier,
 };
 use ringside_core::event::{Event, Posting, PostingReason};
 use ringside_core::ids::FIRST_PERPETUAL;
@@ -172,12 +173,21 @@ fn second_tier_from(volume: i64) -> impl Iterator<Item = Command> {
     higher.chain([tier(1, volume)]).map(Command::new)
 }
 
-/// What a flow never comes to, each command with the time after the one before: hours with all their samples, so that funding
-/// is paid; tiers that are lost; withdrawals by the operator; the end of a market.
+/// What a flow never comes to, each command with the time after the one before: hours with most of their samples, so that funding
+/// is paid, at a rate that empties isolated wallets in a day; tiers that are lost; withdrawals by the operator; the end of a market.
 fn finale() -> Vec<Command> {
     let after = |seconds: i64, command: Command| Command { time_ns: seconds * 1_000_000_000, ..command };
     let tick = |seconds| after(seconds, Command::new(AdvanceTime {}));
-    let mut commands: Vec<Command> = (0..1_500).map(|_| tick(5)).collect();
+    let mut commands = Vec::new();
+    for (parameter, value) in [
+        (PerpetualParameter::Damp, 3_000_000),
+        (PerpetualParameter::FundingCap, 300_000),
+        (PerpetualParameter::Interest, 3_000_000),
+    ] {
+        let (market, parameter) = (FIRST_PERPETUAL, parameter as u32);
+        commands.push(Command::new(SetPerpetualParameter { market, parameter, value }));
+    }
+    commands.extend((0..20 * 450).map(|_| tick(8)));
     // The second tier is held by nobody any more; a day begins at midnight.
     commands.extend(second_tier_from(1_000_000_000_000_000));
     commands.extend((0..30).map(|_| tick(3_600)));
@@ -229,6 +239,10 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
             engine.apply(&command, &mut events);
             flow.observe(&events);
             events.iter().for_each(|event| views.fold(event));
+            for posting in events.iter().filter_map(|event| event.get::<Posting>()) {
+                let reason = PostingReason::from_code(posting.reason).unwrap();
+                *rows.met.entry(format!("posting {reason:?}")).or_default() += 1;
+            }
             let accounts: BTreeSet<u32> =
                 events.iter().flat_map(accounts_of).flatten().filter(|account| *account != 0).collect();
             for account in accounts {
@@ -238,16 +252,15 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
                     reader.read(&event);
                 }
                 rows.read(account, &events, views.perpetuals());
-                let settlement = |posting: &&Posting| {
-                    posting.account == account && posting.reason == PostingReason::Settlement as u8
+                // Profit that no fill tells.
+                let is_profit = |posting: &&Posting| {
+                    let reason = PostingReason::from_code(posting.reason);
+                    posting.account == account
+                        && matches!(reason, Some(PostingReason::Settlement | PostingReason::RealisedProfit))
                 };
-                let settled: i64 = events
-                    .iter()
-                    .filter_map(|event| event.get::<Posting>())
-                    .filter(settlement)
-                    .map(|posting| posting.amount)
-                    .sum();
-                reader.rest(Decimal::new(settled, 6));
+                let postings = events.iter().filter_map(|event| event.get::<Posting>());
+                let profit: i64 = postings.filter(is_profit).map(|posting| posting.amount).sum();
+                reader.rest(Decimal::new(profit, 6));
                 check(reader, account, views.perpetuals());
             }
         }
@@ -269,6 +282,7 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
             "ORDER FUNDING_FEE DEPOSIT WITHDRAW MARGIN_TRANSFER MARGIN_TYPE_CHANGE INSURANCE_CLEAR ADMIN_DEPOSIT ADMIN_WITHDRAW",
         ),
         ("algo", "NEW CANCELED TRIGGERING TRIGGERED FINISHED REJECTED"),
+        ("posting", "FundingFee RealisedProfit Settlement"),
     ];
     if !is_one {
         for name in wanted.split_whitespace() {

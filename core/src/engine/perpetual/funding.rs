@@ -10,6 +10,7 @@ use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl_region::REST_MIN;
 use crate::risk::perpetual::funding::payment;
+use crate::risk::perpetual::units::VALUE_MAX;
 
 /// How many accounts ahead of the one that pays the hints are given.
 pub(super) const LOOK_AHEAD: usize = 12;
@@ -101,7 +102,7 @@ impl State {
         let rest = *rest;
         self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
         if rest < 0 && mode == MarginMode::Isolated {
-            self.cover_isolated(account, index);
+            self.fill_up_isolated(account, index);
         }
         if rest < REST_MIN {
             // Nothing is left to have a key by.
@@ -113,12 +114,27 @@ impl State {
         amount
     }
 
-    /// The fund pays what an isolated wallet lacks (`risk.md` 3, 8): its position may be far above maintenance, and is not
-    /// liquidated then.
-    fn cover_isolated(&mut self, account: AccountId, index: usize) {
-        let lacking = -self.holding(account, index).isolated;
-        self.touch(account, index).isolated = 0;
-        *self.wallet_mut(FEE_ACCOUNT) -= lacking;
-        self.post(account, id_of(index), lacking, PostingReason::InsuranceClear, MarginMode::Isolated);
+    /// Brings an isolated wallet back to 0 that a payment took below. What it lacks comes out of the profit of its position, which is
+    /// realised so far: the position may be far above maintenance, and is not liquidated then. Only what is lacking beyond that the
+    /// fund pays (`risk.md` 3, 8).
+    fn fill_up_isolated(&mut self, account: AccountId, index: usize) {
+        let mark = self.mark(index);
+        let holding = self.touch(account, index);
+        let lacking = -holding.isolated;
+        let Some(profit) = holding.position().unrealised(mark) else { unreachable!("an accepted position") };
+        let realised = lacking.min(profit.max(0)).min(VALUE_MAX - holding.cost);
+        holding.isolated = 0;
+        holding.cost += realised;
+        holding.realised += realised;
+        let fund_pays = lacking - realised;
+        if realised != 0 {
+            let reason = PostingReason::RealisedProfit;
+            self.post(account, id_of(index), realised, reason, MarginMode::Isolated);
+        }
+        if fund_pays != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) -= fund_pays;
+            let reason = PostingReason::InsuranceClear;
+            self.post(account, id_of(index), fund_pays, reason, MarginMode::Isolated);
+        }
     }
 }

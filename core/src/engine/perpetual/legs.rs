@@ -40,6 +40,36 @@ impl Leg {
     }
 }
 
+/// What a scope lacks.
+#[derive(Clone, Copy)]
+struct Lack {
+    /// Of its maintenance margin.
+    of_margin: Money,
+    /// Of an equity of 0.
+    of_equity: Money,
+}
+
+impl Lack {
+    /// Of a scope's equity and maintenance margin.
+    fn of((equity, maintenance): (Money, Money)) -> Option<Lack> {
+        let of_margin = equity.checked_sub(maintenance)?.min(0).checked_neg()?;
+        Some(Lack { of_margin, of_equity: equity.min(0).checked_neg()? })
+    }
+
+    /// With what the fund has paid already.
+    fn and(self, covered: Money) -> Option<Lack> {
+        Some(Lack {
+            of_margin: self.of_margin.checked_add(covered)?,
+            of_equity: self.of_equity.checked_add(covered)?,
+        })
+    }
+
+    /// Whether neither is more.
+    fn is_within(&self, other: &Lack) -> bool {
+        self.of_margin <= other.of_margin && self.of_equity <= other.of_equity
+    }
+}
+
 impl State {
     /// One side of a fill of `quantity` worth `value`, with its fee. `None`: an isolated opening that the wallet does not
     /// bear, or numbers out of range.
@@ -116,8 +146,8 @@ impl State {
     }
 
     /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
-    /// before: its loss would be the fund's, and the other side's gain. A stop that comes to run below maintenance may close at
-    /// prices that cost less than the margin they free.
+    /// before, and what it has lost beyond all it had is no more than before: its loss would be the fund's, and the other side's
+    /// gain. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
     pub(super) fn bears_close(
         &self,
         account: AccountId,
@@ -129,22 +159,27 @@ impl State {
         let before = self.holding(account, index);
         let after = leg.after(before);
         if mode_of(record, before) == MarginMode::Isolated {
-            let left = self.room(index, &after)?;
-            return Some(match covered {
-                0 => left >= 0 || left >= self.room(index, before)?,
-                _ => self.may_cover(index, before, covered.checked_sub(left.min(0))?)?,
-            });
+            let new = Lack::of(self.isolated(index, &after)?)?.and(covered)?;
+            if new.of_margin != 0 && !new.is_within(&Lack::of(self.isolated(index, before)?)?) {
+                return Some(false);
+            }
+            // Of a fill with oneself the other leg may have moved margin to the position, and this one may have lost it.
+            if leg.wallet >= record.wallet {
+                return Some(true);
+            }
+            let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
+            return Some(cross.positions == 0 || cross.equity >= cross.maintenance);
         }
-        let room = |cross: &Standing| cross.equity.checked_sub(cross.maintenance);
-        let left = room(&self.cross_with(account, leg.wallet, Some((index, &after)))?)?;
-        Some(left >= 0 || left >= room(&self.cross_with(account, record.wallet, None)?)?)
+        let lack = |cross: Standing| Lack::of((cross.equity, cross.maintenance));
+        let new = lack(self.cross_with(account, leg.wallet, Some((index, &after)))?)?;
+        Some(new.of_margin == 0 || new.is_within(&lack(self.cross_with(account, record.wallet, None)?)?))
     }
 
-    /// Whether the fund may pay `covered` for a fill of an isolated position: nothing, or what the position lacked of its
-    /// maintenance margin `before` it. What its owner still has in the rest of it, or opens with the same fill, is no excuse: the
-    /// fund would pay, and the owner keep.
+    /// Whether the fund may pay `covered` for a fill of an isolated position: nothing, or what the position had lost beyond its
+    /// margin `before` it. What its owner still has in the rest of it, or opens with the same fill, is no excuse: the fund would
+    /// pay, and the owner keep.
     fn may_cover(&self, index: usize, before: &Holding, covered: Money) -> Option<bool> {
-        Some(covered == 0 || covered.checked_neg()? >= self.room(index, before)?)
+        Some(covered == 0 || covered <= Lack::of(self.isolated(index, before)?)?.of_equity)
     }
 
     /// Equity of an isolated position above its maintenance margin.

@@ -444,7 +444,9 @@ impl Perpetuals {
             event::PostingReason::Transfer => (IncomeKind::Transfer, "TRANSFER"),
             event::PostingReason::FundingFee => (IncomeKind::FundingFee, "FUNDING_FEE"),
             event::PostingReason::InsuranceClear => (IncomeKind::InsuranceClear, "LIQUIDATION"),
-            event::PostingReason::Settlement => (IncomeKind::RealizedPnl, ""),
+            event::PostingReason::Settlement | event::PostingReason::RealisedProfit => {
+                (IncomeKind::RealizedPnl, "")
+            }
             // What it was for is known when it is done.
             event::PostingReason::Adjustment => (IncomeKind::InternalTransfer, ""),
             event::PostingReason::IsolatedMargin => {

@@ -134,7 +134,19 @@ impl<'a> Ledger<'a> {
             PostingReason::Transfer | PostingReason::Adjustment => self.wallet += amount,
             PostingReason::FundingFee if is_isolated => self.margin(posting.market, amount),
             PostingReason::FundingFee => self.wallet += amount,
-            // What an isolated wallet lacked is no loss of the fill already.
+            PostingReason::RealisedProfit => {
+                let before = self.position(posting.market);
+                self.put(PerpetualPosition {
+                    isolated_wallet: before.isolated_wallet + amount,
+                    cost: before.cost + amount,
+                    realised: before.realised + amount,
+                    ..before
+                });
+            }
+            PostingReason::InsuranceClear if is_isolated && self.is_below_zero(posting.market) => {
+                self.margin(posting.market, amount);
+            }
+            // What an isolated wallet lacked for a fill is no loss of the fill already.
             PostingReason::InsuranceClear if is_isolated => {}
             PostingReason::InsuranceClear => self.wallet += amount,
             PostingReason::Settlement => {
@@ -152,6 +164,11 @@ impl<'a> Ledger<'a> {
             }
             PostingReason::FundingResidue | PostingReason::Affiliate => {}
         }
+    }
+
+    /// Whether a payment took the wallet of an isolated position below 0.
+    pub(super) fn is_below_zero(&self, market: MarketId) -> bool {
+        isolated_wallet(&self.position(market)) < 0
     }
 
     fn margin(&mut self, market: MarketId, amount: Money) {

@@ -309,6 +309,7 @@ impl Teller<'_> {
     fn posting(&mut self, posting: &event::Posting) {
         let Some(reason) = PostingReason::from_code(posting.reason) else { return };
         let before = self.ledger.total();
+        let follows_payment = self.ledger.is_below_zero(posting.market);
         self.ledger.post(posting);
         let (amount, is_isolated) = (posting.amount, posting.wallet == MarginMode::Isolated as u8);
         let change = self.ledger.total() - before;
@@ -322,9 +323,11 @@ impl Teller<'_> {
                 self.posted(Reason::FundingFee, amount, change, &market);
             }
             PostingReason::FundingFee => self.posted(Reason::FundingFee, amount, change, &[]),
-            PostingReason::InsuranceClear if is_isolated => self.covered += amount,
+            PostingReason::InsuranceClear if is_isolated && !follows_payment => self.covered += amount,
             PostingReason::InsuranceClear => self.posted(Reason::InsuranceClear, amount, change, &[]),
-            PostingReason::Settlement => self.posted(Reason::Order, 0, change, &market),
+            PostingReason::Settlement | PostingReason::RealisedProfit => {
+                self.posted(Reason::Order, 0, change, &market);
+            }
             PostingReason::IsolatedMargin => self.posted(Reason::MarginTransfer, 0, change, &market),
             PostingReason::FundingResidue | PostingReason::Affiliate => {}
         }
