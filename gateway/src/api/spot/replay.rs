@@ -1,5 +1,6 @@
 //! Requests with an idempotency key: taken once, and answered again with what the first was answered.
 
+use super::check_views;
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Response, StatusCode};
 use crate::dialect::spot::decode::is_idempotency_key;
@@ -68,10 +69,11 @@ fn check_room(call: &Call, keyed: Keyed) -> Result<(), Error> {
 }
 
 /// What a request is answered that never reached the engine. The engine never takes a body that fails here, so one that it
-/// took with this key was another; else a retry gets the same answer.
+/// took with this key was another; else a retry gets the same answer. Before the views show the state nobody knows which of the two
+/// it is: the key is left as it is.
 pub fn not_handed_over(call: &Call, keyed: Keyed, claim: Claim<'_>, error: Error) -> Error {
     // That the exchange is not ready says nothing of the body.
-    if !error.status.is_client_error() {
+    if !error.status.is_client_error() || check_views(call).is_err() {
         return error;
     }
     if is_known(call, keyed) {
