@@ -432,6 +432,27 @@ fn idempotency_keys(produced: &mut Produced) {
     assert_eq!(exchange.request(place.0, place.1, &keyed(&alice, "c"), &order("0.1")).status, 200);
 }
 
+/// Perpetual markets have ledgers for their bases, which nobody asked the spot side for (`spot.md` 5).
+#[test]
+fn credits_are_of_tokens_of_the_spot_side() {
+    let mut exchange = Exchange::start_perpetual(&[(1, 100)]);
+    let credit = |exchange: &mut Exchange, token: &str| {
+        let body = json!({ "user_address": wallet_text(1), "token": token, "amount": "1" }).to_string();
+        let answer = exchange.request("POST", "/api/v1/admin/spot/balances/credit", &admin(), &body);
+        (answer.status, answer.body)
+    };
+    let (done, refused) =
+        ((200, r#"{"ok":true}"#.to_owned()), (400, r#"{"error":"invalid token"}"#.to_owned()));
+    assert_eq!(credit(&mut exchange, "USDT"), done);
+    assert_eq!(credit(&mut exchange, "BTC"), refused);
+    let list = json!({ "id": "BTCUSDT", "base_token": "BTC", "quote_token": "USDT", "tick_size": "1",
+        "lot_size": "1", "min_notional": "1", "maker_fee_bps": 0, "taker_fee_bps": 0 });
+    let answer = exchange.request("POST", "/api/v1/admin/spot/markets", &admin(), &list.to_string());
+    assert_eq!(answer.status, 200);
+    assert_eq!(credit(&mut exchange, "BTC"), done);
+    assert_eq!(credit(&mut exchange, "ETH"), refused);
+}
+
 #[test]
 fn every_refusal_is_produced_and_documented() {
     let mut produced = Produced::default();

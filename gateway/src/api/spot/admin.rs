@@ -137,6 +137,13 @@ async fn credit(call: Call) -> Answer {
     let body: CreditBody<'_> = call.json()?;
     let credit = body.command()?;
     let reason = body.reason()?;
+    let is_foreign = call.worker.markets.with(|markets| {
+        let asset = markets.asset(text(&credit.asset));
+        asset.is_some_and(|asset| !markets.is_token(asset))
+    });
+    if is_foreign {
+        return Err(INVALID_TOKEN.into());
+    }
     let mut detail = Vec::with_capacity(32);
     write_amount(&mut detail, credit.amount.get());
     detail.push(b' ');

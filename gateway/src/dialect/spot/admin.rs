@@ -148,8 +148,8 @@ impl CreditBody<'_> {
         reason(self.reason)
     }
 
-    /// The command. Whether the token has a ledger, the engine knows. Of a long reason it has the beginning; the audit log has
-    /// the whole.
+    /// The command. Whether the token is one, the table of markets and the engine know. Of a long reason it has the beginning; the
+    /// audit log has the whole.
     pub fn command(&self) -> Result<Credit, Refusal> {
         let address =
             self.user_address.and_then(text).and_then(|text| parse_address(&text.to_ascii_lowercase()));
