@@ -11,11 +11,12 @@ pub struct Router {
 }
 
 /// The rows of one path, by method.
-#[derive(Default)]
 struct Methods {
     rows: [Option<&'static Route>; Method::ALL.len()],
     /// Value of `Allow` for other methods.
     allow: String,
+    /// The dialect that other methods are refused in: that of the first row.
+    dialect: Dialect,
 }
 
 /// What a request line matched.
@@ -67,7 +68,8 @@ impl Router {
             let at = match by_path.iter().position(|(path, _)| *path == route.path) {
                 Some(at) => at,
                 None => {
-                    by_path.push((route.path, Methods::default()));
+                    let (rows, allow) = (Default::default(), String::new());
+                    by_path.push((route.path, Methods { rows, allow, dialect: route.dialect }));
                     by_path.len() - 1
                 }
             };
@@ -89,7 +91,7 @@ impl Router {
         let Ok(found) = self.paths.at(path) else { return Match::NotFound(dialect_of(path)) };
         let row = Method::of(method).and_then(|method| found.value.rows[method as usize]);
         let Some(route) = row else {
-            return Match::MethodNotAllowed(&found.value.allow, dialect_of(path));
+            return Match::MethodNotAllowed(&found.value.allow, found.value.dialect);
         };
         let mut params = [const { 0..0 }; MAX_PATH_PARAMS];
         for ((_, value), range) in found.params.iter().zip(&mut params) {
@@ -130,6 +132,8 @@ mod tests {
             Route::new(Method::Delete, "/api/v1/spot/orders/{id}", OK),
         ],
         &[Route::new(Method::Get, "/api/v1/a/{one}/b/{two}", OK)],
+        &[Route { dialect: Dialect::Account, ..Route::new(Method::Put, "/api/v1/account/mode", OK) }],
+        &[Route { dialect: Dialect::Fapi, ..Route::new(Method::Get, "/api/v3/{one}", OK) }],
     ];
 
     fn check(method: &str, path: &str, expected: &str) {
@@ -156,6 +160,9 @@ mod tests {
         check("HEAD", "/api/v1/spot/orders", "405 GET, POST Spot");
         check("GET", "/api/v1/spot/orders/", "404 Spot");
         check("GET", "/api/v1/spot/orders/a/b", "404 Spot");
+        check("GET", "/api/v1/account/mode", "405 PUT Account");
+        check("DELETE", "/api/v3/x", "405 GET Fapi");
+        check("GET", "/api/v3/x/y", "404 Spot");
         check("GET", "/fapi/v1/order", "404 Fapi");
         check("GET", "/", "404 Spot");
     }

@@ -8,8 +8,11 @@
 use crate::exchange::chain::{self, Chain, Mood, SteeredSigner};
 use crate::exchange::rows;
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
+use ringside_gateway::api::Method;
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
+use ringside_gateway::dialect::Dialect;
 use ringside_gateway::ingress::Phase;
+use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -451,6 +454,43 @@ fn credits_are_of_tokens_of_the_spot_side() {
     assert_eq!(answer.status, 200);
     assert_eq!(credit(&mut exchange, "BTC"), done);
     assert_eq!(credit(&mut exchange, "ETH"), refused);
+}
+
+/// A path is refused as its rows are, whatever it begins with: a method that none has, and what its address is refused before that.
+#[test]
+fn a_method_that_a_path_has_not_is_refused_in_the_dialect_of_its_rows() {
+    let mut exchange = Exchange::start();
+    for route in routes() {
+        let is_served = |method: &Method| routes().any(|row| row.path == route.path && row.method == *method);
+        let Some(method) = Method::ALL.into_iter().find(|method| !is_served(method)) else { continue };
+        let path = route.path.replace(['{', '}'], "");
+        // Another row may have the path itself.
+        if routes().any(|row| row.path == path && row.path != route.path) {
+            continue;
+        }
+        let method = method.name();
+        let answer = exchange.request(method, &path, &[], "");
+        let expected = match route.dialect {
+            Dialect::Spot => (405, json!({ "error": "method not allowed" })),
+            Dialect::Fapi => {
+                let text = format!("Path {path}, Method {method} is invalid");
+                (404, json!({ "code": -5000, "msg": text }))
+            }
+            Dialect::Account => {
+                let text = "the route has another method";
+                (405, json!({ "code": "METHOD_NOT_ALLOWED", "message": text }))
+            }
+        };
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!((answer.status, body), expected, "{method} {path}");
+    }
+    let mut exchange = Exchange::start_with(|config| config.weight_per_minute = 1);
+    let codes = [(405, "METHOD_NOT_ALLOWED"), (429, "RATE_LIMITED")];
+    for expected in codes {
+        let answer = exchange.request("PUT", "/api/v1/account/margin-mode", &[], "");
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!((answer.status, body["code"].as_str()), (expected.0, Some(expected.1)));
+    }
 }
 
 #[test]
