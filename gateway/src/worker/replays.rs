@@ -7,12 +7,13 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use ringside_core::ids::AccountId;
 use sha2::{Digest, Sha256};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// How long a refusal is kept.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Most refusals kept; the oldest go first. Losing one costs nobody an order: it never took effect.
+/// Most refusals kept. Above that the account that has most loses its oldest, so that nobody pushes out another's who has fewer.
+/// Losing one costs nobody an order: it never took effect.
 const REFUSALS_MAX: usize = 1 << 16;
 
 /// A key and a body as the engine takes them: 64 bits of a hash, never 0.
@@ -62,8 +63,14 @@ pub struct Replays(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     entries: HashMap<(AccountId, u64), Entry>,
-    /// Refusals in order of time.
-    refused: VecDeque<(Instant, AccountId, u64)>,
+    /// Refusals by number, which is in order of time: when, whose and of which key.
+    refused: BTreeMap<u64, (Instant, AccountId, u64)>,
+    /// Number of the next.
+    next: u64,
+    /// The numbers of each account's, oldest first.
+    accounts: HashMap<AccountId, VecDeque<u64>>,
+    /// How many each account has, least first.
+    counts: BTreeSet<(usize, AccountId)>,
 }
 
 struct Entry {
@@ -95,13 +102,41 @@ impl Replays {
 
 impl Table {
     fn forget(&mut self, now: Instant) {
-        while let Some((since, account, key)) = self.refused.front().copied() {
-            if self.refused.len() <= REFUSALS_MAX && now.duration_since(since) < KEPT {
-                return;
-            }
-            self.refused.pop_front();
-            self.entries.remove(&(account, key));
+        while let Some(&(since, account, _)) = self.refused.values().next()
+            && now.duration_since(since) >= KEPT
+        {
+            self.forget_oldest(account);
         }
+        while self.refused.len() > REFUSALS_MAX
+            && let Some(&(_, account)) = self.counts.last()
+        {
+            self.forget_oldest(account);
+        }
+    }
+
+    /// Forgets the oldest refusal of an account that has one.
+    fn forget_oldest(&mut self, account: AccountId) {
+        let own = self.accounts.get_mut(&account).expect("it has one");
+        self.counts.remove(&(own.len(), account));
+        let number = own.pop_front().expect("it has one");
+        if own.is_empty() {
+            self.accounts.remove(&account);
+        } else {
+            self.counts.insert((own.len(), account));
+        }
+        let (.., key) = self.refused.remove(&number).expect("each number has its refusal");
+        self.entries.remove(&(account, key));
+    }
+
+    fn refuse(&mut self, Keyed { account, key, body }: Keyed, status: u16, answer: Bytes) {
+        self.entries.insert((account, key), Entry { body, state: State::Refused(status, answer) });
+        let number = self.next;
+        self.next += 1;
+        self.refused.insert(number, (Instant::now(), account, key));
+        let own = self.accounts.entry(account).or_default();
+        self.counts.remove(&(own.len(), account));
+        own.push_back(number);
+        self.counts.insert((own.len(), account));
     }
 }
 
@@ -114,10 +149,7 @@ pub struct Claim<'a> {
 impl Claim<'_> {
     /// The request is over, refused without the engine: a retry gets this answer.
     pub fn refused(self, status: u16, answer: Bytes) {
-        let Keyed { account, key, body } = self.keyed;
-        let table = &mut *self.replays.0.lock();
-        table.entries.insert((account, key), Entry { body, state: State::Refused(status, answer) });
-        table.refused.push_back((Instant::now(), account, key));
+        self.replays.0.lock().refuse(self.keyed, status, answer);
     }
 }
 
@@ -172,5 +204,28 @@ mod tests {
         assert_eq!(table.entries.len(), 1);
         table.forget(Instant::now() + KEPT);
         assert!(table.entries.is_empty() && table.refused.is_empty());
+        assert!(table.accounts.is_empty() && table.counts.is_empty());
+    }
+
+    /// Whoever sends refusals without end pushes out their own.
+    #[test]
+    fn the_account_with_most_refusals_loses_its_oldest_first() {
+        let replays = Replays::default();
+        let refuse = |account: AccountId, key: usize| {
+            let keyed = Keyed::new(account, "orders", &key.to_string(), b"1");
+            let Known::Fresh(claim) = replays.claim(keyed) else { panic!("it is new") };
+            claim.refused(400, Bytes::from_static(b"no"));
+        };
+        let is_kept = |account: AccountId, key: usize| {
+            let keyed = Keyed::new(account, "orders", &key.to_string(), b"1");
+            matches!(replays.claim(keyed), Known::Refused(..))
+        };
+        refuse(1, 0);
+        (0..REFUSALS_MAX + 3).for_each(|key| refuse(2, key));
+        refuse(1, 1);
+        assert!(is_kept(1, 0) && is_kept(1, 1));
+        // Two of them are another's.
+        assert!(!is_kept(2, 4) && is_kept(2, 5) && is_kept(2, REFUSALS_MAX + 2));
+        assert_eq!(replays.0.lock().entries.len(), REFUSALS_MAX);
     }
 }
