@@ -1,6 +1,6 @@
 //! POST /spot/orders: the hot path. One look at the table of markets, one command, one reply; no lock of the views.
 
-use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
+use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::shape;
 use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
@@ -71,19 +71,20 @@ fn place(mut call: Call) -> Later {
     })
 }
 
-/// Checks in the order of `spot.md` 3 up to the engine. Whether the market is open is left to the engine where
-/// `is_retry` says that it took this request before: the first try may have come before the market closed.
-fn prepare(call: &Call, body: &PlaceBody<'_>, is_retry: bool) -> Result<(PlaceOrder, MarketRecord), Error> {
+/// Checks in the order of `spot.md` 3 up to the engine. With a key it is the engine that judges whether the market is open: the
+/// first try may have come before the market closed, and what the engine answers is kept in the journal.
+fn prepare(call: &Call, body: &PlaceBody<'_>, is_keyed: bool) -> Result<(PlaceOrder, MarketRecord), Error> {
     let terms = body.terms()?;
     let market = super::market(call, &terms.symbol)?;
+    let size = body.size(&terms);
     match market.status {
-        _ if is_retry => {}
+        // Without a size there is nothing to hand over.
+        _ if is_keyed && size.is_ok() => {}
         MarketStatus::Listed => {}
         MarketStatus::Delisted => return Err(refusal::MARKET_DELISTED.into()),
         MarketStatus::Halted => return Err(refusal::MARKET_HALTED.into()),
     }
-    let size = body.size(&terms)?;
-    Ok((place_order(call.account(), market.market, &terms, &size), market))
+    Ok((place_order(call.account(), market.market, &terms, &size?), market))
 }
 
 async fn carry_out(call: &Call, order: PlaceOrder, market: &MarketRecord) -> Answer {
@@ -127,8 +128,7 @@ async fn place_keyed(call: Call, key: HeaderValue) -> Answer {
         Begin::Fresh(keyed, claim) => (keyed, claim),
         Begin::Answered(answer) => return Ok(answer),
     };
-    let is_retry = is_known(call, keyed);
-    match prepare(call, body, is_retry) {
+    match prepare(call, body, true) {
         Ok((mut order, market)) => {
             order.idempotency_key = keyed.key;
             order.idempotency_body = keyed.body;
