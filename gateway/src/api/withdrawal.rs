@@ -20,6 +20,9 @@ pub enum Fault {
     Refused(Reject),
     /// The same request was carried out before, by this withdrawal or with this refusal.
     Replayed(Result<WithdrawalId, Reject>),
+    /// The withdrawal that its key stands for went back, whatever its body was: the key is free again, by another name
+    /// ([`key_of_try`]).
+    Returned,
     /// There is no signature; the amount is back.
     NotSigned(NotSigned),
     /// The engine gave no answer.
@@ -81,8 +84,12 @@ pub async fn request(call: &Call, request: RequestWithdrawal) -> Result<Response
     let reply = submitted.map_err(Fault::Unavailable)?;
     match reply.done.rejected() {
         None => signed(call, reply.done.order).await,
-        Some(Reject::IdempotencyReplay) => {
-            Err(Fault::Replayed(first_try(call, request.account, request.idempotency_key)))
+        Some(reject @ (Reject::IdempotencyReplay | Reject::IdempotencyConflict)) => {
+            Err(match first_try(call, request.account, request.idempotency_key) {
+                Ok(first) if is_back(call, first) => Fault::Returned,
+                first if reject == Reject::IdempotencyReplay => Fault::Replayed(first),
+                _ => Fault::Refused(reject),
+            })
         }
         Some(reject) => Err(Fault::Refused(reject)),
     }
@@ -102,8 +109,19 @@ pub async fn signed(call: &Call, withdrawal: WithdrawalId) -> Result<Response, F
         .ok_or(Fault::NotSigned(NotSigned::Unavailable))
 }
 
+/// The key that the next try with `key` is carried out under. Answers of 500 are not kept (`spot.md` 3), but the engine keeps every
+/// key that it took: behind each withdrawal that went back, the key is one that follows from both.
+pub fn key_of_try(call: &Call, account: AccountId, mut key: u64) -> u64 {
+    while let Ok(first) = first_try(call, account, key)
+        && is_back(call, first)
+    {
+        key = key.rotate_left(17) ^ first.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    }
+    key
+}
+
 /// Whether a withdrawal got no signature, and its amount went back.
-pub fn is_back(call: &Call, withdrawal: WithdrawalId) -> bool {
+fn is_back(call: &Call, withdrawal: WithdrawalId) -> bool {
     let views = call.worker.shared.views.read();
     let record = views.withdrawals().get(withdrawal);
     record.is_some_and(|record| matches!(record.status, WithdrawalStatus::Returned | WithdrawalStatus::Void))

@@ -305,6 +305,39 @@ fn a_key_withdraws_once() {
     has(&mut exchange, 1, "980", "20");
 }
 
+/// An answer of 500 is not kept: the key that it had is free for any body, also for one that is refused.
+#[test]
+fn what_was_given_back_leaves_its_key_to_another_body() {
+    let (mut exchange, signer, _chain) = start();
+    let (ten, five) = (r#"{"token":"DF","amount":10}"#, r#"{"token":"DF","amount":5}"#);
+    let none = r#"{"token":"DF","amount":0}"#;
+    let (conflict, below) = ("IDEMPOTENCY_CONFLICT", "amount below minimum 1");
+    for (mood, key, body, status, error, replayed) in [
+        (Mood::Refuses, "w-1", ten, 500, "sign failed", None),
+        (Mood::Refuses, "w-1", five, 500, "sign failed", None),
+        (Mood::Refuses, "w-1", ten, 500, "sign failed", None),
+        (Mood::Signs, "w-1", five, 200, "", None),
+        (Mood::Signs, "w-1", five, 200, "", Some("true")),
+        (Mood::Signs, "w-1", ten, 409, conflict, None),
+        (Mood::Signs, "w-1", none, 409, conflict, None),
+        (Mood::Refuses, "w-2", ten, 500, "sign failed", None),
+        (Mood::Signs, "w-2", none, 400, below, None),
+        (Mood::Signs, "w-2", none, 400, below, Some("true")),
+        (Mood::Signs, "w-2", ten, 409, conflict, None),
+    ] {
+        signer.mood(mood);
+        let headers = [exchange.account(1)[0].clone(), format!("Idempotency-Key: {key}")];
+        let answer = exchange.request("POST", REQUEST, &headers, body);
+        let said: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(
+            (answer.status, said["error"].as_str().unwrap_or(""), answer.header("idempotency-replayed")),
+            (status, error, replayed),
+            "{key} {body}"
+        );
+    }
+    has(&mut exchange, 1, "995", "5");
+}
+
 #[test]
 fn requests_of_a_day_are_bounded_whatever_becomes_of_them() {
     let mut exchange = Exchange::start_with(|config| {

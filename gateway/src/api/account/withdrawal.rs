@@ -102,7 +102,7 @@ async fn request(call: Call) -> Answer {
     withdrawal::request(&call, command).await.map_err(|fault| match fault {
         Fault::Refused(reject) | Fault::Replayed(Err(reject)) => of_withdrawal(reject).into(),
         Fault::NotSigned(_) => refusal::SIGNER_UNAVAILABLE.into(),
-        Fault::Replayed(Ok(_)) => refusal::INTERNAL.into(),
+        Fault::Replayed(Ok(_)) | Fault::Returned => refusal::INTERNAL.into(),
         Fault::Unavailable(fault) => unavailable(fault),
     })
 }

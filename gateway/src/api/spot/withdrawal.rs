@@ -11,6 +11,7 @@ use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
 use crate::http::fault::Denied;
+use crate::worker::replays::Keyed;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
 
@@ -92,17 +93,14 @@ async fn request(call: Call) -> Answer {
         Begin::Fresh(keyed, claim) => (keyed, claim),
         Begin::Answered(answer) => return Ok(answer),
     };
-    let mut keys = (keyed.key, keyed.body);
-    if !is_known(&call, keyed) {
-        check_limit(&call)?;
-    }
     loop {
-        match carry_out(&call, &body, keys).await {
-            // Answers of 500 are not kept: a retry is carried out, under a key that follows from both.
-            Ok(Err(Fault::Replayed(Ok(first)))) if withdrawal::is_back(&call, first) => {
-                check_limit(&call)?;
-                keys.0 = keys.0.rotate_left(17) ^ first.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-            }
+        let tried = Keyed { key: withdrawal::key_of_try(&call, keyed.account, keyed.key), ..keyed };
+        if !is_known(&call, tried) {
+            check_limit(&call)?;
+        }
+        match carry_out(&call, &body, (tried.key, tried.body)).await {
+            // Just now.
+            Ok(Err(Fault::Returned)) => {}
             // The first try may wait for its signature still.
             Ok(Err(Fault::Replayed(Ok(first)))) => {
                 return answer(withdrawal::signed(&call, first).await).map(replayed);
@@ -111,7 +109,7 @@ async fn request(call: Call) -> Answer {
                 return Ok(replayed(Response::from(Error::from(refusal::of_withdrawal(reject)))));
             }
             Ok(outcome) => return answer(outcome),
-            Err(error) => return Err(not_handed_over(&call, keyed, claim, error)),
+            Err(error) => return Err(not_handed_over(&call, tried, claim, error)),
         }
     }
 }
@@ -151,7 +149,7 @@ fn answer(outcome: Result<Response, Fault>) -> Answer {
         Fault::Refused(reject) | Fault::Replayed(Err(reject)) => refusal::of_withdrawal(reject).into(),
         Fault::NotSigned(NotSigned::Refused) => told_back(refusal::SIGN_FAILED),
         Fault::NotSigned(NotSigned::Unavailable) => told_back(refusal::SIGNER_UNAVAILABLE),
-        Fault::Replayed(Ok(_)) => refusal::INTERNAL.into(),
+        Fault::Replayed(Ok(_)) | Fault::Returned => refusal::INTERNAL.into(),
         Fault::Unavailable(unavailable) => unavailable.into(),
     })
 }
