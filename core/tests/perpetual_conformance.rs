@@ -210,6 +210,88 @@ fn the_dynamic_band_holds_at_both_ends() {
 }
 
 #[test]
+fn after_the_pause_of_the_dynamic_band_its_reference_is_the_mark() {
+    // 16: "POST_ONLY for 30 s, ref := mark, then TRADING".
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    venue.mark("53900");
+    venue.buy(one, "0.1", "53850");
+    let order = venue.sell(other, "0.1", "53850");
+    assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 11, 0)]);
+    let states = |venue: &Venue| {
+        let changed = venue.said::<event::PerpetualStateChanged>();
+        changed.iter().map(|changed| changed.state).collect::<Vec<_>>()
+    };
+    (0..14).for_each(|_| venue.tick());
+    assert!(states(&venue).is_empty());
+    venue.tick();
+    assert_eq!(states(&venue), [PerpetualState::PostOnly as u8]);
+    // 10 % below the mark at which the pause began are 48,510.
+    (0..28).for_each(|_| venue.tick());
+    venue.mark("48000");
+    venue.ok(CancelAllPerpetual { account: one, market: BTC, classes: 3, reserved: 0 });
+    let quote = venue.limit(one, Side::Buy, "0.1", "47950");
+    venue.ok(PlacePerpetual { time_in_force: 2, ..quote });
+    venue.tick();
+    assert_eq!(states(&venue), [PerpetualState::Trading as u8]);
+    venue.reload();
+    venue.sell(other, "0.1", "47950");
+    assert!(venue.ends().iter().all(|end| end.2 != 11), "{:?}", venue.ends());
+    let prices: Vec<_> = venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.price).collect();
+    assert_eq!(prices, [dec("47950")]);
+}
+
+#[test]
+fn a_trailing_order_follows_marks_that_it_must_not_fire_on_yet() {
+    // 14: peak and trough follow every watched price; while the index is STALE what watches the mark waits.
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    open(&mut venue, one, other, Side::Buy, "0.1", "60000");
+    venue.ok(SetSource { market: BTC, source: 1, weight: 1, reserved: 0 });
+    venue.ok(FeedPrice { market: BTC, source: 1, price: dec("60000") });
+    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: 0 });
+    venue.tick();
+    let place = PlacePerpetual {
+        callback_rate: 300_000,
+        working_type: WorkingType::MarkPrice as u8,
+        flags: order_flag::REDUCE_ONLY,
+        ..of_type(venue.limit(one, Side::Sell, "0.1", "0"), PerpetualOrderType::TrailingStopMarket)
+    };
+    let trailing = venue.ok(place).order;
+    let quotes = [(Side::Buy, "59999"), (Side::Sell, "60001"), (Side::Sell, "60600")];
+    let quotes = quotes.map(|(side, price)| {
+        let quote = venue.limit(other, side, "2", price);
+        venue.ok(quote).order
+    });
+    let mut price = None;
+    let mut pass = |venue: &mut Venue, seconds: usize| {
+        for _ in 0..seconds {
+            venue.tick();
+            price = venue.said::<event::PerpetualPrice>().last().copied().or(price);
+        }
+        price.map(|price| (price.index_state, price.mark))
+    };
+    // Fresh for 10 s, held for 60.
+    let stale = event::IndexState::Stale as u8;
+    assert_eq!(pass(&mut venue, 75), Some((stale, dec("60000"))));
+    // Without the nearest ask the basis is 299.5, clamped to 240; of no bid nothing is known, and after 30 repeats it is 0.
+    let cancel = |venue: &mut Venue, order: u64| {
+        let (account, market, client_order, classes) = (other, BTC, [0; 36], 3);
+        venue.ok(CancelPerpetual { account, market, order, client_order, classes });
+    };
+    cancel(&mut venue, quotes[1]);
+    assert_eq!(pass(&mut venue, 40), Some((stale, dec("60240"))));
+    cancel(&mut venue, quotes[0]);
+    assert_eq!(pass(&mut venue, 70), Some((stale, dec("60000"))));
+    let is_waiting = |venue: &Venue| venue.engine.perpetual_orders().any(|order| order.order == trailing);
+    assert!(is_waiting(&venue));
+    // 0.3 % below 60,240 is 60,059.28.
+    venue.ok(FeedPrice { market: BTC, source: 1, price: dec("60000") });
+    assert_eq!(pass(&mut venue, 1), Some((event::IndexState::Single as u8, dec("60000"))));
+    assert!(!is_waiting(&venue));
+}
+
+#[test]
 fn the_notional_of_a_trailing_order_is_that_at_the_mark() {
     let mut venue = Venue::trading("60000");
     let (one, other) = (venue.account("1000000"), venue.account("1000000"));

@@ -76,14 +76,43 @@ fn makers_can_pull_and_quote_before_anyone_takes() {
 }
 
 #[test]
+fn nobody_takes_in_the_windows_of_a_market_that_only_reduces() {
+    let (mut venue, alice, bob) = venue();
+    open(&mut venue, alice, bob, Side::Buy, "1", "60000");
+    venue.buy(bob, "1", "59900");
+    let set = PerpetualState::ReduceOnly as u8;
+    venue.ok(SetPerpetualState { market: BTC, state: set, reserved: [0; 3] });
+    let take = |venue: &mut Venue| {
+        let flags = order_flag::REDUCE_ONLY;
+        PlacePerpetual { flags, ..venue.limit(alice, Side::Sell, "0.5", "59900") }
+    };
+    venue.ok(OpenEpoch { epoch: 1, reserved: 0 });
+    assert_eq!(states(&venue), [(PerpetualState::CancelOnly as u8, set)]);
+    // Three seconds of cancels, then two in which nothing matches either.
+    for _ in 0..5 {
+        let refused = take(&mut venue);
+        assert_eq!(venue.refused(refused), Reject::StateRefuses);
+        assert!(states(&venue).is_empty());
+        venue.tick();
+    }
+    assert_eq!(states(&venue), [(set, set)]);
+    let taken = take(&mut venue);
+    venue.ok(taken);
+    assert_eq!(held(&venue, alice), dec("0.5"));
+}
+
+#[test]
 fn what_an_administrator_set_holds_if_it_is_stricter() {
     let (mut venue, ..) = venue();
     venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::ReduceOnly as u8, reserved: [0; 3] });
     venue.ok(OpenEpoch { epoch: 1, reserved: 0 });
     assert_eq!(states(&venue), [(PerpetualState::CancelOnly as u8, PerpetualState::ReduceOnly as u8)]);
-    for _ in 0..3 {
+    // In the second window nothing matches, and what opens may not enter: cancels alone as before.
+    for _ in 0..4 {
         venue.tick();
+        assert!(states(&venue).is_empty());
     }
+    venue.tick();
     assert_eq!(states(&venue), [(PerpetualState::ReduceOnly as u8, PerpetualState::ReduceOnly as u8)]);
     venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Halted as u8, reserved: [0; 3] });
     venue.ok(OpenEpoch { epoch: 2, reserved: 0 });

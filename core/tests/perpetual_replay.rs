@@ -28,14 +28,14 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "433af1f0b648d44a7f8fed5d807e3278f61e7daf3b7f51748e6e9bcd230c0830",
-        "1a6b4c013faf3fe49928ed5d4dc82f5d",
+        "279c46b74b53dcf4011a0bb9bb4f51c167df496bbe549fa031369786a35a20c4",
+        "9a5e577675ceded65dc54f83b70a750e",
     ),
     (
         2,
         20_000,
-        "70150d5c9e1ee7ceace52be1853e38521af4dc2dedfa71a28b8ed4038bc8a518",
-        "75e49358fb06a742cf195cdef51d1cd4",
+        "ce1255847a470b976ad187df26679703547ae247116f72cbeb9cabf04aee3199",
+        "9a348dbcc234023f80c9e61d3a5c891f",
     ),
     (
         3,

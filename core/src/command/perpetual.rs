@@ -45,7 +45,8 @@
 //!   does not have either the fund pays (INSURANCE_CLEAR), as where a close does (`risk.md` 8).
 //! - At the settlement of a market that closes an isolated position ends with its wallet and its result together in the cross wallet,
 //!   also where that is a loss (`risk.md` 18).
-//! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it.
+//! - The dynamic band binds from the order it stopped on, as long as every tick finds the best price of that side beyond it. After
+//!   its pause the reference is the mark of the tick that ends it (`risk.md` 16).
 //! - The fund, below its maintenance margin, gives up whole positions, the largest margin first, until it is not.
 //! - A wallet below 0 without cross position is paid to 0 by the fund (INSURANCE_CLEAR), whatever brought it there.
 //! - The liquidation scan goes through accounts ascending; one that a test brings into question (by a fill, a takeover) has
@@ -593,7 +594,8 @@ byte_enum! {
 
     /// `risk.md` 16. The state in force is the strictest of four: what an administrator set, what the index state asks
     /// (REDUCE_ONLY while STALE, HALTED after 600 s), the pause of the dynamic band (POST_ONLY), and the windows after a
-    /// recovery (CANCEL_ONLY, then POST_ONLY), which OpenEpoch starts and ticks end. Strictness grows in the order below.
+    /// recovery (CANCEL_ONLY, then POST_ONLY), which OpenEpoch starts and ticks end. Strictness grows in the order below; where one
+    /// asks POST_ONLY and another REDUCE_ONLY, nothing may match and nothing open, which is CANCEL_ONLY.
     pub enum PerpetualState {
         /// Everything.
         Trading = 0,

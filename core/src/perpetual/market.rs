@@ -275,9 +275,16 @@ impl Symbol {
             _ => PerpetualState::Trading,
         };
         let of_band = if self.pause_ms != 0 { PerpetualState::PostOnly } else { PerpetualState::Trading };
-        [of_index, of_band, self.recovery]
+        let others = [of_index, of_band, self.recovery];
+        let strictest = others
             .into_iter()
-            .fold(self.set, |strictest, state| if state as u8 > strictest as u8 { state } else { strictest })
+            .fold(self.set, |strictest, state| if state as u8 > strictest as u8 { state } else { strictest });
+        let matches_nothing =
+            self.set == PerpetualState::PostOnly || others.contains(&PerpetualState::PostOnly);
+        match strictest {
+            PerpetualState::ReduceOnly if matches_nothing => PerpetualState::CancelOnly,
+            strictest => strictest,
+        }
     }
 
     /// Whether that is the one in which everything goes on.

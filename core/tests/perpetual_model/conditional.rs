@@ -89,9 +89,6 @@ impl Model {
             WorkingType::ContractPrice => at.contract_path.push(price),
             WorkingType::MarkPrice => at.mark_path.push(price),
         }
-        if working == WorkingType::MarkPrice && at.index_state == Some(IndexState::Stale) {
-            return;
-        }
         for order in self.orders.values_mut() {
             if order.market == market
                 && order.working == working

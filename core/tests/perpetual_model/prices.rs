@@ -267,7 +267,8 @@ impl Model {
         }
     }
 
-    /// The state in force: the strictest of what was set, what the index asks and the pause of the band.
+    /// The state in force: the strictest of what was set, what the index asks and the pause of the band. One of them may forbid to match
+    /// and another to open.
     pub fn state(&self, market: MarketId) -> PerpetualState {
         let at = self.market(market);
         let by_index = match at.index_state {
@@ -277,7 +278,12 @@ impl Model {
         };
         let by_band =
             if at.pause_until_ms.is_some() { PerpetualState::PostOnly } else { PerpetualState::Trading };
-        [at.set_state, by_index, by_band].into_iter().max_by_key(|&state| state as u8).expect("three")
+        let asked = [at.set_state, by_index, by_band];
+        let strictest = asked.into_iter().max_by_key(|&state| state as u8).expect("three");
+        if strictest == PerpetualState::ReduceOnly && asked.contains(&PerpetualState::PostOnly) {
+            return PerpetualState::CancelOnly;
+        }
+        strictest
     }
 
     /// Tells the state in force where it changed.
@@ -309,7 +315,11 @@ impl Model {
     pub(super) fn judge_band_clock(&mut self, market: MarketId) {
         let now = self.now_ms();
         let at = self.market_mut(market);
-        at.pause_until_ms = at.pause_until_ms.filter(|&until| now < until);
+        if at.pause_until_ms.is_some_and(|until| now >= until) {
+            at.pause_until_ms = None;
+            at.mark_samples.clear();
+            at.mark_samples.insert(now.div_euclid(1000), at.mark);
+        }
         for side in [Side::Buy, Side::Sell] {
             let Some(since) = self.market(market).band_since_ms[side as usize] else { continue };
             let best = self.best(market, side.opposite());
@@ -319,8 +329,6 @@ impl Model {
                 let at = self.market_mut(market);
                 at.band_since_ms = [None; 2];
                 at.pause_until_ms = Some(now + 30_000);
-                at.mark_samples.clear();
-                at.mark_samples.insert(now.div_euclid(1000), at.mark);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::memory::Pages;
 use crate::money::{Money, Price};
 use crate::perpetual::bands::Threshold;
 use crate::perpetual::crowd::Crowd;
+use crate::perpetual::market::Range;
 use crate::perpetual::{Perpetual, State, id_of};
 
 impl Perpetual {
@@ -45,6 +46,9 @@ impl State {
         accounts.clear();
         accounts.extend(symbol.holders.iter());
         symbol.empty();
+        // No trigger is left that would use them up.
+        (symbol.contract_range, symbol.mark_range) = (Range::EMPTY, Range::EMPTY);
+        self.moved &= !(1 << index);
         self.crowds[index] = Crowd::new(0, Pages::Small);
         // Noted first: wallets are told in the order of accounts.
         self.wallet_mut(FEE_ACCOUNT);

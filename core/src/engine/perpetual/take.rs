@@ -90,7 +90,7 @@ impl Perpetual {
         self.prefetch_meeting(index, side);
         let Perpetual { books, orders, state, meetings } = self;
         let is_still = state.is_quiet()
-            && state.moved == 0
+            && !state.has_moved()
             && state.symbols[index].contract_range == Range::EMPTY
             && state.symbols[index].mark_range == Range::EMPTY
             && !state.symbols[index].has_odd_lots()

@@ -157,11 +157,8 @@ impl Perpetual {
         let resumes = was_suspended && !symbol.is_suspended();
         if new.price != before {
             symbol.mark_range.add(new.price);
-            let is_stale = symbol.index.state == IndexState::Stale;
             self.state.moved |= 1 << index;
-            if !is_stale {
-                self.state.follow_trailing(index, 1, new.price);
-            }
+            self.state.follow_trailing(index, 1, new.price);
             if self.state.symbols[index].last_price == 0 {
                 self.state.symbols[index].contract_range.add(new.price);
                 self.state.follow_trailing(index, 0, new.price);
@@ -200,6 +197,9 @@ impl Perpetual {
         let symbol = &mut self.state.symbols[index];
         if symbol.pause_ms != 0 && now_ms >= symbol.pause_ms {
             symbol.pause_ms = 0;
+            symbol.marks = Window::new();
+            symbol.marks.record((now_ms / 1_000) as u64, symbol.prices.mark);
+            symbol.refresh_bounds();
         }
         let Some(band) = symbol.dynamic_band(now_ms) else { return };
         for side in [Side::Buy, Side::Sell] {
@@ -214,9 +214,6 @@ impl Perpetual {
             } else if now_ms - since >= BAND_BINDS_MS {
                 symbol.binds_ms = [0; 2];
                 symbol.pause_ms = now_ms + BAND_PAUSE_MS;
-                symbol.marks = Window::new();
-                symbol.marks.record((now_ms / 1_000) as u64, symbol.prices.mark);
-                symbol.refresh_bounds();
             }
         }
     }
