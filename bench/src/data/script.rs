@@ -77,8 +77,10 @@ pub struct Script {
     pub symbol: String,
     /// A price of 1 is this many decimal places below one quote unit.
     pub price_decimals: u32,
-    /// Price step, in price units; the quantity step is 1.
+    /// Price step, in price units.
     pub tick: i64,
+    /// A quantity of 1, which is the quantity step, is this many decimal places below one base unit.
+    pub quantity_decimals: u32,
     /// Orders in order of their placing.
     pub orders: Vec<OrderPlan>,
     /// Requests in order.
@@ -167,6 +169,11 @@ impl Script {
     /// `price` as text.
     pub fn price_text(&self, price: i64) -> String {
         decimal(price, self.price_decimals)
+    }
+
+    /// `quantity` as text.
+    pub fn quantity_text(&self, quantity: i64) -> String {
+        decimal(quantity, self.quantity_decimals)
     }
 
     /// Keeps the first `count` steps only.

@@ -3,7 +3,7 @@
 
 use super::cast::Cast;
 use super::stage::{CREDIT, Stage, side_word};
-use super::verdict::{AMOUNT_UNIT, Verdict, fee, notional};
+use super::verdict::{AMOUNT_UNIT, Verdict, base_amount, fee, notional};
 use crate::data::script::{Action, Checkpoint, ImpliedBook, Script, parse_decimal};
 use crate::load::api::{
     BASE_TOKEN, BalanceAnswer, DepthAnswer, OrderAnswer, OwnTrade, PublicTrade, QUOTE_TOKEN, ask, request,
@@ -57,7 +57,7 @@ impl Audit<'_> {
                 .iter()
                 .map(|(price, total)| {
                     let price = parse_decimal(price, self.script.price_decimals)?;
-                    Some((price as i64, parse_decimal(total, 0)? as i64))
+                    Some((price as i64, parse_decimal(total, self.script.quantity_decimals)? as i64))
                 })
                 .collect::<Option<_>>()
                 .context("a level is not in the market's steps")?;
@@ -142,7 +142,7 @@ impl Audit<'_> {
                 trade.trade_id == verdict.trade_of(at).to_string()
                     && trade.side == side_word(is_buy)
                     && trade.price == script.price_text(script.price_of(&fill))
-                    && trade.quantity == fill.quantity.to_string(),
+                    && trade.quantity == script.quantity_text(fill.quantity),
                 "public trade {trade:?} is not fill {at}, {fill:?}"
             );
         }
@@ -174,8 +174,8 @@ impl Audit<'_> {
                             && (filled > 0) == is_touched
                             && answer.side == side_word(plan.is_buy)
                             && answer.price.as_deref() == Some(&script.price_text(plan.price))
-                            && answer.quantity == plan.quantity.to_string()
-                            && answer.filled_qty == filled.to_string(),
+                            && answer.quantity == script.quantity_text(plan.quantity)
+                            && answer.filled_qty == script.quantity_text(filled),
                         "order {order} of account {account} is {answer:?}"
                     );
                     found += 1;
@@ -199,10 +199,8 @@ impl Audit<'_> {
         // Base available, base frozen, quote available, quote frozen.
         let mut expected = vec![start; self.cast.count as usize];
         for fill in &script.fills[..fills] {
-            let (base, quote) = (
-                i128::from(fill.quantity) * AMOUNT_UNIT,
-                notional(script, script.price_of(fill), fill.quantity),
-            );
+            let (base, quote) =
+                (base_amount(script, fill.quantity), notional(script, script.price_of(fill), fill.quantity));
             for (order, is_maker) in [(fill.maker, true), (fill.taker, false)] {
                 let account = &mut expected[self.cast.accounts[order as usize] as usize];
                 let fee = fee(script, fill, is_maker);
@@ -221,7 +219,7 @@ impl Audit<'_> {
             let (amount, at) = if plan.is_buy {
                 (notional(script, plan.price, *open), 2)
             } else {
-                (i128::from(*open) * AMOUNT_UNIT, 0)
+                (base_amount(script, *open), 0)
             };
             account[at] -= amount;
             account[at + 1] += amount;
@@ -258,7 +256,7 @@ impl Audit<'_> {
             ask(connection, &self.stage.about_order(self.cast, "GET", step, id)).await?;
         let filled = self.script.orders[step.order as usize].quantity - step.left;
         ensure!(
-            answer.status == "canceled" && answer.filled_qty == filled.to_string(),
+            answer.status == "canceled" && answer.filled_qty == self.script.quantity_text(filled),
             "step {index}: the order is {answer:?}"
         );
         Ok(())

@@ -29,9 +29,9 @@ impl Stage {
         let market = MarketText {
             symbol: script.symbol.clone(),
             tick_size: decimal(script.tick, script.price_decimals),
-            lot_size: "1".to_string(),
+            lot_size: script.quantity_text(1),
             // The least that a rule above zero can be for any price and quantity of the session.
-            min_notional: decimal(1, script.price_decimals),
+            min_notional: decimal(1, script.price_decimals + script.quantity_decimals),
             maker_fee_bps: MAKER_FEE_BPS,
             taker_fee_bps: TAKER_FEE_BPS,
         };
@@ -63,7 +63,7 @@ impl Stage {
             side_word(plan.is_buy),
             if step.action == Action::PlaceImmediate { "ioc" } else { "gtc" },
             script.price_text(plan.price),
-            plan.quantity,
+            script.quantity_text(plan.quantity),
         );
         let key = &self.keys[cast.accounts[step.order as usize] as usize];
         let headers = if once { format!("{key}idempotency-key: step-{index}\r\n") } else { key.to_string() };

@@ -71,8 +71,8 @@ impl<'a> Verdict<'a> {
         ensure!(answer.status == state, "the order should be {state}");
         ensure!(answer.side == side_word(plan.is_buy), "the side differs");
         ensure!(answer.price.as_deref() == Some(&script.price_text(plan.price)), "the price differs");
-        ensure!(answer.quantity == plan.quantity.to_string(), "the quantity differs");
-        ensure!(answer.filled_qty == filled.to_string(), "{filled} should be filled");
+        ensure!(answer.quantity == script.quantity_text(plan.quantity), "the quantity differs");
+        ensure!(answer.filled_qty == script.quantity_text(filled), "{filled} should be filled");
         let expected = script.fills_of(step);
         ensure!(answer.fills.len() == expected.len(), "{} fills expected", expected.len());
         for (offset, (found, fill)) in answer.fills.iter().zip(expected).enumerate() {
@@ -81,7 +81,10 @@ impl<'a> Verdict<'a> {
                 found.price == script.price_text(script.price_of(fill)),
                 "fill {offset}: the price differs"
             );
-            ensure!(found.quantity == fill.quantity.to_string(), "fill {offset}: the quantity differs");
+            ensure!(
+                found.quantity == script.quantity_text(fill.quantity),
+                "fill {offset}: the quantity differs"
+            );
             let fee = fee(script, fill, false);
             ensure!(parse_decimal(&found.fee, 18) == Some(fee), "fill {offset}: the fee differs");
             let trade: u64 = found.trade_id.parse().context("a trade id is a number")?;
@@ -111,7 +114,7 @@ impl<'a> Verdict<'a> {
         let filled = self.script.orders[step.order as usize].quantity - step.left;
         ensure!(Some(&answer.id) == self.ids[step.order as usize].as_ref(), "the id differs");
         ensure!(answer.status == "canceled", "the order should be canceled");
-        ensure!(answer.filled_qty == filled.to_string(), "{filled} should be filled");
+        ensure!(answer.filled_qty == self.script.quantity_text(filled), "{filled} should be filled");
         Ok(())
     }
 
@@ -137,7 +140,7 @@ impl<'a> Verdict<'a> {
         ensure!(order == Some(expected), "another order than the recorded {}", trade.role);
         ensure!(self.cast.accounts[expected as usize] == account, "an order of another account");
         ensure!(trade.price == self.script.price_text(self.script.price_of(&fill)), "the price differs");
-        ensure!(trade.quantity == fill.quantity.to_string(), "the quantity differs");
+        ensure!(trade.quantity == self.script.quantity_text(fill.quantity), "the quantity differs");
         let fee = fee(self.script, &fill, is_maker);
         ensure!(parse_decimal(&trade.fee, 18) == Some(fee), "the fee differs");
         if self.seen[at as usize] & bit == 0 {
@@ -185,14 +188,20 @@ impl<'a> Verdict<'a> {
 
 /// Quote amount of a fill.
 pub fn notional(script: &Script, price: i64, quantity: i64) -> i128 {
-    i128::from(price) * i128::from(quantity) * 10i128.pow(18 - script.price_decimals)
+    let decimals = script.price_decimals + script.quantity_decimals;
+    i128::from(price) * i128::from(quantity) * 10i128.pow(18 - decimals)
+}
+
+/// Base amount of a quantity.
+pub fn base_amount(script: &Script, quantity: i64) -> i128 {
+    i128::from(quantity) * 10i128.pow(18 - script.quantity_decimals)
 }
 
 /// What a side of a fill pays, out of what it receives: the buyer base, the seller quote, rounded up (`spot.md` 8).
 pub fn fee(script: &Script, fill: &Fill, is_maker: bool) -> i128 {
     let order = if is_maker { fill.maker } else { fill.taker };
     let received = if script.orders[order as usize].is_buy {
-        i128::from(fill.quantity) * AMOUNT_UNIT
+        base_amount(script, fill.quantity)
     } else {
         notional(script, script.price_of(fill), fill.quantity)
     };
