@@ -45,7 +45,7 @@ struct Arguments {
     #[arg(long, default_value_t = 150)]
     load_ms: u32,
     /// Folder on the disk to be tested.
-    #[arg(long)]
+    #[arg(long, overrides_with = "folder")]
     folder: Option<PathBuf>,
     /// What a reply waits for: durable or written.
     #[arg(long, default_value = "durable")]
@@ -61,10 +61,20 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("FAILED: {error:#}");
-            eprintln!("seed {seed}; again: scripts/kills.sh --cycles {} --seed {seed}", arguments.cycles);
+            eprintln!("seed {seed}; again: {}", again(&arguments, seed));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The line that runs it again, with everything that was given.
+fn again(arguments: &Arguments, seed: u64) -> String {
+    let Arguments { cycles, seed: _, traders, futures, load_ms, folder, acknowledge } = arguments;
+    let folder = folder.as_ref().map(|folder| format!(" --folder {folder:?}")).unwrap_or_default();
+    format!(
+        "scripts/kills.sh --cycles {cycles} --seed {seed} --traders {traders} --futures {futures} --load-ms {load_ms} \
+         --acknowledge {acknowledge}{folder}"
+    )
 }
 
 fn now() -> Duration {
