@@ -2,10 +2,10 @@
 //! fill, order, balance and book with the recorded ones. Ends with an error, and prints no figure, if anything differs.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
 use ringside_bench::data::script::Script;
-use ringside_bench::data::{aapl, bitstamp, flow, sse};
+use ringside_bench::data::{aapl, bitstamp, flow, journal, sse};
 use ringside_bench::load::pace::Rate;
 use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::replay::audit::Audited;
@@ -32,6 +32,8 @@ enum Session {
     Bitstamp,
     /// The public engine benchmark's flow.
     Flow,
+    /// One spot market of an exchange's journal.
+    Journal,
 }
 
 /// Replays a recorded session through the exchange and checks everything that comes back.
@@ -40,6 +42,11 @@ struct Arguments {
     /// Which session.
     #[arg(value_enum, default_value_t = Session::Sse)]
     session: Session,
+    /// The folder of a journal: an exchange's data folder, or the journal folder in it; it is only read.
+    recorded: Option<PathBuf>,
+    /// Market of a journal, the one with most orders if none is named.
+    #[arg(long)]
+    market: Option<String>,
     /// Scenario of the flow benchmark: normal, static or flash-crash.
     #[arg(long, default_value = "normal")]
     scenario: String,
@@ -95,7 +102,12 @@ async fn replay(arguments: &Arguments) -> Result<()> {
         Session::Aapl => aapl::load()?,
         Session::Bitstamp => bitstamp::load()?,
         Session::Flow => flow::load_script(&arguments.scenario)?,
+        Session::Journal => load_journal(arguments)?,
     };
+    ensure!(
+        arguments.session == Session::Journal || (arguments.recorded.is_none() && arguments.market.is_none()),
+        "only the session `journal` has a folder and a market"
+    );
     if let Some(limit) = arguments.limit {
         script.truncate(limit);
     }
@@ -133,6 +145,28 @@ async fn replay(arguments: &Arguments) -> Result<()> {
     let text = summary(arguments, &script, &stage, &outcome, (end, again), foreign)?;
     print!("{text}");
     write_report(arguments, &script, &outcome, &text)
+}
+
+fn load_journal(arguments: &Arguments) -> Result<Script> {
+    let folder = arguments.recorded.as_deref().context("which folder? `journal FOLDER`")?;
+    let found = journal::load(folder, arguments.market.as_deref())?;
+    let journal::LeftOut { refused, idle, lowered, elsewhere } = found.left_out;
+    println!(
+        "journal: commands {} to {}; {} orders rested at the beginning; left out: {refused} requests that were refused, \
+         {idle} orders that neither traded nor rested, {lowered} lowered in place, {elsewhere} of other spot markets",
+        found.commands.start(),
+        found.commands.end(),
+        found.resting
+    );
+    println!(
+        "{}",
+        if lowered == 0 {
+            "an engine that was given the session alone made the journal's fills and its last book"
+        } else {
+            "expected is what an engine makes of the session alone: the API has no request that lowers an order in place"
+        }
+    );
+    Ok(found.script)
 }
 
 fn summary(
@@ -208,11 +242,23 @@ fn write_report(arguments: &Arguments, script: &Script, outcome: &Outcome, text:
     if arguments.rate != Rate::Max {
         rows.push(("order, from when it was due", &outcome.due));
     }
+    let mut files = vec![folder.join("latency.svg")];
     for (name, histogram) in &rows {
         let file = name.split(',').next().unwrap_or(name).replace(' ', "-");
-        report::write_hgrm(histogram, &folder.join(format!("{file}.hgrm")))?;
+        files.push(folder.join(format!("{file}.hgrm")));
+        report::write_hgrm(histogram, &files[files.len() - 1])?;
     }
-    report::write_svg(&script.name, &rows, &folder.join("latency.svg"))?;
+    report::write_svg(&script.name, &rows, &files[0])?;
+    let steps = script.steps.len() as u64;
+    ensure!(outcome.places.len() + outcome.cancels.len() > 0, "no request was timed");
+    ensure!(
+        arguments.rate == Rate::Max || outcome.due.len() > 0,
+        "no request of {steps} was timed from when it was due"
+    );
+    for file in &files {
+        let length = std::fs::metadata(file).with_context(|| format!("no report {}", file.display()))?.len();
+        ensure!(length > 0, "the report {} is empty", file.display());
+    }
     println!("report: {}", folder.display());
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! Readers of recorded order flow. The files stay where they are; nothing of them is kept in the project.
 //!
-//! - [`script`]: what a session is once read. [`sse`], [`aapl`], [`bitstamp`], [`flow`]: one data set each.
+//! - [`script`]: what a session is once read. [`sse`], [`aapl`], [`bitstamp`], [`flow`]: one data set each. [`journal`]: what
+//!   this exchange itself has recorded.
 
 pub mod aapl;
 pub mod bitstamp;
 pub mod flow;
+pub mod journal;
 pub mod script;
 pub mod sse;
 
@@ -33,6 +35,9 @@ pub enum DataError {
         /// What is wrong.
         what: &'static str,
     },
+    /// A journal that cannot be read, or does not hold what is wanted.
+    #[error("journal {0}: {1}")]
+    Journal(String, String),
 }
 
 /// The text of a file of a data set, unpacked by its ending.
