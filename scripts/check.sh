@@ -121,9 +121,18 @@ if [ "$mode" = all ]; then
     # What follows compares books as they move, and wants both cores.
     meet kills
 
+    step "the journal of an exchange that was killed, replayed as a session"
+    RINGSIDE_KEEP=1 scripts/kills.sh --cycles 5 --load-ms 1000 --folder "$logs/killed"
+    scripts/replay.sh journal "$logs"/killed/*/data --quiet
+    rm -rf "$logs/killed"
+
     if [ -d ../shared/data ]; then
         step "a recorded morning, killed in the middle"
         scripts/replay.sh --quiet
+
+        step "the beginning of an hour and of a flow, at a given rate"
+        scripts/replay.sh aapl --quiet --limit 20000 --rate 2500
+        scripts/replay.sh flow --quiet --limit 20000 --rate 2500
 
         step "an independent WebSocket client keeps the book"
         scripts/ws_book.sh
