@@ -123,7 +123,7 @@ if [ "$mode" = all ]; then
 
     step "the journal of an exchange that was killed, replayed as a session"
     RINGSIDE_KEEP=1 scripts/kills.sh --cycles 5 --load-ms 1000 --folder "$logs/killed"
-    scripts/replay.sh journal "$logs"/killed/*/data --quiet
+    scripts/replay.sh journal "$logs"/killed/*/data --quiet --rate recorded
     rm -rf "$logs/killed"
 
     if [ -d ../shared/data ]; then
@@ -131,8 +131,8 @@ if [ "$mode" = all ]; then
         scripts/replay.sh --quiet
 
         step "the beginning of an hour and of a flow, at a given rate"
-        scripts/replay.sh aapl --quiet --limit 20000 --rate 2500
-        scripts/replay.sh flow --quiet --limit 20000 --rate 2500
+        scripts/replay.sh aapl --quiet --limit 16000 --rate 2000
+        scripts/replay.sh flow --quiet --limit 8000 --rate 800
 
         step "an independent WebSocket client keeps the book"
         scripts/ws_book.sh
