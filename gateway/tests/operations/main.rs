@@ -7,9 +7,11 @@ mod process;
 
 mod audit;
 mod backup;
+mod disk;
 mod first_start;
 mod host;
 mod metrics;
+mod mounted;
 mod secrets;
 mod supervised;
 mod tools;

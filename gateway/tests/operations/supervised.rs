@@ -1,5 +1,6 @@
 //! What a service manager hears, on a socket of the test's.
 
+use crate::mounted::Mounted;
 use crate::process::{Folder, Running, started};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -76,44 +77,12 @@ fn nothing_is_told_where_nobody_asks() {
     crate::process::stop(child);
 }
 
-/// A file system of its own that can be frozen; taken away at the end.
-struct Freezer(PathBuf);
-
-impl Freezer {
-    /// Nothing where this system does not let the test mount one.
-    fn new(folder: &Path) -> Option<Freezer> {
-        let (image, mount) = (folder.join("disk.img"), folder.join("disk"));
-        std::fs::create_dir(&mount).unwrap();
-        std::fs::File::create(&image).unwrap().set_len(256 << 20).unwrap();
-        let run = |name: &str, arguments: &[&std::ffi::OsStr]| {
-            Command::new(name).args(arguments).output().is_ok_and(|output| output.status.success())
-        };
-        let is_made = run("mkfs.ext4", &["-q".as_ref(), image.as_os_str()])
-            && run("mount", &["-o".as_ref(), "loop".as_ref(), image.as_os_str(), mount.as_os_str()]);
-        is_made.then_some(Freezer(mount))
-    }
-
-    fn freeze(&self, option: &str) {
-        assert!(Command::new("fsfreeze").arg(option).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for Freezer {
-    fn drop(&mut self) {
-        let _ = Command::new("fsfreeze").arg("-u").arg(&self.0).output();
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_disk_that_hangs_is_not_reported_as_life() {
     let folder = Folder::new("frozen");
-    let Some(disk) = Freezer::new(&folder.0) else {
-        eprintln!("skipped: no file system can be mounted here");
-        return;
-    };
+    let Some(disk) = Mounted::new(&folder.0, 256 << 20) else { return };
     let manager = Manager::new(&folder.0);
-    let (child, _, _) = started(&disk.0.join("data"), |command| {
+    let (child, _, _) = started(&disk.folder.join("data"), |command| {
         command.env("RINGSIDE_SEGMENT_LEN", "1MiB");
         manager.supervise(command);
     });

@@ -108,18 +108,30 @@ pub(crate) fn request(
     headers: &[&str],
     body: &str,
 ) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).expect("a connection");
+    try_request(address, method, path, headers, body).expect("an answer")
+}
+
+/// The same to an exchange that may be gone before it has answered.
+pub(crate) fn try_request(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[&str],
+    body: &str,
+) -> std::io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let mut head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
     for header in headers {
         head += &format!("{header}\r\n");
     }
-    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len())?;
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
+    stream.read_to_end(&mut answer)?;
     let answer = String::from_utf8(answer).expect("text");
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("half an answer: {answer}"));
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    let half = || std::io::Error::other(format!("half an answer: {answer}"));
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(half)?;
+    Ok((head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned()))
 }
 
 /// The same, for a GET that must succeed.
