@@ -125,8 +125,8 @@ if [ "$mode" = all ]; then
     meet kills
 
     step "the journal of an exchange that was killed, replayed as a session"
-    RINGSIDE_KEEP=1 scripts/kills.sh --cycles 5 --load-ms 1000 --folder "$logs/killed"
-    scripts/replay.sh journal "$logs"/killed/*/data --quiet --rate recorded
+    RINGSIDE_KEEP=1 scripts/kills.sh --cycles 6 --load-ms 500 --folder "$logs/killed"
+    scripts/replay.sh journal "$logs"/killed/*/data --quiet --rate 4x
     rm -rf "$logs/killed"
 
     if [ -d ../shared/data ]; then

@@ -252,7 +252,7 @@ fn write_report(arguments: &Arguments, script: &Script, outcome: &Outcome, text:
     let steps = script.steps.len() as u64;
     ensure!(outcome.places.len() + outcome.cancels.len() > 0, "no request was timed");
     ensure!(
-        arguments.rate == Rate::Max || outcome.due.len() > 0,
+        arguments.rate == Rate::Max || !outcome.due.is_empty(),
         "no request of {steps} was timed from when it was due"
     );
     for file in &files {

@@ -117,7 +117,7 @@ impl Venue {
             self.orders.push((told.account, told.order));
             self.placed += u64::from(told.market == 0 && told.reject == 0);
         }
-        if command.sequence % 16 == 0 {
+        if command.sequence.is_multiple_of(16) {
             self.settle();
         }
     }
