@@ -353,7 +353,7 @@ fn searched(views: &Views, query: OrderQuery) -> Vec<OrderRecord> {
 #[test]
 fn two_tiers_answer_as_one() {
     for seed in seeds(6) {
-        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test history");
+        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test views history::");
         let mut rig = Rig::new(seed);
         for _ in 0..400 {
             (0..rig.random.below(12)).for_each(|_| rig.step());

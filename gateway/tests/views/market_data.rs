@@ -212,7 +212,7 @@ fn turn_clock(random: &mut Random, rig: &mut Rig) {
 #[test]
 fn random_trades_at_the_edges_of_windows() {
     for seed in seeds(16) {
-        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test market_data");
+        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test views market_data::");
         let mut random = Random::new(seed);
         let mut rig = Rig::new(2, 1_700_000_000 * SECOND_NS + random.between(0, DAY_S * SECOND_NS - 1));
         let mut restarted = Views::default();

@@ -280,7 +280,7 @@ fn all_fills(views: &Views, account: AccountId) -> Vec<FillRecord> {
 #[test]
 fn views_show_what_the_engine_says() {
     for seed in seeds(12) {
-        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test spot_views");
+        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test views spot_views::");
         let mut rig = Rig::new(seed);
         for step in 0..4000 {
             rig.step();
@@ -299,7 +299,7 @@ fn views_show_what_the_engine_says() {
 #[test]
 fn saved_views_go_on_as_if_nothing_had_happened() {
     for seed in seeds(12) {
-        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test spot_views");
+        eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test views spot_views::");
         let mut rig = Rig::new(seed);
         let mut restarted = Views::default();
         for step in 0..1500 {

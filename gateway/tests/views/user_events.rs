@@ -212,7 +212,7 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
     let is_one = seeds.len() == 1;
     let mut met: BTreeMap<String, u64> = BTreeMap::new();
     for seed in seeds {
-        eprintln!("SEED={seed} cargo test -p ringside-gateway --test user_events");
+        eprintln!("SEED={seed} cargo test -p ringside-gateway --test views user_events::");
         let mut flow = Flow::new(seed);
         let mut engine = Engine::new(&EngineConfig::default());
         let mut views = Views::default();
