@@ -13,7 +13,8 @@
 //! from those who wait for answers. It catches up when they come slower, and from that distance on it keeps pace.
 //!
 //! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
-//! there, and a snapshot is written only after everything through it was committed there.
+//! there, and a snapshot is written only after everything through it was committed there. The snapshots that it passes on the way
+//! from there are those of the state that it must be in.
 
 use crate::archive::ArchiveError;
 use crate::config::PersistConfig;
@@ -27,7 +28,7 @@ use crate::segment;
 use crate::snapshot_store::{self, Moment};
 use crate::status::{JournalStatus, Position};
 use crate::storage::{Access, Storage};
-use crate::survey::survey;
+use crate::survey::{Survey, survey};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
@@ -122,6 +123,8 @@ pub struct Follower<M: Machine, F: Fold> {
     watch: Box<dyn Watch>,
     fold: F,
     skips: BTreeSet<Sequence>,
+    /// Snapshots that it has yet to pass, the next one last.
+    passing: Vec<Sequence>,
     reader: Reader,
     journal_id: [u8; 16],
     /// Chain after the machine's last command.
@@ -162,7 +165,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// Starts from the newest sound snapshot of the journal that `journal` reports on, whose files lie in `storage`.
     /// `fold` is as new. `skips` are the decisions that recovery obeyed ([`recovery::Report::skipped`]).
     ///
-    /// Errors: I/O, as recovery; what the fold keeps ends before anything that can be replayed.
+    /// Errors: I/O, as recovery; what the fold keeps ends before anything that can be replayed, by this version of the engine.
     pub fn new(
         storage: Arc<dyn Storage>,
         config: &PersistConfig,
@@ -200,6 +203,9 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                 reason: format!("the journal starts at {}, after sequence {taken}", first.name()),
             });
         }
+        same_version(&survey, taken, kept, M::version())?;
+        let snapshots = survey.snapshots.iter().rev().filter_map(|name| snapshot_store::sequence_of(name));
+        let passing: Vec<Sequence> = snapshots.take_while(|snapshot| *snapshot > taken).collect();
         let header = survey.header(at - 1);
         let file = open(storage.as_ref(), &header.name())?;
         let status = Arc::new(FollowerStatus::default());
@@ -216,6 +222,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             machine,
             fold,
             skips: skips.iter().copied().collect(),
+            passing,
             journal_id: first.journal_id,
             chain: 0,
             epoch: 0,
@@ -291,8 +298,28 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             let count = self.commands.len();
             recovery::apply(&self.commands, count, &self.skips, machine, &mut self.fold, watch)?;
             self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
+            self.compare()?;
         }
         Ok(count)
+    }
+
+    /// Where a snapshot was found of where it stands now, it must be one of its own state. A snapshot that cannot be read, or was not
+    /// made by this version, says nothing.
+    fn compare(&mut self) -> Result<(), PersistError> {
+        let sequence = self.machine.sequence();
+        if self.passing.pop_if(|next| *next == sequence).is_none() {
+            return Ok(());
+        }
+        let name = snapshot_store::name_of(sequence);
+        let Ok(snapshot) = snapshot_store::read(self.storage.as_ref(), &name) else { return Ok(()) };
+        let Moment { journal_id, engine_version, state_hash, .. } = snapshot.moment;
+        let own = self.machine.state_hash();
+        if journal_id != self.journal_id || engine_version != M::version() || state_hash == own {
+            return Ok(());
+        }
+        let [found, own] = [state_hash, own].map(u128::from_be_bytes);
+        let detail = format!("{name} says {found:032x}, replayed {own:032x}");
+        Err(PersistError::Diverged { checkpoint: sequence, detail })
     }
 
     /// Lets the fold store what it keeps; whether there was room.
@@ -312,17 +339,22 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         *self.status.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
     }
 
-    /// Reads the next durable commands, as many as a step takes; gives the number of records.
+    /// Reads the next durable commands, as many as a step takes, or through the next snapshot that was found; gives the number of
+    /// records.
     fn read(&mut self) -> Result<usize, PersistError> {
         self.commands.clear();
         let mut count = 0;
         let Position { segment, offset } = self.journal.durable();
         let is_sealed = self.reader.header().number < segment;
         self.reader.extend(if is_sealed { self.reader.header().segment_len } else { offset });
-        let after = self.machine.sequence();
+        let (after, version) = (self.machine.sequence(), self.reader.header().engine_version);
         while count < STEP {
             let command = match self.reader.step()? {
                 Step::Record(record) if record.class() == Class::Command => {
+                    let (found, own) = (version, M::version());
+                    if found != own && record.header.seq > after {
+                        return Err(PersistError::EngineVersion { sequence: record.header.seq, found, own });
+                    }
                     self.epoch = record.header.epoch;
                     Some(record.command())
                 }
@@ -351,6 +383,9 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                 self.commands.push(command);
             }
             self.chain = self.reader.place().chain;
+            if self.passing.last() == Some(&command.sequence) {
+                break;
+            }
         }
         Ok(count)
     }
@@ -418,6 +453,37 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         self.status.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.status.is_failed.store(true, Ordering::Release);
     }
+}
+
+/// Whether a fold that keeps everything through `kept` elsewhere can be given what comes after it by this version of the engine: to
+/// be asked before recovery, which writes. Looks at names and headers alone; whether snapshots can be used is seen later, and so is
+/// a journal that does not reach back.
+///
+/// Errors: [`ArchiveError::OtherEngine`]; as [`survey`].
+pub fn check_kept<M: Machine>(storage: &dyn Storage, kept: Sequence) -> Result<(), PersistError> {
+    let survey = survey(storage)?;
+    let snapshots = survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name));
+    let start = snapshots.filter(|at| *at <= kept).max();
+    let is_whole = survey.segments.first().is_some_and(|first| first.header.number == 1);
+    match start {
+        None if !is_whole => Ok(()),
+        start => same_version(&survey, start.unwrap_or(0), kept, M::version()),
+    }
+}
+
+/// Whether an earlier version of the engine has decided none of the commands after `taken` through the newest snapshot. Of those
+/// behind it recovery makes sure.
+fn same_version(survey: &Survey, taken: Sequence, kept: Sequence, own: u32) -> Result<(), PersistError> {
+    let newest = survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max();
+    let to = newest.unwrap_or(taken);
+    for (index, read) in survey.segments.iter().enumerate() {
+        let last = survey.segments.get(index + 1).map_or(to, |next| (next.header.first_seq - 1).min(to));
+        let found = read.header.engine_version;
+        if found < own && read.header.first_seq.max(taken + 1) <= last {
+            return Err(PersistError::Archive(ArchiveError::OtherEngine { mark: kept, to, found, own }));
+        }
+    }
+    Ok(())
 }
 
 fn open(storage: &dyn Storage, name: &str) -> Result<Arc<dyn crate::storage::File>, PersistError> {

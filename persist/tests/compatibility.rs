@@ -13,16 +13,17 @@ use common::{Count, Flow, Ledger, Session, recover_ledger};
 use ringside_core::agent::Agent;
 use ringside_core::command::{Command, Kind};
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::Sink;
+use ringside_core::event::{Event, Sink};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Wait};
+use ringside_persist::archive::ArchiveError;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
-use ringside_persist::follower::Follower;
+use ringside_persist::follower::{Follower, check_kept};
 use ringside_persist::journal::Journaller;
-use ringside_persist::machine::Machine;
+use ringside_persist::machine::{Fold, Machine};
 use ringside_persist::recovery::{recover_in, recover_machine};
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Random};
@@ -382,4 +383,77 @@ fn another_version_starts_from_a_snapshot_only() {
             other => panic!("{other:?}"),
         }
     });
+}
+
+/// A fold that keeps everything through a sequence elsewhere, as the archive does.
+struct Kept(Sequence);
+
+impl Fold for Kept {
+    fn event(&mut self, _event: &Event) {}
+    fn save(&self, _bytes: &mut Vec<u8>) {}
+    fn load(&mut self, _bytes: &[u8]) -> Result<(), FoldError> {
+        Ok(())
+    }
+    fn reset(&mut self) {}
+    fn kept(&self) -> Sequence {
+        self.0
+    }
+}
+
+#[test]
+fn a_follower_replays_no_command_of_another_version() {
+    let (disk, mut random) = (Faulty::new(1), Random::new(1));
+    let config = PersistConfig { segment_len: 32 << 10, ..config() };
+    let (older, _) = live::<1>(&disk, &mut random, 200, true).unwrap();
+    let (newer, _) = live::<1>(&disk, &mut random, 200, true).unwrap();
+    let is_refused = |result: Result<(), PersistError>, kept: Sequence| match result {
+        Err(PersistError::Archive(ArchiveError::OtherEngine { mark, to, found: 1, own: 2 })) => {
+            assert_eq!((mark, to), (kept, newer));
+        }
+        other => panic!("{kept}: {other:?}"),
+    };
+    // Known before the new version has written anything; the old one can fill what is missing.
+    for kept in [0, older, newer - 1] {
+        is_refused(check_kept::<Of<2>>(&disk, kept), kept);
+        check_kept::<Of<1>>(&disk, kept).unwrap();
+    }
+    check_kept::<Of<2>>(&disk, newer).unwrap();
+
+    let storage: Arc<Faulty> = Arc::new(disk.clone());
+    let recovered = recover_in::<Of<2>>(storage.clone(), Lock::default(), &config, &(), &mut ()).unwrap();
+    assert_eq!(recovered.report.snapshot, Some(newer));
+    let next = recovered.next_sequence;
+    let options = Options { capacity: 64, consumers: 1, start: next, wait: Wait::Yield };
+    let (_producer, mut consumers) = ring::create(Mapping::anonymous(), options).unwrap();
+    let gate = Arc::new(Gate::new(next - 1));
+    let mut journaller = Journaller::invoked(recovered.journal, consumers.pop().unwrap(), gate).unwrap();
+    journaller.close();
+    let follow = |kept: Sequence| {
+        Follower::<Of<2>, Kept>::new(storage.clone(), &config, &(), Kept(kept), journaller.status(), &[])
+    };
+    for kept in [0, older, newer - 1] {
+        is_refused(follow(kept).map(|_| ()), kept);
+    }
+    // From the snapshot that recovery started from there is nothing of the old version to replay.
+    let mut follower = follow(newer).unwrap();
+    follower.close();
+    assert!(!follower.status().is_failed(), "{:?}", follower.status().take_failure());
+    assert_eq!(follower.machine().state_hash(), recovered.engine.state_hash());
+}
+
+#[test]
+fn a_follower_stops_at_a_command_of_another_version() {
+    let (disk, mut random) = (Faulty::new(1), Random::new(1));
+    let config = PersistConfig { segment_len: 32 << 10, ..config() };
+    let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
+    assert!(session.publish(common::random_command(&mut random), &mut vec![0; 2]));
+    session.settle();
+    let (storage, status) = (Arc::new(disk.clone()), session.journaller.status());
+    let mut follower = Follower::<Of<2>, ()>::new(storage, &config, &(), (), status, &[]).unwrap();
+    while follower.do_work() > 0 {}
+    match follower.status().take_failure() {
+        Some(PersistError::EngineVersion { sequence: 1, found: 1, own: 2 }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(follower.machine().sequence(), 0);
 }

@@ -14,6 +14,7 @@ use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::follower::Follower;
 use ringside_persist::machine::Fold;
+use ringside_persist::snapshot_store::{self, Moment};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use std::sync::{Arc, Mutex};
@@ -118,7 +119,12 @@ impl Rig {
 
     fn follower(&self) -> Result<Follower<Ledger, Keeper>, PersistError> {
         let (storage, status) = (Arc::new(self.disk.clone()), self.session.journaller.status());
-        Follower::new(storage, &config(), &(), Keeper::new(&self.store), status, &[])
+        Follower::new(storage, &config(), &(), Keeper::new(&self.store), status, &self.session.report.skipped)
+    }
+
+    /// An older copy of what is kept.
+    fn forget_from(&self, from: Sequence) {
+        self.store.lock().unwrap().committed.retain(|sequence| *sequence < from);
     }
 
     fn snapshots(&self) -> Vec<String> {
@@ -174,9 +180,8 @@ fn a_follower_starts_where_what_is_kept_ends() {
     drop(follower);
 
     // An older copy of what is kept, between the two snapshots: the older snapshot is the one to start from.
-    let at = |name: &String| name.trim_end_matches(".snapshot").parse::<Sequence>().unwrap();
     let (older, newer) = (at(&snapshots[0]), at(&snapshots[1]));
-    rig.store.lock().unwrap().committed.retain(|sequence| *sequence < newer);
+    rig.forget_from(newer);
     let mut follower = rig.follower().unwrap();
     assert_eq!(follower.status().sequence(), older);
     follower.catch_up(newer).unwrap();
@@ -194,6 +199,43 @@ fn a_follower_starts_where_what_is_kept_ends() {
         Err(PersistError::Archive(ArchiveError::Behind { mark: 0, to })) => assert_eq!(to, oldest),
         other => panic!("{other:?}"),
     }
+}
+
+/// Of the snapshot of that name.
+fn at(name: &str) -> Sequence {
+    snapshot_store::sequence_of(name).unwrap()
+}
+
+#[test]
+fn a_follower_that_passes_a_snapshot_is_in_its_state() {
+    let mut rig = Rig::new();
+    let mut follower = rig.follower().unwrap();
+    for _ in 0..2 {
+        rig.publish(50);
+        while follower.do_work() > 0 {}
+    }
+    drop(follower);
+    let snapshots = rig.snapshots();
+    let newer = at(&snapshots[1]);
+    rig.forget_from(newer);
+    rig.follower().unwrap().catch_up(newer).unwrap();
+
+    // A sound one, of another state.
+    let snapshot = snapshot_store::read(&rig.disk, &snapshots[1]).unwrap();
+    let (mut engine, mut moment) = (snapshot.engine().to_vec(), snapshot.moment);
+    engine[16] ^= 1;
+    moment.state_hash[..8].copy_from_slice(&engine[16..24]);
+    snapshot_store::write(&rig.disk, &moment, &engine, snapshot.views()).unwrap();
+    rig.forget_from(newer);
+    match rig.follower().unwrap().catch_up(newer) {
+        Err(PersistError::Diverged { checkpoint, .. }) => assert_eq!(checkpoint, newer),
+        other => panic!("{other:?}"),
+    }
+    // What another version says of its state cannot be compared.
+    let moment = Moment { engine_version: moment.engine_version + 1, ..moment };
+    snapshot_store::write(&rig.disk, &moment, &engine, snapshot.views()).unwrap();
+    rig.forget_from(newer);
+    rig.follower().unwrap().catch_up(newer).unwrap();
 }
 
 #[test]

@@ -29,11 +29,11 @@ use ringside_core::matcher::{Matcher, MatcherFigures, MatcherOptions};
 use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Consumer, Gauge, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
-use ringside_persist::archive::Archive;
 use ringside_persist::archive::sqlite::Sqlite;
+use ringside_persist::archive::{Archive, Mark};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
-use ringside_persist::follower::{Follower, FollowerStatus};
+use ringside_persist::follower::{Follower, FollowerStatus, check_kept};
 use ringside_persist::journal::Journaller;
 use ringside_persist::machine::Fold;
 use ringside_persist::recovery::{Recovered, Report, recover_in};
@@ -199,9 +199,13 @@ pub(super) struct Rebuilt {
 impl Rebuilt {
     /// Recovers from the data folder, which is `taken`, or founds a new journal in it. Takes as long as it takes.
     pub(super) fn from_disk(config: &Config, clock: &Clock, taken: Lock) -> Result<Rebuilt, BootError> {
-        // What cannot be read now is reported when it is opened; here it only saves memory.
-        let archived = archive(config).reader().and_then(|mut reader| reader.mark());
-        let archived = archived.map_or(0, |mark| mark.sequence);
+        let archive = archive(config);
+        // What cannot be read now is reported when it is opened.
+        let mark = match archive.path().exists() {
+            true => archive.reader().and_then(|mut reader| reader.mark()).ok(),
+            false => Some(Mark::default()),
+        };
+        let archived = mark.map_or(0, |mark| mark.sequence);
         let persist = persist_config(config, clock);
         if archived > 0 && is_blank(&persist.directory) {
             return Err(BootError::JournalGone {
@@ -213,6 +217,10 @@ impl Rebuilt {
         let window = config.history_window;
         let mut fold = ViewFold { views: ViewFold::views_of(window), window, archived };
         let disk = Arc::new(disk(&persist)?);
+        if mark.is_some() {
+            // Before anything is written: the version that can fill the archive would not start afterwards.
+            check_kept::<Engine>(disk.as_ref(), archived)?;
+        }
         let recovered = recover_in(disk, taken, &persist, &engine_config(config), &mut fold)?;
         Ok(Rebuilt { recovered, views: fold.views })
     }

@@ -22,7 +22,9 @@ use ringside_core::Engine;
 use ringside_core::ids::Sequence;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::backup::{self, Backup, Copied, Until, copy_file};
+use ringside_persist::follower::check_kept;
 use ringside_persist::look::look;
+use ringside_persist::storage::disk::Disk;
 use ringside_persist::verify::verify;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
@@ -182,6 +184,13 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
         |_| {},
     )?;
     ensure!(engine.sequence() == end.sequence, "replay ends at sequence {}", engine.sequence());
+    check_kept::<Engine>(&Disk::open_existing(&journal)?, archived.unwrap_or(0)).with_context(|| {
+        format!(
+            "no copy has an archive that this version can go on with to sequence {}: name a copy that was made between the \
+             change of version and that sequence, or restore with the version before",
+            end.sequence
+        )
+    })?;
     let is_whole = end.sequence == newest.sequence;
     let dropped = match copies.last() {
         Some(copy) => restore_auth(&copy.join("auth"), &partial.join("auth"), fold.views(), is_whole)?,

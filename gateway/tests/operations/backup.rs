@@ -1,7 +1,11 @@
 //! Copies of a running exchange, and data folders made of them.
 
-use crate::process::{Folder, log_in, post, request, ringside, said, started, stop, trade};
+use crate::process::{ADMIN_KEY, Folder, log_in, post, request, ringside, said, started, stop, trade};
+use ringside_core::engine::ENGINE_VERSION;
+use ringside_persist::segment::{DATA_START, SegmentHeader};
+use ringside_persist::storage::BLOCK_LEN;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -46,6 +50,38 @@ fn bring_secrets(from: &Path, to: &Path) {
     for name in ["admin_key", "jwt_secret", "key_encryption_key"] {
         let _ = std::fs::copy(from.join("auth").join(name), to.join("auth").join(name));
     }
+}
+
+fn manifest(copy: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(copy.join("MANIFEST.json")).unwrap()).unwrap()
+}
+
+/// Every file of a journal.
+fn journal(data: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(data.join("journal")).unwrap().map(|entry| entry.unwrap());
+    let read = |entry: std::fs::DirEntry| {
+        (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())
+    };
+    entries.map(read).collect()
+}
+
+/// Makes the journal one that the version before this wrote.
+fn make_older(data: &Path) {
+    for (name, mut bytes) in journal(data).into_iter().filter(|(name, _)| name.ends_with(".journal")) {
+        let header = SegmentHeader::decode(&bytes[..BLOCK_LEN]).unwrap();
+        assert_eq!(header.engine_version, ENGINE_VERSION);
+        let header = SegmentHeader { engine_version: ENGINE_VERSION - 1, ..header };
+        bytes[..DATA_START as usize].copy_from_slice(&header.encode());
+        std::fs::write(data.join("journal").join(name), bytes).unwrap();
+    }
+}
+
+/// Puts the archive of another folder in place.
+fn put_archive(from: &Path, data: &Path) {
+    let archive = data.join("archive");
+    std::fs::remove_dir_all(&archive).unwrap();
+    std::fs::create_dir(&archive).unwrap();
+    std::fs::copy(from.join("archive/history.db"), archive.join("history.db")).unwrap();
 }
 
 #[test]
@@ -132,9 +168,6 @@ fn an_old_copy_and_a_later_one_reach_every_command_between() {
     }
     run(&data, &["backup", text(&data), text(&new)]);
     stop(child);
-    let manifest = |copy: &Path| -> Value {
-        serde_json::from_slice(&std::fs::read(copy.join("MANIFEST.json")).unwrap()).unwrap()
-    };
     let (first, last) =
         (manifest(&old)["sequence"].as_u64().unwrap(), manifest(&new)["sequence"].as_u64().unwrap());
     assert!(last > first + 50, "{first} to {last}");
@@ -231,4 +264,67 @@ fn an_interrupted_copy_bears_no_name() {
     assert!(was_cut > 0, "none was interrupted");
     stop(child);
     run(&data, &["restore", text(&copy), "--to", text(&folder.0.join("restored"))]);
+}
+
+/// The archive of one copy ends before a change of the engine's version, the journal goes on behind it.
+#[test]
+fn an_archive_from_before_a_change_of_the_engine_is_not_gone_on_with_behind_it() {
+    let folder = Folder::new("version");
+    let data = folder.0.join("data");
+    let start = || {
+        started(&data, |command| {
+            small(command);
+            command.env("RINGSIDE_SNAPSHOTS_KEPT", "100");
+        })
+    };
+    let trade_on = |address: &str, trader: &str| {
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until {
+            assert_eq!(order(address, trader, "0.15"), 200);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let (child, address, _) = start();
+    let [_, buyer] = trade(&address);
+    let (old, new, last) = (folder.0.join("old"), folder.0.join("new"), folder.0.join("last"));
+    run(&data, &["backup", text(&data), text(&old)]);
+    trade_on(&address, &buyer);
+    stop(child);
+    run(&data, &["backup", text(&data), text(&last)]);
+    let boundary = manifest(&last)["archived"].as_u64().unwrap();
+    make_older(&data);
+
+    // With that archive the new version does not start, and it has written nothing: the old one could fill it.
+    let refusal = format!("engine version {}, this is version {ENGINE_VERSION}", ENGINE_VERSION - 1);
+    put_archive(&old, &data);
+    let before = journal(&data);
+    let refused = ringside(&data).env("RINGSIDE_ADMIN_KEY", ADMIN_KEY).output().unwrap();
+    let told = said(&refused);
+    assert!(!refused.status.success() && told.contains(&refusal), "{told}");
+    assert!(told.contains(&format!("through {boundary}")), "{told}");
+    assert!(journal(&data) == before, "a refusal writes nothing");
+
+    // With the one that belongs to it, it does.
+    put_archive(&last, &data);
+    let (child, address, _) = start();
+    trade_on(&address, &buyer);
+    run(&data, &["backup", text(&data), text(&new)]);
+    stop(child);
+    assert!(manifest(&new)["archived"].as_u64().unwrap() > boundary + 1);
+
+    let restored = folder.0.join("restored");
+    run(&data, &["restore", text(&old), text(&new), "--to", text(&restored)]);
+    let (early, wanted) = (folder.0.join("early"), (boundary + 1).to_string());
+    let restore = |copies: &[&Path]| {
+        let mut arguments = vec!["restore"];
+        arguments.extend(copies.iter().map(|copy| text(copy)));
+        arguments.extend(["--to", text(&early), "--sequence", &wanted]);
+        tool(&data, &arguments)
+    };
+    let refused = restore(&[&old, &new]);
+    let told = said(&refused);
+    assert!(!refused.status.success() && !early.exists(), "{told}");
+    assert!(told.contains(&refusal) && told.contains("name a copy"), "{told}");
+    let done = restore(&[&old, &last, &new]);
+    assert!(done.status.success(), "{}", said(&done));
 }

@@ -13,7 +13,8 @@
 //!   that holds the later rows in memory joins the two without doubles or holes, however far the archive has come by then.
 //! - A store that was lost, or is older than every snapshot kept, is filled again by replaying what is kept of the journal
 //!   before anything is served. Where the journal no longer reaches back to its mark the start is refused
-//!   ([`ArchiveError::Behind`]), because a history with a hole would look like a whole one.
+//!   ([`ArchiveError::Behind`]), because a history with a hole would look like a whole one; and so it is where another version
+//!   of the engine has decided what is missing ([`ArchiveError::OtherEngine`]), because this one would make another history.
 //!
 //! The traits are the seam: routes and folds name rows and queries of [`row`], never SQL. [`sqlite`] is the embedded store;
 //! a database server can take its place by the same three traits. Not here: what an event means (the gateway's views).
@@ -339,6 +340,23 @@ pub enum ArchiveError {
         mark: Sequence,
         /// The last command that cannot be replayed.
         to: Sequence,
+    },
+    /// Rows are missing that this version of the engine cannot make.
+    #[error(
+        "archive: it is complete only through {mark}, and of the commands from there to {to} some were decided by engine \
+         version {found}, this is version {own}, which would make another history of them. Put back a copy of the archive that \
+         is complete through {to} or later. Where version {own} has never run on this journal, version {found} started once \
+         fills in what is missing"
+    )]
+    OtherEngine {
+        /// The archive's mark.
+        mark: Sequence,
+        /// The last command that is known to be in a snapshot.
+        to: Sequence,
+        /// Version of the segment that holds the first such command.
+        found: u32,
+        /// Version of this binary.
+        own: u32,
     },
     /// A row in the store is not one.
     #[error("archive: {what} in {place} cannot be read: {reason}")]
