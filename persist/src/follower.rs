@@ -29,6 +29,7 @@ use crate::snapshot_store::{self, Moment};
 use crate::status::{JournalStatus, Position};
 use crate::storage::{Access, Storage};
 use crate::survey::{Survey, survey};
+use crate::tail::walk;
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
@@ -163,7 +164,8 @@ impl Pace {
 
 impl<M: Machine, F: Fold> Follower<M, F> {
     /// Starts from the newest sound snapshot of the journal that `journal` reports on, whose files lie in `storage`.
-    /// `fold` is as new. `skips` are the decisions that recovery obeyed ([`recovery::Report::skipped`]).
+    /// `fold` is as new. `skips` are the decisions that recovery obeyed ([`recovery::Report::skipped`]); where it starts further
+    /// back, it looks for others itself, so nothing may be written to the journal meanwhile.
     ///
     /// Errors: I/O, as recovery; what the fold keeps ends before anything that can be replayed, by this version of the engine.
     pub fn new(
@@ -206,6 +208,11 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         same_version(&survey, taken, kept, M::version())?;
         let snapshots = survey.snapshots.iter().rev().filter_map(|name| snapshot_store::sequence_of(name));
         let passing: Vec<Sequence> = snapshots.take_while(|snapshot| *snapshot > taken).collect();
+        let mut skips: BTreeSet<Sequence> = skips.iter().copied().collect();
+        if !passing.is_empty() {
+            let walked = walk(storage.as_ref(), &survey, at - 1, None, |_, _| Ok(()))?;
+            skips.extend(walked.skips.iter().map(|skip| skip.decision.skipped));
+        }
         let header = survey.header(at - 1);
         let file = open(storage.as_ref(), &header.name())?;
         let status = Arc::new(FollowerStatus::default());
@@ -221,7 +228,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             watch: machine.watch(),
             machine,
             fold,
-            skips: skips.iter().copied().collect(),
+            skips,
             passing,
             journal_id: first.journal_id,
             chain: 0,

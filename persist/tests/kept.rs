@@ -4,18 +4,22 @@
 
 mod common;
 
-use common::{Ledger, Session, random_command};
+use common::{Ledger, POISON, Session, random_command};
 use ringside_core::agent::Agent;
+use ringside_core::command::{Command, Credit};
 use ringside_core::event::Event;
 use ringside_core::gate::GateMode;
-use ringside_core::ids::Sequence;
+use ringside_core::ids::{Sequence, padded};
+use ringside_core::money::RawAmount;
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::follower::Follower;
 use ringside_persist::machine::Fold;
+use ringside_persist::skip::{Decision, skip_in};
 use ringside_persist::snapshot_store::{self, Moment};
 use ringside_persist::storage::Storage;
+use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -122,6 +126,12 @@ impl Rig {
         Follower::new(storage, &config(), &(), Keeper::new(&self.store), status, &self.session.report.skipped)
     }
 
+    /// The process ends and another one begins.
+    fn restart(&mut self) {
+        self.session.journaller.close();
+        self.session = Session::open(Arc::new(self.disk.clone()), &config()).unwrap();
+    }
+
     /// An older copy of what is kept.
     fn forget_from(&self, from: Sequence) {
         self.store.lock().unwrap().committed.retain(|sequence| *sequence < from);
@@ -204,6 +214,52 @@ fn a_follower_starts_where_what_is_kept_ends() {
 /// Of the snapshot of that name.
 fn at(name: &str) -> Sequence {
     snapshot_store::sequence_of(name).unwrap()
+}
+
+#[test]
+fn a_follower_that_starts_further_back_than_recovery_obeys_the_decisions_of_that_time() {
+    let mut rig = Rig::new();
+    let mut follower = rig.follower().unwrap();
+    rig.publish(50);
+    while follower.do_work() > 0 {}
+    let older = at(&rig.snapshots()[0]);
+    drop(follower);
+
+    // A command that stops the engine is passed over, and the exchange goes on for a while.
+    let poisoned = rig.session.next;
+    let poison = Credit {
+        address: [9; 20],
+        asset: padded("USD").unwrap(),
+        reserved: 0,
+        amount: RawAmount::new(5),
+        reason: padded(std::str::from_utf8(POISON).unwrap()).unwrap(),
+    };
+    assert!(rig.session.publish(Command::new(poison), &mut rig.truth));
+    rig.publish(3);
+    rig.session.journaller.close();
+    let decision = Decision { sequence: poisoned, operators: ["ann", "bo"], reason: "drill" };
+    let storage = Arc::new(rig.disk.clone());
+    skip_in::<Ledger>(storage, Lock::default(), &config(), &(), &decision).unwrap();
+    rig.restart();
+    assert_eq!(rig.session.report.skipped, [poisoned]);
+    let mut follower = rig.follower().unwrap();
+    rig.publish(50);
+    while follower.do_work() > 0 {}
+    let newer = at(&rig.snapshots()[1]);
+    assert!(older < poisoned && poisoned < newer);
+    drop(follower);
+
+    // Recovery begins behind all of that; what is kept is an older copy.
+    rig.restart();
+    assert_eq!((rig.session.report.snapshot, rig.session.report.skipped.len()), (Some(newer), 0));
+    rig.forget_from(newer);
+    let mut follower = rig.follower().unwrap();
+    assert_eq!(follower.status().sequence(), older);
+    follower.catch_up(newer).unwrap();
+    follower.close();
+    assert!(!follower.status().is_failed(), "{:?}", follower.status().take_failure());
+    let kept = (1..=follower.status().sequence()).filter(|sequence| *sequence != poisoned);
+    assert!(rig.store.lock().unwrap().committed.iter().copied().eq(kept), "every command but one, once");
 }
 
 #[test]
