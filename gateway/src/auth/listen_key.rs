@@ -3,8 +3,8 @@
 //!
 //! Like API keys they are no command: a key is a secret, and secrets reach no journal. They are kept in a file of their own
 //! ([`KeyLog`]), sealed, and found by the hash of their text. A key that was answered, and its end, are durable before the
-//! answer; renewals by requests as well. Renewals by activity on a stream are noted at most once a minute and not
-//! synced: after a crash such a key may end up to a minute early. Which connection listens with a key is not known here: a
+//! answer; renewals by requests as well. Renewals by activity on a stream are noted at most once a minute, all in one record, and
+//! not waited for: after a crash such a key may end up to two minutes early. Which connection listens with a key is not known here: a
 //! connection holds the [`ListenKey`] and asks it whether it still lives.
 
 use crate::auth::key_log::{KeyLog, KeyLogError, Logged, Resealed};
@@ -24,6 +24,8 @@ use zeroize::Zeroizing;
 pub const LISTEN_KEY_LEN: usize = 64;
 /// How long a key lives after its last renewal, in milliseconds.
 pub const LISTEN_KEY_LIFE_MS: i64 = 3_600_000;
+/// Renewals noted in one record.
+const RENEWALS_MAX: usize = 10_000;
 
 /// One key. It lives until its time is over or it is ended, and never again after that.
 #[derive(Debug)]
@@ -64,11 +66,13 @@ pub enum Record {
         /// Whose.
         account: AccountId,
     },
+    /// The keys of accounts live longer: pairs of account and UNIX milliseconds. Since version 2.
+    Renewals(Vec<(AccountId, i64)>),
 }
 
 impl Logged for Record {
     const MAGIC: [u8; 8] = *b"RSLISTEN";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 }
 
 /// Why a key could not be made, renewed or ended.
@@ -136,15 +140,19 @@ impl ListenKeys {
     pub fn open(path: &Path, sealer: Sealer) -> Result<(ListenKeys, usize), ListenKeyError> {
         let (records, dropped_bytes) = KeyLog::<Record>::read(path)?;
         let mut live: HashMap<AccountId, (Vec<u8>, i64)> = HashMap::new();
+        let renew = |live: &mut HashMap<AccountId, (Vec<u8>, i64)>, account, expires_at_ms: i64| {
+            if let Some((_, until)) = live.get_mut(&account) {
+                *until = expires_at_ms.max(*until);
+            }
+        };
         for record in records {
             match record {
                 Record::Put { account, sealed, expires_at_ms } => {
                     live.insert(account, (sealed, expires_at_ms));
                 }
-                Record::Renewed { account, expires_at_ms } => {
-                    if let Some((_, until)) = live.get_mut(&account) {
-                        *until = expires_at_ms.max(*until);
-                    }
+                Record::Renewed { account, expires_at_ms } => renew(&mut live, account, expires_at_ms),
+                Record::Renewals(renewals) => {
+                    renewals.into_iter().for_each(|(account, until)| renew(&mut live, account, until));
                 }
                 Record::Ended { account } => drop(live.remove(&account)),
             }
@@ -204,7 +212,7 @@ impl ListenKeys {
         Ok(())
     }
 
-    /// Notes in the file which keys were renewed by their streams. Not synced. To be called once a minute.
+    /// Notes in the file which keys were renewed by their streams. Not synced yet when this returns. To be called once a minute.
     pub fn note_activity(&self, now_ms: i64) -> Result<(), ListenKeyError> {
         let mut log = self.log.lock();
         let is_due = |key: &&Arc<ListenKey>| {
@@ -213,8 +221,13 @@ impl ListenKeys {
         };
         let keys: Vec<Arc<ListenKey>> =
             self.index.read().by_account.values().filter(is_due).cloned().collect();
-        for key in keys {
-            self.note(&mut log, &key, false, now_ms)?;
+        for keys in keys.chunks(RENEWALS_MAX) {
+            let until = |key: &Arc<ListenKey>| key.expires_at_ms.load(Ordering::Relaxed);
+            let renewals: Vec<_> = keys.iter().map(|key| (key.account, until(key))).collect();
+            self.append(&mut log, &Record::Renewals(renewals.clone()), false, now_ms)?;
+            for (key, (_, noted_ms)) in keys.iter().zip(renewals) {
+                key.noted_ms.store(noted_ms, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
@@ -228,22 +241,10 @@ impl ListenKeys {
         let Some(key) = self.of_account(account, now_ms).filter(|key| key.renew(now_ms)) else {
             return Ok(None);
         };
-        self.note(log, &key, true, now_ms)?;
-        Ok(Some(key))
-    }
-
-    fn note(
-        &self,
-        log: &mut KeyLog<Record>,
-        key: &ListenKey,
-        is_synced: bool,
-        now_ms: i64,
-    ) -> Result<(), ListenKeyError> {
         let expires_at_ms = key.expires_at_ms.load(Ordering::Relaxed);
-        let record = Record::Renewed { account: key.account, expires_at_ms };
-        self.append(log, &record, is_synced, now_ms)?;
+        self.append(log, &Record::Renewed { account, expires_at_ms }, true, now_ms)?;
         key.noted_ms.store(expires_at_ms, Ordering::Relaxed);
-        Ok(())
+        Ok(Some(key))
     }
 
     /// Adds to the file; rewrites it first where most of it is history.
@@ -319,7 +320,7 @@ impl Resealed for Record {
     fn sealed(&mut self) -> Option<(&mut Vec<u8>, Vec<u8>)> {
         match self {
             Record::Put { account, sealed, .. } => Some((sealed, context(*account))),
-            Record::Renewed { .. } | Record::Ended { .. } => None,
+            Record::Renewed { .. } | Record::Renewals(_) | Record::Ended { .. } => None,
         }
     }
 }
@@ -436,31 +437,71 @@ mod tests {
         let keys = folder.open();
         let key = keys.obtain(7, NOW_MS).unwrap();
         let most = 2 * std::fs::metadata(folder.path()).unwrap().len() + HISTORY_LEN_MAX + 1_000;
-        let renewals = 30_000;
+        let (renewals, times) = (100, 300);
+        let earlier = Record::Renewals(vec![(7, NOW_MS)]);
+        let mut written = 0;
         for n in 0..renewals {
+            keys.log.lock().repeat(&earlier, times);
             assert!(key.renew(NOW_MS + n + 1));
             keys.note_activity(NOW_MS + n + 1).unwrap();
+            written += 45 * times as u64;
         }
         let len = std::fs::metadata(folder.path()).unwrap().len();
-        assert!(len <= most && len < 60 * renewals as u64, "{len}");
+        assert!(len <= most && len < written, "{len} of {written}");
         drop(keys);
         assert!(folder.open().find(key.text(), NOW_MS + 3_600_000 + renewals - 1).is_some());
     }
 
-    #[test]
-    fn the_bytes_of_version_1() {
-        let records = [
+    fn records() -> [Record; 4] {
+        [
             Record::Put { account: 7, sealed: vec![1, 2, 3], expires_at_ms: NOW_MS },
             Record::Renewed { account: 7, expires_at_ms: NOW_MS + 1 },
             Record::Ended { account: 7 },
-        ];
-        let folder = Folder::new("golden");
-        let mut log = KeyLog::rewrite(&folder.path(), &records[..1]).unwrap();
-        log.append(&records[1], false).unwrap();
-        log.append(&records[2], true).unwrap();
-        let written = const_hex::encode(std::fs::read(folder.path()).unwrap());
+            Record::Renewals(vec![(7, NOW_MS + 2), (8, NOW_MS + 3)]),
+        ]
+    }
+
+    /// What was first written. A reader of it must stay.
+    #[test]
+    fn the_bytes_of_version_1() {
+        let folder = Folder::new("golden-1");
         let golden = include_str!("../../tests/golden/listen_keys_v1.hex");
+        let bytes = const_hex::decode(golden.split_whitespace().collect::<String>()).unwrap();
+        std::fs::create_dir_all(&folder.0).unwrap();
+        std::fs::write(folder.path(), bytes).unwrap();
+        assert_eq!(KeyLog::<Record>::read(&folder.path()).unwrap(), (records()[..3].to_vec(), 0));
+    }
+
+    #[test]
+    fn the_bytes_of_version_2() {
+        let folder = Folder::new("golden-2");
+        let mut log = KeyLog::rewrite(&folder.path(), &records()[..1]).unwrap();
+        for record in &records()[1..] {
+            log.append(record, false).unwrap();
+        }
+        let written = const_hex::encode(std::fs::read(folder.path()).unwrap());
+        let golden = include_str!("../../tests/golden/listen_keys_v2.hex");
         assert_eq!(written, golden.split_whitespace().collect::<String>());
-        assert_eq!(KeyLog::<Record>::read(&folder.path()).unwrap(), (records.to_vec(), 0));
+        assert_eq!(KeyLog::<Record>::read(&folder.path()).unwrap(), (records().to_vec(), 0));
+    }
+
+    #[test]
+    fn what_is_renewed_in_a_minute_is_one_record() {
+        let folder = Folder::new("minute");
+        let keys = folder.open();
+        let held = [1, 2, 3].map(|account| keys.obtain(account, NOW_MS).unwrap());
+        let before = KeyLog::<Record>::read(&folder.path()).unwrap().0.len();
+        assert!(held.iter().all(|key| key.renew(NOW_MS + 5)));
+        keys.note_activity(NOW_MS + 5).unwrap();
+        // Nothing new: nothing is written.
+        keys.note_activity(NOW_MS + 6).unwrap();
+        let records = KeyLog::<Record>::read(&folder.path()).unwrap().0;
+        let [Record::Renewals(renewals)] = &records[before..] else { panic!("{records:?}") };
+        let mut renewals = renewals.clone();
+        renewals.sort_unstable();
+        assert_eq!(renewals, [1, 2, 3].map(|account| (account, NOW_MS + 5 + LISTEN_KEY_LIFE_MS)));
+        drop(keys);
+        let keys = folder.open();
+        assert!(held.iter().all(|key| keys.find(key.text(), NOW_MS + 4 + LISTEN_KEY_LIFE_MS).is_some()));
     }
 }

@@ -151,8 +151,7 @@ mod tests {
         for n in 0..logouts_made {
             logouts.log_out(7 + n as u32 % 2, NOW_S + n).unwrap();
             // As many as would take the disk minutes, at once.
-            let mut log = logouts.log.lock();
-            (0..400).for_each(|_| log.append(&Logout { account: 7, before_s: 1 }, false).unwrap());
+            logouts.log.lock().repeat(&Logout { account: 7, before_s: 1 }, 400);
         }
         let len = std::fs::metadata(&path).unwrap().len();
         assert!(len < HISTORY_LEN_MAX + 50_000, "{len}");
