@@ -26,7 +26,7 @@ pub use error::BootError;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
 use ringside_persist::status::Pressure;
-use ringside_persist::storage::disk::Lock;
+use ringside_persist::storage::disk::{Lock, make_folder};
 pub(crate) use stages::ViewFold;
 use stages::{Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
@@ -59,7 +59,7 @@ pub fn run_and_tell(
         let _ = writeln!(out, "{line}");
         let _ = out.flush();
     };
-    make_folder(&config)?;
+    make_data_folder(&config)?;
     // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
     let taken = take_folder(&config, &clock)?;
     let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
@@ -151,11 +151,9 @@ pub fn run_and_tell(
 }
 
 /// The data folder, for its owner only.
-fn make_folder(config: &Config) -> Result<(), BootError> {
-    use std::os::unix::fs::DirBuilderExt;
+fn make_data_folder(config: &Config) -> Result<(), BootError> {
     let path = &config.data_dir;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path.join("journal"));
-    made.map_err(|cause| BootError::Folder { path: path.clone(), cause })
+    make_folder(&path.join("journal")).map_err(|cause| BootError::Folder { path: path.clone(), cause })
 }
 
 /// The contexts of the server's threads, each made on its own.

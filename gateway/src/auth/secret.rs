@@ -135,9 +135,25 @@ fn write_new(folder: &Path, path: &Path, secret: &str) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes a folder that only the owner can enter; one that exists is left as it is.
+/// Makes a folder that only the owner can enter, and what is missing above it, so that no power failure takes the new names away;
+/// one that exists is left as it is. (As the journal's, of which nobody here knows.)
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    make(folder, &mut |above| File::open(above)?.sync_all())
+}
+
+/// The same; `sync` makes the names in a folder durable.
+fn make(folder: &Path, sync: &mut impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(Path::new(""));
+    make(above, sync)?;
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        // Somebody was faster, and may not have come to the next line.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+        made => made?,
+    }
+    sync(if above.as_os_str().is_empty() { Path::new(".") } else { above })
 }
 
 #[cfg(test)]
@@ -177,6 +193,26 @@ mod tests {
         std::fs::write(folder.join("key"), &secret[..10]).unwrap();
         let error = load(&folder).unwrap_err().to_string();
         assert!(error.contains("64 characters") && !error.contains(&secret[..10]), "{error}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Of each new folder the one above it, which holds its name, from above.
+    #[test]
+    fn the_names_of_new_folders_are_synced() {
+        let folder = folder("names");
+        let mut synced = Vec::new();
+        let mut made = |path: &Path| {
+            synced.clear();
+            make(path, &mut |above| {
+                synced.push(above.to_owned());
+                Ok(())
+            })
+            .unwrap();
+            synced.clone()
+        };
+        let auth = folder.join("data/auth");
+        assert_eq!(made(&auth), [std::env::temp_dir(), folder.clone(), folder.join("data")]);
+        assert_eq!(made(&auth), Vec::<PathBuf>::new());
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -24,12 +24,12 @@ use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::backup::{self, Backup, Copied, Until, copy_file};
 use ringside_persist::follower::check_kept;
 use ringside_persist::look::look;
-use ringside_persist::storage::disk::Disk;
+use ringside_persist::storage::disk::{Disk, make_folder};
 use ringside_persist::verify::verify;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = "MANIFEST.json";
@@ -76,7 +76,7 @@ pub(super) fn backup(data: &Path, to: &Path, with_secrets: bool) -> Result<Strin
         fs::remove_dir_all(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
     }
     for folder in ["journal", "archive", "auth"] {
-        make_folder(&partial.join(folder))?;
+        make_folder(&partial.join(folder)).with_context(|| format!("cannot make {}", partial.display()))?;
     }
     let mut files = Vec::new();
     let mut copy = Backup::begin(&data.join("journal"))?;
@@ -146,7 +146,7 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
     }
     let journal = partial.join("journal");
     for folder in ["journal", "archive", "auth"] {
-        make_folder(&partial.join(folder))?;
+        make_folder(&partial.join(folder)).with_context(|| format!("cannot make {}", partial.display()))?;
     }
     let folders: Vec<PathBuf> = copies.iter().map(|copy| copy.join("journal")).collect();
     let end = backup::restore(&folders, &journal, until)?;
@@ -293,11 +293,6 @@ fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<()> {
 fn beside(path: &Path, ending: &str) -> Result<PathBuf> {
     let name = path.file_name().with_context(|| format!("{} is no name for a folder", path.display()))?;
     Ok(path.with_file_name(format!("{}.{ending}", name.to_string_lossy())))
-}
-
-fn make_folder(path: &Path) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("cannot make {}", path.display()))
 }
 
 fn sync_folders(path: &Path) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::storage::mapped::MappedFile;
 use crate::storage::{Access, BLOCK_LEN, File, Storage};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Disk {
     /// Errors: [`PersistError::FileSystem`] unless `any_file_system`, I/O.
     pub fn open(directory: &Path, method: Method, any_file_system: bool) -> Result<Disk, PersistError> {
         let shown = directory.display().to_string();
-        fs::create_dir_all(directory).map_err(PersistError::io("create", &shown))?;
+        make_folder(directory).map_err(PersistError::io("create", &shown))?;
         let handle = fs::File::open(directory).map_err(PersistError::io("open", &shown))?;
         if !any_file_system {
             let device = handle.metadata().map_err(PersistError::io("inspect", &shown))?.dev();
@@ -92,6 +92,29 @@ impl Disk {
             Err(TryLockError::Error(error)) => Err(PersistError::io("lock", &shown)(error)),
         }
     }
+}
+
+/// Makes a folder that only its owner can enter, and what is missing above it, so that no power failure takes the new names away.
+/// One that exists is left as it is.
+///
+/// Errors: I/O.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    make(folder, &mut |above| fs::File::open(above)?.sync_all())
+}
+
+/// The same; `sync` makes the names in a folder durable.
+fn make(folder: &Path, sync: &mut impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(Path::new(""));
+    make(above, sync)?;
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        // Somebody was faster, and may not have come to the next line.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+        made => made?,
+    }
+    sync(if above.as_os_str().is_empty() { Path::new(".") } else { above })
 }
 
 /// Keeps other processes out while it or a clone of it lives.
@@ -241,6 +264,37 @@ mod tests {
         assert_eq!(file_system_of(device(0, 25), mounts), Some("tmpfs"));
         assert_eq!(file_system_of(device(0, 31), mounts), Some("overlay"));
         assert_eq!(file_system_of(device(8, 1), mounts), None);
+    }
+
+    /// Of each new folder the one above it, which holds its name, from above.
+    #[test]
+    fn the_names_of_new_folders_are_synced() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("ringside-folder-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let mut synced = Vec::new();
+        let mut made = |path: &Path| {
+            synced.clear();
+            make(path, &mut |above| {
+                synced.push(above.to_path_buf());
+                Ok(())
+            })
+            .unwrap();
+            synced.clone()
+        };
+        let (a, b) = (folder.join("a"), folder.join("a/b"));
+        assert_eq!(made(&b), [std::env::temp_dir(), folder.clone(), a.clone()]);
+        assert_eq!(made(&b), Vec::<PathBuf>::new());
+        assert_eq!(made(&folder.join("a/c")), [a]);
+        assert_eq!(fs::metadata(&b).unwrap().permissions().mode() & 0o777, 0o700);
+        // Where that fails, nobody goes on as if it had not.
+        let failed = make(&folder.join("d"), &mut |_| Err(io::Error::other("no")));
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::Other);
+        make_folder(&folder.join("e/f")).unwrap();
+        assert!(folder.join("e/f").is_dir());
+        fs::write(folder.join("g"), "no folder").unwrap();
+        assert!(make_folder(&folder.join("g")).is_err() && make_folder(&folder.join("g/h")).is_err());
+        fs::remove_dir_all(folder).unwrap();
     }
 
     /// What a write promises stands in the flags of the file: nothing syncs it afterwards.

@@ -14,6 +14,7 @@ mod value;
 
 use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
 use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark};
+use crate::storage::disk::make_folder;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,7 +91,8 @@ impl Archive for Sqlite {
     fn writer(&self, journal_id: [u8; 16]) -> Result<Box<dyn ArchiveWriter>, ArchiveError> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            make_folder(folder)?;
+            let made = make_folder(folder);
+            made.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = self.connect(flags, WRITER_CACHE_KIB)?;
@@ -262,12 +264,6 @@ fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite
         ])?;
     }
     Ok(())
-}
-
-fn make_folder(folder: &Path) -> Result<(), ArchiveError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })
 }
 
 /// So that a power failure does not take the new file's name away.
