@@ -20,8 +20,8 @@
 use crate::auth::secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -131,6 +131,12 @@ pub enum KeyLogError {
         /// In which way.
         what: &'static str,
     },
+    /// It belongs to somebody else for as long as that one lives.
+    #[error("key file {path} is in use by another process")]
+    InUse {
+        /// Which.
+        path: PathBuf,
+    },
     /// An earlier write or sync failed: what the disk holds is unknown until a restart reads it again.
     #[error("key file failed before; restart to use it again")]
     Failed,
@@ -165,7 +171,7 @@ impl<R: Logged> KeyLog<R> {
     pub fn rewrite(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
         let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
         let write = || -> io::Result<(File, u64)> {
-            let folder = path.parent().unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             secret::create_folder(folder)?;
             let aside = path.with_extension("new");
             let mut file =
@@ -202,29 +208,29 @@ impl<R: Logged> KeyLog<R> {
         Ok(is_due)
     }
 
-    /// Opens the file to go on with it as it is, or makes an empty one; gives its records, and how many bytes of a cut record
-    /// were taken off its end. Nothing else of it is ever rewritten.
+    /// Opens the file to go on with it as it is, or makes an empty one, and keeps every other process from doing so; gives its
+    /// records, and how many bytes of a cut record were taken off its end. Nothing else of it is ever rewritten.
+    ///
+    /// Errors: [`KeyLogError::InUse`], and nothing of it was touched; as [`KeyLog::read`].
     pub fn go_on(path: &Path) -> Result<(KeyLog<R>, Vec<R>, usize), KeyLogError> {
+        let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
         if !path.exists() {
-            return Ok((KeyLog::rewrite(path, &[])?, Vec::new(), 0));
+            found(path, &header::<R>()).map_err(error)?;
         }
-        let (records, dropped) = KeyLog::read(path)?;
-        let open = || -> io::Result<(File, u64)> {
-            let file = OpenOptions::new().append(true).open(path)?;
-            let len = file.metadata()?.len() - dropped as u64;
-            if dropped > 0 {
-                file.set_len(len)?;
-                file.sync_all()?;
-            }
-            Ok((file, len))
-        };
-        let (file, len) = open().map_err(|cause| KeyLogError::Io { path: path.to_owned(), cause })?;
+        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(error)?;
+        file.try_lock().map_err(|cause| match cause {
+            TryLockError::WouldBlock => KeyLogError::InUse { path: path.to_owned() },
+            TryLockError::Error(cause) => error(cause),
+        })?;
+        // From here on nobody else writes: what is no record now is none that is on its way.
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(error)?;
+        let (records, dropped) = decode(&bytes, path)?;
+        let len = (bytes.len() - dropped) as u64;
+        if dropped > 0 {
+            file.set_len(len).and_then(|()| file.sync_all()).map_err(error)?;
+        }
         Ok((KeyLog::of(path, file, len), records, dropped))
-    }
-
-    /// Keeps every other process from using the file in this way; `false` if one does already.
-    pub fn lock(&self) -> bool {
-        self.file.try_lock().is_ok()
     }
 
     /// Appends a record; synced when this returns, where `is_synced`, and otherwise before another one is written. After the first
@@ -255,6 +261,27 @@ impl<R: Logged> KeyLog<R> {
         self.file.write_all(&bytes).unwrap();
         self.len += bytes.len() as u64;
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes a file that holds this, unless there is one by then: of two processes that do so at a time both find the same file.
+fn found(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    secret::create_folder(folder)?;
+    let aside = path.with_extension(format!("{}.new", std::process::id()));
+    // What a process of the same number left may be the file itself by another name: that name goes, the file stays.
+    let _ = std::fs::remove_file(&aside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    match std::fs::hard_link(&aside, path) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause),
+        _ => std::fs::remove_file(&aside)?,
+    }
+    File::open(folder)?.sync_all()
 }
 
 fn header<R: Logged>() -> [u8; HEADER_LEN] {
@@ -464,6 +491,39 @@ mod tests {
         log.append(&records()[2], true).unwrap();
         log.file = unsynced();
         log.append(&records()[2], false).unwrap();
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_in_use_is_not_touched() {
+        let path = path("in-use");
+        let (mut first, ..) = KeyLog::<Record>::go_on(&path).unwrap();
+        first.append(&records()[0], true).unwrap();
+        // What the first is just writing.
+        let half = encode(&records()[1]).unwrap();
+        first.file.write_all(&half[..half.len() / 2]).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let second = KeyLog::<Record>::go_on(&path);
+        assert!(matches!(second, Err(KeyLogError::InUse { .. })), "{second:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        drop(first);
+        let (mut log, found, dropped) = KeyLog::<Record>::go_on(&path).unwrap();
+        assert_eq!((found, dropped), (records()[..1].to_vec(), half.len() / 2));
+        log.append(&records()[1], true).unwrap();
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap(), (records()[..2].to_vec(), 0));
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn two_who_found_a_file_find_the_same() {
+        let path = path("founded");
+        let (mut log, ..) = KeyLog::<Record>::go_on(&path).unwrap();
+        log.append(&records()[0], true).unwrap();
+        // It was not there when the other looked.
+        found(&path, &header::<Record>()).unwrap();
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap().0, records()[..1]);
+        let names: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(names.len(), 1, "{names:?}");
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 }

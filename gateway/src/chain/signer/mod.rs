@@ -95,10 +95,10 @@ impl LocalSigner {
         clock: Clock,
     ) -> Result<LocalSigner, OpenError> {
         let wallet = Wallet::new(key).ok_or(OpenError::Key)?;
-        let (file, entries, dropped) = KeyLog::go_on(log)?;
-        if !file.lock() {
-            return Err(OpenError::InUse(log.to_owned()));
-        }
+        let (file, entries, dropped) = KeyLog::go_on(log).map_err(|error| match error {
+            KeyLogError::InUse { path } => OpenError::InUse(path),
+            other => OpenError::Log(other),
+        })?;
         if dropped > 0 {
             tracing::warn!(
                 bytes = dropped,
