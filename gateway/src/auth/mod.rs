@@ -30,6 +30,7 @@ use logout::{Grant, Logouts};
 use nonce::Nonces;
 use operators::Operators;
 use parking_lot::Mutex;
+use ringside_core::ids::{AccountId, Address};
 use seal::SealError;
 use secret::SecretError;
 use sha2::{Digest, Sha256};
@@ -82,6 +83,13 @@ pub struct Sealed<'a> {
     pub query: &'a str,
     /// Its body; empty where the method has none.
     pub body: &'a [u8],
+}
+
+/// What the exchange knows of accounts. A credential names its account by number, and after a journal was restored to an earlier
+/// moment a number may be another wallet's.
+pub trait Accounts {
+    /// Whether the account of this number is the one of this wallet; nothing while that is not known, before recovery has ended.
+    fn is_of(&self, account: AccountId, address: &Address) -> Option<bool>;
 }
 
 /// Why the credentials of a deployment could not be opened.
@@ -200,6 +208,7 @@ impl Authenticator {
         headers: &HeaderMap,
         ip: IpAddr,
         now_s: i64,
+        accounts: &dyn Accounts,
         remembered: &mut Remembered,
     ) -> Result<Option<Identity>, Fault> {
         match needs {
@@ -217,15 +226,17 @@ impl Authenticator {
             }
             Auth::Optional(permission) => match sent(headers) {
                 None => Ok(None),
-                Some(sent) => self.recognize(sent, ip, now_s, remembered)?.permitted(permission).map(Some),
+                Some(sent) => {
+                    self.recognize(sent, ip, now_s, accounts, remembered)?.permitted(permission).map(Some)
+                }
             },
             Auth::Account(permission) => {
                 let sent = sent(headers).ok_or(Fault::Unauthorized)?;
-                self.recognize(sent, ip, now_s, remembered)?.permitted(permission).map(Some)
+                self.recognize(sent, ip, now_s, accounts, remembered)?.permitted(permission).map(Some)
             }
             Auth::JwtOnly(denied) => {
                 let sent = sent(headers).ok_or(Fault::Unauthorized)?;
-                let recognized = self.recognize(sent, ip, now_s, remembered)?;
+                let recognized = self.recognize(sent, ip, now_s, accounts, remembered)?;
                 match recognized.key {
                     None => Ok(Some(recognized.identity)),
                     Some(_) => Err(Fault::Forbidden(denied)),
@@ -241,6 +252,7 @@ impl Authenticator {
         permission: Permission,
         is_stream: bool,
         request: Sealed<'_>,
+        accounts: &dyn Accounts,
         remembered: &mut Remembered,
     ) -> Result<Identity, Fault> {
         let Sealed { headers, ip, now_ms, query, body } = request;
@@ -248,7 +260,7 @@ impl Authenticator {
         let key = key.as_bytes();
         // What looks like no key is none: only a key that is refused is looked at for that.
         let is_key = || key.len() == key::KEY_LEN && key.iter().all(u8::is_ascii_alphanumeric);
-        let recognized = self.recognize(Sent::Key(key), ip, now_ms / 1_000, remembered);
+        let recognized = self.recognize(Sent::Key(key), ip, now_ms / 1_000, accounts, remembered);
         let recognized = recognized.map_err(|fault| if is_key() { fault } else { Fault::KeyFormat })?;
         let identity = recognized.permitted(permission)?;
         if is_stream && self.is_compatible(headers) && !signed::is_any_sent(query, body) {
@@ -287,14 +299,16 @@ impl Authenticator {
         sent: Sent<'_>,
         ip: IpAddr,
         now_s: i64,
+        accounts: &dyn Accounts,
         remembered: &'a mut Remembered,
     ) -> Result<&'a Recognized, Fault> {
         let generation = self.keys.generation();
         let all = &mut remembered.0;
+        all.retain(|known| known.is_confirmed);
         let index = match all.iter().position(|known| known.is_same(sent, ip, generation)) {
             Some(index) => index,
             None => {
-                let found = self.look_up(sent, ip, now_s, generation)?;
+                let found = self.look_up(sent, ip, now_s, generation, accounts)?;
                 // Keys have changed since these were looked up, so that they are known no more.
                 all.retain(|known| known.key.is_none() || known.generation == generation);
                 all.truncate(REMEMBERED - 1);
@@ -317,16 +331,36 @@ impl Authenticator {
     }
 
     /// Reads a login token, and gives what tells when its account logs out.
-    pub fn read_token(&self, token: &[u8], now_s: i64) -> Result<(Bearer, Grant), Fault> {
+    pub fn read_token(
+        &self,
+        token: &[u8],
+        now_s: i64,
+        accounts: &dyn Accounts,
+    ) -> Result<(Bearer, Grant), Fault> {
+        let (bearer, login) = self.read(token, now_s)?;
+        match accounts.is_of(bearer.account, &bearer.address) {
+            Some(false) => Err(Fault::Unauthorized),
+            Some(true) | None => Ok((bearer, login)),
+        }
+    }
+
+    fn read(&self, token: &[u8], now_s: i64) -> Result<(Bearer, Grant), Fault> {
         let bearer = self.tokens.read(token, now_s)?;
         let login = self.logouts.grant(bearer.account, bearer.issued_at_s);
         if login.is_over() { Err(Fault::Unauthorized) } else { Ok((bearer, login)) }
     }
 
-    fn look_up(&self, sent: Sent<'_>, ip: IpAddr, now_s: i64, generation: u64) -> Result<Recognized, Fault> {
+    fn look_up(
+        &self,
+        sent: Sent<'_>,
+        ip: IpAddr,
+        now_s: i64,
+        generation: u64,
+        accounts: &dyn Accounts,
+    ) -> Result<Recognized, Fault> {
         let (text, identity, key, login) = match sent {
             Sent::Token(token) => {
-                let (bearer, login) = self.read_token(token, now_s)?;
+                let (bearer, login) = self.read(token, now_s)?;
                 let means = Means::Jwt { expires_at_s: bearer.expires_at_s };
                 let identity = Identity { account: bearer.account, address: bearer.address, means };
                 (token, identity, None, Some(login))
@@ -337,7 +371,12 @@ impl Authenticator {
                 (text, Identity { account: key.account(), address: *key.address(), means }, Some(key), None)
             }
         };
-        Ok(Recognized { sent: Zeroizing::new(text.to_vec()), ip, generation, identity, key, login })
+        let is_confirmed = match accounts.is_of(identity.account, &identity.address) {
+            Some(false) => return Err(Fault::Unauthorized),
+            known => known.is_some(),
+        };
+        let sent = Zeroizing::new(text.to_vec());
+        Ok(Recognized { sent, ip, generation, identity, is_confirmed, key, login })
     }
 }
 
@@ -391,6 +430,8 @@ struct Recognized {
     /// Changes of keys before the look-up: after a further one the key is looked up again.
     generation: u64,
     identity: Identity,
+    /// Whether the account was known to be that of the wallet; who was recognized during recovery is looked up again.
+    is_confirmed: bool,
     key: Option<Arc<ApiKey>>,
     /// Of a token.
     login: Option<Grant>,

@@ -112,18 +112,21 @@ impl Caller {
 
     /// Who asks, as far as the route wants to know.
     fn identify(&self, call: &Call, spelling: Option<&str>) -> Result<Option<Identity>, Fault> {
-        let auth = &self.worker.shared.edge.auth;
+        let shared = &*self.worker.shared;
+        let auth = &shared.edge.auth;
         let remembered = &mut *self.remembered.borrow_mut();
         let headers = &call.head.headers;
         let (permission, is_stream) = match call.route.auth {
             Auth::Signed(permission) => (permission, false),
             Auth::Stream => (Permission::Read, true),
-            needs => return auth.check(needs, headers, call.ip, call.now_ms / 1_000, remembered),
+            needs => {
+                return auth.check(needs, headers, call.ip, call.now_ms / 1_000, shared, remembered);
+            }
         };
         let body = call.form()?;
         let mut check = |query| {
             let request = Sealed { headers, ip: call.ip, now_ms: call.now_ms, query, body };
-            auth.check_signed(permission, is_stream, request, remembered).map(Some)
+            auth.check_signed(permission, is_stream, request, shared, remembered).map(Some)
         };
         match (check(call.head.uri.query().unwrap_or("")), spelling) {
             (Err(Fault::Unsigned(Unsigned::Signature)), Some(spelling)) => check(spelling),

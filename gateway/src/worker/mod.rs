@@ -5,6 +5,7 @@ pub mod ranking;
 pub mod replays;
 
 use crate::archive::History;
+use crate::auth::Accounts;
 use crate::chain;
 use crate::chain::desk::Desk;
 use crate::chain::port::SeenReleases;
@@ -20,6 +21,7 @@ use crate::view::{MarketReader, SharedViews};
 use edge::Edge;
 use ranking::Ranks;
 use replays::Replays;
+use ringside_core::ids::{AccountId, Address};
 use std::sync::Arc;
 
 /// What all worker threads share.
@@ -58,6 +60,17 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Referral records of the last seconds.
     pub referrals: chain::referral::Kept,
+}
+
+impl Accounts for Shared {
+    fn is_of(&self, account: AccountId, address: &Address) -> Option<bool> {
+        match self.phase.get() {
+            Phase::Running | Phase::Halted => {
+                Some(self.views.read().accounts().address(account) == Some(address))
+            }
+            Phase::Restarting | Phase::Disabled => None,
+        }
+    }
 }
 
 impl Shared {

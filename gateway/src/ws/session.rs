@@ -222,8 +222,9 @@ impl Session {
     }
 
     fn identify(&self, token: &str) -> Result<Identity, Fault> {
-        let auth = &self.worker.shared.edge.auth;
-        let (bearer, login) = auth.read_token(token.as_bytes(), self.worker.clock.now_s())?;
+        let shared = &*self.worker.shared;
+        let now_s = self.worker.clock.now_s();
+        let (bearer, login) = shared.edge.auth.read_token(token.as_bytes(), now_s, shared)?;
         Ok(Identity::until(bearer.account, bearer.expires_at_s, login))
     }
 

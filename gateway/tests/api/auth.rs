@@ -235,7 +235,7 @@ fn a_logout_ends_every_token_of_its_account() {
     let (auth, _) = Authenticator::open(&exchange.shared.config).unwrap();
     let read = |header: &[String; 1]| {
         let token = header[0].strip_prefix("Authorization: Bearer ").unwrap();
-        auth.read_token(token.as_bytes(), now_s).map(|(bearer, _)| bearer.account)
+        auth.read_token(token.as_bytes(), now_s, &*exchange.shared).map(|(bearer, _)| bearer.account)
     };
     assert!(read(&old).is_err() && read(&token).is_err());
     assert!(read(&again).is_ok() && read(&other).is_ok());

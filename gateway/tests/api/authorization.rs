@@ -10,10 +10,12 @@ use ringside_gateway::auth::jwt::{TOKEN_LIFE_S, Tokens};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::config::Cidr;
 use ringside_gateway::dialect::Dialect;
+use ringside_gateway::ingress::Phase;
 use ringside_gateway::push::channel::{CHANNELS, Row, Scope};
 use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::slice::from_ref;
 
 /// Who owns what the others try to reach, and who tries.
 const ALICE: u8 = 1;
@@ -194,12 +196,11 @@ impl Stage {
     }
 
     fn with(is_test_deployment: bool) -> Stage {
-        let mut exchange = Exchange::start_with(|config| {
-            config.websocket_frames_per_second = u32::MAX;
-            config.test_deployment = is_test_deployment;
-        });
-        if is_test_deployment {
-            exchange.open();
+        let mut exchange = Exchange::start_with(|config| config.websocket_frames_per_second = u32::MAX);
+        exchange.open();
+        if !is_test_deployment {
+            exchange.restart_with(|config| config.test_deployment = false);
+        } else {
             // Alice has a trade, with carol, so that there is something that bob must not see.
             let (alice, carol) = (exchange.account(ALICE), exchange.account(CAROL));
             for (who, side) in [(&carol, "sell"), (&alice, "buy")] {
@@ -524,6 +525,63 @@ fn routes_for_anyone() {
             let answer = stage.send(line, headers);
             let what = format!("{} {} with {headers:?}", line.method, line.path);
             assert_eq!((answer.status, &answer.body), (without.status, &without.body), "{what}");
+        }
+    }
+}
+
+/// As after a journal was restored to an earlier moment: the number in a credential has become another wallet's, or nobody's.
+#[test]
+fn a_credential_is_good_for_the_account_of_its_wallet_alone() {
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let auth = exchange.shared.clone();
+    let auth = &auth.edge.auth;
+    let key_of = |account, address| {
+        let new = NewKey {
+            label: "old".to_owned(),
+            permissions: (true, true),
+            ip_whitelist: vec![],
+            expires_at_s: None,
+        };
+        let (_, credentials) = auth.keys.create(account, address, new, 0).unwrap();
+        format!("X-API-Key: {}", credentials.key.as_str())
+    };
+    let (bob, nobody) = (u32::from(BOB), 9);
+    let stale = [
+        exchange.bearer(bob, &wallet(9)),
+        exchange.bearer(nobody, &wallet(9)),
+        exchange.bearer(0, &[0; 20]),
+        key_of(bob, wallet(9)),
+        key_of(nobody, wallet(9)),
+    ];
+    let reads = ["/api/v1/spot/balances", "/api/v1/spot/orders"];
+    for header in &stale {
+        for path in reads {
+            let answer = exchange.request("GET", path, from_ref(header), "");
+            assert_eq!(answer.status, 401, "{header} {path}: {}", answer.body);
+        }
+        let answer = exchange.request("POST", "/api/v1/spot/orders", from_ref(header), ORDER);
+        assert_eq!((answer.status, answer.body.contains("UNAUTHORIZED")), (401, true), "{header}");
+    }
+    let mut socket = Socket::open(&exchange);
+    for header in &stale[..3] {
+        let token = header.strip_prefix("Authorization: Bearer ").unwrap();
+        socket.send(&json!({ "type": "auth_token", "token": token }).to_string());
+        assert_eq!(socket.next()["message"], "invalid token");
+        let frame = json!({ "type": "subscribe", "channel": "spot:user:orders", "token": token });
+        socket.send(&frame.to_string());
+        assert_eq!(socket.next()["code"], "AUTH_REQUIRED");
+    }
+    // During recovery nobody can be told from another; what was good then is not taken for good afterwards.
+    let keys = "/api/v1/account/api-keys";
+    let own = exchange.account(BOB);
+    for (header, after) in [(&stale[0], 401), (&own[0], 200)] {
+        exchange.shared.phase.set(Phase::Restarting);
+        assert_eq!(exchange.request("GET", keys, from_ref(header), "").status, 200);
+        assert_eq!(exchange.request("GET", reads[0], from_ref(header), "").status, 503);
+        exchange.shared.phase.set(Phase::Running);
+        for path in [keys, reads[0]] {
+            assert_eq!(exchange.request("GET", path, from_ref(header), "").status, after, "{path}");
         }
     }
 }

@@ -8,6 +8,8 @@
 use crate::exchange::chain::{self, Chain, Mood, SteeredSigner};
 use crate::exchange::rows;
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
+use ringside_core::event::{AccountCreated, Event};
+use ringside_core::ids::AccountId;
 use ringside_gateway::api::Method;
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
 use ringside_gateway::dialect::Dialect;
@@ -358,7 +360,14 @@ fn withdrawals(produced: &mut Produced) {
     let denied = (403, "API Key permission denied: withdraws not allowed");
     produced.request(&mut exchange, REQUEST, &key, &body("DF", "1"), denied);
     produced.request(&mut exchange, LIST, &key, "", denied);
-    let nobody = [exchange.bearer(0, &[0; 20])];
+    // The engine's word for an account that it has not: the views must know it, or its token is not taken.
+    let account = exchange.shared.views.write(|views| {
+        let account = views.accounts().len() as AccountId;
+        let created = AccountCreated { address: wallet(9), account };
+        views.fold(&Event::new(views.sequence(), views.time_ns(), 0, created));
+        account
+    });
+    let nobody = [exchange.bearer(account, &wallet(9))];
     for (who, sent, expected) in [
         (&alice, "[]".to_owned(), (400, "invalid json")),
         (&alice, r#"{"amount":"0"}"#.to_owned(), (400, "unsupported token: ")),
