@@ -1,7 +1,7 @@
 //! Nodes that lie, lag or fail: every kind, at moments of 125 seeds each.
 
 use crate::histories::{Rig, policy};
-use crate::random::seeds;
+use crate::random::{Rerun, seeds};
 use crate::signer::Folder;
 use crate::world::{Mood, hex};
 use bytes::Bytes;
@@ -147,6 +147,7 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
     let folder = Folder::new("faults");
     for (kind, fault) in FAULTS.iter().enumerate() {
         for seed in seeds(125) {
+            let _rerun = Rerun("chain faults::a_node_that_lies", seed);
             let context = format!("{}, seed {seed}", fault.name);
             let mut rig = Rig::new(seed * 1_000 + kind as u64, 4, None, 2 + (seed % 3 == 0) as usize);
             let mut signer = folder.signer("log", policy(), Clock::manual(1_700_000_000_000));

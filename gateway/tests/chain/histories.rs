@@ -2,7 +2,7 @@
 //! end nothing was paid twice, nothing is lost, and what the accounts have and were paid is what they had.
 
 use crate::ledger::{EnginePort, LIFETIME_S, Venue};
-use crate::random::{Random, seeds};
+use crate::random::{Random, Rerun, seeds};
 use crate::signer::{Folder, sign};
 use crate::world::{CHAIN_ID, Mood, Node, Submission, TOKEN, VAULT, World};
 use ringside_core::command::WithdrawalStatus;
@@ -250,6 +250,7 @@ fn a_reorganization_is_undone_before_it_counts() {
     let folder = Folder::new("histories");
     let mut confirmed = 0;
     for seed in seeds(5_000) {
+        let _rerun = Rerun("chain histories::a_reorganization", seed);
         let (confirmations, finality) = match seed % 4 {
             0 => (20, None),
             1 => (20, Some(64)),
@@ -278,6 +279,7 @@ fn a_reorganization_is_undone_before_it_counts() {
 fn an_old_copy_neither_pays_twice_nor_loses() {
     let folder = Folder::new("copies");
     for seed in seeds(20_000) {
+        let _rerun = Rerun("chain histories::an_old_copy", seed);
         let mut rig = Rig::new(seed, 2 + seed % 3, None, 2);
         let name = format!("{seed}");
         let clock = Clock::manual(START_S as i64 * 1_000);

@@ -31,3 +31,17 @@ pub(crate) fn seeds(count: u64) -> Vec<u64> {
         Err(_) => (1..=count).collect(),
     }
 }
+
+/// Prints, where the test fails while it lives, the line that runs the seed again.
+pub(crate) struct Rerun(pub(crate) &'static str, pub(crate) u64);
+
+impl Drop for Rerun {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Rerun(test, seed) = self;
+            println!(
+                "seed {seed} fails; rerun: RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test {test}"
+            );
+        }
+    }
+}
