@@ -313,3 +313,74 @@ fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
     let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.market)).collect();
     assert_eq!(told, [(trader, BTC), (trader, BTC + 1)]);
 }
+
+/// A market whose positions have one bracket, up to a billion, at a maintenance rate of 10^-8.
+fn one_bracket(venue: &mut Venue, market: u32, rate: u32) {
+    let mut brackets = SetBrackets { market, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
+    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (usd("1000000000"), 1, rate);
+    venue.ok(brackets);
+    let parameter = PerpetualParameter::MinNotional as u32;
+    venue.ok(SetPerpetualParameter { market, parameter, value: 0 });
+}
+
+#[test]
+fn the_fund_takes_what_nobody_else_does_at_a_value_beyond_any_order() {
+    // 1: "limit per order and per position: one billion quote"; 12.5: "the fund takes them regardless". Short 10 000 at 0.1 in both markets
+    // with 800 000 000, of which the first then costs 500 000 000 more and the second 10 000 000 000: E = -9 699 998 000, MM = 250 000 000 +
+    // 100 000 000. The first has 5/7 of that: VB = 500 000 000 - 6 928 570 000 = -6 428 570 000, which its counterparty does not have.
+    let mut venue = Venue::trading("0.1");
+    no_fees(&mut venue);
+    trade_second(&mut venue, "0.1");
+    one_bracket(&mut venue, BTC, 50_000_000);
+    one_bracket(&mut venue, BTC + 1, 1_000_000);
+    let [short, long, other] = ["800000000", "100000", "100000"].map(|wallet| venue.account(wallet));
+    for account in [short, long, other] {
+        for market in [BTC, BTC + 1] {
+            venue.ok(SetLeverage { account, market, leverage: 1, reserved: 0 });
+        }
+    }
+    for _ in 0..10 {
+        open(&mut venue, short, long, Side::Sell, "1000", "0.1");
+        open_second(&mut venue, short, other, Side::Sell, "1000", "0.1");
+    }
+    venue.mark("50000");
+    assert_eq!(held(&venue, short), dec("-10000"));
+    second(&mut venue, "1000000");
+    venue.tick();
+    let moved = venue.said::<event::PositionMoved>();
+    let told: Vec<_> = moved.iter().map(|moved| (moved.market, moved.to, moved.value)).collect();
+    assert_eq!(told[0], (BTC, 0, usd("-6428570000")), "{told:?}");
+    assert_eq!(told[1].0, BTC + 1);
+    assert_eq!(venue.engine.perpetual_wallet(short), 0);
+    assert_eq!(held(&venue, 0), dec("-10000"));
+    assert_eq!(venue.said::<event::PoolDeficit>().len(), 1);
+    // It unwinds what no order may open: a tenth of what is offered, once it is well again.
+    venue.mark("0.1");
+    venue.fund("7000000000");
+    let ask = venue.sell(long, "1000", "0.1");
+    venue.tick();
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, ask);
+    assert_eq!(held(&venue, 0), dec("-9900"));
+}
+
+#[test]
+fn the_fund_takes_by_its_three_conditions_whatever_a_position_is_worth() {
+    // 12.4. Short 10 000 at 0.1, its owner has 1 100 000 000: at 109 000 E = 10 001 000 is below MM = 10 900 000, and VB is all it has:
+    // 1 100 001 000. The fund's equity would be 10 001 000 more, its notional 1 090 000 000.
+    let mut venue = Venue::trading("0.1");
+    no_fees(&mut venue);
+    one_bracket(&mut venue, BTC, 1_000_000);
+    venue.fund("1000000000");
+    let [short, long] = ["1100000000", "100000"].map(|wallet| venue.account(wallet));
+    for account in [short, long] {
+        leverage(&mut venue, account, 1);
+    }
+    for _ in 0..10 {
+        open(&mut venue, short, long, Side::Sell, "1000", "0.1");
+    }
+    venue.mark("109000");
+    let moved = venue.said::<event::PositionMoved>();
+    let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.value)).collect();
+    assert_eq!(told, [(short, 0, usd("1100001000"))]);
+    assert_eq!((venue.engine.perpetual_wallet(short), held(&venue, 0)), (0, dec("-10000")));
+}

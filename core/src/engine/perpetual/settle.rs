@@ -158,6 +158,7 @@ impl<'a> PerpetualMatch<'a> {
             let terms = (quantity, value, maker_fee);
             state.leg(index, holding, record.wallet, isolated, taker.side.opposite(), terms)
         }
+        .filter(Leg::is_within_bound)
         .ok_or(true)?;
         let is_self = maker.account == taker.account;
         let bears = |account: AccountId, leg: &Leg, covered: Money| {
@@ -180,7 +181,10 @@ impl<'a> PerpetualMatch<'a> {
             (holding, record.wallet)
         };
         let terms = (quantity, value, taker_fee);
-        let taker_leg = state.leg(index, holding, wallet, isolated, taker.side, terms).ok_or(false)?;
+        let taker_leg = state
+            .leg(index, holding, wallet, isolated, taker.side, terms)
+            .filter(Leg::is_within_bound)
+            .ok_or(false)?;
         // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
         let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
         if !arriving.liquidates && !bears(taker.account, &taker_leg, covered) {
