@@ -50,8 +50,9 @@ run() {
     (cd "$folder" && "$tool" --config-file schemathesis.toml run "$@" --seed "${SEED:-1}" --workers 1 --no-color \
         --generation-database none --exclude-checks "$checks" --warnings off --request-timeout 15)
 }
-# A method that a path of the perpetual venue does not have is answered 404 and -5000 there, not 405 as elsewhere.
-perpetual='^/(fapi|futures)/'
+# A method that a path of the perpetual venue, or one that its clients ask at other addresses, does not have is answered 404
+# and -5000 there, not 405 as elsewhere.
+perpetual='^/(fapi|futures|sapi|api/v3)/'
 # This exchange has no chain behind it, which these routes answer as a fault of the server.
 chain='^(/referral/|/withdraw/request$|/api/v1/spot/withdraw/request$)'
 # The runs go on after it.
