@@ -109,7 +109,8 @@ pub enum Reject {
     LeverageReduction = 81,
     /// Equity does not cover the requirement at that leverage.
     InsufficientMarginForLeverage = 82,
-    /// Position and open orders would be worth more than the leverage allows.
+    /// Position and open orders would be worth more than the leverage allows, or so much is open in the market that nothing may
+    /// open more (8 x 10^18 steps).
     ExceedsBracket = 83,
     /// Equity does not cover the requirement.
     InsufficientMargin = 84,

@@ -99,3 +99,46 @@ fn a_market_settles_at_the_last_index_where_what_is_open_cannot_be_valued_at_the
     assert_eq!(venue.engine.perpetual_wallet(trader), usd("2000"));
     assert_eq!(venue.engine.perpetual_wallet(maker), usd("99000"));
 }
+
+#[test]
+fn no_more_is_open_than_one_account_may_hold() {
+    // 12.5: the fund may have to take all of it. In a market at 0.1 ten billion are worth one billion.
+    let mut venue = Venue::trading("0.1");
+    no_fees(&mut venue);
+    for (parameter, value) in [
+        (PerpetualParameter::MaxQuantity, dec("10000000000")),
+        (PerpetualParameter::MaxNotional, usd("1000000000")),
+        (PerpetualParameter::MinNotional, 0),
+    ] {
+        venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value });
+    }
+    let mut brackets = SetBrackets { market: BTC, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
+    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (usd("1000000000"), 1, 1_000_000);
+    venue.ok(brackets);
+    let trader = |venue: &mut Venue| {
+        let account = venue.account("1100000000");
+        leverage(venue, account, 1);
+        account
+    };
+    let shorts: Vec<u32> = (0..9).map(|_| trader(&mut venue)).collect();
+    let longs: Vec<u32> = (0..9).map(|_| trader(&mut venue)).collect();
+    let last = trader(&mut venue);
+    let rest = venue.limit(last, Side::Buy, "0.001", "0.1");
+    for (&short, &long) in shorts.iter().zip(&longs) {
+        open(&mut venue, short, long, Side::Sell, "10000000000", "0.1");
+    }
+    // Neither what would rest nor what would take; what closes goes on.
+    assert_eq!(venue.refused(rest), Reject::ExceedsBracket);
+    let bid = venue.buy(shorts[0], "0.002", "0.1");
+    let take = venue.limit(last, Side::Sell, "0.001", "0.1");
+    assert_eq!(venue.refused(take), Reject::ExceedsBracket);
+    venue.sell(longs[0], "0.001", "0.1");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
+    // The shorts lose twice what they had, and the fund takes them all: more than half of what a word holds.
+    venue.fund("50000000000");
+    venue.mark("0.3");
+    venue.tick();
+    venue.tick();
+    assert!(shorts.iter().all(|&short| held(&venue, short) == 0));
+    assert_eq!(held(&venue, 0), dec("-89999999999.999"));
+}

@@ -17,6 +17,11 @@ use crate::risk::perpetual::settlement::IndexSamples;
 use crate::risk::perpetual::units::{OPEN_VALUE_MAX, PRODUCTS_PER_MICRO, ceil_to_step};
 use crate::risk::perpetual::window::Window;
 
+/// Most that may be open where an order opens more, in steps of 10^-8. The fund may have to take all of it over.
+const OPEN_INTEREST_MAX: i128 = 8_000_000_000_000_000_000;
+/// Largest order that a market may be set to take, in steps of 10^-8.
+const ORDER_QUANTITY_MAX: i64 = 1_000_000_000_000_000_000;
+const _: () = assert!(OPEN_INTEREST_MAX + ORDER_QUANTITY_MAX as i128 <= i64::MAX as i128);
 /// Leverage of whoever never set one.
 pub(crate) const LEVERAGE_DEFAULT: u32 = 20;
 /// How long the dynamic band may bind before the market pauses, ms.
@@ -287,13 +292,17 @@ impl Symbol {
         }
     }
 
-    /// Whether that is the one in which everything goes on.
+    /// Whether that is the one in which everything goes on, and there is room for what opens.
     #[inline]
     pub(crate) fn is_trading(&self) -> bool {
         let lacks_index =
             self.index_halts | ((self.index.state == IndexState::Stale) & (self.index.price != 0));
         let has_window = self.recovery != PerpetualState::Trading;
-        (self.set == PerpetualState::Trading) & !lacks_index & (self.pause_ms == 0) & !has_window
+        (self.set == PerpetualState::Trading)
+            & !lacks_index
+            & (self.pause_ms == 0)
+            & !has_window
+            & !self.is_full()
     }
 
     /// What the windows after a recovery ask at a time; they end here.
@@ -326,6 +335,13 @@ impl Symbol {
     #[inline]
     pub(crate) fn count_open(&mut self, before: Quantity, now: Quantity) {
         self.open_interest += i128::from(now.max(0)) - i128::from(before.max(0));
+    }
+
+    /// Whether so much is open here that nothing may open more: with one order more than this, the largest there is, the
+    /// positions of all that are long still fit one account.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.open_interest > OPEN_INTEREST_MAX
     }
 
     /// Nobody holds anything here any more, for good.
@@ -445,7 +461,7 @@ pub(crate) fn is_in_range(parameter: PerpetualParameter, value: i64) -> bool {
         P::Tick | P::Lot => 1..=crate::money::MAX_ENTRY,
         P::MinPrice => 0..=100_000_000_000_000_000,
         P::MaxPrice => 1..=100_000_000_000_000_000,
-        P::MinQuantity | P::MaxQuantity | P::MaxMarketQuantity => 1..=1_000_000_000_000_000_000,
+        P::MinQuantity | P::MaxQuantity | P::MaxMarketQuantity => 1..=ORDER_QUANTITY_MAX,
         P::MinNotional => 0..=1_000_000_000_000_000,
         P::MaxNotional | P::ImpactNotional => 1..=1_000_000_000_000_000,
         P::MaxOpenOrders | P::MaxConditionalOrders => 1..=10_000,

@@ -512,9 +512,10 @@ impl Model {
         let bucket = buckets[side as usize];
         let exposure = (notional + super::ledger::sign(side) * bucket.reference).abs();
         let closing = (-super::ledger::sign(side) * position.quantity).max(0);
-        if bucket.quantity > closing
-            && exposure > self.market(market).exposure_cap(self.leverage(market, position))
-        {
+        let cap = self.market(market).exposure_cap(self.leverage(market, position));
+        // With the largest order more, what is open would still fit one account.
+        let full = self.open_interest(market) > 80_000_000_000 * E8;
+        if bucket.quantity > closing && (exposure > cap || full) {
             return Err(Reject::ExceedsBracket);
         }
         Ok(())

@@ -148,7 +148,7 @@ impl Model {
             || matches!(self.state(market), PerpetualState::Halted | PerpetualState::Closed)
     }
 
-    fn open_interest(&self, market: MarketId) -> i128 {
+    pub(super) fn open_interest(&self, market: MarketId) -> i128 {
         let of_market = self.positions.iter().filter(|((_, of), _)| *of == market);
         of_market.map(|(_, position)| position.quantity.max(0)).sum()
     }

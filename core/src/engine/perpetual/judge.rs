@@ -193,7 +193,7 @@ impl State {
         let exposure = Exposure::of(holding.quantity, notional, buys, sells);
         let opens = bucket.opening(side, holding.quantity).ok_or(TOO_LARGE)? > 0;
         let most = symbol.brackets.exposure_max(leverage);
-        if opens && exposure.filled(side).ok_or(TOO_LARGE)? > most {
+        if opens && (exposure.filled(side).ok_or(TOO_LARGE)? > most || symbol.is_full()) {
             return Err(Reject::ExceedsBracket);
         }
         let terms = Terms { limit: 0, reservation, reserved_quantity: quantity };
