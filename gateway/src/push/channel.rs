@@ -7,7 +7,7 @@ use crate::dialect::spot::words;
 use crate::view::Views;
 use crate::view::market::{MarketRecord, MarketView};
 use crate::view::perpetual::series::INTERVALS;
-use ringside_core::command::MarketStatus;
+use ringside_core::command::{MarketStatus, PerpetualState};
 use ringside_core::ids::AccountId;
 use std::borrow::Cow;
 
@@ -104,6 +104,8 @@ pub struct Channel {
     pub market: Option<MarketRecord>,
     /// What its frames are sent to; the account of a private one is filled in by [`Channel::topic`].
     topic: Topic,
+    /// Its market is gone for good.
+    is_over: bool,
 }
 
 impl Channel {
@@ -113,7 +115,8 @@ impl Channel {
             let rest = text.strip_prefix(row.name)?;
             if row.scope == Scope::Account {
                 let (name, topic) = (row.name.into(), Topic::of_account(row.kind, 0));
-                return rest.is_empty().then_some(Channel { row, name, market: None, topic });
+                let channel = Channel { row, name, market: None, topic, is_over: false };
+                return rest.is_empty().then_some(channel);
             }
             let rest = rest.strip_prefix(':')?;
             let (symbol, detail) = match row.scope {
@@ -129,21 +132,22 @@ impl Channel {
                 Scope::Market | Scope::Account => (rest, 0),
             };
             let is_of_perpetuals = matches!(row.scope, Scope::Perpetual(_) | Scope::PerpetualCandles);
-            let (id, name, market) = if is_of_perpetuals {
+            let (id, name, market, is_over) = if is_of_perpetuals {
                 let market = views.perpetuals().markets().by_symbol(symbol)?;
-                (market.market, market.symbol(), None)
+                (market.market, market.symbol(), None, market.state == PerpetualState::Closed)
             } else {
                 let market = views.markets().by_symbol(symbol)?;
-                (market.market, market.symbol(), Some(*market))
+                let is_over = market.status == MarketStatus::Delisted;
+                (market.market, market.symbol(), Some(*market), is_over)
             };
             let topic = Topic { kind: row.kind, id, detail };
-            Some(Channel { row, name: topic.name_with(name).into(), market, topic })
+            Some(Channel { row, name: topic.name_with(name).into(), market, topic, is_over })
         })
     }
 
     /// Whether new subscriptions are refused because its market is gone for good.
     pub fn is_over(&self) -> bool {
-        self.market.is_some_and(|market| market.status == MarketStatus::Delisted)
+        self.is_over
     }
 
     /// Whether it is only for the account it is about.

@@ -816,3 +816,21 @@ fn a_slow_client_loses_frames_and_harms_nobody() {
     holes += usize::from(!follow(&frame, &mut last));
     assert!(holes > 0 && got < frames, "{got} of {frames} frames, {holes} holes");
 }
+
+#[test]
+fn channels_of_a_closed_market_take_nobody_new() {
+    // spot.md, WebSocket protocol: INVALID_CHANNEL of a delisted market as well.
+    let mut venue = venue();
+    let mut socket = Socket::open(&venue.exchange);
+    assert_eq!(socket.subscribe("mark_price:SOLUSDT")["type"], "subscribed");
+    venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED"}"#);
+    for channel in ["orderbook", "trades", "ticker", "mark_price", "liquidations", "kline"] {
+        let channel = format!("{channel}:SOLUSDT{}", if channel == "kline" { ":1m" } else { "" });
+        let mut socket = Socket::open(&venue.exchange);
+        let told = socket.subscribe(&channel);
+        assert_eq!((&told["type"], &told["code"]), (&json!("error"), &json!("INVALID_CHANNEL")), "{channel}");
+        assert_eq!(socket.subscribe("mark_price:BTCUSDT")["type"], "subscribed");
+    }
+    let leave = r#"{"type":"unsubscribe","channel":"mark_price:SOLUSDT"}"#;
+    assert!(socket.ask(leave).iter().any(|told| told["type"] == "unsubscribed"));
+}

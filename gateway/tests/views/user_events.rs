@@ -4,11 +4,12 @@
 use crate::perpetual_flow::Flow;
 use crate::user_reader::{Reader, decimal};
 use ringside_core::command::{
-    AdvanceTime, Command, CreditPerpetual, PerpetualParameter, PerpetualState, SetPerpetualParameter,
-    SetPerpetualState, SetVipTier,
+    AdvanceTime, Command, CreditPerpetual, ListPerpetual, MarginMode, PerpetualOrderType, PerpetualParameter,
+    PerpetualState, PlacePerpetual, SetLeverage, SetManualPrice, SetMarginMode, SetPerpetualParameter,
+    SetPerpetualState, SetVipTier, Side, WorkingType, order_flag,
 };
-use ringside_core::event::{Event, Posting, PostingReason};
-use ringside_core::ids::FIRST_PERPETUAL;
+use ringside_core::event::{Done, Event, PerpetualTrade, Posting, PostingReason};
+use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
 use ringside_gateway::dialect::fapi::{encode, margin, order};
@@ -17,6 +18,7 @@ use ringside_gateway::view::perpetual::Perpetuals;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use zerocopy::FromZeros;
 
 /// One command's events as a channel of an account has them.
 fn told(channel: UserChannel, account: u32, events: &[Event], views: &Perpetuals, now_ms: i64) -> Vec<Value> {
@@ -33,6 +35,23 @@ fn told(channel: UserChannel, account: u32, events: &[Event], views: &Perpetuals
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&out)))
     });
     json.collect()
+}
+
+/// What liquidation cost an account and what the fund paid for it, as a command's events have it.
+fn cleared(account: u32, events: &[Event]) -> i64 {
+    let postings = events.iter().filter_map(|event| event.get::<Posting>());
+    let paid = postings.filter(|posting| {
+        posting.account == account && posting.reason == PostingReason::InsuranceClear as u8
+    });
+    let trades = events.iter().filter_map(|event| event.get::<PerpetualTrade>());
+    let charged = trades.filter(|trade| trade.taker_account == account && trade.flags & 4 != 0);
+    paid.map(|posting| posting.amount).sum::<i64>() - charged.map(|trade| trade.taker_fee).sum::<i64>()
+}
+
+/// The same as it was told.
+fn told_cleared(told: &[Value]) -> Decimal {
+    let updates = told.iter().filter(|event| event["a"]["m"] == "INSURANCE_CLEAR");
+    updates.map(|update| decimal(&update["a"]["B"][0]["bc"])).sum()
 }
 
 /// Channels `balances` and `vip_tier`: rows whose changes add up, and steps from tier to tier.
@@ -248,9 +267,13 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
             for account in accounts {
                 let reader = readers.entry(account).or_default();
                 let now_ms = command.time_ns / 1_000_000 + 7;
-                for event in told(UserChannel::UserData, account, &events, views.perpetuals(), now_ms) {
-                    reader.read(&event);
-                }
+                let told_of = told(UserChannel::UserData, account, &events, views.perpetuals(), now_ms);
+                told_of.iter().for_each(|event| reader.read(event));
+                assert_eq!(
+                    told_cleared(&told_of),
+                    Decimal::new(cleared(account, &events), 6),
+                    "{told_of:#?}"
+                );
                 rows.read(account, &events, views.perpetuals());
                 // Profit that no fill tells.
                 let is_profit = |posting: &&Posting| {
@@ -294,4 +317,81 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
             }
         }
     }
+}
+
+#[test]
+fn what_the_fund_pays_for_a_later_fill_of_an_order_is_told() {
+    // perpetual-stream.md 4.3. Long 0.1 at 60 000 with a margin of 60. At 59 000 the stop sells twice 0.05 at 59 100: the first loss of 45
+    // takes 30 and 15 of the 30 left, the second what is left, and the fund pays 30.
+    let (mut engine, mut views) = (Engine::new(&EngineConfig::default()), Views::default());
+    let mut give = |command: Command| {
+        let (sequence, time_ns) = (engine.sequence() + 1, 1_700_000_000_000_000_000 + command.time_ns);
+        let mut events: Vec<Event> = Vec::new();
+        engine.apply(&Command { sequence, time_ns, ..command }, &mut events);
+        events.iter().for_each(|event| views.fold(event));
+        let done = *events.last().unwrap().get::<Done>().unwrap();
+        assert_eq!(done.rejected(), None, "{command:?}");
+        (events, done)
+    };
+    let later = |second: i64| Command { time_ns: second * 1_000_000_000, ..Command::new(AdvanceTime {}) };
+    let units = |whole: i64| whole * 100_000_000;
+    let mark = |price: i64| {
+        Command::new(SetManualPrice { market: FIRST_PERPETUAL, reserved: 0, price: units(price) })
+    };
+    give(Command::new(ListPerpetual {
+        symbol: padded("BTCUSDT").unwrap(),
+        base: padded("BTC").unwrap(),
+        quote: padded("USDT").unwrap(),
+        tick: 10_000_000,
+        lot: 100_000,
+    }));
+    give(Command::new(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 }));
+    give(mark(60_000));
+    give(later(1));
+    let state = PerpetualState::Trading as u8;
+    give(Command::new(SetPerpetualState { market: FIRST_PERPETUAL, state, reserved: [0; 3] }));
+    let mut credited = |number: u8| {
+        let (address, amount) = ([number; 20], 100_000 * 1_000_000);
+        let credit = CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] };
+        give(Command { time_ns: 1_000_000_000, ..Command::new(credit) }).1.account
+    };
+    let (_fund, long, short) = (credited(0), credited(1), credited(2));
+    let mut give =
+        |command: Command| give(Command { time_ns: command.time_ns.max(1_000_000_000), ..command });
+    let mode = MarginMode::Isolated as u32;
+    give(Command::new(SetMarginMode { account: long, market: FIRST_PERPETUAL, mode, reserved: 0 }));
+    give(Command::new(SetLeverage { account: long, market: FIRST_PERPETUAL, leverage: 100, reserved: 0 }));
+    let order = |name: &str, account: u32, side: Side, quantity: i64, price: i64| PlacePerpetual {
+        account,
+        client_order: padded(name).unwrap(),
+        market: FIRST_PERPETUAL,
+        side: side as u8,
+        price: units(price),
+        quantity,
+        ..PlacePerpetual::new_zeroed()
+    };
+    let (whole, half) = (10_000_000, 5_000_000);
+    give(Command::new(order("a", short, Side::Sell, whole, 60_000)));
+    give(Command::new(order("b", long, Side::Buy, whole, 60_000)));
+    give(Command::new(order("c", short, Side::Buy, half, 59_100)));
+    give(Command::new(order("d", short, Side::Buy, half, 59_100)));
+    give(Command::new(PlacePerpetual {
+        order_type: PerpetualOrderType::StopMarket as u8,
+        stop_price: units(59_500),
+        working_type: WorkingType::MarkPrice as u8,
+        flags: order_flag::REDUCE_ONLY,
+        ..order("e", long, Side::Sell, whole, 0)
+    }));
+    give(Command { time_ns: 1_000_000_000, ..mark(59_000) });
+    let (events, _) = give(later(2));
+    let updates = told(UserChannel::UserData, long, &events, views.perpetuals(), 0);
+    let updates = updates.iter().filter(|event| event["e"] == "ACCOUNT_UPDATE").map(|update| {
+        let balance = &update["a"]["B"][0];
+        (update["a"]["m"].as_str().unwrap(), decimal(&balance["wb"]), decimal(&balance["bc"]))
+    });
+    let usd = |whole: i64| Decimal::new(whole, 0);
+    assert_eq!(
+        updates.collect::<Vec<_>>(),
+        [("ORDER", usd(99_910), usd(0)), ("INSURANCE_CLEAR", usd(99_940), usd(30))]
+    );
 }

@@ -78,7 +78,7 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
                 pass_end = teller.begin_pass(place, trade);
             }
             teller.traded(trade);
-        } else {
+        } else if place >= pass_end || cover(event).is_none() {
             teller.event(event);
         }
     }
@@ -86,6 +86,14 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
         teller.ledger.is_settled(),
         "the steps of a command lead from what it found to what it left"
     );
+}
+
+/// What the fund paid into an isolated wallet, if that is what the event is: told before the fill that it is for.
+fn cover(event: &Event) -> Option<Money> {
+    let posting = event.get::<event::Posting>()?;
+    let is_cover =
+        posting.reason == PostingReason::InsuranceClear as u8 && posting.wallet == MarginMode::Isolated as u8;
+    is_cover.then_some(posting.amount)
 }
 
 struct Teller<'a> {
@@ -128,12 +136,15 @@ impl Teller<'_> {
         let taker = first.taker_order;
         let mut end = place;
         let (before, mut cleared) = (self.ledger.total(), 0);
+        let mut paid = 0;
         for (place, event) in self.events.iter().enumerate().skip(place) {
+            paid += cover(event).unwrap_or(0);
             let Some(trade) = event.get::<PerpetualTrade>() else { continue };
             if trade.taker_order != taker {
                 break;
             }
             end = place + 1;
+            self.covered += std::mem::take(&mut paid);
             for half in self.halves(trade) {
                 // Of the order it shows nothing that its fills change.
                 if let Some(order) = self.order(half.order) {
