@@ -17,8 +17,8 @@
 //! sample at the first tick of each five UTC seconds; seconds without a tick have none.
 //!
 //! **Left to the engine, and decided here.**
-//! - Leverage: without position and orders in the market only its range is judged; otherwise, cross, free equity at the new
-//!   leverage must not be below 0, whether it rises or falls (`risk.md` 8 as it stands).
+//! - Leverage: cross, free equity at the new leverage must not be below 0, whether it rises or falls, and also without position and
+//!   orders in the market (`risk.md` 8 as it stands).
 //! - Fills of liquidations count for nobody's volume, and the maker's rebate in them is 0. The fund's unwinding is as anybody's
 //!   order: it pays the taker's fee of its tier, and counts (`risk.md` 9 names what pays none and what does not count).
 //! - A fill between two orders of one account (mode NONE) is judged once, as its taker's: by where both legs together leave it, and by
@@ -123,8 +123,8 @@ body! {
         pub reserved: [u8; 3],
     }
 
-    /// See [`Kind::SetVipTier`]. Every account is judged by the new table: a higher tier at once, a lower one as at an hour
-    /// roll. Rejects: Malformed (tier not below count, count not 1..=16), ParameterOutOfRange (rates outside
+    /// See [`Kind::SetVipTier`]. Every account is judged by the new table: a higher tier with its next fill, a lower one as at an
+    /// hour roll. Rejects: Malformed (tier not below count, count not 1..=16), ParameterOutOfRange (rates outside
     /// -10^6..=10^6, taker below 0, a taker rate plus maker rate below 0, a tier 0 from another volume than 0, volumes of
     /// the tiers below `count` not ascending).
     pub struct SetVipTier {

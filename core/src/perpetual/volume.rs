@@ -65,9 +65,10 @@ impl Volumes {
         Volumes { entries, ..Volumes::default() }
     }
 
-    /// Adds a fill to what an account traded.
+    /// Adds a fill to what an account traded: of 30 days no more than a word holds, beyond which no tier begins.
     #[inline]
     pub(crate) fn add_to(&mut self, account: AccountId, record: &mut Account, value: Money) {
+        let value = value.min(Money::MAX.saturating_sub(record.volume_30));
         record.hour = self.add(account, record.hour, value);
         record.volume += value;
         record.volume_30 += value;
@@ -113,5 +114,22 @@ impl Volumes {
             self.forgotten += 1;
             entry
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volume_stops_at_what_a_word_holds_and_leaves_as_it_came() {
+        let (mut volumes, mut record) = (Volumes::default(), Account::default());
+        volumes.hour = 7;
+        for value in [Money::MAX - 5, 4, 3] {
+            volumes.add_to(1, &mut record, value);
+        }
+        assert_eq!((record.volume, record.volume_30), (Money::MAX, Money::MAX));
+        assert_eq!(volumes.leave_14(7 + WINDOW_14_H + 1).unwrap().volume, Money::MAX);
+        assert_eq!(volumes.leave_30(7 + WINDOW_30_H + 1).unwrap().volume, Money::MAX);
     }
 }
