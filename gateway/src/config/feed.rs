@@ -109,7 +109,11 @@ impl Url {
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
         let port = authority.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
-        if authority.is_empty() || port.is_some_and(|port| port.parse::<u16>().is_err()) || text.contains('#')
+        // A name and a password would be shown wherever the address is.
+        if authority.is_empty()
+            || authority.contains('@')
+            || port.is_some_and(|port| port.parse::<u16>().is_err())
+            || text.contains('#')
         {
             return None;
         }
@@ -427,6 +431,10 @@ mod tests {
         );
         check(
             "kind = \"http\"\nurl = \"ftp://x\"\nprice = \"p\"",
+            "feed 1: `url` must be http://host:port/path",
+        );
+        check(
+            "kind = \"http\"\nurl = \"http://name:password@x\"\nprice = \"p\"",
             "feed 1: `url` must be http://host:port/path",
         );
         check(

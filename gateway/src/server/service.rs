@@ -212,8 +212,8 @@ impl Connection {
                 .get_all(FORWARDED_FOR)
                 .iter()
                 .rev()
-                .filter_map(|value| value.to_str().ok())
-                .flat_map(|value| value.rsplit(',').map(str::trim));
+                .flat_map(|value| value.as_bytes().rsplit(|&byte| byte == b','))
+                .map(|hop| str::from_utf8(hop).map_or("", str::trim));
             // From the nearest hop outwards: the first that is no proxy of ours. Whatever stands before it, anyone may have
             // written. A hop that is no address ends the chain: the proxy before it is charged.
             let client = hops

@@ -463,6 +463,9 @@ fn a_trusted_proxy_speaks_for_its_clients() {
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.1.1.1"]), "203.0.113.9");
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 203.0.113.9"]), "203.0.113.9");
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 203.0.113.9, junk"]), "127.0.0.1");
+    // What a caller writes that is no text takes nothing from what its proxy says.
+    assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: \u{e9}, 203.0.113.9"]), "203.0.113.9");
+    assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: \u{e9}"]), "127.0.0.1");
     assert_eq!(ip("127.0.0.1", &[]), "127.0.0.1");
     // Anyone else may write what it likes.
     assert_eq!(ip("127.0.0.2", &["X-Forwarded-For: 203.0.113.9"]), "127.0.0.2");
