@@ -459,6 +459,13 @@ impl Config {
                 "`withdrawal_lifetime` must be from 1min to 24h: no signer signs for longer".to_owned(),
             );
         }
+        let has_signer = self.signer_settings.is_some() || self.signer_socket.is_some();
+        if self.vault_address.is_some() && has_signer && self.chain_nodes.is_empty() {
+            return conflict(
+                "`chain_nodes` must name nodes where there are a vault and a signer: nothing would be confirmed, nor expire"
+                    .to_owned(),
+            );
+        }
         if self.signer_patience > Duration::from_secs(8) {
             return conflict("`signer_patience` must be at most 8s".to_owned());
         }
@@ -613,6 +620,11 @@ mod tests {
             "input_ring_slots = 1000",
             &[],
             "configuration: `input_ring_slots` must be a power of two, at least 64",
+        );
+        check(
+            "vault_address = \"0x1111111111111111111111111111111111111111\"\nsigner_settings = \"signer.toml\"",
+            &[],
+            "configuration: `chain_nodes` must name nodes where there are a vault and a signer: nothing would be confirmed, nor expire",
         );
         check(
             "withdrawal_lifetime = \"25h\"",

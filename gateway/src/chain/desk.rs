@@ -342,8 +342,16 @@ impl Clerk {
             |wallet: &Option<crate::config::Wallet>| wallet.as_ref().is_some_and(|at| at.0 == *token);
         let (ledger, asset, steps) = if is_token(&self.config.usdt_address) {
             (Ledger::Perpetual, "USDT", 1_000_000_000_000)
-        } else {
+        } else if is_token(&self.config.df_address) {
             (Ledger::Spot, "DF", 1)
+        } else {
+            // Whose balance it is nobody can say. Paid, it is one that the venue does not know, which pauses withdrawals.
+            tracing::error!(
+                ?key,
+                token = %const_hex::encode_prefixed(token),
+                "ALARM: the signer's log holds a release of a token that is not configured"
+            );
+            return true;
         };
         let amount = i128::try_from(*value).ok().and_then(|value| value.checked_mul(steps));
         let (Some(amount), Some(vault_name), Some(asset)) = (amount, padded(vault_name), padded(asset))
@@ -490,14 +498,19 @@ impl Clerk {
     async fn record(&mut self, withdrawal: WithdrawalId, signed: &SignedRelease) -> bool {
         let SignedRelease { digest, signature } = *signed;
         let recorded = self.submit(RecordSignature { withdrawal, digest, signature, reserved: [0; 7] }).await;
-        self.end(withdrawal);
+        // Where the engine could not be asked the signature stands in the signer's log, and is asked for again.
+        if recorded.is_some() {
+            self.end(withdrawal);
+        }
         recorded.is_some()
     }
 
     async fn give_back(&mut self, withdrawal: WithdrawalId, holds_nonce: bool, fault: NotSigned) {
         self.desk.note(withdrawal, fault);
-        self.submit(ReturnWithdrawal { withdrawal, holds_nonce: holds_nonce.into() }).await;
-        self.end(withdrawal);
+        // Until the engine has heard of it, whether something may be signed is not forgotten.
+        if self.submit(ReturnWithdrawal { withdrawal, holds_nonce: holds_nonce.into() }).await.is_some() {
+            self.end(withdrawal);
+        }
     }
 
     fn end(&mut self, withdrawal: WithdrawalId) {

@@ -59,6 +59,9 @@ pub enum TurnError {
     /// A block that was final is another one now.
     #[error("block {0} was final and has been replaced: confirmed withdrawals may not have happened")]
     FinalReplaced(u64),
+    /// Nodes do not say what is final.
+    #[error("too few nodes say which block is final")]
+    NothingFinal,
     /// No block for too long.
     #[error("the chain has stood still at block {0}")]
     Stalled(u64),
@@ -223,7 +226,7 @@ impl Watcher {
         let height = match (self.config.wants_finalized, height.finalized) {
             (false, _) => confirmed,
             (true, Some(finalized)) => confirmed.min(finalized),
-            (true, None) => return Ok(()),
+            (true, None) => return Err(TurnError::NothingFinal),
         };
         let mut last = None;
         while let Some(Seen { header, releases }) = self.tracker.ready(height) {

@@ -5,7 +5,7 @@ use crate::exchange::chain::{CHAIN, Chain, DF, Fact, Mood, SteeredSigner, USDT, 
 use crate::exchange::socket::Socket;
 use crate::exchange::{ADMIN_KEY, Exchange, send, wallet, wallet_text};
 use ringside_core::command::WithdrawalStatus;
-use ringside_gateway::chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
+use ringside_gateway::chain::{FinalBlock, FinalRelease, Issued, Release, ReleaseKey, SignedRelease, Told};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,31 @@ fn until(exchange: &mut Exchange, mut is_so: impl FnMut(&Exchange) -> bool) {
 
 fn status(exchange: &Exchange, withdrawal: u64) -> Option<WithdrawalStatus> {
     exchange.shared.views.read().withdrawals().get(withdrawal).map(|record| record.status)
+}
+
+/// A signer's log may hold what an older configuration asked for: which balance it left nobody can say, so none is touched.
+#[test]
+fn a_release_of_a_token_that_is_not_configured_is_not_taken_for_another() {
+    let mut exchange = Exchange::start_with(configure);
+    exchange.open();
+    let signer = SteeredSigner::default();
+    for (nonce, token) in [(0, [0x44; 20]), (1, DF)] {
+        let release = Release {
+            key: release(3, nonce, 0).key,
+            vault_name: "SpotVault".to_owned(),
+            token,
+            value: 2 * UNIT,
+            deadline_s: DEADLINE_S,
+            requested_at_s: START_S,
+            withdrawal: 0,
+        };
+        let signed = SignedRelease { digest: [7; 32], signature: [7; 65] };
+        signer.0.lock().log.push(Issued { release, signed });
+    }
+    let _chain = Chain::start(&exchange, Some(signer));
+    // The desk has read the log before it has anything signed.
+    assert_eq!(ask(&mut exchange, 1, "1").0, 200);
+    has(&mut exchange, 3, "998", "2");
 }
 
 #[test]

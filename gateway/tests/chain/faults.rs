@@ -205,3 +205,17 @@ fn a_node_that_lags_holds_back_two_and_not_three() {
         assert!(!rig.venue.borrow().is_paused());
     }
 }
+
+/// A chain that says what is final: nodes that do not say it any more settle nothing, and that is told as a fault.
+#[test]
+fn nodes_that_say_nothing_final_are_in_doubt() {
+    let mut rig = Rig::new(1, 1, Some(3), 2);
+    let mine = |rig: &Rig| (0..8).for_each(|_| rig.world.borrow_mut().mine(1, false));
+    mine(&rig);
+    rig.follow();
+    rig.moods.iter().for_each(|mood| mood.set(Mood::SaysNothingFinal));
+    mine(&rig);
+    assert!(!rig.turn());
+    rig.moods.iter().for_each(|mood| mood.set(Mood::Honest));
+    rig.follow();
+}

@@ -134,6 +134,8 @@ pub(crate) enum Mood {
     Honest,
     /// It is so many blocks behind.
     Lags(u64),
+    /// It does not say which block is final.
+    SaysNothingFinal,
     /// One of [`crate::faults::FAULTS`].
     Faulty(usize),
 }
@@ -172,6 +174,7 @@ impl Node {
                 let (tag, _): (&str, bool) = serde_json::from_str(params).unwrap();
                 let number = match tag {
                     "latest" => head,
+                    "finalized" if self.mood.get() == Mood::SaysNothingFinal => u64::MAX,
                     "finalized" => world.finalized().min(head),
                     number => u64::from_str_radix(number.strip_prefix("0x").unwrap(), 16).unwrap(),
                 };
