@@ -15,6 +15,7 @@ use crate::perpetual::bands::Threshold;
 use crate::perpetual::crowd::Crowd;
 use crate::perpetual::market::Range;
 use crate::perpetual::{Perpetual, State, id_of};
+use crate::risk::perpetual::units::narrow;
 
 impl Perpetual {
     /// Settles a market for good (`risk.md` 18), at the mean of its index samples, or its last index.
@@ -52,14 +53,17 @@ impl State {
         self.crowds[index] = Crowd::new(0, Pages::Small);
         // Noted first: wallets are told in the order of accounts.
         self.wallet_mut(FEE_ACCOUNT);
-        let mut residue = 0;
+        let mut residue = 0i128;
         for (place, &account) in accounts.iter().enumerate() {
             if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
                 self.hint_holder(soon, index);
             }
-            residue -= self.close_position(account, index, price);
+            residue -= i128::from(self.close_position(account, index, price));
         }
         self.concerned = accounts;
+        let Some(residue) = narrow(residue) else {
+            unreachable!("longs are worth what shorts are, but for rounding")
+        };
         if residue != 0 {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
             self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);

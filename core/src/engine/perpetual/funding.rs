@@ -10,7 +10,7 @@ use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl_region::REST_MIN;
 use crate::risk::perpetual::funding::payment;
-use crate::risk::perpetual::units::VALUE_MAX;
+use crate::risk::perpetual::units::{VALUE_MAX, narrow};
 
 /// How many accounts ahead of the one that pays the hints are given.
 pub(super) const LOOK_AHEAD: usize = 12;
@@ -62,14 +62,15 @@ impl State {
         accounts.extend(self.symbols[index].holders.iter());
         // Noted first: wallets are told in the order of accounts.
         self.wallet_mut(FEE_ACCOUNT);
-        let mut sum = 0;
+        let mut sum = 0i128;
         for (place, &account) in accounts.iter().enumerate() {
             if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
                 self.hint_holder(soon, index);
             }
-            sum += self.pay(account, index, mark, rate);
+            sum += i128::from(self.pay(account, index, mark, rate));
         }
         self.concerned = accounts;
+        let Some(sum) = narrow(sum) else { unreachable!("what is paid is received, but for rounding") };
         sum
     }
 

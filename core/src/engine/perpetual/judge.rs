@@ -149,7 +149,7 @@ impl Perpetual {
                 let moved = scratch.entry(u64::from(maker.account));
                 let slot = state.slots.find(maker.id).unwrap_or(0);
                 if state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
-                    let held = state.holding(maker.account, index).quantity + *moved;
+                    let held = state.holding(maker.account, index).quantity.saturating_add(*moved);
                     most = reduce_only::shrunk(maker_side, most, held);
                 }
                 let taken = left.min(most);

@@ -24,7 +24,8 @@ pub fn score(unrealised: Money, cost: Money, notional: Money, equity: Money) -> 
     if unrealised >= 0 {
         Some(floor_div(ret.checked_mul(notional)?, equity.max(1)))
     } else {
-        Some(floor_div(ret.checked_mul(equity)?, notional.max(1)))
+        // Of a cost next to nothing a return has no bound below.
+        Some(floor_div(ret.saturating_mul(equity), notional.max(1)))
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(return_on_cost(100, 0), 10_000_000_000);
         assert_eq!(score(i64::MAX, 1, i64::MAX, -5), Some(RETURN_MAX * i128::from(i64::MAX)));
         assert_eq!(score(-1, 100, 0, 50), Some(-50_000_000));
-        assert_eq!(score(i64::MIN, 1, 0, i64::MAX), None);
+        assert_eq!(score(i64::MIN, 1, 0, i64::MAX), Some(i128::MIN), "the last of all");
     }
 
     #[test]
