@@ -105,10 +105,15 @@ impl Session {
                 Err(Over) => return Poll::Ready(()),
                 // Answers may have left: then there is room for further frames of the client.
                 Ok(has_written) if has_read || (has_written && self.is_reading()) => continue,
-                Ok(_) if self.seat.outlet.has_gaps() && self.seat.outlet.len() <= GAP_BELOW => continue,
+                Ok(_) if self.has_gaps_to_tell() => continue,
                 Ok(_) => return Poll::Pending,
             }
         }
+    }
+
+    /// Whether gaps are told now. Of a connection that closes they never are.
+    fn has_gaps_to_tell(&self) -> bool {
+        self.wire.is_open() && self.seat.outlet.has_gaps() && self.seat.outlet.len() <= GAP_BELOW
     }
 
     /// Ends what the time of a credential ends.
@@ -354,7 +359,7 @@ impl Session {
 
     /// Tells of lost pushes once there is room for what follows.
     fn tell_gaps(&mut self) {
-        if !self.seat.outlet.has_gaps() || self.seat.outlet.len() > GAP_BELOW || !self.wire.is_open() {
+        if !self.has_gaps_to_tell() {
             return;
         }
         for topic in self.seat.outlet.take_gaps() {

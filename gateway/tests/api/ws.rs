@@ -366,17 +366,49 @@ fn nothing_is_pushed_before_the_journal_has_it() {
     }
 }
 
+/// A socket with small buffers between the two ends, so that the queue is what fills.
+fn small(exchange: &Exchange) -> Socket {
+    let stream = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    stream.set_recv_buffer_size(4_096).expect("a size");
+    stream.connect(&exchange.address().into()).expect("a connection");
+    Socket::over(stream.into())
+}
+
+/// So many placements and cancels, one after the other, each of which changes the book.
+fn change_the_book(exchange: &Exchange, client: &mut Client, count: usize) {
+    let headers = exchange.account(1);
+    let order = r#"{"symbol":"DFUSDT","side":"sell","type":"limit","price":"0.2","quantity":"10"}"#;
+    let mut requests = Vec::new();
+    for _ in 0..16 {
+        exchange::send(&mut requests, "POST", "/api/v1/spot/orders", &headers, order);
+        exchange::send(&mut requests, "DELETE", "/api/v1/spot/orders", &headers, "");
+    }
+    for _ in 0..count / 32 {
+        assert_eq!(client.pipeline(&requests, 32), 32);
+    }
+}
+
+#[test]
+fn a_connection_that_ends_with_a_gap_to_tell_harms_nobody() {
+    let mut exchange = Exchange::start();
+    exchange.open();
+    let mut resuming = small(&exchange);
+    resuming.send(&DEPTH.replace('}', r#","resume":true}"#));
+    let mut client = Client::new(exchange.connect());
+    let _running = exchange.run_stages();
+    change_the_book(&exchange, &mut client, 40_000);
+    // Its queue is full and more was lost. Too many frames close it; then it reads what is left.
+    for _ in 0..30 {
+        resuming.send(r#"{"type":"ping"}"#);
+    }
+    assert!(matches!(resuming.end(), End::Closed(1008, _)));
+    // Whoever it shared a thread with is still served.
+    change_the_book(&exchange, &mut client, 64);
+}
+
 #[test]
 fn a_full_queue_drops_silently_and_tells_who_asked_to_be_told() {
-    // Small buffers between the two ends, so that the queue is what fills.
     let mut exchange = open();
-    let small = |exchange: &Exchange| {
-        let stream =
-            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
-        stream.set_recv_buffer_size(4_096).expect("a size");
-        stream.connect(&exchange.address().into()).expect("a connection");
-        Socket::over(stream.into())
-    };
     let (mut plain, mut resuming) = (small(&exchange), small(&exchange));
     plain.send(DEPTH);
     resuming.send(&DEPTH.replace('}', r#","resume":true}"#));
@@ -391,17 +423,7 @@ fn a_full_queue_drops_silently_and_tells_who_asked_to_be_told() {
     let headers = exchange.account(1);
     let mut client = Client::new(exchange.connect());
     let running = exchange.run_stages();
-    let order = |price| {
-        format!(r#"{{"symbol":"DFUSDT","side":"sell","type":"limit","price":"{price}","quantity":"10"}}"#)
-    };
-    let mut requests = Vec::new();
-    for _ in 0..16 {
-        exchange::send(&mut requests, "POST", "/api/v1/spot/orders", &headers, &order("0.2"));
-        exchange::send(&mut requests, "DELETE", "/api/v1/spot/orders", &headers, "");
-    }
-    for _ in 0..cycle / 32 {
-        assert_eq!(client.pipeline(&requests, 32), 32);
-    }
+    change_the_book(&exchange, &mut client, cycle as usize);
     let (mut last, mut has_gap) = (0, false);
     loop {
         match plain.try_next(Duration::from_millis(1_500)).expect("it is open") {
@@ -442,7 +464,8 @@ fn a_full_queue_drops_silently_and_tells_who_asked_to_be_told() {
     }
     assert_eq!((gaps, book), (1, cycle), "what it has is the book again");
     // Both go on, the plain one with a hole that its rules show it.
-    assert_eq!(client.request("POST", "/api/v1/spot/orders", &headers, &order("0.3")).status, 200);
+    let order = r#"{"symbol":"DFUSDT","side":"sell","type":"limit","price":"0.3","quantity":"10"}"#;
+    assert_eq!(client.request("POST", "/api/v1/spot/orders", &headers, order).status, 200);
     let frame = resuming.next();
     assert_eq!(
         (frame["seq"].as_u64(), &frame["data"]["update_id_first"]),
