@@ -239,7 +239,9 @@ impl History {
         let page = Page::new(account, Some(market), NAMESAKES).tagged(name_tag(market, &name));
         let is_it = |order: &&OrderRecord| order.client_order == name;
         let rows = self.perpetual_orders(&page, is_of_service).await?;
-        let open = rows.iter().find(|order| order.is_open() && is_it(order));
+        // One of the service that fired is told as it was until then.
+        let has_fired = |order: &OrderRecord| order.is_of_service() && order.counterpart != 0;
+        let open = rows.iter().find(|order| order.is_open() && !has_fired(order) && is_it(order));
         Ok(open.or_else(|| rows.iter().rev().find(is_it)).copied())
     }
 

@@ -73,6 +73,14 @@ fn a_conditional_order_from_placement_to_fill() {
     assert_eq!(venue.call(1, "GET", "/fapi/v1/allAlgoOrders", "symbol=BTCUSDT"), json!([fired]));
     let all = venue.call(1, "GET", "/fapi/v1/allOrders", "symbol=BTCUSDT");
     assert!(all.as_array().unwrap().iter().all(|order| order["orderId"] != id), "{all}");
+
+    // Its name is free again, and stands for the newest of that name, also when that has ended.
+    let again =
+        place(&mut venue, 1, "side=BUY&type=STOP_MARKET&quantity=0.003&triggerPrice=61000&clientAlgoId=s-1");
+    assert_eq!(venue.call(1, "GET", ALGO, "clientAlgoId=s-1")["algoId"], again["algoId"]);
+    venue.call(1, "DELETE", ALGO, "clientAlgoId=s-1");
+    let newest = venue.call(1, "GET", ALGO, "clientAlgoId=s-1");
+    assert_eq!((&newest["algoId"], &newest["algoStatus"]), (&again["algoId"], &json!("CANCELED")));
     venue.refuses(1, "DELETE", ALGO, &format!("algoId={id}"), -2011, "Unknown order sent.");
 }
 

@@ -192,6 +192,9 @@ impl Row for ForcedRecord {
     }
 }
 
+/// Orders ended by one command for which the room is kept.
+const ENDED_AT_ONCE: usize = 1_024;
+
 /// All orders that are known.
 #[derive(Clone, Debug)]
 pub struct OrderTable {
@@ -201,7 +204,7 @@ pub struct OrderTable {
     service: Log<OrderRecord>,
     forced: Log<ForcedRecord>,
     /// What the command folded last ended.
-    just_ended: Vec<OrderRecord>,
+    just_ended: NumberMap<OrderId, OrderRecord>,
 }
 
 impl OrderTable {
@@ -212,7 +215,7 @@ impl OrderTable {
             ended: Log::new(keep),
             service: Log::new(keep),
             forced: Log::new(keep),
-            just_ended: Vec::new(),
+            just_ended: NumberMap::default(),
         }
     }
 
@@ -274,7 +277,7 @@ impl OrderTable {
                 self.open_of.remove(&account);
             }
         }
-        self.just_ended.push(record);
+        self.just_ended.insert(order, record);
         if record.is_of_service() {
             self.service.push(sequence, record);
             return;
@@ -292,12 +295,15 @@ impl OrderTable {
 
     /// An order that is open, or that the command folded last ended.
     pub fn current(&self, order: OrderId) -> Option<&OrderRecord> {
-        let just_ended = || self.just_ended.iter().rev().find(|ended| ended.told.order == order);
-        self.open.get(&order).or_else(just_ended)
+        self.open.get(&order).or_else(|| self.just_ended.get(&order))
     }
 
     /// A command begins.
     pub(super) fn begin(&mut self) {
+        // To empty a table takes its room, which one mass end would leave to every command behind it.
+        if self.just_ended.capacity() > ENDED_AT_ONCE {
+            self.just_ended = NumberMap::default();
+        }
         self.just_ended.clear();
     }
 
