@@ -142,3 +142,17 @@ fn no_more_is_open_than_one_account_may_hold() {
     assert!(shorts.iter().all(|&short| held(&venue, short) == 0));
     assert_eq!(held(&venue, 0), dec("-89999999999.999"));
 }
+
+#[test]
+fn a_step_of_any_size_is_judged() {
+    let mut venue = Venue::trading("60000");
+    for parameter in [PerpetualParameter::Tick, PerpetualParameter::Lot] {
+        for value in [1 << 61, i64::MAX / 4 + 1, i64::MAX] {
+            let set = SetPerpetualParameter { market: BTC, parameter: parameter as u32, value };
+            assert!(matches!(
+                venue.give(set).rejected(),
+                None | Some(Reject::StepsDoNotFit | Reject::ParameterOutOfRange)
+            ));
+        }
+    }
+}

@@ -149,7 +149,8 @@ impl State {
             return Err(Reject::ParameterOutOfRange);
         }
         let first = symbol.brackets.first();
-        let three_quarters = value * 4 <= 3 * first.maintenance_rate;
+        // Of every parameter, the largest included.
+        let three_quarters = i128::from(value) * 4 <= 3 * i128::from(first.maintenance_rate);
         let (tick, lot) = symbol.steps;
         let holds = match parameter {
             P::Tick if value_of_step(gcd(tick, value), lot).is_none() => return Err(Reject::StepsDoNotFit),

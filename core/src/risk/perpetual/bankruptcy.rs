@@ -57,8 +57,9 @@ impl Distress {
         let cap = brackets.rows().get(below)?.cap;
         // Rounded up, the notional is at most the cap where the exact one is.
         let kept = floor_div(i128::from(cap) * PRODUCTS_PER_MICRO, self.mark.into());
-        let part = ceil_to_step(i128::from(held).checked_sub(kept)?, 1, lot)?;
-        Some(part.min(held))
+        let part = ceil_to_step(i128::from(held).checked_sub(kept)?, 1, lot);
+        // A lot may be larger than all that there is.
+        Some(part.map_or(held, |part| part.min(held)))
     }
 }
 
