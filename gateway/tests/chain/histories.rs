@@ -44,8 +44,6 @@ pub(crate) struct Rig {
     restless: Rc<Cell<u64>>,
     random: Rc<RefCell<Random>>,
     depth_max: u64,
-    /// The signer's.
-    pub(crate) clock: Clock,
 }
 
 impl Rig {
@@ -73,7 +71,6 @@ impl Rig {
             random: Rc::new(RefCell::new(Random::new(seed))),
             // What is final is not replaced; a count of confirmations promises the same of what it counts.
             depth_max: finality.unwrap_or(confirmations),
-            clock: Clock::manual(START_S as i64 * 1_000),
         }
     }
 
@@ -140,9 +137,6 @@ impl Rig {
         let account = ACCOUNTS[self.below(3) as usize];
         let value = u128::from(1 + self.below(1_000)) * UNITS;
         let release = self.venue.borrow_mut().request(account, value)?;
-        // Of an honest venue that is what any clock shows.
-        let passed_s = release.requested_at_s as i64 - self.clock.now_s();
-        self.clock.turn(passed_s.max(0) * 1_000);
         sign(signer, &release).expect("what the venue asks for is signed");
         // Sometimes it is killed before it has recorded that; the signer's log tells it later.
         if self.below(16) == 0 {
@@ -264,7 +258,7 @@ fn a_reorganization_is_undone_before_it_counts() {
             _ => (1, Some(7)),
         };
         let mut rig = Rig::new(seed, confirmations, finality, 2 + (seed % 2) as usize);
-        let mut signer = folder.signer(&format!("{seed}"), policy(), rig.clock.clone());
+        let mut signer = folder.signer(&format!("{seed}"), policy(), Clock::manual(START_S as i64 * 1_000));
         rig.busy.set([0, 10, 50][rig.below(3) as usize]);
         rig.restless.set([0, 0, 3][rig.below(3) as usize]);
         let mut signed = Vec::new();
@@ -288,7 +282,8 @@ fn an_old_copy_neither_pays_twice_nor_loses() {
         let _rerun = Rerun("chain histories::an_old_copy", seed);
         let mut rig = Rig::new(seed, 2 + seed % 3, None, 2);
         let name = format!("{seed}");
-        let mut signer = folder.signer(&name, policy(), rig.clock.clone());
+        let clock = Clock::manual(START_S as i64 * 1_000);
+        let mut signer = folder.signer(&name, policy(), clock.clone());
         let mut signed = Vec::new();
         let mut copies = vec![rig.venue.borrow().copy()];
         for _ in 0..30 + rig.below(30) {
@@ -303,7 +298,7 @@ fn an_old_copy_neither_pays_twice_nor_loses() {
                     rig.crash();
                     // The signer may have died as well; its log is what it was.
                     drop(signer);
-                    signer = folder.signer(&name, policy(), rig.clock.clone());
+                    signer = folder.signer(&name, policy(), clock.clone());
                     rig.reconcile(&mut signer);
                 }
                 _ => step(&mut rig, &mut signed, &mut signer),
