@@ -314,15 +314,6 @@ fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
     assert_eq!(told, [(trader, BTC), (trader, BTC + 1)]);
 }
 
-/// A market whose positions have one bracket, up to a billion, at a maintenance rate of 10^-8.
-fn one_bracket(venue: &mut Venue, market: u32, rate: u32) {
-    let mut brackets = SetBrackets { market, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
-    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (usd("1000000000"), 1, rate);
-    venue.ok(brackets);
-    let parameter = PerpetualParameter::MinNotional as u32;
-    venue.ok(SetPerpetualParameter { market, parameter, value: 0 });
-}
-
 #[test]
 fn the_fund_takes_what_nobody_else_does_at_a_value_beyond_any_order() {
     // 1: "limit per order and per position: one billion quote"; 12.5: "the fund takes them regardless". Short 10 000 at 0.1 in both markets

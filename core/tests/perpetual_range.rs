@@ -108,13 +108,10 @@ fn no_more_is_open_than_one_account_may_hold() {
     for (parameter, value) in [
         (PerpetualParameter::MaxQuantity, dec("10000000000")),
         (PerpetualParameter::MaxNotional, usd("1000000000")),
-        (PerpetualParameter::MinNotional, 0),
     ] {
         venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value });
     }
-    let mut brackets = SetBrackets { market: BTC, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
-    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (usd("1000000000"), 1, 1_000_000);
-    venue.ok(brackets);
+    one_bracket(&mut venue, BTC, 1_000_000);
     let trader = |venue: &mut Venue| {
         let account = venue.account("1100000000");
         leverage(venue, account, 1);

@@ -292,17 +292,13 @@ impl Symbol {
         }
     }
 
-    /// Whether that is the one in which everything goes on, and there is room for what opens.
+    /// Whether that is the one in which everything goes on.
     #[inline]
     pub(crate) fn is_trading(&self) -> bool {
         let lacks_index =
             self.index_halts | ((self.index.state == IndexState::Stale) & (self.index.price != 0));
         let has_window = self.recovery != PerpetualState::Trading;
-        (self.set == PerpetualState::Trading)
-            & !lacks_index
-            & (self.pause_ms == 0)
-            & !has_window
-            & !self.is_full()
+        (self.set == PerpetualState::Trading) & !lacks_index & (self.pause_ms == 0) & !has_window
     }
 
     /// What the windows after a recovery ask at a time; they end here.

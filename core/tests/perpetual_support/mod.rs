@@ -241,6 +241,16 @@ pub fn leverage(venue: &mut Venue, account: u32, leverage: u32) {
     venue.ok(SetLeverage { account, market: BTC, leverage, reserved: 0 });
 }
 
+/// A market whose positions have one bracket, up to a billion, at a maintenance rate in steps of 10^-8, and orders of any
+/// size below.
+pub fn one_bracket(venue: &mut Venue, market: u32, rate: u32) {
+    let mut brackets = SetBrackets { market, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
+    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (usd("1000000000"), 1, rate);
+    venue.ok(brackets);
+    let parameter = PerpetualParameter::MinNotional as u32;
+    venue.ok(SetPerpetualParameter { market, parameter, value: 0 });
+}
+
 /// Opens a position of an account at a price against another one.
 pub fn open(venue: &mut Venue, account: u32, against: u32, side: Side, quantity: &str, price: &str) {
     let rest = venue.limit(against, side.opposite(), quantity, price);

@@ -32,12 +32,6 @@ impl Leg {
         holding.realised = self.realised;
     }
 
-    /// Whether a trade may leave a position of this value (`risk.md` 1): one that opens only within the bound. What is taken over
-    /// has no bound, or nobody could take it.
-    pub(super) fn is_within_bound(&self) -> bool {
-        self.filled.opened == 0 || self.filled.position.cost.unsigned_abs() <= units::VALUE_MAX as u64
-    }
-
     /// The holding after it.
     pub(crate) fn after(&self, before: &Holding) -> Holding {
         let mut after = *before;

@@ -106,17 +106,16 @@ impl Party {
             self.bears(symbol)?;
         }
         let (filled, open_fees) = self.position.fill_with_fees(side, fill, self.open_fees)?;
-        let position = filled.position;
+        if !filled.is_within_bound() {
+            return None;
+        }
         self.wallet = self.wallet.checked_add(filled.realised)?.checked_sub(fee)?;
         self.open_fees = open_fees;
         self.realised = self.realised.checked_add(filled.realised)?;
-        self.position = position;
+        self.position = filled.position;
         self.traded = self.traded.checked_add(value)?;
         self.standing = None;
         if filled.opened > 0 {
-            if units::magnitude(position.cost)? > units::VALUE_MAX {
-                return None;
-            }
             self.bears(symbol)?;
         }
         Some(filled)

@@ -421,6 +421,7 @@ impl State {
         let Entrant { symbol, record, holding, .. } = *entrant;
         let opposite = book.side(side.opposite());
         let is_sound = symbol.is_trading()
+            && !symbol.is_full()
             && symbol.takes_price(side, price)
             && symbol.tick.divides(price)
             && whole > 0

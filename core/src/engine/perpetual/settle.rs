@@ -158,7 +158,7 @@ impl<'a> PerpetualMatch<'a> {
             let terms = (quantity, value, maker_fee);
             state.leg(index, holding, record.wallet, isolated, taker.side.opposite(), terms)
         }
-        .filter(Leg::is_within_bound)
+        .filter(|leg| leg.filled.is_within_bound())
         .ok_or(true)?;
         let is_self = maker.account == taker.account;
         let bears = |account: AccountId, leg: &Leg, covered: Money| {
@@ -183,7 +183,7 @@ impl<'a> PerpetualMatch<'a> {
         let terms = (quantity, value, taker_fee);
         let taker_leg = state
             .leg(index, holding, wallet, isolated, taker.side, terms)
-            .filter(Leg::is_within_bound)
+            .filter(|leg| leg.filled.is_within_bound())
             .ok_or(false)?;
         // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
         let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };

@@ -207,6 +207,7 @@ impl State {
         };
         let notional = units::ceil_value(quantity, judged)?;
         let is_sound = symbol.is_trading()
+            && !symbol.is_full()
             && quantity > 0
             && symbol.lot.divides(quantity)
             && (symbol.get(P::MinQuantity)..=most).contains(&quantity)

@@ -4,7 +4,7 @@
 //! position is exact. Which wallet a profit goes to is not decided here.
 
 use super::units::{
-    PRODUCTS_PER_MICRO, ceil_share, floor_share, floor_value, half_even_div, magnitude, narrow,
+    PRODUCTS_PER_MICRO, VALUE_MAX, ceil_share, floor_share, floor_value, half_even_div, magnitude, narrow,
 };
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity};
@@ -33,6 +33,15 @@ pub struct Filled {
     pub opened: Quantity,
     /// Value of that, >= 0.
     pub opened_value: Money,
+}
+
+impl Filled {
+    /// Whether a trade may come to this (`risk.md` 1): a position that it opens is worth no more than the bound. What is taken over
+    /// has no bound, or nobody could take it.
+    #[inline(always)]
+    pub(crate) const fn is_within_bound(&self) -> bool {
+        self.opened == 0 || self.position.cost.unsigned_abs() <= VALUE_MAX as u64
+    }
 }
 
 impl Position {
