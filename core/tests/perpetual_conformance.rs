@@ -499,6 +499,32 @@ fn a_table_that_gives_a_higher_tier_gives_it_with_a_fill() {
 }
 
 #[test]
+fn a_table_that_changes_after_midnight_holds_for_the_day_that_begins_though_no_tick_has_come() {
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    let tier =
+        |tier, count, volume, taker_rate| SetVipTier { tier, count, volume, maker_rate: 0, taker_rate };
+    venue.ok(tier(0, 1, 0, 50_000));
+    venue.ok(tier(1, 2, usd("6000"), 40_000));
+    open(&mut venue, one, other, Side::Buy, "0.1", "60000");
+    let day_ms = 86_400_000;
+    let midnight_ms = (venue.time_ms / day_ms + 1) * day_ms;
+    venue.time_ms = midnight_ms - 1_000;
+    venue.tick();
+    venue.time_ms = midnight_ms + 100;
+    venue.ok(tier(1, 2, usd("7000"), 40_000));
+    let told: Vec<_> = venue.said::<event::VipChanged>().iter().map(|told| told.effective_ms).collect();
+    assert_eq!(told, [midnight_ms + day_ms; 2]);
+    venue.time_ms = midnight_ms + 1_000;
+    venue.tick();
+    assert!(venue.said::<event::VipChanged>().is_empty());
+    venue.time_ms = midnight_ms + day_ms;
+    venue.tick();
+    let told: Vec<_> = venue.said::<event::VipChanged>().iter().map(|told| told.change).collect();
+    assert_eq!(told, [event::VipChange::DowngradeApplied as u8; 2]);
+}
+
+#[test]
 fn a_countdown_that_is_set_again_leaves_nothing_behind() {
     // perpetual.md 8, "a new call replaces the timer": whoever is alive sets it again and again. What was replaced used to be kept until its own deadline, which may
     // be thirty years away.

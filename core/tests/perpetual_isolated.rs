@@ -9,6 +9,7 @@ use ringside_core::command::*;
 use ringside_core::event;
 use ringside_core::ids::MarketId;
 use ringside_core::money::{Money, Quantity};
+use ringside_core::reject::Reject;
 
 /// A venue without fees, whose fund has 50 000, at a mark of 60 000, and an isolated long of `quantity` bought there at leverage 125 with
 /// a wallet of `wallet` before it. Gives the venue, the long's account and a rich one without a position.
@@ -165,4 +166,37 @@ fn a_stop_costs_the_fund_no_more_than_its_position_has_lost_beyond_its_margin() 
             assert_eq!(money(&venue, trader).3, 0, "{bid}");
         }
     }
+}
+
+#[test]
+fn a_fill_or_kill_order_is_filled_whole_or_not_at_all() {
+    let kill = |place: PlacePerpetual| PlacePerpetual {
+        time_in_force: PerpetualTimeInForce::FillOrKill as u8,
+        ..place
+    };
+    // What rests first would lose more than its position has: it ends where it is met, and nobody else has as much.
+    let (mut venue, trader, friend) = isolated_long("6000", "0.5");
+    venue.sell(trader, "0.5", "57000");
+    let maker = venue.account("1000000");
+    venue.sell(maker, "0.5", "57000");
+    let before = [trader, friend, maker].map(|account| money(&venue, account));
+    for quantity in ["1", "0.501"] {
+        let buy = venue.limit(friend, Side::Buy, quantity, "57000");
+        assert_eq!(venue.refused(kill(buy)), Reject::FillOrKill);
+    }
+    assert_eq!([trader, friend, maker].map(|account| money(&venue, account)), before);
+    let buy = venue.limit(friend, Side::Buy, "0.5", "57000");
+    venue.ok(kill(buy));
+    let fills: Vec<_> = venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.maker_account).collect();
+    assert_eq!(fills, [maker]);
+    // Whoever would come to lack margin on the way does not set out.
+    let (mut venue, trader, friend) = isolated_long("6000", "0.5");
+    venue.buy(friend, "0.1", "60000");
+    venue.buy(friend, "2", "57000");
+    let before = money(&venue, trader);
+    let sell = venue.limit(trader, Side::Sell, "0.5", "57000");
+    assert_eq!(venue.refused(kill(sell)), Reject::FillOrKill);
+    assert_eq!(money(&venue, trader), before);
+    venue.ok(sell);
+    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1, "it stops on the way");
 }

@@ -118,6 +118,15 @@ impl Account {
         let (own, other) = if index < 64 { (low, high) } else { (high, low) };
         ((own & !(1 << (index % 64))) | other) == 0
     }
+
+    /// Counts traded value for its volumes; how much of it: they end at what a word holds.
+    #[inline(always)]
+    pub(crate) fn count_traded(&mut self, value: Money) -> Money {
+        let value = value.min(Money::MAX.saturating_sub(self.volume_30));
+        self.volume += value;
+        self.volume_30 += value;
+        value
+    }
 }
 
 impl Holding {

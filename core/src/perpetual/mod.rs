@@ -25,6 +25,7 @@ use crate::command::{MarginMode, Side};
 use crate::engine::EngineConfig;
 use crate::engine::perpetual::meetings::Meetings;
 use crate::engine::perpetual::rank::Rankings;
+use crate::engine::perpetual::rehearse::Before;
 use crate::event::{Posting, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::money::{Money, Price};
@@ -128,6 +129,8 @@ pub(crate) struct State {
     /// Those that it held back when triggers were last judged.
     pub(crate) held_before: Vec<OrderId>,
     pub(crate) scratch: Option<Table<i64>>,
+    /// Accounts as they were before the fills of a rehearsal.
+    pub(crate) rehearsed: Vec<Before>,
     /// A count of accounts, to bound scans.
     pub(crate) accounts_count: u32,
 }
@@ -207,6 +210,7 @@ impl Perpetual {
                 deferred: Vec::with_capacity(256),
                 held_before: Vec::with_capacity(256),
                 scratch: Some(Table::new(64, &hash_seed)),
+                rehearsed: Vec::with_capacity(4096),
                 accounts_count: 0,
             },
         }

@@ -68,10 +68,8 @@ impl Volumes {
     /// Adds a fill to what an account traded: of 30 days no more than a word holds, beyond which no tier begins.
     #[inline]
     pub(crate) fn add_to(&mut self, account: AccountId, record: &mut Account, value: Money) {
-        let value = value.min(Money::MAX.saturating_sub(record.volume_30));
+        let value = record.count_traded(value);
         record.hour = self.add(account, record.hour, value);
-        record.volume += value;
-        record.volume_30 += value;
     }
 
     /// Adds to the running hour of an account, whose entry is `handle` - 1 where that is of this hour; the new handle.

@@ -396,7 +396,7 @@ impl Model {
             }
         }
         for account in 0..self.accounts.len() as AccountId {
-            self.judge_downgrade(account);
+            self.judge_downgrade(account, self.now_ms());
         }
         Ok(Outcome::default())
     }

@@ -138,13 +138,13 @@ impl Model {
     }
 
     /// A lower tier is noted for the next midnight.
-    pub(super) fn judge_downgrade(&mut self, account: AccountId) {
+    pub(super) fn judge_downgrade(&mut self, account: AccountId, at_ms: i64) {
         let hour = self.running_hour();
         let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, hour, 336)));
         if earned >= held {
             self.account_mut(account).pending = None;
         } else if self.account(account).pending.is_none() {
-            let effective_ms = ((hour * HOUR_MS).div_euclid(DAY_MS) + 1) * DAY_MS;
+            let effective_ms = (at_ms.div_euclid(DAY_MS) + 1) * DAY_MS;
             self.account_mut(account).pending = Some(Pending { from: held, to: earned, effective_ms });
             self.tell_vip(account, VipChange::DowngradeScheduled, held, earned, hour, effective_ms);
         }
@@ -161,7 +161,7 @@ impl Model {
             self.hour = Some(hour);
             for account in 0..self.accounts.len() as AccountId {
                 self.account_mut(account).volumes.retain(|&of, _| of >= hour - 720);
-                self.judge_downgrade(account);
+                self.judge_downgrade(account, hour * HOUR_MS);
             }
         }
     }

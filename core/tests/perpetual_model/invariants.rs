@@ -7,7 +7,7 @@ use ringside_core::ids::{AccountId, OrderId};
 use std::collections::BTreeMap;
 
 /// What is remembered from command to command to judge I-12 and I-13.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Audit {
     /// Executed quantity of orders by what their trades say.
     executed: BTreeMap<OrderId, i128>,

@@ -255,6 +255,7 @@ pub struct Tier {
 }
 
 /// The whole state.
+#[derive(Clone)]
 pub struct Model {
     /// Spot, accounts, assets, sources of commands, time.
     pub spot: Reference,

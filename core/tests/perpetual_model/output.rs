@@ -4,7 +4,7 @@ use ringside_core::event::{self, Event, Payload};
 use ringside_core::ids::Sequence;
 
 /// The events of one command.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Output {
     sequence: Sequence,
     time_ns: i64,

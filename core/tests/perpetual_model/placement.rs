@@ -574,10 +574,21 @@ impl Model {
             PerpetualTimeInForce::FillOrKill => {
                 let (fills, _) = self.walk(order, Some(order.price), order.quantity);
                 let filled: i128 = fills.iter().map(|fill| fill.quantity).sum();
-                if filled < order.quantity { Err(Reject::FillOrKill) } else { Ok(()) }
+                if filled < order.quantity || !self.fills_whole(order) {
+                    return Err(Reject::FillOrKill);
+                }
+                Ok(())
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether all of an order would trade: a copy of everything tries.
+    fn fills_whole(&self, order: &Order) -> bool {
+        let mut copy = self.clone();
+        let open = order.quantity;
+        copy.orders.insert(order.id, Order { open, stage: Stage::Arriving, ..order.clone() });
+        copy.run_match(order.id, Some(order.price), Role::Owner) == Ending::Filled
     }
 
     /// The price of a level.

@@ -108,6 +108,7 @@ pub struct Market {
 }
 
 /// The first command of an idempotency key.
+#[derive(Clone)]
 struct Remembered {
     body: u64,
     sequence: Sequence,
@@ -129,7 +130,7 @@ struct Outcome {
 pub type Balances = Table<(AccountId, AssetId), (Amount, Amount)>;
 
 /// The whole state.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Reference {
     pub sequence: Sequence,
     pub time_ns: i64,

@@ -1,5 +1,6 @@
 //! What administrators and feeds ask: listings, parameters, brackets, states, tiers, terms, sources, credits.
 
+use super::tiers::HOUR_MS;
 use crate::book::grid::{Step, gcd};
 use crate::command::{
     ActivateRule, FeedPrice, PerpetualParameter as P, PerpetualState, SetBrackets, SetManualPrice,
@@ -257,8 +258,9 @@ impl State {
             maker_rate: set.maker_rate,
             taker_rate: set.taker_rate,
         });
+        let hour = self.now_ms.div_euclid(HOUR_MS);
         for account in 0..self.accounts_count {
-            self.judge_tier(account);
+            self.judge_tier(account, hour);
         }
         Ok(())
     }

@@ -95,8 +95,11 @@ impl Perpetual {
         if is_post_only && self.crosses(index, order.side, limit) {
             return Err(Reject::PostOnlyWouldCross);
         }
-        if is_fill_or_kill && walked.0 < open {
-            return Err(Reject::FillOrKill);
+        if is_fill_or_kill {
+            let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
+            if walked.0 < open || !self.fills_whole(index, order, (limit, open, leverage), band) {
+                return Err(Reject::FillOrKill);
+            }
         }
         Ok(terms)
     }

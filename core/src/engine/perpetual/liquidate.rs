@@ -61,13 +61,18 @@ impl Perpetual {
         let part = distress.step(symbol.lot.value(), &symbol.brackets);
         let value = part.and_then(|part| distress.bankruptcy_value(part, &symbol.brackets));
         let (Some(part), Some(value)) = (part, value) else { unreachable!("an accepted position") };
-        let limit = limit_price(side, part, value, symbol.tick.value()).unwrap_or(0);
+        let tick = symbol.tick.value();
+        let limit = match (side, limit_price(side, part, value, tick)) {
+            // A sell that may take any price: the least there is.
+            (Side::Sell, Some(limit)) => limit.max(tick),
+            (Side::Buy, Some(limit)) => limit,
+            // No price is enough.
+            (_, None) => 0,
+        };
         let mut order = 0;
         let mut left = part;
         if symbol.matches() {
             order = self.take_id();
-            // A sell that may take any price: the least there is.
-            let limit = if side == Side::Sell { limit.max(symbol_tick(self, index)) } else { limit };
             if limit > 0 {
                 let terms = Terms { limit, ..Terms::default() };
                 self.send(order, account, index, (side, part), &terms, Role::Liquidation);
@@ -257,10 +262,6 @@ impl Perpetual {
             }
         }
     }
-}
-
-fn symbol_tick(perpetual: &Perpetual, index: usize) -> i64 {
-    perpetual.state.symbols[index].tick.value()
 }
 
 /// `autoclose-<ms><order id>`, cut to 36.

@@ -17,6 +17,7 @@ mod orders;
 mod place;
 mod quick;
 pub(crate) mod rank;
+pub(crate) mod rehearse;
 mod run;
 mod settle;
 mod take;

@@ -50,17 +50,17 @@ pub(crate) struct PerpetualMatch<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) index: usize,
     pub(crate) arriving: Arriving,
-    prepared: Option<Prepared>,
+    pub(super) prepared: Option<Prepared>,
     /// How the resting order that leaves next ends, unless it was filled.
     leaving: Option<(PerpetualStatus, u8)>,
 }
 
 /// A fill that was found possible.
 #[derive(Clone, Copy)]
-struct Prepared {
-    maker: Leg,
-    taker: Leg,
-    value: Money,
+pub(super) struct Prepared {
+    pub(super) maker: Leg,
+    pub(super) taker: Leg,
+    pub(super) value: Money,
     maker_fee: Money,
     taker_fee: Money,
     affiliates: [Money; 2],
@@ -91,7 +91,7 @@ impl<'a> PerpetualMatch<'a> {
     }
 
     /// Whether both are one party.
-    fn is_one_party(&self, taker: &Taker, maker: &Order) -> bool {
+    pub(super) fn is_one_party(&self, taker: &Taker, maker: &Order) -> bool {
         maker.account == taker.account
             || (self.arriving.group != 0
                 && self.state.accounts.get(maker.account).group == self.arriving.group)
@@ -123,7 +123,7 @@ impl<'a> PerpetualMatch<'a> {
 
     /// Prepares a fill of `quantity`, if both sides may have it; otherwise who may not: `true` the maker.
     #[inline]
-    fn prepare(&mut self, taker: &Taker, maker: &Order, quantity: Quantity) -> Result<(), bool> {
+    pub(super) fn prepare(&mut self, taker: &Taker, maker: &Order, quantity: Quantity) -> Result<(), bool> {
         let index = self.index;
         let state = &*self.state;
         let value = units::value(maker.price, quantity).ok_or(true)?;

@@ -5,7 +5,7 @@ use crate::ids::AccountId;
 use crate::money::Money;
 use crate::perpetual::State;
 
-const HOUR_MS: i64 = 3_600_000;
+pub(super) const HOUR_MS: i64 = 3_600_000;
 
 impl State {
     /// Adds a fill to an account's volume; a higher tier holds at once.
@@ -78,7 +78,7 @@ impl State {
             accounts.sort_unstable();
             accounts.dedup();
             for &account in &accounts {
-                self.judge_tier(account);
+                self.judge_tier(account, hour);
             }
             self.concerned = accounts;
         }
@@ -107,10 +107,9 @@ impl State {
         self.pending = pending;
     }
 
-    /// At an hour's roll, and when the table changes: a lower tier is noted for the next midnight, once. A higher one comes with a
-    /// fill.
-    pub(crate) fn judge_tier(&mut self, account: AccountId) {
-        let hour = self.volumes.hour;
+    /// At an hour's roll, and when the table changes, in an hour that the roll may not have come to: a lower tier is noted for the
+    /// next midnight, once. A higher one comes with a fill.
+    pub(crate) fn judge_tier(&mut self, account: AccountId, hour: i64) {
         let record = self.accounts.get_mut(account);
         let (from, to) = (record.tier, self.tiers.earned(record.volume));
         if to >= from {
