@@ -157,7 +157,7 @@ impl KeyStore {
         if let Some(key) = keys.first() {
             sealer.open(&context(key), &key.sealed)?;
         }
-        let log = KeyLog::rewrite(path, &live(next_id, &keys))?;
+        let log = KeyLog::renew(path, &live(next_id, &keys))?;
         let noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
         let opened = Opened { keys: keys.len(), dropped_bytes };
         let mut index = Index::default();
@@ -171,6 +171,11 @@ impl KeyStore {
             sealer,
         };
         Ok((store, opened))
+    }
+
+    /// Whether its file failed: it takes nothing more before a restart.
+    pub fn has_failed(&self) -> bool {
+        self.writer.lock().log.has_failed()
     }
 
     /// The key of this text, whatever its state.

@@ -21,9 +21,9 @@ use crate::auth::secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const HEADER_LEN: usize = 16;
@@ -170,25 +170,38 @@ impl<R: Logged> KeyLog<R> {
     /// old file or the new one.
     pub fn rewrite(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
         let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
-        let write = || -> io::Result<(File, u64)> {
-            let folder = folder_of(path);
-            secret::create_folder(folder)?;
-            let aside = path.with_extension("new");
-            let mut file =
-                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-            let mut bytes = header::<R>().to_vec();
-            for record in records {
-                bytes.extend_from_slice(&encode(record)?);
-            }
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            std::fs::rename(&aside, path)?;
-            File::open(folder)?.sync_all()?;
-            // The handle follows the rename and stands at the end.
-            Ok((file, bytes.len() as u64))
-        };
-        let (file, len) = write().map_err(error)?;
+        let (file, len) = KeyLog::write_aside(path, records).map_err(error)?;
+        std::fs::rename(aside_of(path), path).map_err(error)?;
+        File::open(folder_of(path)).and_then(|folder| folder.sync_all()).map_err(error)?;
+        // The handle follows the rename and stands at the end.
         Ok(KeyLog::of(path, file, len))
+    }
+
+    /// The same at a start. Where there is no room for a second file it goes on with the one there is: whoever may not place orders on
+    /// a full disk may still cancel.
+    pub fn renew(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
+        match KeyLog::rewrite(path, records) {
+            Err(KeyLogError::Io { cause, .. }) if is_full(&cause) && path.exists() => {
+                tracing::warn!(path = %path.display(), "no room to write it without what is dead");
+                let _ = std::fs::remove_file(aside_of(path));
+                KeyLog::go_on(path).map(|(log, ..)| log)
+            }
+            renewed => renewed,
+        }
+    }
+
+    /// Writes a file of these records beside the one of this name, and syncs it; its length.
+    fn write_aside(path: &Path, records: &[R]) -> io::Result<(File, u64)> {
+        secret::create_folder(folder_of(path))?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(aside_of(path))?;
+        let mut bytes = header::<R>().to_vec();
+        for record in records {
+            bytes.extend_from_slice(&encode(record)?);
+        }
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        Ok((file, bytes.len() as u64))
     }
 
     /// All of the file is on the disk and none of it dead.
@@ -197,15 +210,29 @@ impl<R: Logged> KeyLog<R> {
         KeyLog { path, file, len, live_len, is_unsynced: false, has_failed: false, records: PhantomData }
     }
 
-    /// Replaces the file by one of `live` records only, if most of it is history. After a failure nothing is appended again: which
-    /// of the two files has the name is unknown.
+    /// Replaces the file by one of `live` records only, if most of it is history and there is room for both. After any other failure
+    /// nothing is appended again: which of the two files has the name is unknown.
     pub fn shorten(&mut self, live: impl FnOnce() -> Vec<R>) -> Result<bool, KeyLogError> {
         let is_due = !self.has_failed && self.len > 2 * self.live_len + HISTORY_LEN_MAX;
         if is_due {
-            self.has_failed = true;
-            *self = KeyLog::rewrite(&self.path, &live())?;
+            match KeyLog::rewrite(&self.path, &live()) {
+                Ok(log) => *self = log,
+                Err(KeyLogError::Io { cause, .. }) if is_full(&cause) => {
+                    let _ = std::fs::remove_file(aside_of(&self.path));
+                    return Ok(false);
+                }
+                Err(error) => {
+                    self.has_failed = true;
+                    return Err(error);
+                }
+            }
         }
         Ok(is_due)
+    }
+
+    /// Whether an earlier write or sync failed: what the disk holds is unknown, and nothing is appended again.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Opens the file to go on with it as it is, or makes an empty one, and keeps every other process from doing so; gives its
@@ -226,32 +253,60 @@ impl<R: Logged> KeyLog<R> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(error)?;
         let (records, dropped) = decode(&bytes, path)?;
-        let len = (bytes.len() - dropped) as u64;
+        let len = bytes.len() - dropped;
         if dropped > 0 {
-            file.set_len(len).and_then(|()| file.sync_all()).map_err(error)?;
+            file.set_len(len as u64).map_err(error)?;
         }
-        Ok((KeyLog::of(path, file, len), records, dropped))
+        // What was just read may be in memory alone, after a sync that failed even without being due to be written any more: all of
+        // it is written again where it stands, and synced, before anybody acts on it.
+        let place = OpenOptions::new().write(true).open(path).map_err(error)?;
+        place.write_all_at(&bytes[..len], 0).and_then(|()| place.sync_all()).map_err(error)?;
+        Ok((KeyLog::of(path, file, len as u64), records, dropped))
     }
 
     /// Appends a record; synced when this returns, where `is_synced`, and otherwise before another one is written. After the first
-    /// failure nothing is appended again.
+    /// failure nothing is appended again, unless there was no room and what was written of the record could be taken off again.
     pub fn append(&mut self, record: &R, is_synced: bool) -> Result<(), KeyLogError> {
         if self.has_failed {
             return Err(KeyLogError::Failed);
         }
-        let appended = encode(record).and_then(|bytes| {
-            if self.is_unsynced {
-                self.file.sync_data()?;
-            }
-            self.file.write_all(&bytes)?;
-            self.len += bytes.len() as u64;
-            self.is_unsynced = !is_synced;
-            if is_synced { self.file.sync_data() } else { Ok(()) }
-        });
-        appended.map_err(|cause| {
+        let bytes = encode(record).map_err(|cause| self.error(cause))?;
+        if self.is_unsynced {
+            self.sync()?;
+        }
+        if let Err(cause) = self.file.write_all(&bytes) {
+            self.has_failed = !(is_full(&cause) && self.take_back().is_ok());
+            return Err(self.error(cause));
+        }
+        self.len += bytes.len() as u64;
+        self.is_unsynced = true;
+        if is_synced { self.sync() } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> Result<(), KeyLogError> {
+        if let Err(cause) = self.file.sync_data() {
             self.has_failed = true;
-            KeyLogError::Io { path: self.path.clone(), cause }
-        })
+            return Err(self.error(cause));
+        }
+        self.is_unsynced = false;
+        Ok(())
+    }
+
+    fn error(&self, cause: io::Error) -> KeyLogError {
+        KeyLogError::Io { path: self.path.clone(), cause }
+    }
+
+    /// Takes off what stands behind the last whole record.
+    fn take_back(&mut self) -> io::Result<()> {
+        self.file.set_len(self.len)?;
+        self.file.seek(SeekFrom::Start(self.len))?;
+        self.file.sync_all()
+    }
+
+    /// As after a write that failed.
+    #[cfg(test)]
+    pub(crate) fn fail(&mut self) {
+        self.has_failed = true;
     }
 
     /// Appends a record so often, none of them synced: more than a test can wait for.
@@ -261,6 +316,16 @@ impl<R: Logged> KeyLog<R> {
         self.file.write_all(&bytes).unwrap();
         self.len += bytes.len() as u64;
     }
+}
+
+/// Whether a write failed because there is no room.
+fn is_full(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Where a file of this name is written before it gets it.
+fn aside_of(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -469,6 +534,26 @@ mod tests {
         log.file = File::open(&path).unwrap();
         assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Io { .. })));
         assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Failed)));
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_there_was_no_room_for_is_taken_off_and_the_file_gone_on_with() {
+        let path = path("no-room");
+        let mut log = KeyLog::rewrite(&path, &records()[..1]).unwrap();
+        let bytes = encode(&records()[1]).unwrap();
+        log.file.write_all(&bytes[..bytes.len() / 2]).unwrap();
+        log.take_back().unwrap();
+        log.append(&records()[2], true).unwrap();
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap(), ([&records()[..1], &records()[2..3]].concat(), 0));
+        // Also one that is only ever appended to.
+        drop(log);
+        let (mut log, ..) = KeyLog::<Record>::go_on(&path).unwrap();
+        log.file.write_all(&bytes[..bytes.len() / 2]).unwrap();
+        log.take_back().unwrap();
+        log.append(&records()[3], true).unwrap();
+        assert_eq!(log.len, std::fs::metadata(&path).unwrap().len());
+        assert_eq!(KeyLog::<Record>::read(&path).unwrap(), ([&records()[..1], &records()[2..]].concat(), 0));
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 

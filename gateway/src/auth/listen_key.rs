@@ -163,8 +163,13 @@ impl ListenKeys {
             let text = std::str::from_utf8(&plain).map_err(|_| SealError::DoesNotOpen)?;
             index.put(ListenKey::new(account, Zeroizing::new(text.to_owned()), sealed, expires_at_ms));
         }
-        let log = KeyLog::rewrite(path, &index.records())?;
+        let log = KeyLog::renew(path, &index.records())?;
         Ok((ListenKeys { index: RwLock::new(index), log: Mutex::new(log), sealer }, dropped_bytes))
+    }
+
+    /// Whether its file failed: it takes nothing more before a restart.
+    pub fn has_failed(&self) -> bool {
+        self.log.lock().has_failed()
     }
 
     /// The active key of this text.

@@ -62,9 +62,14 @@ impl Logouts {
         }
         let live: Vec<Logout> =
             bounds.iter().map(|(&account, &before_s)| Logout { account, before_s }).collect();
-        let log = Mutex::new(KeyLog::rewrite(path, &live)?);
+        let log = Mutex::new(KeyLog::renew(path, &live)?);
         let bounds = bounds.into_iter().map(|(account, bound)| (account, Arc::new(AtomicI64::new(bound))));
         Ok((Logouts { bounds: RwLock::new(bounds.collect()), log }, dropped_bytes))
+    }
+
+    /// Whether its file failed: it takes nothing more before a restart.
+    pub fn has_failed(&self) -> bool {
+        self.log.lock().has_failed()
     }
 
     /// A login of an account, issued at that second.

@@ -70,6 +70,16 @@ pub struct Authenticator {
     compat_header: bool,
 }
 
+impl Authenticator {
+    /// How many of its files failed: they take nothing more before a restart.
+    pub fn failed_logs(&self) -> usize {
+        [self.logouts.has_failed(), self.keys.has_failed(), self.listen_keys.has_failed()]
+            .into_iter()
+            .filter(|&failed| failed)
+            .count()
+    }
+}
+
 /// A request as far as its signature reaches.
 #[derive(Clone, Copy, Debug)]
 pub struct Sealed<'a> {

@@ -17,6 +17,11 @@ pub(super) fn write(page: &mut Page, shared: &Shared) {
     stages(page, shared);
     commands(page, shared);
     connections(page, shared);
+    page.gauge(
+        "ringside_key_logs_failed",
+        "Files of API keys, keys of user streams and logouts that are not written any more before a restart",
+        shared.edge.auth.failed_logs(),
+    );
 }
 
 fn workers(shared: &Shared) -> impl Iterator<Item = &WorkerFigures> + Clone {
@@ -78,7 +83,7 @@ fn commands(page: &mut Page, shared: &Shared) {
     page.family(
         "ringside_unavailable_total",
         Kind::Counter,
-        "Commands that were not handed to the engine, by reason",
+        "Commands that were not handed to the engine, or of which it said nothing in time, by reason",
     );
     for (unavailable, word) in Unavailable::ALL {
         let count = sum(workers(shared).map(|figures| &figures.unavailable[unavailable as usize]));

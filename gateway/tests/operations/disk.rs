@@ -95,6 +95,19 @@ fn a_full_disk_refuses_orders_and_takes_cancels_until_there_is_room() {
         }
         assert!(venue.orders.len() < 20_000, "a full disk went unnoticed");
     };
+    // Keys need room too. What there is none for is refused, and no later one with it.
+    let key = |venue: &Venue| {
+        venue.ask(
+            "POST",
+            "/api/v1/account/api-keys",
+            &json!({"label": "a bot", "ip_whitelist": vec!["10.0.0.1"; 32]}).to_string(),
+        )
+    };
+    let mut keys = 0;
+    while let Some((200, _)) = key(&venue) {
+        keys += 1;
+        assert!(keys < 1_000, "keys need no room");
+    }
     let is_busy = |refusal: &Option<(u16, Value)>| {
         refusal.as_ref().is_some_and(|(status, body)| *status == 503 && body["error"] == "ENGINE_BUSY")
     };
@@ -112,7 +125,20 @@ fn a_full_disk_refuses_orders_and_takes_cancels_until_there_is_room() {
         assert!(begun.elapsed() < PATIENCE, "it does not go on by itself");
         std::thread::sleep(Duration::from_millis(50));
     }
+    let (status, answer) = key(&venue).unwrap();
+    assert_eq!(status, 200, "{answer}");
     venue.cancel(&resting[10]);
+    // Killed while a segment to come is half written, which has taken the last room: it starts again, and takes what it took.
+    venue.running.0.kill().unwrap();
+    venue.running.0.wait().unwrap();
+    let half = disk.folder.join("data/journal/000999.spare");
+    std::fs::write(&half, vec![0; 512 << 10]).unwrap();
+    let filler = disk.fill();
+    (venue.running, venue.address) = Venue::start(&disk);
+    venue.trader = log_in(&venue.address, 2);
+    venue.cancel(&resting[11]);
+    assert!(!half.exists());
+    std::fs::remove_file(filler).unwrap();
     // Killed: nothing is written that would not have been.
     venue.running.0.kill().unwrap();
     venue.running.0.wait().unwrap();
