@@ -145,6 +145,15 @@ impl LocalSigner {
         Ok(SignedRelease { digest, signature })
     }
 
+    /// Whether what is in memory is all that may be in the log: an entry whose write failed may be there, and only the next start
+    /// can tell.
+    fn knows_its_log(&self) -> Result<(), SignerFault> {
+        if self.log.has_failed() {
+            return Err(SignerFault::Unknown("its log failed before; restart it to use it again".to_owned()));
+        }
+        Ok(())
+    }
+
     fn issue(&self, entry: &Entry) -> Result<Issued, SignerFault> {
         Ok(Issued { release: entry.release.0.clone(), signed: self.sign(&entry.release.0)? })
     }
@@ -177,6 +186,10 @@ impl LocalSigner {
         let life = release.deadline_s.checked_sub(release.requested_at_s);
         if !life.is_some_and(|life| (1..=WITHDRAWAL_LIFETIME_MAX_S).contains(&life)) {
             return refuse("the deadline is not within a day of the request".to_owned());
+        }
+        // Whatever this clock says is counted by it: one that is days ahead would hold the caps down until those days have passed.
+        if i64::try_from(release.deadline_s).is_ok_and(|deadline_s| deadline_s < now_s) {
+            return refuse("its deadline has passed by the signer's clock".to_owned());
         }
         match self.policy.judge(release).and_then(|limits| self.exposure.judge(release, limits, now_s)) {
             Ok(()) => Ok(()),
@@ -216,15 +229,40 @@ impl Signer for LocalSigner {
     }
 
     fn find(&mut self, key: &ReleaseKey) -> Result<Option<Issued>, SignerFault> {
+        self.knows_its_log()?;
         self.newest.get(key).map(|&place| self.issue(&self.entries[place])).transpose()
     }
 
     fn issued(&mut self, from: u64) -> Result<Vec<Issued>, SignerFault> {
+        self.knows_its_log()?;
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.entries.len());
         self.entries[from..].iter().take(ISSUED_MAX).map(|entry| self.issue(entry)).collect()
     }
 
     fn address(&self) -> Address {
         self.wallet.address()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::jwt::Tokens;
+
+    #[test]
+    fn after_a_failed_write_nobody_is_told_what_the_log_does_not_hold() {
+        let folder = std::env::temp_dir().join(format!("ringside-signer-failed-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let policy = Policy { vaults: Vec::new(), tokens: [].into() };
+        let key = Zeroizing::new([1; 32]);
+        let clock = Clock::manual(1_700_000_000_000);
+        let mut signer =
+            LocalSigner::open(&folder.join("log"), &key, Tokens::new(b"secret"), policy, clock).unwrap();
+        let asked = ReleaseKey { chain_id: 1, vault: [1; 20], account: [2; 20], nonce: 0 };
+        assert_eq!((signer.find(&asked), signer.issued(0)), (Ok(None), Ok(Vec::new())));
+        signer.log.fail();
+        assert!(matches!(signer.find(&asked), Err(SignerFault::Unknown(_))));
+        assert!(matches!(signer.issued(0), Err(SignerFault::Unknown(_))));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
