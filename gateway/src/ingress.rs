@@ -107,13 +107,13 @@ impl Ingress {
     pub fn submit(&self, command: Command, priority: Priority) -> Submission {
         match self.0.hand_over(command, priority) {
             Ok(source_seq) => Submission { stage: Stage::Sent(self.0.clone(), source_seq) },
-            Err(unavailable) => {
-                if let Some((_, figures)) = &self.0.measured {
-                    figures.unavailable[unavailable as usize].add(1);
-                }
-                Submission { stage: Stage::Refused(unavailable) }
-            }
+            Err(unavailable) => self.refuse(unavailable),
         }
+    }
+
+    fn refuse(&self, unavailable: Unavailable) -> Submission {
+        self.0.count(unavailable, 1);
+        Submission { stage: Stage::Refused(unavailable) }
     }
 
     /// Hands commands over, each right behind the one before, or none. The future gives the reply to the last.
@@ -127,13 +127,13 @@ impl Ingress {
             })
         };
         if !has_room {
-            return Submission { stage: Stage::Refused(Unavailable::Busy) };
+            return self.refuse(Unavailable::Busy);
         }
         for command in before {
             match self.0.hand_over(*command, priority) {
                 // Its reply is of no interest: it comes before the last one's.
                 Ok(source_seq) => drop(Submission { stage: Stage::Sent(self.0.clone(), source_seq) }),
-                Err(unavailable) => return Submission { stage: Stage::Refused(unavailable) },
+                Err(unavailable) => return self.refuse(unavailable),
             }
         }
         self.submit(last, priority)
@@ -216,20 +216,30 @@ impl Ingress {
         let is_halted = self.phase() == Phase::Halted;
         let state = &mut *self.0.state.borrow_mut();
         state.sweep += 1;
+        let mut lost = 0;
         for entry in &mut state.waiting {
             if !is_halted && state.sweep - entry.since <= SWEEPS_MAX {
-                return;
+                break;
             }
             if let Progress::Waiting(waker) = &mut entry.progress {
                 let waker = waker.take();
                 entry.progress = Progress::Lost;
+                lost += 1;
                 waker.into_iter().for_each(Waker::wake);
             }
         }
+        self.0.count(Unavailable::Unknown, lost);
     }
 }
 
 impl Inner {
+    /// Counts commands that are not answered.
+    fn count(&self, unavailable: Unavailable, times: u64) {
+        if let Some((_, figures)) = &self.measured {
+            figures.unavailable[unavailable as usize].add(times);
+        }
+    }
+
     fn hand_over(&self, mut command: Command, priority: Priority) -> Result<u64, Unavailable> {
         match self.port.phase.get() {
             Phase::Running => {}

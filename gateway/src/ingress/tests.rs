@@ -19,11 +19,17 @@ fn rig(capacity: usize) -> Rig {
     let options = Options { capacity, consumers: 1, start: 1, wait: Wait::Park };
     let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
     port.attach(Lane::new(producer, 7));
-    let ingress = Ingress::new(port.clone());
+    let ingress = Ingress::measured(port.clone(), Clock::manual(0), Arc::default());
     Rig { phase, port, ingress, ring: consumers.pop().expect("one consumer") }
 }
 
 impl Rig {
+    /// How many commands were told to be of unknown outcome, or not to fit.
+    fn counted(&self) -> [u64; 2] {
+        let (_, figures) = self.ingress.0.measured.as_ref().expect("it counts");
+        [Unavailable::Unknown, Unavailable::Busy].map(|reason| figures.unavailable[reason as usize].get())
+    }
+
     fn submit(&self, priority: Priority) -> Submission {
         self.ingress.submit(Command::new(AdvanceTime {}), priority)
     }
@@ -92,6 +98,10 @@ fn the_last_fifth_is_kept_for_cancels() {
     let mut sent: Vec<_> = (0..7).map(|_| rig.submit(Priority::Order)).collect();
     assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
     assert_eq!(poll(&mut rig.submit(Priority::Order)), Some(Err(Unavailable::Busy)));
+    let command = Command::new(AdvanceTime {});
+    let mut second = rig.ingress.submit_after(&[command], command, Priority::Order);
+    assert_eq!(poll(&mut second), Some(Err(Unavailable::Busy)));
+    assert_eq!(rig.counted(), [0, 2]);
     sent.push(rig.submit(Priority::Cancel));
     assert!(sent.iter_mut().all(|submission| poll(submission).is_none()));
     assert_eq!(poll(&mut rig.submit(Priority::Internal)), Some(Err(Unavailable::Busy)));
@@ -163,6 +173,7 @@ fn a_request_waits_its_time_and_a_late_reply_disturbs_nobody() {
     assert_eq!((poll(&mut old), poll(&mut young)), (None, None));
     rig.ingress.sweep();
     assert_eq!((poll(&mut old), poll(&mut young)), (Some(Err(Unavailable::Unknown)), None));
+    assert_eq!(rig.counted(), [1, 0]);
     assert_eq!(rig.answer(), [1, 2]);
     rig.ingress.take_replies();
     assert_eq!(poll(&mut young), Some(Ok(102)));
