@@ -215,14 +215,16 @@ fn stamp(counter: &AtomicU64) -> i64 {
     unpack(counter.load(Ordering::Relaxed)).0
 }
 
-/// Adds to a counter of fixed windows; what it then holds. A window that is over starts again at 0; a clock that stepped
-/// back goes on counting in the later window.
+/// Adds to a counter of fixed windows; what it then holds. A window that is over starts again at 0. A clock that stepped back goes on
+/// counting in the window behind its own, but not in one further ahead: what was counted by a wrong clock would hold until the right
+/// one has come as far.
 pub(super) fn add(counter: &AtomicU64, window: i64, by: u32) -> u32 {
     let mut word = counter.load(Ordering::Relaxed);
     loop {
         let (counted, count) = unpack(word);
-        let sum = if counted >= window { count.saturating_add(by) } else { by };
-        let next = pack(counted.max(window), sum);
+        let goes_on = (window..=window + 1).contains(&counted);
+        let (kept, sum) = if goes_on { (counted, count.saturating_add(by)) } else { (window, by) };
+        let next = pack(kept, sum);
         match counter.compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return sum,
             Err(current) => word = current,
@@ -386,6 +388,14 @@ mod tests {
         let (limits, client) = limits();
         limits.charge(&client, 10, T0 + MINUTE_MS);
         assert!(limits.charge(&client, 1, T0).refusal.is_some());
+    }
+
+    #[test]
+    fn what_a_clock_far_ahead_has_counted_is_forgotten() {
+        let (limits, client) = limits();
+        limits.charge(&client, 10, T0 + 60 * MINUTE_MS);
+        assert_eq!(limits.charge(&client, 1, T0), Charge { used: 1, refusal: None });
+        assert_eq!(limits.charge(&client, 1, T0).used, 2);
     }
 
     #[test]
