@@ -403,9 +403,10 @@ impl Clerk {
             let has_consent = consent.is_some();
             if status == WithdrawalStatus::Requested && !has_consent && !is_resumed {
                 // Who asked is on the way with it, or gone.
-                self.wait_or_give_back(withdrawal, false, None).await;
+                self.wait_or_give_back(withdrawal, Instant::now(), false, None).await;
                 continue;
             }
+            let asked_at = Instant::now();
             let ask = |answer| Question::Sign(Box::new(release), consent, answer);
             match self.signer.ask(ask).await {
                 Ok(signed) => {
@@ -424,20 +425,23 @@ impl Clerk {
                 Err(SignerFault::Unauthorized(_)) => {
                     self.resumed.remove(&withdrawal);
                     self.tried.remove(&withdrawal);
-                    self.wait_or_give_back(withdrawal, false, None).await;
+                    self.wait_or_give_back(withdrawal, Instant::now(), false, None).await;
                 }
                 Err(fault) => {
                     let is_unknown = matches!(fault, SignerFault::Unknown(_));
-                    self.wait_or_give_back(withdrawal, is_unknown || is_resumed, Some(&fault)).await;
+                    let may_be_signed = is_unknown || is_resumed;
+                    self.wait_or_give_back(withdrawal, asked_at, may_be_signed, Some(&fault)).await;
                 }
             }
         }
     }
 
-    /// Notes that there was no answer; what has waited too long goes back, unless nobody waits for it.
+    /// Notes that there was no answer to what was asked first `asked_at`; what has waited too long goes back, unless nobody waits for
+    /// it.
     async fn wait_or_give_back(
         &mut self,
         withdrawal: WithdrawalId,
+        asked_at: Instant,
         may_be_signed: bool,
         fault: Option<&SignerFault>,
     ) {
@@ -445,7 +449,7 @@ impl Clerk {
             if let Some(fault) = fault {
                 tracing::warn!(withdrawal, %fault, "a withdrawal waits for the signer");
             }
-            Tried { since: Instant::now(), may_be_signed: false }
+            Tried { since: asked_at, may_be_signed: false }
         });
         tried.may_be_signed |= may_be_signed;
         let (since, may_be_signed) = (tried.since, tried.may_be_signed);
@@ -459,7 +463,7 @@ impl Clerk {
         for (status, release) in self.unsigned() {
             let withdrawal = release.withdrawal;
             if status == WithdrawalStatus::Requested {
-                self.wait_or_give_back(withdrawal, false, None).await;
+                self.wait_or_give_back(withdrawal, Instant::now(), false, None).await;
             }
         }
     }
