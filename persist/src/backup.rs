@@ -68,15 +68,7 @@ impl Backup {
     /// Errors: I/O, what a survey finds; there is no journal.
     pub fn begin(source: &Path) -> Result<Backup, PersistError> {
         let disk = Disk::open_existing(source)?;
-        for attempt in 1.. {
-            let found = survey(&disk).and_then(|survey| Backup::open(source, &survey));
-            match found {
-                // Retention removed a file between the listing and its opening.
-                Err(error) if attempt < ATTEMPTS && is_gone(&error) => {}
-                found => return found,
-            }
-        }
-        unreachable!("the last attempt returns")
+        settled(|| survey(&disk).and_then(|survey| Backup::open(source, &survey)))
     }
 
     fn open(source: &Path, survey: &Survey) -> Result<Backup, PersistError> {
@@ -119,7 +111,7 @@ impl Backup {
     /// Errors: I/O; damage that reading the last segment meets.
     pub fn finish(self, to: &Path) -> Result<(Vec<Copied>, End), PersistError> {
         let disk = Disk::open_existing(&self.source)?;
-        let survey = survey(&disk)?;
+        let survey = settled(|| survey(&disk))?;
         let from = survey.segments.iter().position(|read| read.header.first_seq >= self.tail);
         let tail = from.map_or(&[][..], |from| &survey.segments[from..]);
         let Some((last, sealed)) = tail.split_last() else {
@@ -142,6 +134,17 @@ impl Backup {
         }
         Ok((copied, cut.end))
     }
+}
+
+/// What is found of the files, which retention may remove between the listing and their opening: asked again where it has.
+fn settled<T>(mut find: impl FnMut() -> Result<T, PersistError>) -> Result<T, PersistError> {
+    for _ in 1..ATTEMPTS {
+        match find() {
+            Err(error) if is_gone(&error) => {}
+            found => return found,
+        }
+    }
+    find()
 }
 
 fn is_gone(error: &PersistError) -> bool {
