@@ -778,3 +778,28 @@ fn an_opening_fill_may_leave_exactly_the_maintenance_margin() {
         }
     }
 }
+
+#[test]
+fn a_quantity_that_is_filled_already_ends_an_order_whatever_filters_ask() {
+    // 17: "A failed check leaves the order as it was, except: new quantity <= executed -> cancelled".
+    let mut venue = Venue::trading("60000");
+    set(&mut venue, PerpetualParameter::MinNotional, usd("100"));
+    let (trader, maker) = (venue.account("100000"), venue.account("1000000"));
+    let order = venue.buy(trader, "0.1", "60000");
+    venue.sell(maker, "0.002", "60000");
+    // 0.001 at 60 000 is less than the least notional.
+    let modify = |quantity: &str| ModifyPerpetual {
+        account: trader,
+        market: BTC,
+        order,
+        price: dec("60000"),
+        quantity: dec(quantity),
+        side: 255,
+        price_match: 0,
+        flags: 0,
+        client_order: [0; 36],
+    };
+    assert_eq!(venue.refused(modify("0")), Reject::InvalidQuantity);
+    venue.ok(modify("0.001"));
+    assert_eq!(venue.ends(), [(order, PerpetualStatus::Canceled, 0, dec("0.002"))]);
+}

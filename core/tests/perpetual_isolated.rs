@@ -187,7 +187,8 @@ fn a_fill_or_kill_order_is_filled_whole_or_not_at_all() {
     assert_eq!([trader, friend, maker].map(|account| money(&venue, account)), before);
     let buy = venue.limit(friend, Side::Buy, "0.5", "57000");
     venue.ok(kill(buy));
-    let fills: Vec<_> = venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.maker_account).collect();
+    let fills: Vec<_> =
+        venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.maker_account).collect();
     assert_eq!(fills, [maker]);
     // Whoever would come to lack margin on the way does not set out.
     let (mut venue, trader, friend) = isolated_long("6000", "0.5");

@@ -29,8 +29,8 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "279c46b74b53dcf4011a0bb9bb4f51c167df496bbe549fa031369786a35a20c4",
-        "9a5e577675ceded65dc54f83b70a750e",
+        "7976bc7b3b8c27d1e76235e95cb8afb0c18d1578aa5d4f0455a80a0685a94ed3",
+        "2ec57bf56fcf8cca4057d7e96ac72dd4",
     ),
     (
         2,

@@ -93,6 +93,9 @@ impl Model {
         if !unresolved {
             self.judge_price(new.market, new.price, Reject::InvalidPrice, Reject::PriceAboveMaximum)?;
         }
+        if new.quantity > 0 && new.quantity <= new.filled {
+            return Ok(true);
+        }
         if new.has(order_flag::REDUCE_ONLY) {
             self.floor_quantity(new)?;
             let most = self.reducible(new.account, new.market, new.side);

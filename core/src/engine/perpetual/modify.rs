@@ -53,6 +53,11 @@ impl Perpetual {
             new.price = price;
             self.state.check_price(index, price)?;
         }
+        if new.quantity > 0 && new.quantity <= new.filled {
+            // It ends, whatever filters ask of one that goes on.
+            self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+            return Ok(old.id);
+        }
         if new.is(order_flag::REDUCE_ONLY) {
             let floored = self.state.floor_quantity(index, &new)?;
             let held = self.state.holding(new.account, index).quantity;

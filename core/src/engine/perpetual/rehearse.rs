@@ -44,7 +44,9 @@ impl Perpetual {
         let limit = books[index].key(side.opposite(), limit);
         let mut taker = Taker { order: order.id, account, side, limit, remaining: open, ending: None };
         let mut matching = PerpetualMatch::new(state, index, arriving);
-        walk(&books[index], orders, side, limit, |maker| matching.rehearse(&mut taker, maker, &mut rehearsed));
+        walk(&books[index], orders, side, limit, |maker| {
+            matching.rehearse(&mut taker, maker, &mut rehearsed)
+        });
         // Backwards: of an account with several fills the first note is how it was.
         for before in rehearsed.iter().rev() {
             *state.accounts.get_mut(before.account) = before.record;
