@@ -296,6 +296,7 @@ fn watch(
         supervisor.pulse(|| Progress {
             sequence: shared.views.read().sequence(),
             beats: shared.metrics.workers.iter().map(|figures| figures.beats.get()).collect(),
+            is_full: stages.journal.pressure() == Pressure::Full,
         });
         std::thread::sleep(WATCH);
     }

@@ -3,7 +3,8 @@
 //!
 //! Alive means that since it was last said the views show a later command, which passes matcher, journal and egress at least
 //! once a second, and that every gateway thread's loop went round. A stage that hangs, or a disk that does, is therefore not
-//! reported as alive, and the manager restarts the process. Without a socket in the environment nothing is said.
+//! reported as alive, and the manager restarts the process. One that is full is waited for: there no command gets through, and a
+//! process begun anew would find no room to begin in. Without a socket in the environment nothing is said.
 
 use ringside_core::ids::Sequence;
 use std::ffi::OsString;
@@ -31,13 +32,16 @@ pub(super) struct Progress {
     pub(super) sequence: Sequence,
     /// Rounds of each gateway thread.
     pub(super) beats: Vec<u64>,
+    /// The disk has no room for another command.
+    pub(super) is_full: bool,
 }
 
 impl Progress {
     /// Whether everything has moved since.
     fn is_past(&self, earlier: &Progress) -> bool {
         let before = earlier.beats.iter().copied().chain(std::iter::repeat(0));
-        self.sequence > earlier.sequence && self.beats.iter().zip(before).all(|(now, before)| *now > before)
+        let has_come_on = self.is_full || self.sequence > earlier.sequence;
+        has_come_on && self.beats.iter().zip(before).all(|(now, before)| *now > before)
     }
 }
 
@@ -102,12 +106,16 @@ mod tests {
 
     #[test]
     fn a_sign_of_life_wants_every_part_to_have_moved() {
-        let progress = |sequence, beats: &[u64]| Progress { sequence, beats: beats.to_vec() };
+        let progress = |sequence, beats: &[u64]| Progress { sequence, beats: beats.to_vec(), is_full: false };
         let before = progress(5, &[1, 2]);
         assert!(progress(6, &[2, 3]).is_past(&before));
         assert!(!progress(5, &[2, 3]).is_past(&before), "no command got through");
         assert!(!progress(6, &[2, 2]).is_past(&before), "a gateway thread stands");
         assert!(progress(1, &[1, 1]).is_past(&Progress::default()));
+        // On a full disk no command gets through, and no restart would help.
+        let full = |beats| Progress { is_full: true, ..progress(5, beats) };
+        assert!(full(&[2, 3]).is_past(&before));
+        assert!(!full(&[2, 2]).is_past(&before), "a gateway thread stands");
     }
 
     #[test]
