@@ -375,3 +375,72 @@ fn the_fund_takes_by_its_three_conditions_whatever_a_position_is_worth() {
     assert_eq!(told, [(short, 0, usd("1100001000"))]);
     assert_eq!((venue.engine.perpetual_wallet(short), held(&venue, 0)), (0, dec("-10000")));
 }
+
+#[test]
+fn a_counterparty_whose_isolated_wallet_falls_short_pays_out_of_its_own_profit() {
+    // 12.5: "a candidate whose equity would end < 0 is skipped": this one has plenty, most of it profit of an isolated short of 2 sold at
+    // 70 000, of which it has taken out what it could. The loss is that of the test above: the fifth hundredth lot costs it 1 363.654224,
+    // which frees 309 of 1 236.
+    let mut venue = Venue::trading("70000");
+    no_fees(&mut venue);
+    trade_second(&mut venue, "3000");
+    let [winner, rich, loser, other] =
+        ["10000", "1000000", "1000", "1000000"].map(|wallet| venue.account(wallet));
+    venue.ok(SetMarginMode { account: winner, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+    leverage(&mut venue, winner, 100);
+    open(&mut venue, winner, rich, Side::Sell, "2", "70000");
+    venue.mark("61800");
+    // The dynamic band follows.
+    venue.time_ms += 600_000;
+    venue.tick();
+    venue.ok(AdjustIsolatedMargin { account: winner, market: BTC, amount: -usd("164") });
+    leverage_of_both(&mut venue, loser);
+    open(&mut venue, loser, rich, Side::Buy, "0.5", "61800");
+    open_second(&mut venue, loser, other, Side::Buy, "10", "3000");
+    second(&mut venue, "2000");
+    venue.tick();
+    let moved = venue.said::<event::PositionMoved>();
+    let told: Vec<_> = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value)).collect();
+    assert_eq!(told[0], (winner, dec("0.5"), usd("36363.654224")));
+    let posted: Vec<_> = venue
+        .said::<event::Posting>()
+        .iter()
+        .map(|posting| (posting.account, posting.amount, posting.reason))
+        .collect();
+    assert_eq!(posted, [(winner, usd("127.654224"), event::PostingReason::RealisedProfit as u8)]);
+    let position = venue.engine.perpetual_position(winner, BTC).unwrap();
+    assert_eq!((position.quantity, position.isolated_wallet), (dec("-1.5"), 0));
+    assert_eq!(position.cost, -usd("105000") + usd("127.654224"));
+    assert_eq!((venue.engine.perpetual_wallet(0), venue.said::<event::PoolDeficit>().len()), (0, 0));
+}
+
+#[test]
+fn where_nobody_takes_the_funds_worst_position_the_next_one_is_offered() {
+    // 12.4: "If E_F < MM_F its positions are closed by ADL". The fund holds 0.5 of the first market, whose one short has 400, and 10 of the
+    // second, which falls from 2 900 to 500: the first has the larger margin, and its share of what the fund lacks nobody bears.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    trade_second(&mut venue, "3000");
+    venue.fund("20000");
+    let [one, short, two, other] = ["1000", "400", "1000", "1000000"].map(|wallet| venue.account(wallet));
+    leverage(&mut venue, one, 125);
+    leverage(&mut venue, short, 125);
+    leverage_of_both(&mut venue, two);
+    open(&mut venue, one, short, Side::Buy, "0.5", "60000");
+    open_second(&mut venue, two, other, Side::Buy, "10", "3000");
+    venue.mark("58200");
+    second(&mut venue, "2900");
+    venue.tick();
+    venue.mark("60000");
+    let of_fund = |venue: &Venue| {
+        [BTC, BTC + 1]
+            .map(|market| venue.engine.perpetual_position(0, market).map_or(0, |held| held.quantity))
+    };
+    assert_eq!(of_fund(&venue), [dec("0.5"), dec("10")]);
+    second(&mut venue, "500");
+    venue.tick();
+    assert_eq!(of_fund(&venue), [dec("0.5"), 0]);
+    let moved = venue.said::<event::PositionMoved>();
+    let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.market)).collect();
+    assert_eq!(told, [(0, other, BTC + 1)]);
+}

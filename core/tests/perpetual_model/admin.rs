@@ -284,7 +284,9 @@ impl Model {
             2 if !at.lots.contains(&value) => at.lots.push(value),
             22 => {
                 let interval = value as i64 * HOUR_MS;
-                at.next_funding_ms = (now.div_euclid(interval) + 1) * interval;
+                if now < at.next_funding_ms {
+                    at.next_funding_ms = (now.div_euclid(interval) + 1) * interval;
+                }
             }
             _ => {}
         }

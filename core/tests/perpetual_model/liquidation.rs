@@ -381,7 +381,19 @@ impl Model {
         let from_half = self.half(from, market, side, quantity, value, 0);
         let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
         let mut moved = self.settle(from, market, &from_half);
-        let to_half = self.half(to, market, side.opposite(), quantity, value, 0);
+        let mut to_half = self.half(to, market, side.opposite(), quantity, value, 0);
+        if step == LiquidationStep::Adl {
+            // A counterparty's own profit pays before the fund does.
+            let most = self.unrealised(market, &to_half.position).min(10i128.pow(15) - to_half.position.cost);
+            let drawn = to_half.covered.min(most.max(0));
+            to_half.position.cost += drawn;
+            to_half.position.realised += drawn;
+            to_half.covered -= drawn;
+            if drawn > 0 {
+                let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
+                self.tell_posting(to, market, drawn, reason, mode, 0);
+            }
+        }
         moved += self.settle(to, market, &to_half) - from_half.covered - to_half.covered;
         self.note_turns(market, before);
         assert_eq!(moved, 0, "the legs of a takeover sum to zero");
@@ -492,24 +504,33 @@ impl Model {
         let mut changed = false;
         loop {
             let (equity, maintenance) = (self.cross_equity(FUND), self.scope_maintenance(FUND, None));
-            let Some(market) = self.largest(FUND, None) else { return changed };
             if self.is_suspended(FUND, None) || equity >= maintenance {
                 return changed;
             }
-            let held = self.position(FUND, market).quantity;
-            let side = held_side(held).opposite();
-            let at = self.market(market);
-            let share = floor_div(equity.min(0) * at.maintenance(held), maintenance);
-            let value = match side {
-                Side::Sell => value_down(held.abs(), at.mark) - share,
-                Side::Buy => value_up(held.abs(), at.mark) + share,
-            };
-            self.deleverage(FUND, market, side, held.abs(), value, 0);
-            if self.position(FUND, market).quantity == held {
+            let mut markets: Vec<MarketId> = self.scope_markets(FUND, None).collect();
+            markets.sort_by_key(|&id| {
+                let held = self.position(FUND, id).quantity;
+                (std::cmp::Reverse(self.market(id).maintenance(held)), id)
+            });
+            if !markets.into_iter().any(|market| self.give_up(market, equity, maintenance)) {
                 return changed;
             }
             changed = true;
         }
+    }
+
+    /// The fund gives a position up; whether anybody takes any of it.
+    fn give_up(&mut self, market: MarketId, equity: i128, maintenance: i128) -> bool {
+        let held = self.position(FUND, market).quantity;
+        let side = held_side(held).opposite();
+        let at = self.market(market);
+        let share = floor_div(equity.min(0) * at.maintenance(held), maintenance);
+        let value = match side {
+            Side::Sell => value_down(held.abs(), at.mark) - share,
+            Side::Buy => value_up(held.abs(), at.mark) + share,
+        };
+        self.deleverage(FUND, market, side, held.abs(), value, 0);
+        self.position(FUND, market).quantity != held
     }
 
     /// Once per second and market the fund sells or buys back a part.

@@ -94,7 +94,10 @@ impl Perpetual {
                     symbol.lot = Step::new(set.value);
                     symbol.steps.1 = gcd(symbol.steps.1, set.value);
                 }
-                P::FundingIntervalHours => symbol.next_funding_ms = symbol.funding_after(now_ms),
+                // What is due stays due at the tick.
+                P::FundingIntervalHours if now_ms < symbol.next_funding_ms => {
+                    symbol.next_funding_ms = symbol.funding_after(now_ms);
+                }
                 _ => {}
             }
             self.state.symbols[index].refresh_bounds();

@@ -3,10 +3,11 @@
 use crate::command::{MarginMode, Side};
 use crate::event::PostingReason;
 use crate::ids::{AccountId, FEE_ACCOUNT};
-use crate::money::{Money, Quantity};
+use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::{Standing, State, id_of, mode_of};
 use crate::risk::perpetual::position::{Filled, open_fees};
+use crate::risk::perpetual::units::VALUE_MAX;
 use crate::risk::perpetual::{fee, isolated, units};
 
 /// What one side of a fill comes to.
@@ -30,6 +31,22 @@ impl Leg {
         (holding.quantity, holding.cost) = (self.filled.position.quantity, self.filled.position.cost);
         (holding.isolated, holding.open_fees) = (self.isolated, self.open_fees);
         holding.realised = self.realised;
+    }
+
+    /// Lets the profit at the mark of what is left of an isolated position pay for what its wallet lacks, before the fund does: it
+    /// is realised so far. How much.
+    pub(super) fn draw_on_profit(&mut self, mark: Price) -> Money {
+        if self.covered == 0 {
+            return 0;
+        }
+        let Some(profit) = self.filled.position.unrealised(mark) else {
+            unreachable!("an accepted position")
+        };
+        let drawn = self.covered.min(profit.max(0)).min(VALUE_MAX - self.filled.position.cost);
+        self.filled.position.cost += drawn;
+        self.realised += drawn;
+        self.covered -= drawn;
+        drawn
     }
 
     /// The holding after it.

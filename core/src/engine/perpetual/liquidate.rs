@@ -215,14 +215,27 @@ impl Perpetual {
         changed
     }
 
-    /// Gives the fund's worst position up where it is below its maintenance margin; whether anything changed.
+    /// Gives a position of the fund up where it is below its maintenance margin: the worst, or, where nobody can take any of that, the
+    /// next. Whether anything changed.
     fn close_worst_of_fund(&mut self) -> bool {
         let scope = Scope { account: FEE_ACCOUNT, isolated: None };
-        let Standing { equity, maintenance, suspended, .. } = self.state.cross(FEE_ACCOUNT);
-        if suspended || !is_due(equity, maintenance) {
+        let standing = self.state.cross(FEE_ACCOUNT);
+        if standing.suspended || !is_due(standing.equity, standing.maintenance) {
             return false;
         }
-        let Some(index) = self.state.worst(scope) else { return false };
+        let mut tried = None;
+        while let Some(next) = self.state.worst_after(scope, tried) {
+            if self.close_of_fund(next.1, &standing) {
+                return true;
+            }
+            tried = Some(next);
+        }
+        false
+    }
+
+    /// Gives a position of the fund up, as far as somebody can take it; whether anything changed.
+    fn close_of_fund(&mut self, index: usize, standing: &Standing) -> bool {
+        let Standing { equity, maintenance, .. } = *standing;
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(FEE_ACCOUNT, index).quantity;
         let side = if quantity > 0 { Side::Sell } else { Side::Buy };
@@ -299,6 +312,11 @@ impl State {
 
     /// The position of a scope with the largest maintenance margin, the lowest market among equals.
     fn worst(&self, scope: Scope) -> Option<usize> {
+        self.worst_after(scope, None).map(|(_, index)| index)
+    }
+
+    /// Margin and market of the worst position, of those that are not as bad as one, if one is given.
+    fn worst_after(&self, scope: Scope, tried: Option<(Money, usize)>) -> Option<(Money, usize)> {
         let mut worst: Option<(Money, usize)> = None;
         for index in self.markets_of(scope.account) {
             let holding = self.holding(scope.account, index);
@@ -312,11 +330,13 @@ impl State {
             }
             let symbol = &self.symbols[index];
             let margin = symbol.brackets.maintenance_at(holding.quantity, symbol.prices.mark)?;
-            if worst.is_none_or(|(most, _)| margin > most) {
+            // Markets come ascending: among equals the lowest stays.
+            let is_left = tried.is_none_or(|(most, last)| margin < most || (margin == most && index > last));
+            if is_left && worst.is_none_or(|(most, _)| margin > most) {
                 worst = Some((margin, index));
             }
         }
-        worst.map(|(_, index)| index)
+        worst
     }
 
     /// Flags the pool while the fund's wallet or equity is below 0, and raises the alarm where that changes.
@@ -422,8 +442,16 @@ impl State {
             let is_isolated = self.mode(account, index) == MarginMode::Isolated;
             let terms = (quantity, value, 0);
             let leg = self.leg(index, holding, self.wallet(account), is_isolated, side, terms);
-            let Some(leg) = leg else { unreachable!("positions are closed, or the fund's opened") };
+            let Some(mut leg) = leg else { unreachable!("positions are closed, or the fund's opened") };
             realised[place] = leg.filled.realised;
+            if account == to && step == LiquidationStep::Adl {
+                // It has enough, or it would not be asked.
+                let drawn = leg.draw_on_profit(self.mark(index));
+                if drawn != 0 {
+                    let reason = PostingReason::RealisedProfit;
+                    self.post(account, id_of(index), drawn, reason, MarginMode::Isolated);
+                }
+            }
             self.put_leg(account, index, &leg);
         }
         let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order };
