@@ -379,7 +379,7 @@ fn the_fund_takes_by_its_three_conditions_whatever_a_position_is_worth() {
 #[test]
 fn a_counterparty_whose_isolated_wallet_falls_short_pays_out_of_its_own_profit() {
     // 12.5: "a candidate whose equity would end < 0 is skipped": this one has plenty, most of it profit of an isolated short of 2 sold at
-    // 70 000, of which it has taken out what it could. The loss is that of the test above: the fifth hundredth lot costs it 1 363.654224,
+    // 70 000, of which it has taken out what it could. The loss is that of the test above: half of one costs it 1 363.654224,
     // which frees 309 of 1 236.
     let mut venue = Venue::trading("70000");
     no_fees(&mut venue);

@@ -637,7 +637,8 @@ byte_enum! {
         Adjustment = 6,
         /// Between cross and isolated wallet, by request: to the wallet named.
         IsolatedMargin = 7,
-        /// Out of the profit of an isolated position, which its cost rises by, into its wallet: what that lacked of a payment.
+        /// Out of the profit of an isolated position, which its cost rises by, into its wallet: what that lacked of a payment, or of a
+        /// part that it took as a counterparty, told before.
         RealisedProfit = 8,
     }
 

@@ -382,17 +382,14 @@ impl Model {
         let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
         let mut moved = self.settle(from, market, &from_half);
         let mut to_half = self.half(to, market, side.opposite(), quantity, value, 0);
+        let mut drawn = 0;
         if step == LiquidationStep::Adl {
             // A counterparty's own profit pays before the fund does.
             let most = self.unrealised(market, &to_half.position).min(10i128.pow(15) - to_half.position.cost);
-            let drawn = to_half.covered.min(most.max(0));
+            drawn = to_half.covered.min(most.max(0));
             to_half.position.cost += drawn;
             to_half.position.realised += drawn;
             to_half.covered -= drawn;
-            if drawn > 0 {
-                let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
-                self.tell_posting(to, market, drawn, reason, mode, 0);
-            }
         }
         moved += self.settle(to, market, &to_half) - from_half.covered - to_half.covered;
         self.note_turns(market, before);
@@ -412,6 +409,10 @@ impl Model {
             step: step as u8,
             reserved: 0,
         });
+        if drawn > 0 {
+            let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
+            self.tell_posting(to, market, drawn, reason, mode, 0);
+        }
         let gained = self.account(FUND).wallet - fund_before;
         self.tell_step(from, market, step, (side, order), (quantity, value, gained), to);
     }

@@ -4,9 +4,9 @@
 use crate::perpetual_flow::Flow;
 use crate::user_reader::{Reader, decimal};
 use ringside_core::command::{
-    AdvanceTime, Command, CreditPerpetual, ListPerpetual, MarginMode, PerpetualOrderType, PerpetualParameter,
-    PerpetualState, PlacePerpetual, SetLeverage, SetManualPrice, SetMarginMode, SetPerpetualParameter,
-    SetPerpetualState, SetVipTier, Side, WorkingType, order_flag,
+    AdjustIsolatedMargin, AdvanceTime, Body, Command, CreditPerpetual, ListPerpetual, MarginMode,
+    PerpetualOrderType, PerpetualParameter, PerpetualState, PlacePerpetual, SetLeverage, SetManualPrice,
+    SetMarginMode, SetPerpetualParameter, SetPerpetualState, SetVipTier, Side, WorkingType, order_flag,
 };
 use ringside_core::event::{Done, Event, PerpetualTrade, Posting, PostingReason};
 use ringside_core::ids::{FIRST_PERPETUAL, padded};
@@ -18,6 +18,7 @@ use ringside_gateway::view::perpetual::Perpetuals;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::FromZeros;
 
 /// One command's events as a channel of an account has them.
@@ -319,79 +320,167 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
     }
 }
 
+/// A venue without fees, of markets that trade, told by hand.
+struct Venue {
+    engine: Engine,
+    views: Views,
+    /// Of engine time.
+    second: i64,
+}
+
+impl Venue {
+    /// With markets at so many USDT.
+    fn new(marks: &[(&str, i64)]) -> Venue {
+        let (engine, views) = (Engine::new(&EngineConfig::default()), Views::default());
+        let mut venue = Venue { engine, views, second: 1_700_000_000 };
+        for (market, &(base, mark)) in (FIRST_PERPETUAL..).zip(marks) {
+            venue.give(ListPerpetual {
+                symbol: padded(&format!("{base}USDT")).unwrap(),
+                base: padded(base).unwrap(),
+                quote: padded("USDT").unwrap(),
+                tick: 10_000_000,
+                lot: 100_000,
+            });
+            venue.pin(market, mark);
+        }
+        venue.give(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 });
+        venue.later(1);
+        for market in (FIRST_PERPETUAL..).take(marks.len()) {
+            let state = PerpetualState::Trading as u8;
+            venue.give(SetPerpetualState { market, state, reserved: [0; 3] });
+        }
+        // The fund comes first.
+        venue.credited(0, 0);
+        venue
+    }
+
+    /// Its events.
+    fn give<B: Body + std::fmt::Debug>(&mut self, body: B) -> Vec<Event> {
+        let (sequence, time_ns) = (self.engine.sequence() + 1, self.second * 1_000_000_000);
+        let mut events: Vec<Event> = Vec::new();
+        self.engine.apply(&Command { sequence, time_ns, ..Command::new(body) }, &mut events);
+        events.iter().for_each(|event| self.views.fold(event));
+        let done = events.last().unwrap().get::<Done>().unwrap();
+        assert_eq!(done.rejected(), None, "{body:?}");
+        events
+    }
+
+    /// What a tick comes to so many seconds later.
+    fn later(&mut self, seconds: i64) -> Vec<Event> {
+        self.second += seconds;
+        self.give(AdvanceTime {})
+    }
+
+    fn pin(&mut self, market: u32, price: i64) {
+        self.give(SetManualPrice { market, reserved: 0, price: price * UNIT });
+    }
+
+    /// An account with so many USDT.
+    fn credited(&mut self, number: u8, whole: i64) -> u32 {
+        let (address, amount) = ([number; 20], whole.max(1) * 1_000_000);
+        let events = self.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] });
+        events.last().unwrap().get::<Done>().unwrap().account
+    }
+
+    fn isolated(&mut self, account: u32) {
+        let mode = MarginMode::Isolated as u32;
+        self.give(SetMarginMode { account, market: FIRST_PERPETUAL, mode, reserved: 0 });
+        self.give(SetLeverage { account, market: FIRST_PERPETUAL, leverage: 100, reserved: 0 });
+    }
+
+    /// One account sells to the other, thousandths.
+    fn trade(&mut self, market: u32, [buyer, seller]: [u32; 2], quantity: i64, price: i64) {
+        for (account, side) in [(seller, Side::Sell), (buyer, Side::Buy)] {
+            self.give(order(market, account, side, quantity, price));
+        }
+    }
+}
+
+const UNIT: i64 = 100_000_000;
+
+/// A limit order of thousandths.
+fn order(market: u32, account: u32, side: Side, quantity: i64, price: i64) -> PlacePerpetual {
+    static ORDERS: AtomicU64 = AtomicU64::new(0);
+    PlacePerpetual {
+        account,
+        client_order: padded(&ORDERS.fetch_add(1, Ordering::Relaxed).to_string()).unwrap(),
+        market,
+        side: side as u8,
+        price: price * UNIT,
+        quantity: quantity * 100_000,
+        ..PlacePerpetual::new_zeroed()
+    }
+}
+
+/// Reason, wallet and change of each update of an account.
+fn updates(account: u32, events: &[Event], venue: &Venue) -> Vec<(String, Decimal, Decimal)> {
+    let told = told(UserChannel::UserData, account, events, venue.views.perpetuals(), 0);
+    let updates = told.iter().filter(|event| event["e"] == "ACCOUNT_UPDATE").map(|update| {
+        let balance = &update["a"]["B"][0];
+        (update["a"]["m"].as_str().unwrap().to_owned(), decimal(&balance["wb"]), decimal(&balance["bc"]))
+    });
+    updates.collect()
+}
+
 #[test]
 fn what_the_fund_pays_for_a_later_fill_of_an_order_is_told() {
     // perpetual-stream.md 4.3. Long 0.1 at 60 000 with a margin of 60. At 59 000 the stop sells twice 0.05 at 59 100: the first loss of 45
     // takes 30 and 15 of the 30 left, the second what is left, and the fund pays 30.
-    let (mut engine, mut views) = (Engine::new(&EngineConfig::default()), Views::default());
-    let mut give = |command: Command| {
-        let (sequence, time_ns) = (engine.sequence() + 1, 1_700_000_000_000_000_000 + command.time_ns);
-        let mut events: Vec<Event> = Vec::new();
-        engine.apply(&Command { sequence, time_ns, ..command }, &mut events);
-        events.iter().for_each(|event| views.fold(event));
-        let done = *events.last().unwrap().get::<Done>().unwrap();
-        assert_eq!(done.rejected(), None, "{command:?}");
-        (events, done)
-    };
-    let later = |second: i64| Command { time_ns: second * 1_000_000_000, ..Command::new(AdvanceTime {}) };
-    let units = |whole: i64| whole * 100_000_000;
-    let mark = |price: i64| {
-        Command::new(SetManualPrice { market: FIRST_PERPETUAL, reserved: 0, price: units(price) })
-    };
-    give(Command::new(ListPerpetual {
-        symbol: padded("BTCUSDT").unwrap(),
-        base: padded("BTC").unwrap(),
-        quote: padded("USDT").unwrap(),
-        tick: 10_000_000,
-        lot: 100_000,
-    }));
-    give(Command::new(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 0 }));
-    give(mark(60_000));
-    give(later(1));
-    let state = PerpetualState::Trading as u8;
-    give(Command::new(SetPerpetualState { market: FIRST_PERPETUAL, state, reserved: [0; 3] }));
-    let mut credited = |number: u8| {
-        let (address, amount) = ([number; 20], 100_000 * 1_000_000);
-        let credit = CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] };
-        give(Command { time_ns: 1_000_000_000, ..Command::new(credit) }).1.account
-    };
-    let (_fund, long, short) = (credited(0), credited(1), credited(2));
-    let mut give =
-        |command: Command| give(Command { time_ns: command.time_ns.max(1_000_000_000), ..command });
-    let mode = MarginMode::Isolated as u32;
-    give(Command::new(SetMarginMode { account: long, market: FIRST_PERPETUAL, mode, reserved: 0 }));
-    give(Command::new(SetLeverage { account: long, market: FIRST_PERPETUAL, leverage: 100, reserved: 0 }));
-    let order = |name: &str, account: u32, side: Side, quantity: i64, price: i64| PlacePerpetual {
-        account,
-        client_order: padded(name).unwrap(),
-        market: FIRST_PERPETUAL,
-        side: side as u8,
-        price: units(price),
-        quantity,
-        ..PlacePerpetual::new_zeroed()
-    };
-    let (whole, half) = (10_000_000, 5_000_000);
-    give(Command::new(order("a", short, Side::Sell, whole, 60_000)));
-    give(Command::new(order("b", long, Side::Buy, whole, 60_000)));
-    give(Command::new(order("c", short, Side::Buy, half, 59_100)));
-    give(Command::new(order("d", short, Side::Buy, half, 59_100)));
-    give(Command::new(PlacePerpetual {
+    let mut venue = Venue::new(&[("BTC", 60_000)]);
+    let (long, short) = (venue.credited(1, 100_000), venue.credited(2, 100_000));
+    venue.isolated(long);
+    venue.trade(FIRST_PERPETUAL, [long, short], 100, 60_000);
+    for _ in 0..2 {
+        venue.give(order(FIRST_PERPETUAL, short, Side::Buy, 50, 59_100));
+    }
+    venue.give(PlacePerpetual {
         order_type: PerpetualOrderType::StopMarket as u8,
-        stop_price: units(59_500),
+        stop_price: 59_500 * UNIT,
         working_type: WorkingType::MarkPrice as u8,
         flags: order_flag::REDUCE_ONLY,
-        ..order("e", long, Side::Sell, whole, 0)
-    }));
-    give(Command { time_ns: 1_000_000_000, ..mark(59_000) });
-    let (events, _) = give(later(2));
-    let updates = told(UserChannel::UserData, long, &events, views.perpetuals(), 0);
-    let updates = updates.iter().filter(|event| event["e"] == "ACCOUNT_UPDATE").map(|update| {
-        let balance = &update["a"]["B"][0];
-        (update["a"]["m"].as_str().unwrap(), decimal(&balance["wb"]), decimal(&balance["bc"]))
+        ..order(FIRST_PERPETUAL, long, Side::Sell, 100, 0)
     });
+    venue.pin(FIRST_PERPETUAL, 59_000);
+    let events = venue.later(1);
     let usd = |whole: i64| Decimal::new(whole, 0);
     assert_eq!(
-        updates.collect::<Vec<_>>(),
-        [("ORDER", usd(99_910), usd(0)), ("INSURANCE_CLEAR", usd(99_940), usd(30))]
+        updates(long, &events, &venue),
+        [("ORDER".to_owned(), usd(99_910), usd(0)), ("INSURANCE_CLEAR".to_owned(), usd(99_940), usd(30))]
     );
+}
+
+#[test]
+fn a_counterparty_that_pays_out_of_its_profit_is_told_what_it_has() {
+    // risk.md 12.5, with the numbers of core's test of it: of 2 sold at 70 000 with a margin of 1 236 left, 0.5 is bought back at
+    // 36 363.654224, and what the margin does not pay of that comes out of the profit of the rest.
+    let second = FIRST_PERPETUAL + 1;
+    let mut venue = Venue::new(&[("BTC", 70_000), ("ETH", 3_000)]);
+    let [winner, rich, loser, other] = [(1, 10_000), (2, 1_000_000), (3, 1_000), (4, 1_000_000)]
+        .map(|(number, whole)| venue.credited(number, whole));
+    venue.isolated(winner);
+    venue.trade(FIRST_PERPETUAL, [rich, winner], 2_000, 70_000);
+    venue.pin(FIRST_PERPETUAL, 61_800);
+    venue.later(1);
+    venue.later(600);
+    let amount = -164 * 1_000_000;
+    venue.give(AdjustIsolatedMargin { account: winner, market: FIRST_PERPETUAL, amount });
+    for market in [FIRST_PERPETUAL, second] {
+        venue.give(SetLeverage { account: loser, market, leverage: 125, reserved: 0 });
+    }
+    venue.trade(FIRST_PERPETUAL, [loser, rich], 500, 61_800);
+    venue.trade(second, [loser, other], 10_000, 3_000);
+    venue.pin(second, 2_000);
+    let events = venue.later(1);
+    let order = "ORDER".to_owned();
+    let left = Decimal::new(8_764, 0);
+    assert_eq!(
+        updates(winner, &events, &venue),
+        [(order.clone(), left, Decimal::ZERO), (order, left, Decimal::ZERO)]
+    );
+    let told = told(UserChannel::UserData, winner, &events, venue.views.perpetuals(), 0);
+    let last = told.iter().rfind(|event| event["e"] == "ACCOUNT_UPDATE").unwrap();
+    let position = &last["a"]["P"][0];
+    assert_eq!((decimal(&position["pa"]), decimal(&position["iw"])), (Decimal::new(-15, 1), Decimal::ZERO));
+    // (105 000 - 127.654224) / 1.5
+    assert_eq!(decimal(&position["ep"]).round_dp(6), Decimal::new(69_914_897_184, 6));
 }

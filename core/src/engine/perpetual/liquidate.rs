@@ -436,7 +436,7 @@ impl State {
         order: OrderId,
     ) {
         let fund_before = self.wallet(FEE_ACCOUNT);
-        let mut realised = [0; 2];
+        let (mut realised, mut drawn) = ([0; 2], 0);
         for (place, (account, side)) in [(from, side), (to, side.opposite())].into_iter().enumerate() {
             let holding = self.holding(account, index);
             let is_isolated = self.mode(account, index) == MarginMode::Isolated;
@@ -446,11 +446,7 @@ impl State {
             realised[place] = leg.filled.realised;
             if account == to && step == LiquidationStep::Adl {
                 // It has enough, or it would not be asked.
-                let drawn = leg.draw_on_profit(self.mark(index));
-                if drawn != 0 {
-                    let reason = PostingReason::RealisedProfit;
-                    self.post(account, id_of(index), drawn, reason, MarginMode::Isolated);
-                }
+                drawn = leg.draw_on_profit(self.mark(index));
             }
             self.put_leg(account, index, &leg);
         }
@@ -470,6 +466,9 @@ impl State {
             step: step as u8,
             reserved: 0,
         });
+        if drawn != 0 {
+            self.post(to, id_of(index), drawn, PostingReason::RealisedProfit, MarginMode::Isolated);
+        }
         let change = self.wallet(FEE_ACCOUNT) - fund_before;
         self.liquidation_step(from, index, step, (side, order), (quantity, value, change), to);
     }

@@ -136,8 +136,10 @@ impl<'a> Ledger<'a> {
             PostingReason::FundingFee => self.wallet += amount,
             PostingReason::RealisedProfit => {
                 let before = self.position(posting.market);
+                // What it lacked for a fill it does not show.
+                let margin = if before.isolated_wallet < 0 { amount } else { 0 };
                 self.put(PerpetualPosition {
-                    isolated_wallet: before.isolated_wallet + amount,
+                    isolated_wallet: before.isolated_wallet + margin,
                     cost: before.cost + amount,
                     realised: before.realised + amount,
                     ..before
