@@ -169,39 +169,48 @@ impl<R: Logged> KeyLog<R> {
     /// Replaces the file by one of these records only, and opens it. Written aside, synced and renamed: a crash leaves the
     /// old file or the new one.
     pub fn rewrite(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
-        let error = |cause| KeyLogError::Io { path: path.to_owned(), cause };
-        let (file, len) = KeyLog::write_aside(path, records).map_err(error)?;
-        std::fs::rename(aside_of(path), path).map_err(error)?;
-        File::open(folder_of(path)).and_then(|folder| folder.sync_all()).map_err(error)?;
-        // The handle follows the rename and stands at the end.
-        Ok(KeyLog::of(path, file, len))
+        KeyLog::put_in_place(path, KeyLog::write_aside(path, records))
     }
 
     /// The same at a start. Where there is no room for a second file it goes on with the one there is: whoever may not place orders on
     /// a full disk may still cancel.
     pub fn renew(path: &Path, records: &[R]) -> Result<KeyLog<R>, KeyLogError> {
-        match KeyLog::rewrite(path, records) {
-            Err(KeyLogError::Io { cause, .. }) if is_full(&cause) && path.exists() => {
+        match KeyLog::write_aside(path, records) {
+            Err(cause) if is_full(&cause) && path.exists() => {
                 tracing::warn!(path = %path.display(), "no room to write it without what is dead");
-                let _ = std::fs::remove_file(aside_of(path));
                 KeyLog::go_on(path).map(|(log, ..)| log)
             }
-            renewed => renewed,
+            written => KeyLog::put_in_place(path, written),
         }
     }
 
-    /// Writes a file of these records beside the one of this name, and syncs it; its length.
+    /// Writes a file of these records beside the one of this name, and syncs it; its length. Where that fails nothing is left of it.
     fn write_aside(path: &Path, records: &[R]) -> io::Result<(File, u64)> {
-        secret::create_folder(folder_of(path))?;
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(aside_of(path))?;
-        let mut bytes = header::<R>().to_vec();
-        for record in records {
-            bytes.extend_from_slice(&encode(record)?);
-        }
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        Ok((file, bytes.len() as u64))
+        let write = || {
+            secret::create_folder(folder_of(path))?;
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.write(true).create(true).truncate(true).mode(0o600).open(aside_of(path))?;
+            let mut bytes = header::<R>().to_vec();
+            for record in records {
+                bytes.extend_from_slice(&encode(record)?);
+            }
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            Ok((file, bytes.len() as u64))
+        };
+        write().inspect_err(|_: &io::Error| drop(std::fs::remove_file(aside_of(path))))
+    }
+
+    /// Gives a file that was written beside the one of this name that name. After an error it may have it, or not.
+    fn put_in_place(path: &Path, written: io::Result<(File, u64)>) -> Result<KeyLog<R>, KeyLogError> {
+        let put = written.and_then(|(file, len)| {
+            std::fs::rename(aside_of(path), path)?;
+            File::open(folder_of(path))?.sync_all()?;
+            // The handle follows the rename and stands at the end.
+            Ok(KeyLog::of(path, file, len))
+        });
+        put.map_err(|cause| KeyLogError::Io { path: path.to_owned(), cause })
     }
 
     /// All of the file is on the disk and none of it dead.
@@ -215,17 +224,12 @@ impl<R: Logged> KeyLog<R> {
     pub fn shorten(&mut self, live: impl FnOnce() -> Vec<R>) -> Result<bool, KeyLogError> {
         let is_due = !self.has_failed && self.len > 2 * self.live_len + HISTORY_LEN_MAX;
         if is_due {
-            match KeyLog::rewrite(&self.path, &live()) {
-                Ok(log) => *self = log,
-                Err(KeyLogError::Io { cause, .. }) if is_full(&cause) => {
-                    let _ = std::fs::remove_file(aside_of(&self.path));
-                    return Ok(false);
-                }
-                Err(error) => {
-                    self.has_failed = true;
-                    return Err(error);
-                }
+            let written = KeyLog::write_aside(&self.path, &live());
+            if written.as_ref().is_err_and(is_full) {
+                return Ok(false);
             }
+            self.has_failed = true;
+            *self = KeyLog::put_in_place(&self.path, written)?;
         }
         Ok(is_due)
     }
