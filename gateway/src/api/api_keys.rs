@@ -2,14 +2,14 @@
 
 use super::docs::{API_KEY, Field, Param, Shape};
 use super::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::Authenticator;
 use crate::auth::access::{Auth, Permission};
-use crate::auth::key::{
-    ApiKey, Credentials, KeyChange, KeyError, KeyStore, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
-};
+use crate::auth::key::{ApiKey, Credentials, KeyChange, KeyError, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX};
 use crate::config::Cidr;
 use crate::dialect::Dialect;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::http::fault::{Denied, Fault};
+use ringside_core::ids::AccountId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -130,7 +130,9 @@ async fn create(call: Call) -> Answer {
         expires_at_s: body.expires_at.as_ref().map(|value| expires_at(value, now_s)).transpose()?,
     };
     let identity = call.identity.ok_or_else(|| Fault::Unauthorized.error(Dialect::Spot))?;
-    let created = on_disk(&call, move |keys| keys.create(identity.account, identity.address, new, now_s));
+    let created = on_disk(&call, move |auth| {
+        auth.keys.create(identity.account, identity.address, new, now_s).map_err(refused)
+    });
     let (key, credentials) = created.await?;
     tracing::info!(account = identity.account, key = key.id(), "API key made");
     Ok(Response::of(&Shown::new(&key, &credentials, true)))
@@ -153,31 +155,49 @@ async fn change(call: Call) -> Answer {
         ip_whitelist: body.ip_whitelist.as_ref().map(whitelist).transpose()?,
         enabled: body.enabled.map(|value| value.as_bool().ok_or(INVALID_ENABLED)).transpose()?,
     };
-    let (account, id) = (call.account(), id(&call)?);
-    let key = on_disk(&call, move |keys| keys.change(account, id, change)).await?;
+    let (account, id, now_ms) = (call.account(), id(&call)?, call.now_ms);
+    let is_of_access =
+        change.permissions.is_some() || change.ip_whitelist.is_some() || change.enabled.is_some();
+    let key = on_disk(&call, move |auth| {
+        let key = auth.keys.change(account, id, change).map_err(refused)?;
+        if is_of_access {
+            end_streams(auth, account, now_ms)?;
+        }
+        Ok(key)
+    });
+    let key = key.await?;
     tracing::info!(account, key = id, "API key changed");
     let credentials = call.worker.shared.edge.auth.keys.credentials(&key).map_err(refused)?;
     Ok(Response::of(&Shown::new(&key, &credentials, false)))
 }
 
 async fn delete(call: Call) -> Answer {
-    let (account, id) = (call.account(), id(&call)?);
-    on_disk(&call, move |keys| keys.delete(account, id)).await?;
+    let (account, id, now_ms) = (call.account(), id(&call)?, call.now_ms);
+    let deleted = on_disk(&call, move |auth| {
+        auth.keys.delete(account, id).map_err(refused)?;
+        end_streams(auth, account, now_ms)
+    });
+    deleted.await?;
     tracing::info!(account, key = id, "API key deleted");
     Ok(Response::json("{\"ok\":true}"))
+}
+
+/// Ends the listen key of an account, which somebody may have got by an API key that is not good for it any more; others get a new one.
+fn end_streams(auth: &Authenticator, account: AccountId, now_ms: i64) -> Result<(), Error> {
+    auth.listen_keys.end(account, now_ms).map_err(|error| {
+        tracing::error!(%error, account, "a listen key outlives the API key it may have been got by");
+        refusal::DB_ERROR.into()
+    })
 }
 
 /// Runs a change where waiting for the disk delays nobody else. Once begun it ends, whether or not the client waits.
 async fn on_disk<T: Send + 'static>(
     call: &Call,
-    change: impl FnOnce(&KeyStore) -> Result<T, KeyError> + Send + 'static,
+    change: impl FnOnce(&Authenticator) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let shared = call.worker.shared.clone();
-    let changed = tokio::task::spawn_blocking(move || change(&shared.edge.auth.keys)).await;
-    match changed {
-        Ok(changed) => changed.map_err(refused),
-        Err(_) => Err(Fault::Internal.error(Dialect::Spot)),
-    }
+    let changed = tokio::task::spawn_blocking(move || change(&shared.edge.auth)).await;
+    changed.unwrap_or_else(|_| Err(Fault::Internal.error(Dialect::Spot)))
 }
 
 fn refused(error: KeyError) -> Error {

@@ -579,6 +579,38 @@ fn a_key_that_is_over_ends_its_streams_and_nothing_else() {
 }
 
 #[test]
+fn an_api_key_that_is_taken_back_ends_the_streams_that_it_may_have_opened() {
+    let keys = "/api/v1/account/api-keys";
+    for (method, body, ends) in [
+        ("DELETE", json!({}), true),
+        ("PATCH", json!({ "enabled": false }), true),
+        ("PATCH", json!({ "permissions": ["trade"] }), true),
+        ("PATCH", json!({ "ip_whitelist": ["192.0.2.1"] }), true),
+        ("PATCH", json!({ "label": "the same by another name" }), false),
+    ] {
+        let mut venue = venue();
+        let key = venue.listen_key(1);
+        let mut bare = Socket::at(&venue.exchange, &format!("/ws/{key}"));
+        let mut channel = Socket::open(&venue.exchange);
+        channel.ask(&json!({ "type": "auth", "listenKey": key }).to_string());
+        assert_eq!(channel.subscribe("spot:user:orders")["type"], "subscribed");
+        let login = venue.exchange.account(1);
+        let listed = venue.exchange.request("GET", keys, &login, "");
+        let listed: Value = serde_json::from_str(&listed.body).unwrap();
+        let path = format!("{keys}/{}", listed[0]["id"]);
+        let answer = venue.exchange.request(method, &path, &login, &body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        venue.exchange.turn();
+        let told = read(&mut bare);
+        assert_eq!(told.iter().any(|event| event["e"] == "listenKeyExpired"), ends, "{body}");
+        assert_eq!(read(&mut channel).iter().any(|event| event["type"] == "listenKeyExpired"), ends);
+        let again =
+            Socket::open(&venue.exchange).ask(&json!({ "type": "auth", "listenKey": key }).to_string());
+        assert_eq!(again.iter().any(|answer| answer["success"] == false), ends, "{again:?}");
+    }
+}
+
+#[test]
 fn text_frames_renew_the_key_of_their_connection() {
     let mut venue = venue();
     let key = venue.listen_key(1);
