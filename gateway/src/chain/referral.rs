@@ -129,71 +129,63 @@ impl Reader {
 
     /// What a user has claimed, and who referred it.
     pub async fn rebate(&self, kept: &Kept, address: &Address) -> Result<Rebate, ChainError> {
-        let [claimed_usd, nonce, code, referrer, tier] = self.read(kept, View::Rebate, address).await?;
-        let read = || {
+        self.read(kept, View::Rebate, address, |[claimed_usd, nonce, code, referrer, tier]| {
             Some(Rebate {
-                claimed_usd: u128::try_from_word(&claimed_usd)?,
-                nonce: u64::try_from_word(&nonce)?,
-                code,
-                referrer: address_of(&referrer)?,
-                tier: u8::try_from_word(&tier)?,
+                claimed_usd: u128::try_from_word(claimed_usd)?,
+                nonce: u64::try_from_word(nonce)?,
+                code: *code,
+                referrer: address_of(referrer)?,
+                tier: u8::try_from_word(tier)?,
             })
-        };
-        read().ok_or(NONSENSE)
+        })
+        .await
     }
 
     /// The terms of a user's referral.
     pub async fn terms(&self, kept: &Kept, address: &Address) -> Result<Terms, ChainError> {
-        let [code, referrer, total, trader, affiliate] = self.read(kept, View::Terms, address).await?;
-        let read = || {
+        self.read(kept, View::Terms, address, |[code, referrer, total, trader, affiliate]| {
             Some(Terms {
-                code,
-                referrer: address_of(&referrer)?,
-                total_rebate_bps: u16::try_from_word(&total)?,
-                trader_discount_bps: u16::try_from_word(&trader)?,
-                affiliate_reward_bps: u16::try_from_word(&affiliate)?,
+                code: *code,
+                referrer: address_of(referrer)?,
+                total_rebate_bps: u16::try_from_word(total)?,
+                trader_discount_bps: u16::try_from_word(trader)?,
+                affiliate_reward_bps: u16::try_from_word(affiliate)?,
             })
-        };
-        read().ok_or(NONSENSE)
+        })
+        .await
     }
 
     /// What a user has claimed, in steps of 10^-6 US dollars.
     pub async fn claimed(&self, kept: &Kept, address: &Address) -> Result<u128, ChainError> {
-        let [claimed] = self.read(kept, View::Claimed, address).await?;
-        u128::try_from_word(&claimed).ok_or(NONSENSE)
+        self.read(kept, View::Claimed, address, |[claimed]| u128::try_from_word(claimed)).await
     }
 
     /// Whether an address may write the records.
     pub async fn is_operator(&self, kept: &Kept, address: &Address) -> Result<bool, ChainError> {
-        let [is_operator] = self.read(kept, View::Operator, address).await?;
-        match u8::try_from_word(&is_operator) {
-            Some(truth @ (0 | 1)) => Ok(truth == 1),
-            _ => Err(NONSENSE),
-        }
+        let is_one =
+            |[truth]: &[Hash; 1]| u8::try_from_word(truth).filter(|truth| *truth < 2).map(|truth| truth == 1);
+        self.read(kept, View::Operator, address, is_one).await
     }
 
-    /// The words that a view returns.
-    async fn read<const WORDS: usize>(
+    /// What the words that a view returns say; those that say nothing are not kept.
+    async fn read<const WORDS: usize, T>(
         &self,
         kept: &Kept,
         view: View,
         address: &Address,
-    ) -> Result<[Hash; WORDS], ChainError> {
-        let known = kept.get(view, address, Instant::now()).and_then(|words| words.try_into().ok());
-        if let Some(words) = known {
-            return Ok(words);
+        meaning: impl Fn(&[Hash; WORDS]) -> Option<T>,
+    ) -> Result<T, ChainError> {
+        let of = |words: &[Hash]| meaning(words.try_into().ok()?);
+        if let Some(known) = kept.get(view, address, Instant::now()).and_then(|words| of(&words)) {
+            return Ok(known);
         }
         let selector = &keccak256(view.signature())[..4];
         let answer = self.provider.call(&self.contract, &[selector, &word(address)].concat()).await?;
-        let (words, rest) = answer.as_chunks::<32>();
-        match (<[Hash; WORDS]>::try_from(words), rest) {
-            (Ok(found), []) => {
-                kept.put(view, address, Instant::now(), words.to_vec());
-                Ok(found)
-            }
-            // Also what a node answers for an address without code.
-            _ => Err(NONSENSE),
-        }
+        // Nothing is also what a node answers for an address without code.
+        let (words, []) = answer.as_chunks::<32>() else { return Err(NONSENSE) };
+        let found = of(words).ok_or(NONSENSE)?;
+        kept.put(view, address, Instant::now(), words.to_vec());
+        Ok(found)
     }
 }
 

@@ -13,6 +13,7 @@ use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::{Amount, Price, notional};
+use std::collections::HashSet;
 
 /// Takes notes of commands. It must see every command, since a diff begins where the command before it ended.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub struct Notebook {
     /// The last update id of each market.
     updates: Vec<u64>,
     sides: [Vec<(Price, i128)>; 2],
-    told: Vec<(AccountId, AssetId)>,
+    told: HashSet<(AccountId, AssetId)>,
     markets: Vec<MarketId>,
 }
 
@@ -79,13 +80,9 @@ impl Notebook {
                 continue;
             }
             for (bit, asset) in [(1, balances.base), (2, balances.quote)] {
-                // A command that tells an account more than once (cancel-all) tells it of nobody else in between.
-                let mut before = self.told.iter().rev().take_while(|(told, _)| *told == account);
-                if balances.changed & bit == 0 || before.any(|(_, told)| *told == asset) {
-                    continue;
+                if balances.changed & bit != 0 && self.told.insert((account, asset)) {
+                    desk.spot(topic, Note::Balance(views.balances().row(account, asset)));
                 }
-                self.told.push((account, asset));
-                desk.spot(topic, Note::Balance(views.balances().row(account, asset)));
             }
         }
     }

@@ -122,6 +122,9 @@ fn what_is_no_answer_of_the_contract_is_an_error() {
         let (_, reader, kept) = rig(words(&record));
         assert!(now(reader.rebate(&kept, &ACCOUNT)).is_err(), "{at}");
     }
-    let (_, reader, kept) = rig(words(&["2"]));
+    // Of the right length, and yet nothing that is kept.
+    let (script, reader, kept) = rig(words(&["2"]));
     assert!(now(reader.is_operator(&kept, &ACCOUNT)).is_err());
+    *script.answer.borrow_mut() = words(&["1"]);
+    assert_eq!(now(reader.is_operator(&kept, &ACCOUNT)), Ok(true));
 }

@@ -5,10 +5,12 @@ use crate::flow::{any_order, credit, list_market, saved};
 use crate::perpetual_flow::Flow;
 use crate::random::Random;
 use ringside_core::agent::Agent;
-use ringside_core::command::{CancelAll, Command, PerpetualState, SetPerpetualState};
-use ringside_core::event::Event;
+use ringside_core::command::{
+    AdvanceChain, CancelAll, Command, Ledger, PerpetualState, RequestWithdrawal, SetPerpetualState,
+};
+use ringside_core::event::{Balances, Event};
 use ringside_core::gate::{Gate, GateMode};
-use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL};
+use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
 use ringside_core::{Engine, EngineConfig};
@@ -175,4 +177,48 @@ fn commands_of_the_spot_side_are_told_the_same_in_pieces() {
     });
     let count = check(opened.chain(orders), |_| ());
     assert!(count > 10_000, "{count} pushes");
+}
+
+#[test]
+fn a_balance_that_one_command_changes_again_after_somebody_elses_is_told_once() {
+    let of = (1, [5; 20]);
+    let request = |account| {
+        Command::new(RequestWithdrawal {
+            account,
+            ledger: Ledger::Spot as u8,
+            reserved: [0; 3],
+            amount: 1_000_000_000_000_000_000.into(),
+            chain_id: of.0,
+            vault: of.1,
+            token: [6; 20],
+            asset: padded("DF").unwrap(),
+            reserved_2: [0; 6],
+            lifetime_s: 60,
+            reserved_3: 0,
+            vault_name: padded("SpotVault").unwrap(),
+            idempotency_key: 0,
+            idempotency_body: 0,
+        })
+    };
+    let advance = |block, time_s| {
+        let (chain_id, vault) = of;
+        Command::new(AdvanceChain { chain_id, vault, reserved: 0, block, hash: [block as u8; 32], time_s })
+    };
+    let commands = [list_market(("DFUSDT", "DF", "USDT"))]
+        .into_iter()
+        .chain([1, 2].map(|account| credit(account, "DF", 10_000_000_000_000_000_000)))
+        .chain([advance(1, 1), request(1), request(2), request(1), advance(2, 10_000)]);
+    let mut engine = Engine::new(&EngineConfig::default());
+    let mut shown = Shown::new(1 << 10);
+    shown.listen();
+    let (mut told, mut changes) = (Vec::new(), 0);
+    for command in commands {
+        let mut events: Vec<Event> = Vec::new();
+        engine.apply(&Command { sequence: engine.sequence() + 1, ..command }, &mut events);
+        changes = events.iter().filter(|event| event.get::<Balances>().is_some()).count();
+        let pushes = shown.show(&events);
+        told = pushes.into_iter().filter(|push| push.contains("UserBalances")).collect();
+    }
+    assert_eq!(changes, 3, "one of each that ran out");
+    assert_eq!(told.len(), 2, "{told:#?}");
 }
