@@ -13,7 +13,7 @@ mod signer;
 use crate::auth;
 use crate::auth::operators::Operators;
 use crate::auth::rotate::{Rotated, rotate};
-use crate::boot;
+use crate::boot::{self, ViewFold};
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -205,7 +205,8 @@ pub fn main() -> ExitCode {
             };
             let decision = Decision { sequence, operators: [first, second], reason: &reason };
             let persist = boot::persist_config(&config, &Clock::SYSTEM);
-            match skip_machine::<Engine>(&persist, &boot::engine_config(&config), &decision) {
+            let mut fold = ViewFold::new(config.history_window);
+            match skip_machine::<Engine>(&persist, &boot::engine_config(&config), &decision, &mut fold) {
                 Ok(record) => {
                     show(&format!(
                         "ringside: command {sequence} will be passed over; recorded as {record}\n"

@@ -1,13 +1,13 @@
 //! Passing over a command that stops the engine: a decision of two operators, written into the journal itself, so
 //! that every replay anywhere obeys it.
 //!
-//! The tool replays first and refuses unless exactly that command stops the engine: a command that the live engine
-//! did apply must never be passed over.
+//! The tool replays first and refuses unless exactly that command stops the engine, or what is folded from its events: a
+//! command that was carried out and shown must never be passed over.
 
 use crate::append::Appender;
 use crate::config::PersistConfig;
 use crate::error::PersistError;
-use crate::machine::Machine;
+use crate::machine::{Fold, Machine};
 use crate::recovery::rebuild;
 use crate::storage::Storage;
 use crate::storage::disk::{Disk, Lock};
@@ -28,8 +28,8 @@ pub struct Decision<'a> {
     pub reason: &'a str,
 }
 
-/// Records the decision in the configured directory, whose engine must not be running. Gives the sequence of the
-/// record; the next recovery obeys it.
+/// Records the decision in the configured directory, whose engine must not be running, and whose events are folded into
+/// `fold` as a start folds them. Gives the sequence of the record; the next recovery obeys it.
 ///
 /// Errors: [`PersistError::Skip`] when the decision is not in order or that command does not stop the engine;
 /// whatever recovery can fail with.
@@ -37,10 +37,11 @@ pub fn skip_machine<M: Machine>(
     config: &PersistConfig,
     machine: &M::Config,
     decision: &Decision<'_>,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Sequence, PersistError> {
     let disk = Disk::open(&config.directory, config.method(), config.any_file_system)?;
     let lock = disk.lock()?;
-    skip_in::<M>(Arc::new(disk), lock, config, machine, decision)
+    skip_in::<M>(Arc::new(disk), lock, config, machine, decision, fold)
 }
 
 /// As [`skip_machine`], in a storage of the caller's.
@@ -50,11 +51,12 @@ pub fn skip_in<M: Machine>(
     config: &PersistConfig,
     machine: &M::Config,
     decision: &Decision<'_>,
+    fold: &mut (impl Fold + ?Sized),
 ) -> Result<Sequence, PersistError> {
     config.check()?;
     let body = body(decision)?;
     let survey = survey(storage.as_ref())?;
-    match rebuild::<M>(storage.as_ref(), &survey, config, machine, &mut ()) {
+    match rebuild::<M>(storage.as_ref(), &survey, config, machine, fold) {
         Err(PersistError::Poisoned { sequence, .. }) if sequence == decision.sequence => {}
         Err(PersistError::Poisoned { sequence, .. }) => {
             return Err(refused(format!(

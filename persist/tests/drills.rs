@@ -11,7 +11,7 @@ use common::{
 use ringside_core::agent::Agent;
 use ringside_core::command::{AdvanceTime, Command, Credit, Kind, VerifyHash};
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::Sink;
+use ringside_core::event::{Event, Sink};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use ringside_core::money::RawAmount;
@@ -21,7 +21,7 @@ use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::follower::Follower;
 use ringside_persist::journal::Journaller;
-use ringside_persist::machine::Machine;
+use ringside_persist::machine::{Fold, Machine};
 use ringside_persist::recovery::{Recovered, recover_in};
 use ringside_persist::skip::{Decision, skip_in};
 use ringside_persist::storage::Storage;
@@ -84,7 +84,7 @@ fn recover(disk: &Faulty, config: &PersistConfig) -> Result<Recovered<Drill>, Pe
 
 fn skip(disk: &Faulty, config: &PersistConfig, decision: Decision<'_>) -> Result<Sequence, PersistError> {
     let storage = Arc::new(disk.clone());
-    skip_in::<Drill>(storage, Lock::default(), config, &EngineConfig::default(), &decision)
+    skip_in::<Drill>(storage, Lock::default(), config, &EngineConfig::default(), &decision, &mut ())
 }
 
 /// Journals and applies `flow` as matcher and journaller do, until a command makes the engine panic. Gives the
@@ -208,6 +208,44 @@ fn a_poisoned_command_is_passed_over_only_by_two_operators() {
         let again = recover(&disk, &config).unwrap();
         assert_eq!((again.report.snapshot, again.report.skipped), (Some(next - 1), Vec::new()));
     });
+}
+
+/// Stops at the end of a command.
+struct Stops(Sequence);
+
+impl Fold for Stops {
+    fn event(&mut self, event: &Event) {
+        assert!(event.sequence != self.0, "the fold stops");
+    }
+    fn save(&self, _: &mut Vec<u8>) {}
+    fn load(&mut self, _: &[u8]) -> Result<(), FoldError> {
+        Ok(())
+    }
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_command_whose_events_stop_what_is_folded_from_them_can_be_passed_over() {
+    let config = PersistConfig {
+        segment_len: 64 << 10,
+        batch_len: 16 << 10,
+        journal_id: Some([1; 16]),
+        opened_at_ns: 1,
+        ..PersistConfig::new("")
+    };
+    let disk = Faulty::new(1);
+    let (_, poisoned) = run(recover(&disk, &config).unwrap(), Flow::new(1).take(100).collect());
+    assert_eq!(poisoned, None, "the engine takes all of them");
+    let machine = EngineConfig::default();
+    let storage = || Arc::new(disk.clone());
+    let stopped = recover_in::<Drill>(storage(), Lock::default(), &config, &machine, &mut Stops(50));
+    assert!(matches!(stopped, Err(PersistError::Poisoned { sequence: 50, .. })));
+    let decision = Decision { sequence: 50, operators: ["ann", "bo"], reason: "drill" };
+    let unseen = skip(&disk, &config, decision);
+    assert!(matches!(unseen, Err(PersistError::Skip { .. })), "the engine alone does not stop: {unseen:?}");
+    skip_in::<Drill>(storage(), Lock::default(), &config, &machine, &decision, &mut Stops(50)).unwrap();
+    let again = recover_in::<Drill>(storage(), Lock::default(), &config, &machine, &mut Stops(50)).unwrap();
+    assert_eq!(again.report.skipped, [50]);
 }
 
 /// A journal of 60 commands, of which `odd` is the 31st; what stops a follower behind it, and what stops recovery.

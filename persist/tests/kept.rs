@@ -239,7 +239,7 @@ fn a_follower_that_starts_further_back_than_recovery_obeys_the_decisions_of_that
     rig.session.journaller.close();
     let decision = Decision { sequence: poisoned, operators: ["ann", "bo"], reason: "drill" };
     let storage = Arc::new(rig.disk.clone());
-    skip_in::<Ledger>(storage, Lock::default(), &config(), &(), &decision).unwrap();
+    skip_in::<Ledger>(storage, Lock::default(), &config(), &(), &decision, &mut ()).unwrap();
     rig.restart();
     assert_eq!(rig.session.report.skipped, [poisoned]);
     let mut follower = rig.follower().unwrap();

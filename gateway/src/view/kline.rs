@@ -81,7 +81,7 @@ pub struct Kline {
     pub close: Price,
     /// Base traded, in steps of 10^-8; a sum of many quantities can exceed 64 bits.
     pub volume: i128,
-    /// Quote traded.
+    /// Quote traded; what the same money does again and again has no bound, and the largest amount stands for more.
     pub quote_volume: Amount,
     /// How many trades.
     pub trade_count: u64,
@@ -103,7 +103,7 @@ impl Kline {
         self.low = self.low.min(price);
         self.close = price;
         self.volume += i128::from(quantity);
-        self.quote_volume += notional(price, quantity);
+        self.quote_volume = self.quote_volume.saturating_add(notional(price, quantity));
         self.trade_count += 1;
     }
 

@@ -30,7 +30,8 @@ pub struct Ticker {
     pub low: Price,
     /// Base traded in the window, in steps of 10^-8; may exceed 64 bits.
     pub volume: i128,
-    /// Quote traded in the window.
+    /// Quote traded in the window; what the same money does again and again has no bound, and the largest amount stands for
+    /// more.
     pub quote_volume: Amount,
     /// Trades in the window.
     pub trade_count: u64,
@@ -67,7 +68,7 @@ impl Ticker {
         self.high = self.high.max(price);
         self.low = self.low.min(price);
         self.volume += i128::from(quantity);
-        self.quote_volume += notional(price, quantity);
+        self.quote_volume = self.quote_volume.saturating_add(notional(price, quantity));
         self.trade_count += 1;
     }
 }
@@ -210,7 +211,9 @@ impl Window {
         let mut is_changed = false;
         while let Some(old) = self.seconds.front().filter(|second| second.second < open_time_s) {
             row.volume -= old.volume;
-            row.quote_volume -= old.quote_volume;
+            if row.quote_volume != Amount::MAX {
+                row.quote_volume -= old.quote_volume;
+            }
             row.trade_count -= old.trade_count;
             self.seconds.pop_front();
             is_changed = true;
@@ -226,6 +229,11 @@ impl Window {
             return;
         };
         row.open_price = first.first;
+        if row.quote_volume == Amount::MAX {
+            // How much more it stood for is not known.
+            let volumes = self.seconds.iter().map(|second| second.quote_volume);
+            row.quote_volume = volumes.fold(0, Amount::saturating_add);
+        }
         let extreme = |prices: &mut VecDeque<(i64, Price)>| {
             while prices.front().is_some_and(|(second, _)| *second < open_time_s) {
                 prices.pop_front();
@@ -246,7 +254,7 @@ impl Window {
                 second.high = second.high.max(price);
                 second.low = second.low.min(price);
                 second.volume += volume;
-                second.quote_volume += quote_volume;
+                second.quote_volume = second.quote_volume.saturating_add(quote_volume);
                 second.trade_count += 1;
             }
             _ => self.seconds.push_back(Second {
@@ -305,8 +313,7 @@ impl Window {
             row.high = row.high.max(high);
             row.low = row.low.min(low);
             row.volume = row.volume.checked_add(volume).ok_or_else(|| reader.bad("volume"))?;
-            row.quote_volume =
-                row.quote_volume.checked_add(quote_volume).ok_or_else(|| reader.bad("volume"))?;
+            row.quote_volume = row.quote_volume.saturating_add(quote_volume);
             row.trade_count = row.trade_count.checked_add(trade_count).ok_or_else(|| reader.bad("count"))?;
             rank(&mut window.highs, second, high, |other| other <= high);
             rank(&mut window.lows, second, low, |other| other >= low);

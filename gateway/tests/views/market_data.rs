@@ -325,6 +325,45 @@ fn candles_are_held_up_to_a_bound() {
     assert_eq!(opens(i64::MIN, i64::MAX, 1), [first + 60 * (KEPT as i64 - 1)]);
 }
 
+#[test]
+fn what_money_buys_again_and_again_is_shown_as_the_most_that_an_amount_can_be() {
+    let start_s = 1_700_006_400;
+    let mut rig = Rig::new(1, start_s * SECOND_NS);
+    let (price, quantity) = (920_000_000_000_000_000, 900_000_000_000_000_000);
+    let value = i128::from(price) * i128::from(quantity) * 100;
+    let mut address = [0; 20];
+    address[0] = TAKER as u8;
+    let (asset, reason) = (padded("Q").expect("short"), padded("test").expect("short"));
+    rig.apply(Credit { address, asset, reserved: 0, amount: value.into(), reason });
+    let quote_volumes = |rig: &Rig| {
+        let kline = rig.views.klines().latest(0, Interval::OneDay).expect("it has traded");
+        [kline.quote_volume, rig.views.tickers().get(0).expect("it has traded").quote_volume]
+    };
+    // The same money to and fro: more than there can be of it.
+    let mut expected = 0_i128;
+    for [seller, buyer] in [[MAKER, TAKER], [TAKER, MAKER], [MAKER, TAKER]] {
+        for (account, side) in [(seller, Side::Sell), (buyer, Side::Buy)] {
+            rig.apply(PlaceOrder::limit(account, 0, side, price, quantity));
+        }
+        expected = expected.saturating_add(value);
+        assert_eq!(quote_volumes(&rig), [expected; 2]);
+        rig.time_ns += SECOND_NS;
+    }
+    assert_eq!(expected, i128::MAX);
+    assert_eq!(rig.views.tickers().get(0).expect("it has traded").trade_count, 3);
+    let mut restarted = Views::default();
+    restarted.load(&saved(&rig.views)).expect("what was saved loads");
+    assert_eq!(saved(&restarted), saved(&rig.views));
+    assert_eq!(restarted.tickers().get(0), rig.views.tickers().get(0));
+    // As soon as what is left of it is an amount again, it is shown.
+    rig.time_ns = (start_s + DAY_S + 1) * SECOND_NS;
+    rig.trade(0, UNIT, UNIT);
+    assert_eq!(quote_volumes(&rig)[1], 2 * value + i128::from(UNIT) * i128::from(UNIT) * 100);
+    rig.time_ns += SECOND_NS;
+    rig.trade(0, UNIT, UNIT);
+    assert_eq!(quote_volumes(&rig)[1], value + 2 * i128::from(UNIT) * i128::from(UNIT) * 100);
+}
+
 /// The morning of one stock: candles and ticker from the exchange's fills, and the ticker against the exchange's own
 /// running statistics, which are worked out by neither of us.
 #[test]

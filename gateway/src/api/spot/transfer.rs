@@ -63,26 +63,31 @@ pub static ROUTES: &[Route] = &[
     },
 ];
 
-fn amount_of(body: &TransferBody<'_>) -> Result<i64, Error> {
-    body.micros().map_err(|fault| match fault {
+fn amount_of(call: &Call, body: &TransferBody<'_>) -> Result<i64, Error> {
+    let amount = body.micros().map_err(|fault| match fault {
         Fault::Refused(refusal) => refusal.into(),
         Fault::Token(token) => {
             let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
             Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text)
         }
-    })
+    })?;
+    // Without a perpetual market there is no other ledger: nothing is handed over.
+    if super::views(call)?.perpetuals().markets().all().is_empty() {
+        return Err(refusal::DISABLED.into());
+    }
+    Ok(amount)
 }
 
 async fn request(call: Call) -> Answer {
     let body: TransferBody<'_> = call.json()?;
     let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
-        return carry_out(&call, amount_of(&body)?, None).await;
+        return carry_out(&call, amount_of(&call, &body)?, None).await;
     };
     let (keyed, claim) = match begin(&call, SCOPE, key)? {
         Begin::Fresh(keyed, claim) => (keyed, claim),
         Begin::Answered(answer) => return Ok(answer),
     };
-    match amount_of(&body) {
+    match amount_of(&call, &body) {
         Ok(amount) => carry_out(&call, amount, Some(keyed)).await,
         Err(error) => Err(not_handed_over(&call, keyed, claim, error)),
     }
@@ -90,10 +95,6 @@ async fn request(call: Call) -> Answer {
 
 async fn carry_out(call: &Call, amount: i64, keyed: Option<Keyed>) -> Answer {
     let account = call.account();
-    // Without a perpetual market there is no other ledger: nothing is handed over.
-    if super::views(call)?.perpetuals().markets().all().is_empty() {
-        return Err(refusal::DISABLED.into());
-    }
     let (idempotency_key, idempotency_body) = keyed.map_or((0, 0), |keyed| (keyed.key, keyed.body));
     let command = TransferOnce { account, reserved: 0, amount, idempotency_key, idempotency_body };
     let reply = call.worker.ingress.submit(Command::new(command), Priority::Cancel).await?;

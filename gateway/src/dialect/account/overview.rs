@@ -47,7 +47,7 @@ pub fn unified(views: &Views, account: AccountId, address: &str, now_ms: i64) ->
         .into_iter()
         .map(|(token, row)| {
             let value = value_of(views, token, row.available + row.frozen);
-            total += value;
+            total = total.saturating_add(value);
             json!({
                 "token": token,
                 "available": amount(row.available),
