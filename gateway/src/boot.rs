@@ -25,6 +25,7 @@ use crate::worker::{Shared, Worker};
 pub use error::BootError;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
+use ringside_persist::follower::FollowerStatus;
 use ringside_persist::status::Pressure;
 use ringside_persist::storage::disk::{Lock, make_folder};
 pub(crate) use stages::ViewFold;
@@ -128,7 +129,7 @@ pub fn run_and_tell(
     say(out, &greeting(&config, address, found.is_admin_key_new));
     ready(address);
 
-    let failure = watch(&shared, &stages, &shutdown, standing, &mut supervisor);
+    let has_ended = watch(&shared, &stages, &shutdown, standing, &mut supervisor);
     supervisor.stopping();
     shutdown.cancel();
     let served = server.join().map_err(BootError::Server);
@@ -138,10 +139,13 @@ pub fn run_and_tell(
     }
     let _ = chained.join();
     shared.phase.set(Phase::Halted);
-    let journal = stages.journal.clone();
+    let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     stages.stop();
     drop(taken);
-    match failure.or_else(|| journal.take_failure().map(|error| error.to_string())) {
+    tell_of_follower(&follower);
+    // Commands are refused before the journal's thread says why.
+    let reason = journal.take_failure().map(|error| error.to_string());
+    match reason.or_else(|| has_ended.then(|| "it ended".to_owned())) {
         Some(reason) => Err(BootError::Journal(reason)),
         None => {
             say(out, "ringside: stopped; everything acknowledged is in the journal");
@@ -250,14 +254,23 @@ fn publish(own: &mut Lane, command: Command) {
     debug_assert!(published.is_ok());
 }
 
-/// Waits for the end; gives the reason when it is the journal.
+fn tell_of_follower(follower: &FollowerStatus) {
+    if let Some(notice) = follower.take_notice() {
+        tracing::warn!(%notice, "follower");
+    }
+    if let Some(error) = follower.take_failure() {
+        tracing::error!(%error, "the follower has stopped: from now on no snapshots, and history stays in memory");
+    }
+}
+
+/// Waits for the end; whether it is that of the journal.
 fn watch(
     shared: &Shared,
     stages: &Stages,
     shutdown: &CancellationToken,
     mut standing: Standing,
     supervisor: &mut Supervisor,
-) -> Option<String> {
+) -> bool {
     let mut is_in_deficit = false;
     while !shutdown.is_cancelled() {
         let (deficit, time_ns) = {
@@ -279,20 +292,14 @@ fn watch(
         }
         if stages.journal.is_failed() || stages.gate.is_halted() {
             shared.phase.set(Phase::Halted);
-            let error = stages.journal.take_failure();
-            return Some(error.map_or_else(|| "it ended".to_owned(), |error| error.to_string()));
+            return true;
         }
         shared.phase.set_room(match stages.journal.pressure() {
             Pressure::None => Room::All,
             Pressure::CancelsOnly => Room::Cancels,
             Pressure::Full => Room::Nothing,
         });
-        if let Some(notice) = stages.follower.take_notice() {
-            tracing::warn!(%notice, "follower");
-        }
-        if let Some(error) = stages.follower.take_failure() {
-            tracing::error!(%error, "the follower has stopped: from now on no snapshots, and history stays in memory");
-        }
+        tell_of_follower(&stages.follower);
         supervisor.pulse(|| Progress {
             sequence: shared.views.read().sequence(),
             beats: shared.metrics.workers.iter().map(|figures| figures.beats.get()).collect(),
@@ -300,7 +307,7 @@ fn watch(
         });
         std::thread::sleep(WATCH);
     }
-    None
+    false
 }
 
 /// Whether engine time stands because the clock is behind it, as it is after a step back.

@@ -178,7 +178,10 @@ enum Action {
 /// Runs the process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let config = match Config::load(arguments.config.as_deref(), std::env::vars()) {
+    // Others' variables may be anything; one of ours that is no text is no value either.
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    let variables = std::env::vars_os().map(|(key, value)| (text(key), text(value)));
+    let config = match Config::load(arguments.config.as_deref(), variables) {
         Ok(config) => config,
         Err(error) => return fail(&error, 2),
     };
@@ -319,11 +322,35 @@ fn tell(told: anyhow::Result<String>) -> ExitCode {
     }
 }
 
-fn start(config: Config) -> ExitCode {
+/// Descriptors for what is no connection of a client: files of the journal and the archive, nodes, feeds, threads.
+const OWN_DESCRIPTORS: usize = 256;
+
+/// Connections must leave descriptors to the journal: it can go on without them as little as without a disk. So as many are taken
+/// as the process may have, and no more connections than they allow.
+fn keep_descriptors(config: &mut Config) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, current } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    if let Some(limit) = if raised.is_ok() { maximum } else { current } {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let most = limit - OWN_DESCRIPTORS.min(limit / 2);
+        if config.max_connections > most {
+            tracing::warn!(
+                limit,
+                "the limit of open files allows {most} connections, not {}",
+                config.max_connections
+            );
+            config.max_connections = most;
+        }
+    }
+}
+
+fn start(mut config: Config) -> ExitCode {
     let _logs = match start_logs(&config) {
         Ok(guard) => guard,
         Err(error) => return fail(&error, 2),
     };
+    keep_descriptors(&mut config);
     keep_memory_private(&config);
     show(&config.summary());
     match boot::run(config, Clock::SYSTEM, &mut std::io::stdout()) {

@@ -182,6 +182,12 @@ impl PersistError {
         move |source| PersistError::Io { operation, file: file.to_string(), source }
     }
 
+    /// Whether the process or the system has no descriptor left, which says nothing of the disk.
+    pub fn lacks_descriptors(&self) -> bool {
+        let PersistError::Io { source, .. } = self else { return false };
+        source.raw_os_error().is_some_and(|number| [libc::EMFILE, libc::ENFILE].contains(&number))
+    }
+
     /// Whether it means "no room": ENOSPC or a quota.
     pub fn is_full(&self) -> bool {
         match self {

@@ -447,6 +447,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
 
     /// Catches up with the durable mark and takes a snapshot there, for a graceful end: the journaller is closed.
     fn finish(&mut self) -> Result<(), PersistError> {
+        // There is no later to leave anything for.
+        self.paused_until = None;
         while self.step()? > 0 {}
         if self.machine.sequence() > self.taken {
             self.snapshot()?;

@@ -119,7 +119,7 @@ pub fn look<M: Machine>(
 
 /// What the journal holds from segment `at` on. Beside a running engine its end may be caught between two writes and look
 /// rotten: it is then looked at again.
-fn settled(disk: &Disk, survey: &Survey, at: usize) -> Result<Walked, PersistError> {
+pub(crate) fn settled(disk: &Disk, survey: &Survey, at: usize) -> Result<Walked, PersistError> {
     for _ in 1..ATTEMPTS {
         match walk(disk, survey, at, None, |_, _| Ok(())) {
             Err(PersistError::Rot { .. }) if disk.is_locked()? => {}

@@ -193,7 +193,8 @@ impl Shared {
                 ready.names.push_back(name);
                 true
             }
-            Err(error) if error.is_full() => false,
+            // Descriptors come back as room does.
+            Err(error) if error.is_full() || error.lacks_descriptors() => false,
             Err(error) => return Err(error),
         };
         ready.is_refused = !is_made;

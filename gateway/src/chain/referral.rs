@@ -14,13 +14,23 @@ use std::time::{Duration, Instant};
 pub const KEPT: Duration = Duration::from_secs(10);
 /// Answers kept at most; beyond it those whose time is over go.
 const KEPT_MAX: usize = 65_536;
+/// Questions to the node on behalf of strangers: so many at once,
+const ASKED_AT_ONCE: u32 = 100;
+/// and one more in each such time. A node that is asked without end answers nobody, and confirms no withdrawal.
+const ASKED_EVERY: Duration = Duration::from_millis(50);
 /// Names of the levels of a referrer.
 const TIERS: [&str; 5] = ["Starter", "Silver", "Gold", "Platinum", "Diamond"];
 
 /// The contract could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the referral contract cannot be read: {0}")]
-pub struct ChainError(#[from] ProviderFault);
+pub enum ChainError {
+    /// Its answer, or that there was none.
+    #[error("the referral contract cannot be read: {0}")]
+    Fault(#[from] ProviderFault),
+    /// The node is asked too much already.
+    #[error("the referral contract is not read: strangers ask for too much of it")]
+    TooMany,
+}
 
 /// `userRebates(address)`. Unknown users have zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,19 +98,34 @@ impl View {
 /// The words of an answer, and when it came.
 type Answer = (Instant, Vec<Hash>);
 
-/// Good answers of the last seconds; one for all threads.
+/// Good answers of the last seconds, and how much may be asked; one for all threads.
 #[derive(Debug, Default)]
-pub struct Kept(Mutex<HashMap<(View, Address), Answer>>);
+pub struct Kept {
+    answers: Mutex<HashMap<(View, Address), Answer>>,
+    /// When all that was asked would have been asked at the even pace.
+    paid: Mutex<Option<Instant>>,
+}
 
 impl Kept {
+    /// Whether one more question may be asked.
+    fn allows(&self, now: Instant) -> bool {
+        let mut paid = self.paid.lock();
+        let next = paid.map_or(now, |paid| paid.max(now)) + ASKED_EVERY;
+        let is_allowed = next <= now + ASKED_EVERY * ASKED_AT_ONCE;
+        if is_allowed {
+            *paid = Some(next);
+        }
+        is_allowed
+    }
+
     fn get(&self, view: View, address: &Address, now: Instant) -> Option<Vec<Hash>> {
-        let kept = self.0.lock();
+        let kept = self.answers.lock();
         let (since, words) = kept.get(&(view, *address))?;
         (now.saturating_duration_since(*since) < KEPT).then(|| words.clone())
     }
 
     fn put(&self, view: View, address: &Address, now: Instant, words: Vec<Hash>) {
-        let kept = &mut *self.0.lock();
+        let kept = &mut *self.answers.lock();
         if kept.len() >= KEPT_MAX {
             kept.retain(|_, (since, _)| now.saturating_duration_since(*since) < KEPT);
         }
@@ -179,6 +204,9 @@ impl Reader {
         if let Some(known) = kept.get(view, address, Instant::now()).and_then(|words| of(&words)) {
             return Ok(known);
         }
+        if !kept.allows(Instant::now()) {
+            return Err(ChainError::TooMany);
+        }
         let selector = &keccak256(view.signature())[..4];
         let answer = self.provider.call(&self.contract, &[selector, &word(address)].concat()).await?;
         // Nothing is also what a node answers for an address without code.
@@ -189,7 +217,8 @@ impl Reader {
     }
 }
 
-const NONSENSE: ChainError = ChainError(ProviderFault::Nonsense("the contract is not that of referrals"));
+const NONSENSE: ChainError =
+    ChainError::Fault(ProviderFault::Nonsense("the contract is not that of referrals"));
 
 #[cfg(test)]
 mod tests {

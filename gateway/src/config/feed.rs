@@ -160,8 +160,13 @@ impl Value for Vec<NodeUrl> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         parts.map(NodeUrl::parse).collect::<Option<_>>().ok_or(wanted)
     }
+    /// Without the paths: a provider's key may be in them.
     fn show(&self) -> String {
-        let text = |node: &NodeUrl| node.url.text(if node.is_encrypted { "https" } else { "http" });
+        let text = |node: &NodeUrl| {
+            let Url { authority, path } = &node.url;
+            let scheme = if node.is_encrypted { "https" } else { "http" };
+            format!("{scheme}://{authority}{}", if path == "/" { "/" } else { "/..." })
+        };
         self.iter().map(text).collect::<Vec<_>>().join(",")
     }
 }

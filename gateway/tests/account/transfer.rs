@@ -29,6 +29,12 @@ fn bases_of_perpetual_markets_are_no_tokens_of_the_spot_side() {
     assert_eq!(tokens(&mut venue), ["DF", "USDT"]);
     let (status, refused) = venue.asks(2, "GET", "/api/v1/spot/balances?token=BTC", "");
     assert_eq!((status, &refused["error"]), (400, &json!("unsupported token: BTC")));
+    // Of what is as long as a body a part is enough, and all that is kept of it.
+    let endless =
+        json!({"direction": "to_spot", "token": "\u{e9}".repeat(20_000), "amount": "1"}).to_string();
+    let (status, refused) = venue.asks(2, "POST", "/api/v1/spot/transfer", &endless);
+    let shown = format!("unsupported token: {}", "\u{e9}".repeat(32));
+    assert_eq!((status, &refused["error"]), (400, &json!(shown)));
 }
 
 #[test]

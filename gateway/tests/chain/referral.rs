@@ -102,6 +102,22 @@ fn a_good_answer_is_given_again_and_a_failure_is_not() {
 }
 
 #[test]
+fn strangers_do_not_ask_the_node_without_end() {
+    let (script, reader, kept) = rig(words(&["5"]));
+    let ask = |number: u64| {
+        let mut address = [9; 20];
+        address[..8].copy_from_slice(&number.to_be_bytes());
+        now(reader.claimed(&kept, &address))
+    };
+    let answered = (0..1_000).filter(|number| ask(*number).is_ok()).count();
+    assert!((100..200).contains(&answered), "{answered}");
+    assert_eq!(script.asked.borrow().len(), answered);
+    assert_eq!(ask(0), Ok(5), "what is known costs nothing");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(ask(2_000), Ok(5), "and more is asked later");
+}
+
+#[test]
 fn what_is_no_answer_of_the_contract_is_an_error() {
     let wide = "f".repeat(64);
     for answer in [

@@ -230,6 +230,28 @@ fn an_old_copy_and_a_later_one_reach_every_command_between() {
 }
 
 #[test]
+fn what_is_damaged_before_the_end_is_not_cut_off_as_if_it_were_the_end() {
+    let folder = Folder::new("damaged");
+    let data = folder.0.join("data");
+    let (child, address, _) = started(&data, |_| ());
+    let [_, buyer] = trade(&address);
+    for _ in 0..5 {
+        assert_eq!(order(&address, &buyer, "0.15"), 200);
+    }
+    drop(child);
+    let copy = folder.0.join("copy");
+    run(&data, &["backup", text(&data), text(&copy)]);
+    let (name, mut bytes) = journal(&data).into_iter().rfind(|(name, _)| name.ends_with(".journal")).unwrap();
+    bytes[DATA_START as usize + 200] ^= 1;
+    std::fs::write(data.join("journal").join(&name), bytes).unwrap();
+    let other = folder.0.join("other");
+    let refused = tool(&data, &["backup", text(&data), text(&other)]);
+    let told = said(&refused);
+    assert!(!refused.status.success() && !other.exists(), "{told}");
+    assert!(told.contains(&name), "{told}");
+}
+
+#[test]
 fn an_interrupted_copy_bears_no_name() {
     let folder = Folder::new("interrupted");
     let data = folder.0.join("data");

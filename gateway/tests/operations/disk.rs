@@ -1,9 +1,14 @@
-//! The running exchange on a disk that is full, and on one that fails (failure model, rows 5 and 7).
+//! The running exchange on a disk that is full, on one that fails (failure model, rows 5 and 7), and where its clients would take
+//! the descriptors that its files need.
 
 use crate::mounted::Mounted;
-use crate::process::{ADMIN_KEY, Folder, Running, get, log_in, post, started, try_request};
+use crate::process::{
+    ADMIN_KEY, Folder, Running, get, limited, log_in, post, request, started, stop, trade, try_request,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Longest that something is waited for which happens by itself.
@@ -77,7 +82,7 @@ impl Venue {
             assert_eq!(order["status"], if *is_canceled { "canceled" } else { "open" }, "{order}");
         }
         self.place().expect("it goes on");
-        crate::process::stop(self.running);
+        stop(self.running);
     }
 }
 
@@ -167,4 +172,46 @@ fn a_disk_that_fails_ends_it_with_code_70_and_nothing_acknowledged_is_lost() {
     assert_eq!(code, Some(70));
     disk.repair();
     venue.finds_all_again(&disk);
+}
+
+#[test]
+fn connections_leave_descriptors_to_the_journal() {
+    let folder = Folder::new("descriptors");
+    let (mut child, address, _) = started(&folder.0, |command| {
+        command.env("RINGSIDE_SEGMENT_LEN", "16KiB").env("RINGSIDE_SNAPSHOT_INTERVAL", "1s");
+        limited(command, "ulimit -n 400");
+    });
+    let [_, buyer] = trade(&address);
+    // Far more than it has descriptors for, each kept.
+    let mut held = Vec::new();
+    for _ in 0..600 {
+        let Ok(mut stream) = TcpStream::connect(&address) else { continue };
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let asked = stream.write_all(b"GET /api/v1/spot/health HTTP/1.1\r\nHost: test\r\n\r\n");
+        if asked.is_ok() && stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+            held.push(stream);
+        }
+    }
+    assert_eq!(held.len(), 200, "half of so few");
+    held.pop();
+    // Segments are begun and snapshots made as if nobody else were there.
+    let newest = || {
+        let names = std::fs::read_dir(folder.0.join("journal")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".snapshot")).max()
+    };
+    let (before, until) = (newest(), Instant::now() + Duration::from_secs(5));
+    let order =
+        json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.15", "quantity": "10"});
+    while Instant::now() < until {
+        // The place of the connection before may not be free yet.
+        let _ = try_request(&address, "POST", "/api/v1/spot/orders", &[&buyer], &order.to_string());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(newest() > before, "no snapshot since {before:?}");
+    assert!(child.0.try_wait().unwrap().is_none(), "it goes on");
+    drop(held);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(request(&address, "GET", "/api/v1/spot/balances", &[&buyer], "").0, 200);
+    stop(child);
 }

@@ -1,10 +1,10 @@
 //! Where secrets are not: logs, journal, snapshots, figures, archive, core dumps. And another key-encryption key.
 
 use crate::process::{
-    ADMIN_KEY, Folder, get, log_in, post, request, ringside, said, start_with, stop, trade,
+    ADMIN_KEY, Folder, get, limited, log_in, post, request, ringside, said, start_with, stop, trade,
 };
 use serde_json::json;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -123,15 +123,7 @@ fn dumps(folder: &Path, allowed: bool) -> bool {
     let (mut child, _) = start_with(&folder.join("data"), |command| {
         command.current_dir(folder).env("RINGSIDE_CORE_DUMPS", allowed.to_string());
         // As high as this system lets it be; the exchange lowers it for itself.
-        let shell = std::mem::replace(command, Command::new("sh"));
-        command.arg("-c").arg("ulimit -c unlimited; exec \"$0\"").arg(shell.get_program());
-        command.current_dir(folder).arg0("sh");
-        for (name, value) in shell.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        limited(command, "ulimit -c unlimited");
     });
     assert!(Command::new("kill").args(["-ABRT", &child.0.id().to_string()]).status().unwrap().success());
     let status = child.0.wait().unwrap();

@@ -80,6 +80,21 @@ pub(crate) fn start_logged(folder: &Path, log: Stdio, change: impl Fn(&mut Comma
     (Running(child), said)
 }
 
+/// Has a shell say `limits` before it becomes what `command` starts.
+pub(crate) fn limited(command: &mut Command, limits: &str) {
+    let binary = std::mem::replace(command, Command::new("sh"));
+    command.arg("-c").arg(format!("{limits}; exec \"$0\"")).arg(binary.get_program());
+    if let Some(folder) = binary.get_current_dir() {
+        command.current_dir(folder);
+    }
+    for (name, value) in binary.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+}
+
 /// What a finished process wrote.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)

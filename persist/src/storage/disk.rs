@@ -10,12 +10,15 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// File systems that write an allocated block where it stands. Copy-on-write ones allocate anew at each write, so a
 /// full disk would hit in the middle of a mapped store; the rest keep nothing or were never tried.
 const FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
 /// Held by whoever may write to the directory.
 const LOCK_NAME: &str = "lock";
+/// So long a lock is waited for that another process may only be looking at.
+const LOOKED_AT: Duration = Duration::from_millis(100);
 
 /// A directory on a disk.
 pub struct Disk {
@@ -84,12 +87,19 @@ impl Disk {
         let shown = path.display().to_string();
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(PersistError::io("open", &shown))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Lock { _file: Some(Arc::new(file)) }),
-            Err(TryLockError::WouldBlock) => {
-                Err(PersistError::Locked { directory: self.directory.display().to_string() })
+        let deadline = Instant::now() + LOOKED_AT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: Some(Arc::new(file)) }),
+                // Whoever only looks whether it is held holds it for a moment.
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(LOOKED_AT / 20);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(PersistError::Locked { directory: self.directory.display().to_string() });
+                }
+                Err(TryLockError::Error(error)) => return Err(PersistError::io("lock", &shown)(error)),
             }
-            Err(TryLockError::Error(error)) => Err(PersistError::io("lock", &shown)(error)),
         }
     }
 }

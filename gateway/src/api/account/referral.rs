@@ -144,7 +144,11 @@ fn reader(call: &Call) -> Result<(&Reader, &Kept), Error> {
 }
 
 fn chain_error(error: ChainError) -> Error {
-    tracing::warn!(%error, "a referral record was not read");
+    match error {
+        ChainError::Fault(_) => tracing::warn!(%error, "a referral record was not read"),
+        // As often as strangers like.
+        ChainError::TooMany => tracing::debug!(%error, "a referral record was not read"),
+    }
     CHAIN_ERROR.into()
 }
 

@@ -20,6 +20,9 @@ use crate::view::Views;
 use crate::view::market::MarketRecord;
 use parking_lot::RwLockReadGuard;
 
+/// So much of what is no token is shown, characters: more than the name of one has.
+const TOKEN_SHOWN: usize = 32;
+
 /// Refusals of what reads the views.
 const OF_VIEWS: &[Refusal] = &[refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING];
 /// Refusals of what reads the archive as well.
@@ -88,6 +91,12 @@ fn check_views(call: &Call) -> Result<(), Error> {
 pub(super) fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     check_views(call)?;
     Ok(call.worker.shared.views.read())
+}
+
+/// Of a token that is none; what is sent in its place may be as long as a body, and the answer is kept where there is a key.
+fn unsupported(token: &str) -> Error {
+    let named: String = token.chars().take(TOKEN_SHOWN).collect();
+    Error::from(refusal::UNSUPPORTED_TOKEN).with_text(format!("{}{named}", refusal::UNSUPPORTED_TOKEN.error))
 }
 
 /// The market of a symbol sent with a read.

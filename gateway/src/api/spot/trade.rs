@@ -2,7 +2,7 @@
 
 use super::{UnknownSymbol, check_views, market_filter, shape, views};
 use crate::api::docs::{Param, Shape, TOKEN};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::view::history::FillQuery;
@@ -64,8 +64,7 @@ fn balances(call: &Call) -> Answer {
         if let Some(token) = token {
             assets.retain(|(_, name)| *name == token);
             if assets.is_empty() {
-                let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
-                return Err(Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text));
+                return Err(super::unsupported(&token));
             }
         }
         let mut out = Vec::with_capacity(2 + assets.len() * encode::TRADE_LEN);

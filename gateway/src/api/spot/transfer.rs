@@ -66,10 +66,7 @@ pub static ROUTES: &[Route] = &[
 fn amount_of(call: &Call, body: &TransferBody<'_>) -> Result<i64, Error> {
     let amount = body.micros().map_err(|fault| match fault {
         Fault::Refused(refusal) => refusal.into(),
-        Fault::Token(token) => {
-            let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
-            Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text)
-        }
+        Fault::Token(token) => super::unsupported(&token),
     })?;
     // Without a perpetual market there is no other ledger: nothing is handed over.
     if super::views(call)?.perpetuals().markets().all().is_empty() {

@@ -131,7 +131,7 @@ async fn carry_out(
 ) -> Result<Result<Response, Fault>, Error> {
     let token = body.token();
     if token != TOKEN {
-        return Err(unsupported(&token));
+        return Err(super::unsupported(&token));
     }
     let amount = match body.amount().ok_or(refusal::INVALID_AMOUNT)? {
         // The engine has no word for none at all.
@@ -145,7 +145,7 @@ async fn carry_out(
 
 fn answer(outcome: Result<Response, Fault>) -> Answer {
     outcome.map_err(|fault| match fault {
-        Fault::Refused(Reject::MarketNotFound) => unsupported(TOKEN),
+        Fault::Refused(Reject::MarketNotFound) => super::unsupported(TOKEN),
         Fault::Refused(reject) | Fault::Replayed(Err(reject)) => refusal::of_withdrawal(reject).into(),
         Fault::NotSigned(NotSigned::Refused) => told_back(refusal::SIGN_FAILED),
         Fault::NotSigned(NotSigned::Unavailable) => told_back(refusal::SIGNER_UNAVAILABLE),
@@ -156,11 +156,6 @@ fn answer(outcome: Result<Response, Fault>) -> Answer {
 
 fn told_back(refusal: Refusal) -> Error {
     Error::from(refusal).with_message("the amount is available again")
-}
-
-fn unsupported(token: &str) -> Error {
-    let text = format!("{}{token}", refusal::UNSUPPORTED_TOKEN.error);
-    Error::from(refusal::UNSUPPORTED_TOKEN).with_text(text)
 }
 
 fn list(call: &Call) -> Answer {

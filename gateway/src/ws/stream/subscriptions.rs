@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 /// Streams of one connection (`perpetual-stream.md` 1).
 pub const STREAMS_MAX: usize = 1_024;
 /// Longest name that is kept: none of a stream is near it, and others are only there to be listed.
-const NAME_LEN_MAX: usize = 128;
+const NAME_LEN_MAX: usize = 80;
 
 /// What the address of a connection asks for.
 #[derive(Debug, Default)]
@@ -35,14 +35,14 @@ pub struct Opening {
 pub struct Streams {
     list: Vec<Stream>,
     /// Names of the list: a request may name a thousand.
-    names: HashSet<Box<str>>,
+    names: HashSet<Rc<str>>,
     is_combined: bool,
 }
 
 #[derive(Debug)]
 struct Stream {
-    /// As it is listed.
-    name: Box<str>,
+    /// As it is listed; the same memory as in the set of them.
+    name: Rc<str>,
     target: Target,
 }
 
@@ -100,7 +100,7 @@ impl Streams {
                 self.add(names, None, worker, seat);
             }
             Action::Unsubscribe(names) => names.iter().for_each(|name| self.end(&listed(name), seat)),
-            Action::List => return Ok(self.list.iter().map(|stream| json!(stream.name)).collect()),
+            Action::List => return Ok(self.list.iter().map(|stream| json!(*stream.name)).collect()),
             Action::SetCombined(is_combined) => {
                 self.is_combined = is_combined;
                 for topic in self.list.iter().filter_map(|stream| stream.target.topic()) {
@@ -117,8 +117,8 @@ impl Streams {
         let views = worker.shared.views.read();
         let markets = views.perpetuals().markets();
         for name in names {
-            let name = listed(&name);
-            if name.is_empty() || name.len() > NAME_LEN_MAX || !self.names.insert(name.as_str().into()) {
+            let name: Rc<str> = listed(&name).into();
+            if name.is_empty() || name.len() > NAME_LEN_MAX || !self.names.insert(name.clone()) {
                 continue;
             }
             let target = if key::is_key(&name) {
@@ -136,7 +136,7 @@ impl Streams {
                     seat.subscribe_stream(*topic, self.is_combined, Some(user.clone()))
                 }
             }
-            self.list.push(Stream { name: name.into(), target });
+            self.list.push(Stream { name, target });
         }
     }
 
