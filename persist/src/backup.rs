@@ -126,7 +126,7 @@ impl Backup {
             copied.push(copy_from(&mut file, u64::MAX, 0, &to.join(&name), name)?);
         }
         // What is wrong before the end must not be cut off as a write that was under way: it would be gone without a trace.
-        look::settled(&disk, &survey, survey.segments.len() - 1)?;
+        look::settled_walk(&disk, &survey, survey.segments.len() - 1)?;
         let header = last.header;
         let (name, cut) = (header.name(), last_batch(&disk, &header)?);
         let mut file = File::open(self.source.join(&name)).map_err(PersistError::io("open", &name))?;

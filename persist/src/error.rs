@@ -199,3 +199,23 @@ impl PersistError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_descriptors_is_none_of_room() {
+        let error = |number| PersistError::io("create", "000001.spare")(io::Error::from_raw_os_error(number));
+        for (number, is_full, lacks_descriptors) in [
+            (libc::EMFILE, false, true),
+            (libc::ENFILE, false, true),
+            (libc::ENOSPC, true, false),
+            (libc::EDQUOT, true, false),
+            (libc::EIO, false, false),
+        ] {
+            let error = error(number);
+            assert_eq!((error.is_full(), error.lacks_descriptors()), (is_full, lacks_descriptors), "{error}");
+        }
+    }
+}

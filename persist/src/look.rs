@@ -80,7 +80,7 @@ pub fn look<M: Machine>(
     let after = machine.sequence();
     let at = survey.segments.partition_point(|read| read.header.first_seq <= after.max(1)).max(1) - 1;
     // Decisions to pass over a command stand after it.
-    let walked = settled(&disk, &survey, at)?;
+    let walked = settled_walk(&disk, &survey, at)?;
     let skips: BTreeSet<Sequence> = walked.skips.iter().map(|skip| skip.decision.skipped).collect();
     let last = walked.end.last.sequence.min(through);
     let mut events: Vec<Event> = Vec::new();
@@ -119,7 +119,7 @@ pub fn look<M: Machine>(
 
 /// What the journal holds from segment `at` on. Beside a running engine its end may be caught between two writes and look
 /// rotten: it is then looked at again.
-pub(crate) fn settled(disk: &Disk, survey: &Survey, at: usize) -> Result<Walked, PersistError> {
+pub(crate) fn settled_walk(disk: &Disk, survey: &Survey, at: usize) -> Result<Walked, PersistError> {
     for _ in 1..ATTEMPTS {
         match walk(disk, survey, at, None, |_, _| Ok(())) {
             Err(PersistError::Rot { .. }) if disk.is_locked()? => {}
