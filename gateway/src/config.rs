@@ -236,7 +236,7 @@ settings! {
     /// Accounts to take memory for at start; more are taken as needed.
     engine_accounts: usize = 4_096;
 
-    /// Connections at once.
+    /// Connections at once; fewer where the process may not open as many files.
     max_connections: usize = 10_000;
     /// Connections at once of one address.
     max_connections_per_ip: usize = 1_000;

@@ -15,6 +15,8 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Most refusals kept. Above that the account that has most loses its oldest, so that nobody pushes out another's who has fewer.
 /// Losing one costs nobody an order: it never took effect.
 const REFUSALS_MAX: usize = 1 << 16;
+/// Longest that is kept, bytes, so that their number bounds their memory. What is refused at more length is judged again.
+const REFUSAL_LEN_MAX: usize = 512;
 
 /// A key and a body as the engine takes them: 64 bits of a hash, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +151,9 @@ pub struct Claim<'a> {
 impl Claim<'_> {
     /// The request is over, refused without the engine: a retry gets this answer.
     pub fn refused(self, status: u16, answer: Bytes) {
-        self.replays.0.lock().refuse(self.keyed, status, answer);
+        if answer.len() <= REFUSAL_LEN_MAX {
+            self.replays.0.lock().refuse(self.keyed, status, answer);
+        }
     }
 }
 
@@ -205,6 +209,17 @@ mod tests {
         table.forget(Instant::now() + KEPT);
         assert!(table.entries.is_empty() && table.refused.is_empty());
         assert!(table.accounts.is_empty() && table.counts.is_empty());
+    }
+
+    #[test]
+    fn what_is_refused_at_length_is_not_kept() {
+        let replays = Replays::default();
+        for (len, is_kept) in [(REFUSAL_LEN_MAX, true), (REFUSAL_LEN_MAX + 1, false)] {
+            let keyed = keyed(&len.to_string(), b"1");
+            let Known::Fresh(claim) = replays.claim(keyed) else { panic!("it is new") };
+            claim.refused(400, Bytes::from(vec![b'n'; len]));
+            assert_eq!(matches!(replays.claim(keyed), Known::Refused(..)), is_kept, "{len}");
+        }
     }
 
     /// Whoever sends refusals without end pushes out their own.
