@@ -321,7 +321,7 @@ fn what_placements_are_refused_with() {
         (
             "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTX&quantity=0.001&price=59990",
             -2010,
-            "Due to the order could not be executed as maker, the Post Only order will be rejected.",
+            "Order would immediately match and take.",
         ),
         (
             "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=FOK&quantity=0.1&price=59990",

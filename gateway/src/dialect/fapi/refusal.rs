@@ -61,7 +61,7 @@ refusals! {
     /// Callback rate out of range or no step.
     CALLBACK = (-2007, "Invalid callBack rate.");
     /// A post-only order would cross.
-    WOULD_CROSS = (-2010, "Due to the order could not be executed as maker, the Post Only order will be rejected.");
+    WOULD_CROSS = (-2010, "Order would immediately match and take.");
     /// Nothing to cancel.
     UNKNOWN_ORDER = (-2011, "Unknown order sent.");
     /// Nothing to show or to change.
