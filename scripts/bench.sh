@@ -12,10 +12,10 @@ if [ $# -gt 0 ]; then
   benchmarks=("$1")
   shift
 fi
-cargo build --quiet --release -p ringside-gateway -p ringside-bench --bins
+cargo build --quiet --profile dist -p ringside-gateway -p ringside-bench --bins
 . scripts/build.sh
 find_target
 for benchmark in "${benchmarks[@]}"; do
   echo "== $benchmark"
-  "$target/release/$benchmark" ${RESULTS:+--results "$RESULTS"} "$@"
+  "$target/dist/$benchmark" ${RESULTS:+--results "$RESULTS"} "$@"
 done

@@ -92,25 +92,25 @@ step "format"
 cargo fmt --all --check
 
 step "lints"
-cargo clippy --workspace --all-targets --locked --profile tested -- -D warnings
+cargo clippy --workspace --all-targets --locked --release -- -D warnings
 
 if [ "$mode" = all ]; then
     beside licences licences
     step "build"
     # With the programs that scripts run below. One choice of packages for all, see scripts/build.sh.
-    export PROFILE=tested BUILT="ringside kills overload replay"
+    export PROFILE=release BUILT="ringside kills overload replay"
     # shellcheck disable=SC2086
-    cargo build --workspace --locked --profile tested --lib --tests $(printf -- '--bin %s ' $BUILT)
+    cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s ' $BUILT)
     beside outside outside
 fi
 
 step "tests"
-cargo test --workspace --locked --profile tested --no-fail-fast
+cargo test --workspace --locked --release --no-fail-fast
 
 if [ "$mode" = all ]; then
     beside ring ring
     # The suite above gives it 100,000; the reference of the spot side has had its 10,000,000 there.
-    RINGSIDE_COMMANDS=2000000 beside model cargo test --workspace --locked --profile tested --test perpetual_model
+    RINGSIDE_COMMANDS=2000000 beside model cargo test --workspace --locked --release --test perpetual_model
     step "the same decisions in debug, beside 2,000,000 commands of the independent model of the perpetual side"
     # The golden digests of these tests are the same constants in both profiles.
     export CARGO_PROFILE_DEV_DEBUG=0

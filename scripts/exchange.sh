@@ -1,7 +1,7 @@
 # A test exchange for other scripts, which source this file after `set -euo pipefail` in the project's root. Brings scripts/build.sh
 # with it.
 #
-#   build_exchange [<ringside>]     sets target and ringside: the binary given, else built here (PROFILE, default tested)
+#   build_exchange [<ringside>]     sets target and ringside: the binary given, else built here (PROFILE, default release)
 #   install_python NAME MODULE PACKAGE...
 #                                   Python packages into target/NAME; sets python; ends the script with "skipped" where
 #                                   they cannot be had. MODULE is what a test of their presence imports. What `alone`
@@ -23,7 +23,7 @@ wallet_2=0x2b5ad5c4795c026514f8317c7a215e218dccd6cf
 wallet_3=0x6813eb9362372eef6200f3b1dbc3f819671cba69
 
 build_exchange() {
-    local profile=${PROFILE:-tested}
+    local profile=${PROFILE:-release}
     if [ -n "${1:-}" ]; then find_target; else build "$profile" ringside; fi
     ringside=$(realpath "${1:-$target/$profile/ringside}")
 }

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export FUZZ_SECONDS=${FUZZ_SECONDS:-60}
-profile=${PROFILE:-tested}
+profile=${PROFILE:-release}
 # One build for all: cargo would make the packages again for each by itself.
 built=$(cargo test --workspace --locked --profile "$profile" \
     --test fuzz_commands --test fuzz_bodies --test fuzz_frames --no-run 2>&1) || { echo "$built"; exit 1; }

@@ -71,4 +71,4 @@ else
     without llmes
 fi
 
-cargo run --quiet --release -p ringside-bench --bin peers -- --drivers "$drivers" ${RESULTS:+--results "$RESULTS"} "$@"
+cargo run --quiet --profile dist -p ringside-bench --bin peers -- --drivers "$drivers" ${RESULTS:+--results "$RESULTS"} "$@"

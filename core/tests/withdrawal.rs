@@ -499,7 +499,7 @@ fn worlds_in_which_everything_fails_conserve_supply() {
         });
         run.unwrap_or_else(|_| {
             panic!(
-                "seed {seed}\nrerun: RINGSIDE_SEED={seed} RINGSIDE_WORLDS=1 cargo test --profile tested -p \
+                "seed {seed}\nrerun: RINGSIDE_SEED={seed} RINGSIDE_WORLDS=1 cargo test --release -p \
                  ringside-core --test withdrawal worlds"
             )
         })
