@@ -110,11 +110,11 @@ cargo test --workspace --locked --release --no-fail-fast
 if [ "$mode" = all ]; then
     beside ring ring
     # The suite above gives it 100,000; the reference of the spot side has had its 10,000,000 there.
-    RINGSIDE_COMMANDS=2000000 beside model cargo test --workspace --locked --release --test perpetual_model
+    RINGSIDE_COMMANDS=2000000 beside model cargo test --workspace --locked --release --test perpetual independent::
     step "the same decisions in debug, beside 2,000,000 commands of the independent model of the perpetual side"
     # The golden digests of these tests are the same constants in both profiles.
     export CARGO_PROFILE_DEV_DEBUG=0
-    cargo test --locked -p ringside-core --lib --test replay --test perpetual_replay --test layout --test scripts
+    cargo test --locked -p ringside-core --lib --test spot --test perpetual replay:: layout:: scripts::
     cargo test --locked -p ringside-persist --test compatibility --test perpetual in_every_build
     meet model
 

@@ -7,4 +7,4 @@ unset LOOM_MAX_PREEMPTIONS LOOM_MAX_DURATION LOOM_MAX_PERMUTATIONS 2>/dev/null |
 # A build of its own: the checker's atomics must not leak into ordinary ones.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom"
 export RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}"
-exec cargo test --release -p ringside-core --test loom -- "$@"
+exec cargo test --release -p ringside-core --test ring -- "$@"

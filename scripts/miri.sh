@@ -22,4 +22,4 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 cargo +nightly miri setup
 # Time is the interpreter's own, so that waits do not depend on the machine; weak memory and races are on by default.
 export MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-many-seeds=0..${MIRI_SEEDS:-4} ${MIRIFLAGS:-}"
-exec cargo +nightly miri test -p ringside-core --test ring_basic -- "$@"
+exec cargo +nightly miri test -p ringside-core --test ring -- "$@"

@@ -2,12 +2,12 @@
 //! liquidations come back as they were after power cuts, kills and torn batches, with the follower's snapshots in use;
 //! a golden journal leads to one state in every build; every bit of a snapshot that holds all this is guarded.
 //!
-//! The journal itself is tested with cheaper states in `crash.rs`, `rot.rs` and `faults.rs`; core's `perpetual_replay.rs`
+//! The journal itself is tested with cheaper states in `crash.rs`, `rot.rs` and `faults.rs`; core's `perpetual/replay.rs`
 //! tests the engine's own bytes.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
-#[path = "../../core/tests/perpetual_support/flow.rs"]
+#[path = "../../core/tests/support/perpetual/flow.rs"]
 mod flow;
 
 use common::{Count, for_each_seed, small_config};

@@ -4,7 +4,9 @@
 
 pub mod data;
 pub mod driver;
+pub mod market;
 pub mod model;
+pub mod perpetual;
 pub mod random;
 pub mod shrink;
 pub mod stream;

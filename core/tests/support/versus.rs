@@ -173,8 +173,8 @@ fn report<V: Versus>(seed: u64, commands: &[Command], text: &str) -> ! {
     let len = commands.len();
     eprintln!("\nseed {seed}, command {len}: {text}\n");
     eprintln!(
-        "rerun: RINGSIDE_SEED={seed} RINGSIDE_COMMANDS={len} cargo test --release -p ringside-core --test {} \
-         random_streams -- --nocapture\n",
+        "rerun: RINGSIDE_SEED={seed} RINGSIDE_COMMANDS={len} cargo test --release -p ringside-core --test {}::random_streams \
+         -- --nocapture\n",
         V::TEST
     );
     let hook = std::panic::take_hook();

@@ -9,7 +9,7 @@ mod data;
 mod flow;
 #[path = "../perpetual/mod.rs"]
 mod perpetual;
-#[path = "../../../core/tests/perpetual_support/flow.rs"]
+#[path = "../../../core/tests/support/perpetual/flow.rs"]
 mod perpetual_flow;
 #[path = "../random/mod.rs"]
 mod random;

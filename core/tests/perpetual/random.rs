@@ -1,0 +1,127 @@
+//! Random commands on two perpetual markets: every invariant holds after each, by the state and by the events alone, snapshots go on alike, and the
+//! thresholds find exactly the scopes that a test of every position finds. `risk.md` 21, property 1.
+
+use crate::support::perpetual::flow::Flow;
+use crate::support::perpetual::plain::Plain;
+use ringside_core::audit::Auditor;
+use ringside_core::event::{self, Event};
+use ringside_core::reject::Reject;
+use ringside_core::{Engine, EngineConfig};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[test]
+fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
+    let seeds: Vec<u64> = match std::env::var("SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => (1..=std::env::var("SEEDS").map_or(16, |seeds| seeds.parse().unwrap())).collect(),
+    };
+    let steps: u64 = std::env::var("STEPS").map_or(4_000, |steps| steps.parse().unwrap());
+    let config = EngineConfig { orders: 64, accounts: 16, idempotency_keys: 16, ..EngineConfig::default() };
+    let (mut rejects, mut kinds, mut liquidation): (BTreeMap<u16, u32>, BTreeSet<u16>, BTreeMap<u8, u32>) =
+        Default::default();
+    for seed in seeds {
+        eprintln!("SEED={seed} cargo test -p ringside-core --test perpetual_random");
+        let mut flow = Flow::new(seed);
+        let mut engine = Engine::new(&config);
+        let mut scanning = Engine::new(&config);
+        let mut auditor = Auditor::new(&engine);
+        for sequence in 1..=steps {
+            let command = flow.command();
+            let (mut events, mut others): (Vec<Event>, Vec<Event>) = Default::default();
+            engine.apply(&command, &mut events);
+            scanning.apply(&command, &mut others);
+            scanning.test_every_position();
+            assert_eq!(events, others, "a scan finds something else after {command:?}");
+            if let Err(fault) = engine.check_invariants() {
+                panic!("seed {seed}: {fault}\nafter {command:?}\n{events:#?}");
+            }
+            events.iter().for_each(|event| auditor.event(event));
+            if let Some(fault) = auditor.fault() {
+                panic!("seed {seed}: {fault:?}\nafter {command:?}\n{events:#?}");
+            }
+            let done = *events.last().unwrap().get::<event::Done>().unwrap();
+            *rejects.entry(done.reject).or_default() += 1;
+            flow.observe(&events);
+            for event in &events {
+                kinds.insert(event.kind);
+                if let Some(step) = event.get::<event::Liquidation>() {
+                    *liquidation.entry(step.step).or_default() += 1;
+                }
+            }
+            if sequence % 97 == 0 {
+                let mut bytes = Vec::new();
+                engine.save(&mut bytes);
+                let loaded =
+                    Engine::load(&config, &bytes).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+                assert_eq!(loaded.state_hash(), engine.state_hash(), "seed {seed} at {sequence}");
+                engine = loaded;
+                // The books of an auditor that begins here are those of the one that saw it all.
+                let fresh = Auditor::new(&engine);
+                assert_eq!((fresh.balance(), fresh.fault()), (auditor.balance(), None));
+                assert_eq!(fresh.balance().held(), fresh.balance().deposits);
+                if sequence % 194 == 0 {
+                    auditor = fresh;
+                }
+            }
+        }
+        assert_eq!(engine.state_hash(), scanning.state_hash());
+    }
+    eprintln!("{rejects:?}\n{kinds:?}\n{liquidation:?}");
+    if std::env::var("SEED").is_err() {
+        let met = |reject: Reject| rejects.contains_key(&reject.code());
+        for reject in [
+            Reject::InsufficientMargin,
+            Reject::ReduceOnlyRefused,
+            Reject::ImmediateTrigger,
+            Reject::PostOnlyWouldCross,
+            Reject::FillOrKill,
+            Reject::NoPriceMatch,
+            Reject::ExceedsBracket,
+            Reject::DuplicateClientOrder,
+        ] {
+            assert!(met(reject), "never met {reject:?}");
+        }
+        // A wallet below zero without position, which a fee may leave, is too rare to wait for.
+        for step in event::LiquidationStep::ALL.iter().filter(|&&step| step != event::LiquidationStep::Clear)
+        {
+            assert!(liquidation.contains_key(&(*step as u8)), "no liquidation came to {step:?}");
+        }
+    }
+}
+
+/// Plain commands are carried out by a way of their own. An engine that tests every account after each command takes the long
+/// way with all of them, and must tell the same.
+#[test]
+fn plain_commands_come_to_the_same_by_the_short_and_by_the_long_way() {
+    let config = EngineConfig { orders: 64, accounts: 16, idempotency_keys: 16, ..EngineConfig::default() };
+    let (mut fills, mut several, mut tiers, mut refused) = (0u32, 0u32, 0u32, 0u32);
+    for seed in 1..=12 {
+        let (mut flow, mut engine, mut long) = (Plain::new(seed), Engine::new(&config), Engine::new(&config));
+        for sequence in 1..=6_000u64 {
+            let command = flow.command();
+            let (mut events, mut others): (Vec<Event>, Vec<Event>) = Default::default();
+            engine.apply(&command, &mut events);
+            long.apply(&command, &mut others);
+            long.test_every_position();
+            assert_eq!(events, others, "seed {seed} at {sequence}: {command:?}");
+            flow.observe(&events);
+            let trades = events.iter().filter(|event| event.get::<event::PerpetualTrade>().is_some()).count();
+            fills += trades as u32;
+            several += u32::from(trades > 2);
+            tiers += events.iter().filter(|event| event.get::<event::VipChanged>().is_some()).count() as u32;
+            let orders = events.iter().filter_map(Event::get::<event::PerpetualOrder>);
+            refused += orders.filter(|order| order.expiry_reason == 10).count() as u32;
+            if sequence % 151 == 0 {
+                engine.check_invariants().unwrap();
+                assert_eq!(engine.state_hash(), long.state_hash(), "seed {seed} at {sequence}");
+                let mut bytes = Vec::new();
+                engine.save(&mut bytes);
+                engine = Engine::load(&config, &bytes).unwrap();
+            }
+        }
+    }
+    eprintln!(
+        "{fills} fills, {several} commands with several, {tiers} tiers, {refused} refused at the match"
+    );
+    assert!(fills > 20_000 && several > 1_000 && tiers > 20 && refused > 0, "the stream became another");
+}

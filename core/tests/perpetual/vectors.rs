@@ -1,0 +1,515 @@
+//! The conformance vectors of `risk.md` that need orders and a book, through the engine, with their very numbers.
+
+use crate::support::perpetual::*;
+use ringside_core::command::*;
+use ringside_core::event;
+use ringside_core::reject::Reject;
+
+/// The wallet that an account has now.
+fn wallet(venue: &Venue, account: u32) -> i64 {
+    venue.engine.perpetual_wallet(account)
+}
+
+/// Position and cost in the first market.
+fn position(venue: &Venue, account: u32) -> (i64, i64) {
+    let position = venue.engine.perpetual_position(account, BTC).unwrap();
+    (position.quantity, position.cost)
+}
+
+#[test]
+fn v02_positions_by_cost() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker) = (venue.account("10000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.3", "60000");
+    open(&mut venue, trader, maker, Side::Buy, "0.2", "60100.1");
+    assert_eq!(position(&venue, trader), (dec("0.5"), 30_020_020_000));
+    open(&mut venue, trader, maker, Side::Sell, "0.123", "60250.7");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_realised, 25_911_180);
+    assert_eq!(position(&venue, trader), (dec("0.377"), 22_635_095_080));
+    open(&mut venue, trader, maker, Side::Sell, "0.5", "59900");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_realised, -52_795_080);
+    assert_eq!(position(&venue, trader), (dec("-0.123"), -7_367_700_000));
+    open(&mut venue, trader, maker, Side::Buy, "0.123", "59800");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_realised, 12_300_000);
+    assert_eq!(position(&venue, trader), (0, 0));
+    assert_eq!(wallet(&venue, trader), usd("9985.4161"));
+}
+
+#[test]
+fn v19_liquidation_of_the_whole_position_the_fund_takes_the_rest() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker, bidder) = (venue.account("1000"), venue.account("1000000"), venue.account("1000000"));
+    venue.ok(SetLeverage { account: trader, market: BTC, leverage: 125, reserved: 0 });
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    venue.fund("50000");
+    venue.mark("58500");
+    venue.buy(bidder, "0.2", "58190");
+    venue.buy(bidder, "0.1", "58050");
+    venue.mark("58200");
+    let trades = venue.said::<event::PerpetualTrade>();
+    let fills: Vec<_> = trades.iter().map(|trade| (trade.price, trade.quantity, trade.taker_fee)).collect();
+    assert_eq!(
+        fills,
+        [(dec("58190"), dec("0.2"), usd("29.095")), (dec("58050"), dec("0.1"), usd("7.968333"))]
+    );
+    let moved = venue.said::<event::PositionMoved>()[0];
+    assert_eq!(
+        (moved.quantity, moved.value, moved.from_realised),
+        (dec("0.2"), usd("11594.063333"), usd("-405.936667"))
+    );
+    assert_eq!((wallet(&venue, trader), position(&venue, trader)), (0, (0, 0)));
+    assert_eq!(wallet(&venue, 0), usd("50037.063333"));
+    assert_eq!(position(&venue, 0), (dec("0.2"), usd("11594.063333")));
+}
+
+#[test]
+fn v20_partial_liquidation_cures() {
+    let mut venue = Venue::trading("61500");
+    no_fees(&mut venue);
+    let (trader, maker, bidder) =
+        (venue.account("61500"), venue.account("10000000"), venue.account("10000000"));
+    open(&mut venue, trader, maker, Side::Buy, "20", "61500");
+    venue.mark("59500");
+    let order = venue.limit(bidder, Side::Buy, "3.051", "58990");
+    venue.ok(order);
+    venue.ok(SetPerpetualParameter {
+        market: BTC,
+        parameter: PerpetualParameter::ImpactNotional as u32,
+        value: 1_000_000 * USDT,
+    });
+    venue.mark("59000");
+    let trades = venue.said::<event::PerpetualTrade>();
+    assert_eq!(trades.len(), 1);
+    assert_eq!((trades[0].quantity, trades[0].taker_fee), (dec("3.051"), usd("449.946225")));
+    let sent = venue.said::<event::PerpetualOrder>()[0];
+    assert_eq!((sent.price, sent.quantity), (dec("57580.6"), dec("3.051")));
+    assert_eq!(wallet(&venue, trader), usd("53392.043775"));
+    assert_eq!(position(&venue, trader).0, dec("16.949"));
+}
+
+#[test]
+fn v21_deleveraging() {
+    let mut venue = Venue::trading("61000");
+    no_fees(&mut venue);
+    let (trader, maker, bidder) = (venue.account("1000"), venue.account("1000000"), venue.account("1000000"));
+    // J1 1.0 @ 61 000, E 5 000; J2 0.5 @ 63 000, E 20 000; J3 0.4 @ 58 000, E 1 000: all at mark 58 200.
+    let (first, second, third) = (venue.account("2200"), venue.account("17600"), venue.account("1080"));
+    for account in [first, second, third, trader] {
+        venue.ok(SetLeverage { account, market: BTC, leverage: 100, reserved: 0 });
+    }
+    open(&mut venue, first, maker, Side::Sell, "1", "61000");
+    open(&mut venue, second, maker, Side::Sell, "0.5", "63000");
+    venue.mark("60000");
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    venue.mark("58500");
+    open(&mut venue, third, maker, Side::Sell, "0.4", "58000");
+    venue.buy(bidder, "0.2", "58190");
+    venue.buy(bidder, "0.1", "58050");
+    venue.mark("58200");
+    let moved = venue.said::<event::PositionMoved>();
+    assert_eq!(moved.len(), 1, "{moved:?}");
+    assert_eq!((moved[0].from, moved[0].to), (trader, first));
+    assert_eq!((moved[0].quantity, moved[0].value), (dec("0.2"), usd("11594.063333")));
+    assert_eq!(moved[0].to_realised, usd("605.936667"));
+    assert_eq!((wallet(&venue, trader), position(&venue, trader)), (0, (0, 0)));
+}
+
+#[test]
+fn v04_v05_v06_v07_margin_of_orders() {
+    let mut venue = Venue::trading("60000");
+    let (trader, maker) = (venue.account("10000"), venue.account("1000000"));
+    no_fees(&mut venue);
+    open(&mut venue, trader, maker, Side::Buy, "0.2", "60000");
+    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 20_000, taker_rate: 50_000 });
+    venue.buy(trader, "0.1", "59500");
+    venue.sell(trader, "0.5", "60500");
+    let exposure = venue.said::<event::PerpetualExposure>()[0];
+    assert_eq!((exposure.buy_reference, exposure.buy_fee_reserve), (usd("5950"), usd("2.975")));
+    assert_eq!((exposure.sell_reference, exposure.sell_fee_reserve), (usd("30250"), usd("15.125")));
+    let cross = venue.engine.perpetual_cross(trader).unwrap();
+    assert_eq!((cross.initial, cross.available()), (usd("921.575"), Some(usd("9078.425"))));
+
+    let flat = venue.account("334.515");
+    venue.buy(flat, "0.1", "60300");
+    assert_eq!(venue.engine.perpetual_cross(flat).unwrap().initial, usd("334.515"));
+    let short = venue.account("334.514999");
+    let order = venue.limit(short, Side::Buy, "0.1", "60300");
+    assert_eq!(venue.refused(order), Reject::InsufficientMargin);
+}
+
+#[test]
+fn v06_market_order_reserves_what_the_walk_costs() {
+    let mut venue = Venue::trading("60000");
+    let (maker, rich, poor) =
+        (venue.account("1000000"), venue.account("922.6565"), venue.account("922.656499"));
+    for price in ["60010", "60020", "60100"] {
+        venue.sell(maker, "0.1", price);
+    }
+    let market = |venue: &mut Venue, account: u32| PlacePerpetual {
+        order_type: PerpetualOrderType::Market as u8,
+        price: 0,
+        ..venue.limit(account, Side::Buy, "0.3", "1")
+    };
+    let order = market(&mut venue, poor);
+    assert_eq!(venue.refused(order), Reject::InsufficientMargin);
+    let order = market(&mut venue, rich);
+    venue.ok(order);
+    assert_eq!(position(&venue, rich), (dec("0.3"), usd("18013")));
+}
+
+#[test]
+fn v07_profit_backs_orders_but_does_not_leave() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker) = (venue.account("2000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.2", "60000");
+    venue.mark("61000");
+    let cross = venue.engine.perpetual_cross(trader).unwrap();
+    assert_eq!((cross.available(), cross.withdrawable()), (Some(usd("1590")), Some(usd("1390"))));
+    let amount = -usd("1390.000001");
+    assert_eq!(
+        venue.refused(TransferPerpetual { account: trader, reserved: 0, amount }),
+        Reject::CrossInsufficient
+    );
+    venue.ok(TransferPerpetual { account: trader, reserved: 0, amount: amount + 1 });
+    assert_eq!(wallet(&venue, trader), usd("610"));
+}
+
+#[test]
+fn v10_leverage() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker) = (venue.account("2000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    let set = |leverage| SetLeverage { account: trader, market: BTC, leverage, reserved: 0 };
+    venue.ok(set(15));
+    assert_eq!(venue.refused(set(14)), Reject::InsufficientMarginForLeverage);
+    assert_eq!(venue.refused(set(126)), Reject::InvalidLeverage);
+}
+
+#[test]
+fn v11_v12_isolated() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker) = (venue.account("2000"), venue.account("1000000"));
+    venue.ok(SetMarginMode { account: trader, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+    venue.ok(SetLeverage { account: trader, market: BTC, leverage: 10, reserved: 0 });
+    open(&mut venue, trader, maker, Side::Sell, "0.3", "60000");
+    let held = venue.engine.perpetual_position(trader, BTC).unwrap();
+    assert_eq!((held.isolated_wallet, wallet(&venue, trader)), (usd("1800"), usd("200")));
+    let mut second = Venue::trading("60000");
+    std::mem::swap(&mut venue, &mut second);
+    {
+        let venue = &mut second;
+        venue.mark("65737.0");
+        assert_eq!(position(venue, trader).0, dec("-0.3"));
+        venue.fund("1000");
+        venue.mark("65737.1");
+        assert_eq!(position(venue, trader).0, 0);
+        assert_eq!(wallet(venue, trader), usd("200"));
+    }
+    no_fees(&mut venue);
+    let (trader, maker) = (venue.account("2000"), venue.account("1000000"));
+    venue.ok(SetMarginMode { account: trader, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+    venue.ok(SetLeverage { account: trader, market: BTC, leverage: 10, reserved: 0 });
+    open(&mut venue, trader, maker, Side::Sell, "0.3", "60000");
+    venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: 0, taker_rate: 50_000 });
+    open(&mut venue, trader, maker, Side::Buy, "0.1", "61000");
+    let held = venue.engine.perpetual_position(trader, BTC).unwrap();
+    assert_eq!(wallet(&venue, trader), usd("696.95"));
+    assert_eq!((held.quantity, held.cost, held.isolated_wallet), (dec("-0.2"), usd("-12000"), usd("1200")));
+}
+
+#[test]
+fn v18_funding() {
+    let mut venue = Venue::trading("60136.675");
+    no_fees(&mut venue);
+    let (long, one, two) = (venue.account("10000"), venue.account("10000"), venue.account("10000"));
+    venue.sell(one, "0.3", "60136.6");
+    venue.sell(two, "0.2", "60136.6");
+    venue.buy(long, "0.5", "60136.6");
+    venue.ok(SetPerpetualParameter {
+        market: BTC,
+        parameter: PerpetualParameter::Interest as u32,
+        value: 70_000,
+    });
+    venue.ok(SetPerpetualParameter {
+        market: BTC,
+        parameter: PerpetualParameter::Damp as u32,
+        value: 70_000,
+    });
+    // Half of the samples of the hour with an empty book: the average is 0, and the rate 70 000 / 8 = 8 750.
+    let next = (venue.time_ms / 3_600_000 + 2) * 3_600_000;
+    let mut settled = Vec::new();
+    while venue.time_ms < next {
+        venue.tick();
+        settled.extend(venue.said::<event::FundingSettled>());
+    }
+    let last = settled.last().unwrap();
+    assert_eq!((last.rate, last.residue, last.positions), (8_750, 2, 3));
+    let posted: Vec<_> =
+        venue.said::<event::Posting>().iter().map(|posting| (posting.account, posting.amount)).collect();
+    assert_eq!(posted, [(long, usd("-2.630980")), (one, usd("1.578587")), (two, usd("1.052391")), (0, 2)]);
+}
+
+#[test]
+fn v22_reduce_only_orders_shrink_with_the_position() {
+    let mut venue = Venue::trading("100");
+    no_fees(&mut venue);
+    for (parameter, value) in [(PerpetualParameter::MinNotional, 0), (PerpetualParameter::BandUp, 2 * ONE)] {
+        venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value });
+    }
+    let (trader, maker) = (venue.account("10000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.010", "100");
+    let reduce = |venue: &mut Venue, quantity: &str, price: &str| {
+        let order = PlacePerpetual {
+            flags: order_flag::REDUCE_ONLY,
+            ..venue.limit(trader, Side::Sell, quantity, price)
+        };
+        venue.ok(order).order
+    };
+    let (_, middle, last) = (
+        reduce(&mut venue, "0.006", "101"),
+        reduce(&mut venue, "0.008", "102"),
+        reduce(&mut venue, "0.004", "103"),
+    );
+    venue.buy(maker, "0.006", "101");
+    let opens = |venue: &Venue| -> Vec<(u64, i64)> {
+        venue
+            .said::<event::PerpetualOrder>()
+            .iter()
+            .filter(|order| order.execution == 1)
+            .map(|order| (order.order, order.open))
+            .collect()
+    };
+    assert_eq!(opens(&venue), [(middle, dec("0.004"))]);
+    venue.buy(maker, "0.003", "100");
+    venue.sell(trader, "0.003", "100");
+    assert_eq!(opens(&venue), [(middle, dec("0.001")), (last, dec("0.001"))]);
+    venue.buy(maker, "0.001", "102");
+    assert_eq!(
+        venue.ends(),
+        [(middle, PerpetualStatus::Expired, 4, dec("0.001")), (last, PerpetualStatus::Expired, 4, 0)]
+    );
+}
+
+#[test]
+fn v23_trailing() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (trader, maker) = (venue.account("100000"), venue.account("1000000"));
+    open(&mut venue, trader, maker, Side::Buy, "0.1", "60000");
+    let order = PlacePerpetual {
+        order_type: PerpetualOrderType::TrailingStopMarket as u8,
+        working_type: WorkingType::MarkPrice as u8,
+        price: 0,
+        stop_price: dec("61000"),
+        callback_rate: 1_000_000,
+        flags: order_flag::REDUCE_ONLY,
+        ..venue.limit(trader, Side::Sell, "0.1", "1")
+    };
+    venue.ok(order);
+    for mark in ["60500", "61000", "61500", "60900"] {
+        venue.mark(mark);
+        assert!(venue.said::<event::PerpetualOrder>().is_empty(), "at {mark}");
+    }
+    venue.mark("60880");
+    let fired = venue.said::<event::PerpetualOrder>();
+    assert_eq!(fired[0].execution, event::Execution::Triggered as u8);
+    assert_eq!(fired[0].order_type, PerpetualOrderType::Market as u8);
+    // Nothing is there to sell to.
+    assert_eq!(venue.ends()[0].2, 9);
+}
+
+#[test]
+fn v24_self_trade_prevention_in_a_group() {
+    for mode in
+        [SelfTradePrevention::ExpireMaker, SelfTradePrevention::ExpireTaker, SelfTradePrevention::ExpireBoth]
+    {
+        let mut venue = Venue::trading("100");
+        venue.ok(SetPerpetualParameter {
+            market: BTC,
+            parameter: PerpetualParameter::MinNotional as u32,
+            value: 0,
+        });
+        let (a, b, c) = (venue.account("1000"), venue.account("1000"), venue.account("1000"));
+        for account in [a, b] {
+            venue.ok(SetPerpetualAccount {
+                account,
+                mask: account_mask::TRADE_GROUP,
+                trade_group: 7,
+                trading_enabled: 0,
+                fee_burn: 0,
+                referral_total_bps: 0,
+                referral_share_bps: 0,
+                promo_bps: 0,
+                reserved: 0,
+                promo_until_ms: 0,
+            });
+        }
+        let of_b = venue.buy(b, "0.010", "100");
+        venue.buy(c, "0.005", "100");
+        let of_a = venue.buy(a, "0.004", "99");
+        let order = PlacePerpetual { self_trade: mode as u8, ..venue.limit(a, Side::Sell, "0.020", "99") };
+        let taker = venue.ok(order).order;
+        let prevented: Vec<_> = venue
+            .said::<event::PreventedMatch>()
+            .iter()
+            .map(|row| (row.prevented, row.trade_group, row.maker_quantity, row.taker_quantity))
+            .collect();
+        let (ten, twenty) = (dec("0.010"), dec("0.020"));
+        let (status, traded) = (PerpetualStatus::ExpiredInMatch, venue.said::<event::PerpetualTrade>().len());
+        match mode {
+            SelfTradePrevention::ExpireMaker => {
+                assert_eq!(prevented, [(1, 7, ten, 0), (2, -1, dec("0.004"), 0)]);
+                assert_eq!(venue.ends(), [(of_b, status, 1, 0), (of_a, status, 1, 0)]);
+                assert_eq!((traded, position(&venue, c).0), (1, dec("0.005")));
+                let depth = venue.said::<event::Depth>();
+                assert_eq!(depth.last().unwrap().total.get(), i128::from(dec("0.015")));
+            }
+            SelfTradePrevention::ExpireTaker => {
+                assert_eq!((prevented, traded), (vec![(1, 7, 0, twenty)], 0));
+                assert_eq!(venue.ends(), [(taker, status, 1, 0)]);
+            }
+            _ => {
+                assert_eq!((prevented, traded), (vec![(1, 7, ten, twenty)], 0));
+                assert_eq!(venue.ends(), [(of_b, status, 1, 0), (taker, status, 1, 0)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn v25_band_of_entry() {
+    let mut venue = Venue::trading("60000");
+    let trader = venue.account("1000000");
+    venue.buy(trader, "0.1", "63000");
+    let order = venue.limit(trader, Side::Buy, "0.1", "63000.1");
+    assert_eq!(venue.refused(order), Reject::PriceAboveBand);
+    let order = PlacePerpetual { self_trade: 2, ..venue.limit(trader, Side::Sell, "0.1", "57000") };
+    venue.ok(order);
+    let order = venue.limit(trader, Side::Sell, "0.1", "56999.9");
+    assert_eq!(venue.refused(order), Reject::PriceBelowBand);
+}
+
+#[test]
+fn v27_modification() {
+    let mut venue = Venue::trading("59500");
+    let (trader, maker) = (venue.account("100000"), venue.account("1000000"));
+    let modify = |order: u64, quantity: &str| ModifyPerpetual {
+        account: trader,
+        market: BTC,
+        order,
+        price: dec("59000"),
+        quantity: dec(quantity),
+        side: 255,
+        price_match: 0,
+        flags: 0,
+        client_order: [0; 36],
+    };
+    for quantity in ["0.2", "0.4"] {
+        let order = PlacePerpetual { self_trade: 3, ..venue.limit(trader, Side::Buy, "0.5", "59000") };
+        let order = venue.ok(order).order;
+        venue.sell(maker, "0.2", "59000");
+        let other = venue.buy(maker, "0.1", "59000");
+        venue.ok(modify(order, quantity));
+        if quantity == "0.2" {
+            assert_eq!(venue.ends(), [(order, PerpetualStatus::Canceled, 0, dec("0.2"))]);
+            venue.ok(CancelAllPerpetual { account: maker, market: BTC, classes: 3, reserved: 0 });
+        } else {
+            let row = venue.said::<event::PerpetualOrder>()[0];
+            assert_eq!((row.order, row.open, row.self_trade), (order, dec("0.2"), 0));
+            // It is behind the other one now.
+            venue.sell(trader, "0.1", "59000");
+            assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, other);
+        }
+    }
+}
+
+#[test]
+fn v28_settlement() {
+    let mut venue = Venue::trading("60056.675");
+    no_fees(&mut venue);
+    let (long, one, two) = (venue.account("100000"), venue.account("100000"), venue.account("100000"));
+    venue.sell(one, "0.3", "60333.3");
+    venue.buy(long, "0.3", "60333.3");
+    venue.sell(two, "0.2", "59500.1");
+    venue.buy(long, "0.2", "59500.1");
+    let resting = venue.buy(two, "0.1", "59000");
+    let cost = position(&venue, long).1;
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    assert_eq!(venue.ends(), [(resting, PerpetualStatus::Expired, 7, 0)]);
+    let state = venue.said::<event::PerpetualStateChanged>()[0];
+    assert_eq!(state.settlement_price, dec("60056.675"));
+    let posted: Vec<_> =
+        venue.said::<event::Posting>().iter().map(|posting| (posting.account, posting.amount)).collect();
+    assert_eq!(posted[0], (long, usd("30028.3375") - cost));
+    assert_eq!(posted.len(), 3);
+    assert_eq!(position(&venue, long), (0, 0));
+    let order = venue.limit(long, Side::Buy, "0.1", "60000");
+    assert_eq!(venue.refused(order), Reject::MarketDelisted);
+}
+
+#[test]
+fn a_settlement_leaves_what_rounding_leaves_and_no_more() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (one, two, three) = (venue.account("100000"), venue.account("100000"), venue.account("100000"));
+    // Partial closes round costs up, so that costs do not add up to zero.
+    open(&mut venue, one, two, Side::Buy, "0.007", "60000.1");
+    open(&mut venue, one, two, Side::Buy, "0.004", "60003.3");
+    open(&mut venue, one, three, Side::Sell, "0.003", "59990.7");
+    venue.mark("60011.123");
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    let posted = venue.said::<event::Posting>();
+    let residue = posted.iter().find(|posting| posting.account == 0).map_or(0, |posting| posting.amount);
+    assert!((0..=3).contains(&residue), "{posted:?}");
+    let total: i64 = [0, one, two, three].iter().map(|&account| wallet(&venue, account)).sum();
+    assert_eq!(total, usd("300000"));
+}
+
+#[test]
+fn an_order_id_that_none_has_finds_none() {
+    let mut venue = Venue::trading("60000");
+    let trader = venue.account("1000");
+    venue.buy(trader, "0.001", "59000");
+    let cancel =
+        |order| CancelPerpetual { account: trader, market: BTC, order, client_order: [0; 36], classes: 3 };
+    for order in [u64::MAX, 99] {
+        assert_eq!(venue.refused(cancel(order)), Reject::OrderNotFound);
+    }
+}
+
+#[test]
+fn v13_v14_fees_and_tiers() {
+    let mut venue = Venue::trading("60000");
+    let (trader, maker) = (venue.account("1000000"), venue.account("10000000"));
+    venue.ok(SetPerpetualAccount {
+        account: trader,
+        mask: account_mask::REFERRAL,
+        trade_group: 0,
+        trading_enabled: 0,
+        fee_burn: 0,
+        referral_total_bps: 2_000,
+        referral_share_bps: 5_000,
+        promo_bps: 0,
+        reserved: 0,
+        promo_until_ms: 0,
+    });
+    open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
+    let trade = venue.said::<event::PerpetualTrade>()[0];
+    assert_eq!((trade.taker_fee, trade.affiliate), (usd("13.5"), usd("1.5")));
+    let pools = venue.said::<event::PerpetualPools>()[0];
+    assert_eq!((pools.fees, pools.affiliates), (usd("12") + trade.maker_fee, usd("1.5")));
+
+    let (trader, maker) = (venue.account("1000000"), venue.account("10000000"));
+    for _ in 0..16 {
+        open(&mut venue, trader, maker, Side::Buy, "1", "60000");
+        open(&mut venue, trader, maker, Side::Sell, "1", "60000");
+    }
+    // 1 920 000 traded: the tier came with the fill that crossed the line, which still paid the old rate.
+    open(&mut venue, trader, maker, Side::Buy, "1", "60000");
+    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("27"));
+}
