@@ -4,11 +4,9 @@
 //!
 //! They take root and mounts, in a mount namespace of their own that is gone with its thread, devices and all. Without
 //! them the tests say so and end: what can be shown on the disk that breaks on request is in `faults.rs`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, unsafe_code)]
+#![allow(unsafe_code)]
 
-mod common;
-
-use common::{Ledger, Session, for_each_seed, random_command};
+use crate::common::{Ledger, Session, for_each_seed, random_command};
 use ringside_core::agent::Agent;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::PersistError;

@@ -1,10 +1,7 @@
 //! Every bit of a journal and of a snapshot flipped, every sector zeroed, exchanged, replaced by another: each is
 //! found and named, or provably harmless (failure model, row 4).
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Ledger, Session, for_each_seed, random_command};
+use crate::common::{Ledger, Session, for_each_seed, random_command};
 use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;

@@ -1,10 +1,7 @@
 //! The n-th file operation fails, for every n; syncs that lie; a disk that fills up and empties again. After the first
 //! error nothing is acknowledged, and what was acknowledged before comes back (failure model, rows 5 and 7).
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
+use crate::common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
 use ringside_core::agent::Agent;
 use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;

@@ -1,11 +1,8 @@
 //! Power cuts and kills at every point, with every unsynced sector kept or lost by itself: what was acknowledged is
 //! there afterwards, nothing is there that was never given, and recovering again changes nothing (failure model, rows
 //! 1 to 3).
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
+use crate::common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
 use ringside_core::agent::Agent;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;

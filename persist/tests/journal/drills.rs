@@ -1,11 +1,8 @@
 //! A command that makes the engine panic: recovery stops at it and names it, every time; only two operators can have
 //! it passed over; every replay anywhere then comes to the same state (failure model, row 19). And states that are not what
 //! they must be: whoever replays stops there and says so.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{
+use crate::common::{
     DOUBTED, Flow, Ledger, POISON, Session, UNSOUND, for_each_seed, random_command, recover_ledger,
 };
 use ringside_core::agent::Agent;

@@ -1,9 +1,6 @@
 //! `verify` sees what recovery would refuse, writes nothing, and says it in one line of JSON.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Count, Ledger, Session, random_command, recover_ledger};
+use crate::common::{Count, Ledger, Session, random_command, recover_ledger};
 use ringside_core::agent::Agent;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;

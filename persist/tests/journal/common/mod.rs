@@ -348,10 +348,9 @@ pub fn for_each_seed(test: &str, count: u64, check: impl Fn(u64) + Sync) {
             }
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed)));
             if let Err(panic) = result {
-                let (file, name) = test.split_once("::").unwrap();
                 eprintln!(
                     "seed {seed} fails; rerun: RINGSIDE_SEED={seed} cargo test --release -p ringside-persist \
-                     --test {file} {name} -- --exact --nocapture"
+                     --test journal {test} -- --exact --nocapture"
                 );
                 next.store(seeds.end, std::sync::atomic::Ordering::Relaxed);
                 std::panic::resume_unwind(panic);

@@ -3,13 +3,10 @@
 //! another version of the engine decided are never replayed: only its snapshots are taken.
 //!
 //! After a deliberate change of format (a new schema, a new file beside the old one) or of decisions (a new
-//! `ENGINE_VERSION`): `RINGSIDE_GOLDEN=print cargo test -p ringside-persist --release --test compatibility --
+//! `ENGINE_VERSION`): `RINGSIDE_GOLDEN=print cargo test -p ringside-persist --release --test journal compatibility:: --
 //! --nocapture` prints what this build writes.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod common;
-
-use common::{Count, Flow, Ledger, Session, recover_ledger};
+use crate::common::{Count, Flow, Ledger, Session, recover_ledger};
 use ringside_core::agent::Agent;
 use ringside_core::command::{Command, Kind};
 use ringside_core::engine::{Engine, EngineConfig};
@@ -322,7 +319,7 @@ fn live<const VERSION: u32>(
     let gate = Arc::new(Gate::new(next - 1));
     let mut journaller = Journaller::invoked(recovered.journal, consumers.pop().unwrap(), gate).unwrap();
     for _ in 0..count {
-        let mut command = common::random_command(random);
+        let mut command = crate::common::random_command(random);
         (command.sequence, command.time_ns) = (next, recovered.engine.0.time_ns() + next as i64);
         hash = Ledger::next_hash(hash, &command);
         producer.try_publish(&command).unwrap();
@@ -340,7 +337,7 @@ fn live<const VERSION: u32>(
 
 #[test]
 fn another_version_starts_from_a_snapshot_only() {
-    common::for_each_seed("compatibility::another_version_starts_from_a_snapshot_only", 200, |seed| {
+    crate::common::for_each_seed("compatibility::another_version_starts_from_a_snapshot_only", 200, |seed| {
         let mut random = Random::new(seed);
         let disk = Faulty::new(seed);
         let mut count = || random.below(300);
@@ -446,7 +443,7 @@ fn a_follower_stops_at_a_command_of_another_version() {
     let (disk, mut random) = (Faulty::new(1), Random::new(1));
     let config = PersistConfig { segment_len: 32 << 10, ..config() };
     let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
-    assert!(session.publish(common::random_command(&mut random), &mut vec![0; 2]));
+    assert!(session.publish(crate::common::random_command(&mut random), &mut vec![0; 2]));
     session.settle();
     let (storage, status) = (Arc::new(disk.clone()), session.journaller.status());
     let mut follower = Follower::<Of<2>, ()>::new(storage, &config, &(), (), status, &[]).unwrap();

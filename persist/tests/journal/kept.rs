@@ -1,10 +1,6 @@
 //! A follower whose fold keeps something outside the snapshots: what it is given, and when a snapshot may be written.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
-mod common;
-
-use common::{Ledger, POISON, Session, random_command};
+use crate::common::{Ledger, POISON, Session, random_command};
 use ringside_core::agent::Agent;
 use ringside_core::command::{Command, Credit};
 use ringside_core::event::Event;

@@ -4,14 +4,9 @@
 //!
 //! The journal itself is tested with cheaper states in `crash.rs`, `rot.rs` and `faults.rs`; core's `perpetual/replay.rs`
 //! tests the engine's own bytes.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod common;
-#[path = "../../core/tests/support/perpetual/flow.rs"]
-mod flow;
-
-use common::{Count, for_each_seed, small_config};
-use flow::Flow;
+use crate::common::{Count, for_each_seed, small_config};
+use crate::flow::Flow;
 use ringside_core::agent::Agent;
 use ringside_core::command::{Command, Kind};
 use ringside_core::engine::{Engine, EngineConfig};

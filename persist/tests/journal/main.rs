@@ -1,0 +1,17 @@
+//! The journal, its snapshots and recovery: every cut, every fault of a disk, every flipped bit, old formats, and the real engine
+//! behind them.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+#[path = "../../../core/tests/support/perpetual/flow.rs"]
+mod flow;
+
+mod compatibility;
+mod crash;
+mod drills;
+mod faults;
+mod full_disk;
+mod kept;
+mod perpetual;
+mod rot;
+mod verify;
