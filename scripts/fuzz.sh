@@ -2,7 +2,7 @@
 # Fuzzes what strangers can send: the commands of an input ring, the bodies and queries of the API, the text and the bytes of
 # WebSocket frames; each target for a minute, all at once. The fuzzer is core/tests/support/fuzz.rs, on stable Rust; a failure
 # says which input to run again. The same targets run for two seconds each in the test suites.
-#   FUZZ_SECONDS=600 SEED=$RANDOM scripts/fuzz.sh      longer, with other random numbers (SEED is 1 otherwise)
+#   FUZZ_SECONDS=600 RINGSIDE_SEED=$RANDOM scripts/fuzz.sh      longer, with other random numbers
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export FUZZ_SECONDS=${FUZZ_SECONDS:-60}

@@ -280,7 +280,7 @@ fn liquidations_end_well(events: &[Event]) -> Result<(), String> {
 
 #[test]
 fn random_streams() {
-    let total = crate::support::commands(100_000, 20_000);
+    let total = crate::support::commands(500_000, 20_000);
     let seen = run_streams::<Pair>(total);
     let cases = [CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED];
     let [closed, left_over, cheap, large, profit, cleared] = cases.map(|case| {

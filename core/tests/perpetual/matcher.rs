@@ -219,12 +219,8 @@ fn full_rings_downstream_hold_commands_back_and_lose_none() {
 /// Row 10 of the failure model: 2,000 sequences of clock steps from a day back to a day forth.
 #[test]
 fn engine_time_never_runs_back_whatever_the_clock_does() {
-    let seeds = match std::env::var("RINGSIDE_SEED").map(|seed| seed.parse::<u64>()) {
-        Ok(Ok(seed)) => seed..seed + 1,
-        _ => 0..2_000,
-    };
-    for seed in seeds {
-        let rerun = format!("RINGSIDE_SEED={seed} cargo test -p ringside-core --test matcher engine_time");
+    for seed in crate::support::seeds::seeds(2_000) {
+        let rerun = format!("RINGSIDE_SEED={seed} cargo test -p ringside-core --test perpetual engine_time");
         let chance = Chance::new(seed);
         let options =
             MatcherOptions { tick_ns: 1_000_000_000, checkpoint_every: 16, ..MatcherOptions::default() };
@@ -510,7 +506,7 @@ fn a_stage_that_diverged_ends_the_process() {
         return;
     }
     let child = std::process::Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "a_stage_that_diverged_ends_the_process", "--nocapture"])
+        .args(["--exact", "matcher::a_stage_that_diverged_ends_the_process", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .expect("runs");

@@ -3,6 +3,7 @@
 
 use crate::support::perpetual::flow::Flow;
 use crate::support::perpetual::plain::Plain;
+use crate::support::seeds;
 use ringside_core::audit::Auditor;
 use ringside_core::event::{self, Event};
 use ringside_core::reject::Reject;
@@ -11,10 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
-    let seeds: Vec<u64> = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (1..=std::env::var("SEEDS").map_or(16, |seeds| seeds.parse().unwrap())).collect(),
-    };
+    let seeds = seeds::seeds(16);
     let steps: u64 = std::env::var("STEPS").map_or(4_000, |steps| steps.parse().unwrap());
     let config = EngineConfig { orders: 64, accounts: 16, idempotency_keys: 16, ..EngineConfig::default() };
     let (mut rejects, mut kinds, mut liquidation): (BTreeMap<u16, u32>, BTreeSet<u16>, BTreeMap<u8, u32>) =
@@ -67,7 +65,7 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
         assert_eq!(engine.state_hash(), scanning.state_hash());
     }
     eprintln!("{rejects:?}\n{kinds:?}\n{liquidation:?}");
-    if std::env::var("SEED").is_err() {
+    if !seeds::is_rerun() {
         let met = |reject: Reject| rejects.contains_key(&reject.code());
         for reject in [
             Reject::InsufficientMargin,

@@ -1,7 +1,7 @@
 //! Withdrawals in the engine: each transition by hand, what is refused and in which order, hostile values, and 20,000 worlds
 //! in which signers, chains and copies of the venue fail (`durability.md` 1, row 20).
 //!
-//! `RINGSIDE_SEED` and `RINGSIDE_WORLDS` rerun a failure.
+//! `RINGSIDE_SEED` reruns a failure.
 
 mod venue;
 mod world;
@@ -482,9 +482,7 @@ fn hostile_values_do_no_harm() {
 /// Row 20 of the failure model: 0 conflicts, nothing paid twice, nothing lost.
 #[test]
 fn worlds_in_which_everything_fails_conserve_supply() {
-    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (first, count) =
-        (setting("RINGSIDE_SEED").unwrap_or(1), setting("RINGSIDE_WORLDS").unwrap_or(20_000));
+    let seeds = crate::support::seeds::seeds(20_000);
     let run = |seed: u64| {
         let run = std::panic::catch_unwind(|| {
             let mut world = World::new(seed);
@@ -493,15 +491,16 @@ fn worlds_in_which_everything_fails_conserve_supply() {
         });
         run.unwrap_or_else(|_| {
             panic!(
-                "seed {seed}\nrerun: RINGSIDE_SEED={seed} RINGSIDE_WORLDS=1 cargo test --release -p \
-                 ringside-core --test withdrawal worlds"
+                "seed {seed}\nrerun: RINGSIDE_SEED={seed} cargo test --release -p ringside-core \
+                 --test perpetual worlds"
             )
         })
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut all = Seen::default();
     std::thread::scope(|scope| {
-        let share = |thread: usize| (first..first + count).skip(thread).step_by(threads);
+        let seeds = &seeds;
+        let share = move |thread: usize| seeds.clone().skip(thread).step_by(threads);
         let runs: Vec<_> = (0..threads)
             .map(|thread| {
                 scope.spawn(move || {
@@ -513,8 +512,8 @@ fn worlds_in_which_everything_fails_conserve_supply() {
             .collect();
         runs.into_iter().for_each(|run| all.add(&run.join().unwrap()));
     });
-    eprintln!("{count} worlds: {all:?}");
-    if count >= 1_000 {
+    eprintln!("{} worlds: {all:?}", seeds.end - seeds.start);
+    if !crate::support::seeds::is_rerun() {
         assert!(all.is_complete(), "no world met something of this: {all:?}");
     }
 }

@@ -5,7 +5,7 @@
 //! test; `RINGSIDE_KILLS` and `RINGSIDE_SLOTS` change how long it goes on.
 
 use crate::support::random::Random;
-use crate::support::setting;
+use crate::support::{seeds, setting};
 use ringside_core::ring::{Consumer, Mapping, Options, Poison, Producer, Ring, RingError, Wait, wait_any};
 use std::fs::File;
 use std::io::Write;
@@ -146,7 +146,7 @@ fn ten_million_slots_pass_between_two_processes() {
 
 #[test]
 fn a_killed_producer_stalls_and_corrupts_nothing() {
-    let seed = setting("RINGSIDE_SEED").unwrap_or_else(|| u64::from(std::process::id()) ^ 0x5eed);
+    let seed = seeds::first(u64::from(std::process::id()) ^ 0x5eed);
     let kills = setting("RINGSIDE_KILLS").unwrap_or(1000);
     println!(
         "RINGSIDE_SEED={seed} cargo test -p ringside-core --test ring processes::a_killed -- --nocapture"
@@ -241,7 +241,7 @@ fn wild(random: &mut Random, honest: u64) -> u64 {
 
 #[test]
 fn damaged_facts_are_refused() {
-    let seed = setting("RINGSIDE_SEED").unwrap_or(7);
+    let seed = seeds::first(7);
     println!("RINGSIDE_SEED={seed} cargo test -p ringside-core --test ring processes::damaged");
     let mut random = Random::new(seed);
     let ring = make(8);
@@ -284,7 +284,7 @@ fn damaged_facts_are_refused() {
 
 #[test]
 fn wild_stamps_poison_the_ring() {
-    let seed = setting("RINGSIDE_SEED").unwrap_or(7);
+    let seed = seeds::first(7);
     println!("RINGSIDE_SEED={seed} cargo test -p ringside-core --test ring processes::wild");
     let mut random = Random::new(seed);
     for _ in 0..2000 {
@@ -364,7 +364,7 @@ fn scribble(file: &File, seed: u64) {
 
 #[test]
 fn a_peer_that_writes_anywhere_spoils_its_own_ring_only() {
-    let seed = setting("RINGSIDE_SEED").unwrap_or_else(|| u64::from(std::process::id()) ^ 0x5eed);
+    let seed = seeds::first(u64::from(std::process::id()) ^ 0x5eed);
     println!("RINGSIDE_SEED={seed} cargo test -p ringside-core --test ring processes::a_peer -- --nocapture");
     let mut random = Random::new(seed);
     // An honest ring beside the spoilt ones.

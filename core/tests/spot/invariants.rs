@@ -1,6 +1,7 @@
 //! Random commands, every kind and every order type, over few accounts and narrow prices so that everything meets
 //! everything: after each of them the state is sound, and an engine loaded from a snapshot goes on exactly alike.
 
+use crate::support::seeds;
 use ringside_core::command::*;
 use ringside_core::event::{Done, Event};
 use ringside_core::ids::{ALL_MARKETS, padded};
@@ -126,13 +127,10 @@ fn command(random: &mut Random, next_order: u64) -> Command {
 
 #[test]
 fn state_stays_sound_and_snapshots_go_on_alike() {
-    let seeds: Vec<u64> = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (1..=12).collect(),
-    };
+    let seeds = seeds::seeds(12);
     let mut seen = [0u32; 128];
-    for &seed in &seeds {
-        println!("SEED={seed} cargo test -p ringside-core --test invariants");
+    for seed in seeds {
+        println!("RINGSIDE_SEED={seed} cargo test -p ringside-core --test spot invariants::");
         let mut random = Random(seed);
         let mut engine = Engine::new(&EngineConfig::SMALLEST);
         let mut loaded: Option<Engine> = None;
@@ -178,7 +176,7 @@ fn state_stays_sound_and_snapshots_go_on_alike() {
     // The walk is worth something: every refusal of the spot side that these commands can meet was met.
     for reject in Reject::ALL.into_iter().filter(|&reject| reject.code() < Reject::MarginAssetDiffers.code())
     {
-        if seeds.len() > 1 && !matches!(reject, Reject::Duplicate | Reject::MarketExists) {
+        if !seeds::is_rerun() && !matches!(reject, Reject::Duplicate | Reject::MarketExists) {
             assert!(seen[reject.code() as usize] > 0, "never met {reject:?}");
         }
     }

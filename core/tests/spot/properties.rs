@@ -20,7 +20,7 @@ const STREAM_LEN: u64 = 5_000;
 #[test]
 fn random_streams_keep_the_properties() {
     let total = crate::support::commands(1_000_000, 50_000);
-    let first = crate::support::setting("RINGSIDE_SEED").unwrap_or(1_000_000);
+    let first = crate::support::seeds::first(1_000_000);
     let mut seen = Seen::default();
     for number in 0..total.div_ceil(STREAM_LEN) {
         let seed = first + number;

@@ -131,7 +131,7 @@ impl Versus for Pair {
 
 #[test]
 fn random_streams() {
-    let total = crate::support::commands(10_000_000, 200_000);
+    let total = crate::support::commands(2_000_000, 200_000);
     let seen = run_streams::<Pair>(total);
     if total >= 200_000 {
         // The comparison is worth what its streams reach; the perpetual side has a comparison of its own.

@@ -4,11 +4,14 @@
 //! It has no instrumented code to look at. Instead a target returns a signature of what an input did (the refusals it met,
 //! the kinds of its answers), and an input with a signature not seen before joins the corpus.
 //!
-//! `FUZZ_SECONDS` says how long (a second or two in the test suites, 60 in scripts/fuzz.sh), `SEED` which random numbers (1, so
-//! that what a suite says of a change does not hang on chance), `FUZZ_INPUT` (hex) that only this input is to be run.
+//! `FUZZ_SECONDS` says how long (a second or two in the test suites, 60 in scripts/fuzz.sh), `RINGSIDE_SEED` which
+//! random numbers (`seeds.rs`), `FUZZ_INPUT` (hex) that only this input is to be run.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a failure is told in words that rerun it")]
+
+#[path = "seeds.rs"]
+mod seeds;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -91,10 +94,7 @@ impl<'a> Fuzz<'a> {
             target(&from_hex(&hex));
             return Run { inputs: 1, signatures: 1 };
         }
-        let seed = match std::env::var("SEED") {
-            Ok(seed) => seed.parse().expect("SEED is a number"),
-            Err(_) => 1,
-        };
+        let seed = seeds::first(1);
         let seconds = match std::env::var("FUZZ_SECONDS") {
             Ok(seconds) => seconds.parse().expect("FUZZ_SECONDS is a number"),
             Err(_) => self.seconds,
@@ -112,7 +112,7 @@ impl<'a> Fuzz<'a> {
             let outcome = catch_unwind(AssertUnwindSafe(|| target(&input)));
             let signature = outcome.unwrap_or_else(|panic| {
                 eprintln!(
-                    "input {inputs} of SEED={seed} failed; FUZZ_INPUT={} cargo test {}",
+                    "input {inputs} of RINGSIDE_SEED={seed} failed; FUZZ_INPUT={} cargo test {}",
                     to_hex(&input),
                     self.name
                 );
@@ -130,7 +130,7 @@ impl<'a> Fuzz<'a> {
         }
         let rate = inputs as f64 / begin.elapsed().as_secs_f64();
         println!(
-            "{}: SEED={seed}, {inputs} inputs, {rate:.0} a second, {} kinds of outcome",
+            "{}: RINGSIDE_SEED={seed}, {inputs} inputs, {rate:.0} a second, {} kinds of outcome",
             self.name,
             seen.len()
         );

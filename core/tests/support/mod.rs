@@ -8,12 +8,13 @@ pub mod market;
 pub mod model;
 pub mod perpetual;
 pub mod random;
+pub mod seeds;
 pub mod shrink;
 pub mod stream;
 pub mod table;
 pub mod versus;
 
-/// A number from the environment, for reruns: `RINGSIDE_SEED`, `RINGSIDE_COMMANDS`.
+/// A number from the environment: `RINGSIDE_COMMANDS`.
 pub fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text:?}")))

@@ -69,7 +69,7 @@ fn without_hash(event: &Event) -> Event {
 
 /// Runs `total` commands from the first seed that `RINGSIDE_SEED` names; gives what was seen.
 pub fn run_streams<V: Versus>(total: u64) -> Seen {
-    let first = super::setting("RINGSIDE_SEED").unwrap_or(1);
+    let first = super::seeds::first(1);
     let streams = total.div_ceil(V::STREAM_LEN);
     let next = AtomicU64::new(0);
     let threads =

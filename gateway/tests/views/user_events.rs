@@ -224,15 +224,12 @@ fn finale() -> Vec<Command> {
 
 #[test]
 fn accounts_followed_by_their_events_are_what_rest_shows() {
-    let seeds: Vec<u64> = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (1..=std::env::var("SEEDS").map_or(8, |seeds| seeds.parse().unwrap())).collect(),
-    };
+    let seeds = crate::random::seeds(8);
     let steps: u64 = std::env::var("STEPS").map_or(6_000, |steps| steps.parse().unwrap());
-    let is_one = seeds.len() == 1;
+    let is_one = crate::random::is_rerun();
     let mut met: BTreeMap<String, u64> = BTreeMap::new();
     for seed in seeds {
-        eprintln!("SEED={seed} cargo test -p ringside-gateway --test views user_events::");
+        eprintln!("RINGSIDE_SEED={seed} cargo test -p ringside-gateway --test views user_events::");
         let mut flow = Flow::new(seed);
         let mut engine = Engine::new(&EngineConfig::default());
         let mut views = Views::default();

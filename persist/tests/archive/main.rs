@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod entries;
+#[path = "../../../core/tests/support/seeds.rs"]
+mod seeds;
 mod upgrade;
 
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
@@ -62,13 +64,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn seeds() -> Vec<u64> {
-    match std::env::var("RINGSIDE_SEED") {
-        Ok(seed) => vec![seed.parse().expect("RINGSIDE_SEED is a number")],
-        Err(_) => (1..=6).collect(),
     }
 }
 
@@ -314,7 +309,7 @@ impl Maker {
 
 #[test]
 fn answers_what_a_filter_over_everything_answers() {
-    for seed in seeds() {
+    for seed in seeds::seeds(6) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-persist --test archive");
         let folder = Folder::new(&format!("model-{seed}"));
         let store = folder.store();
@@ -482,7 +477,7 @@ fn cut(batch: &Batch, mark: u64) -> Batch {
 fn kill_9_in_mid_commit_leaves_whole_commits() {
     let folder = Folder::new("kill");
     std::fs::create_dir_all(&folder.0).unwrap();
-    let seed = seeds()[0];
+    let seed = seeds::first(1);
     let mut random = Random::new(seed ^ 0x5eed);
     let store = Sqlite::new(folder.0.join("history.db"));
     let mut reached = 0;

@@ -2,7 +2,9 @@
 //! there afterwards, nothing is there that was never given, and recovering again changes nothing (failure model, rows
 //! 1 to 3).
 
-use crate::common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
+use crate::common::{
+    Count, Ledger, Session, for_each_seed, random_command, recover_ledger, seeds, small_config,
+};
 use ringside_core::agent::Agent;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
@@ -213,7 +215,7 @@ fn at_least(least: u64, test: &str, count: u64, check: impl Fn(u64) -> bool + Sy
         met.fetch_add(u64::from(check(seed)), Ordering::Relaxed);
     });
     let met = met.into_inner();
-    assert!(met >= least || std::env::var("RINGSIDE_SEED").is_ok(), "{test}: only {met} of {count}");
+    assert!(met >= least || seeds::is_rerun(), "{test}: only {met} of {count}");
 }
 
 fn last_segment(disk: &Faulty) -> String {
@@ -320,7 +322,7 @@ fn two_batches_on_their_way_are_cut_as_one() {
     for_each_seed("crash::two_batches_on_their_way_are_cut_as_one", 600, |seed| {
         holes.fetch_add(u64::from(end_under_load(seed)), Ordering::Relaxed);
     });
-    let is_whole = std::env::var_os("RINGSIDE_SEED").is_none();
+    let is_whole = !seeds::is_rerun();
     assert!(!is_whole || holes.into_inner() > 0, "the second batch never came before the first");
 }
 

@@ -1,7 +1,9 @@
 //! The n-th file operation fails, for every n; syncs that lie; a disk that fills up and empties again. After the first
 //! error nothing is acknowledged, and what was acknowledged before comes back (failure model, rows 5 and 7).
 
-use crate::common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
+use crate::common::{
+    Count, Ledger, Session, for_each_case, for_each_seed, random_command, recover_ledger, small_config,
+};
 use ringside_core::agent::Agent;
 use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;
@@ -139,7 +141,7 @@ fn the_nth_operation_fails_for_every_n() {
         }
     }
     let count = cases.len() as u64;
-    for_each_seed("faults::the_nth_operation_fails_for_every_n", count, |case| {
+    for_each_case("faults::the_nth_operation_fails_for_every_n", count, |case| {
         let (seed, call) = cases[case as usize];
         let config = script_config(seed);
         let disk = new_disk(seed);

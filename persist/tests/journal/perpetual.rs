@@ -5,7 +5,7 @@
 //! The journal itself is tested with cheaper states in `crash.rs`, `rot.rs` and `faults.rs`; core's `perpetual/replay.rs`
 //! tests the engine's own bytes.
 
-use crate::common::{Count, for_each_seed, small_config};
+use crate::common::{Count, for_each_case, for_each_seed, small_config};
 use crate::flow::Flow;
 use ringside_core::agent::Agent;
 use ringside_core::command::{Command, Kind};
@@ -273,7 +273,7 @@ fn every_flipped_bit_of_a_perpetual_snapshot_is_found() {
     let loaded = Engine::load(&EngineConfig::default(), held.engine()).unwrap();
     assert_eq!(loaded.state_hash(), exchange.engine.state_hash());
     let bytes = disk.bytes(&name).unwrap();
-    for_each_seed("perpetual::every_flipped_bit_of_a_perpetual_snapshot_is_found", PARTS, |part| {
+    for_each_case("perpetual::every_flipped_bit_of_a_perpetual_snapshot_is_found", PARTS, |part| {
         let disk = disk.process_end();
         let bits = bytes.len() * 8;
         for bit in bits * part as usize / PARTS as usize..bits * (part as usize + 1) / PARTS as usize {

@@ -1,7 +1,7 @@
 //! Every bit of a journal and of a snapshot flipped, every sector zeroed, exchanged, replaced by another: each is
 //! found and named, or provably harmless (failure model, row 4).
 
-use crate::common::{Ledger, Session, for_each_seed, random_command};
+use crate::common::{Ledger, Session, for_each_case, random_command};
 use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
@@ -230,7 +230,7 @@ fn every_flipped_bit_of_a_journal_is_found() {
     let journal = journal();
     let parts = SEGMENTS as u64 * 2;
     let whole = survey(&Patched::new(&journal)).unwrap();
-    for_each_seed("rot::every_flipped_bit_of_a_journal_is_found", parts, |part| {
+    for_each_case("rot::every_flipped_bit_of_a_journal_is_found", parts, |part| {
         let patched = Patched::new(&journal);
         let index = part as usize / 2;
         let name = &journal.segments[index].0;
@@ -248,7 +248,7 @@ fn every_sector_zeroed_exchanged_or_stale_is_found() {
     let journal = journal();
     let whole = survey(&Patched::new(&journal)).unwrap();
     let sectors = SEGMENT_LEN as usize / SECTOR_LEN;
-    for_each_seed("rot::every_sector_zeroed_exchanged_or_stale_is_found", SEGMENTS as u64, |seed| {
+    for_each_case("rot::every_sector_zeroed_exchanged_or_stale_is_found", SEGMENTS as u64, |seed| {
         let patched = Patched::new(&journal);
         let mut random = Random::new(seed);
         let index = seed as usize;
@@ -371,7 +371,7 @@ fn every_flipped_bit_of_a_snapshot_is_found() {
     let (name, len) = snapshot_store::write(&disk, &moment, &engine, &views).unwrap();
     let bytes = disk.bytes(&name).unwrap();
     assert_eq!(bytes.len() as u64, len);
-    for_each_seed("rot::every_flipped_bit_of_a_snapshot_is_found", PARTS, |part| {
+    for_each_case("rot::every_flipped_bit_of_a_snapshot_is_found", PARTS, |part| {
         let disk = disk.process_end();
         let bits = bytes.len() * 8;
         for bit in bits * part as usize / PARTS as usize..bits * (part as usize + 1) / PARTS as usize {

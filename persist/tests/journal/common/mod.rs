@@ -2,6 +2,9 @@
 //! line that reruns a seed.
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
+#[path = "../../../../core/tests/support/seeds.rs"]
+pub mod seeds;
+
 use ringside_core::agent::Agent;
 use ringside_core::command::{
     AdvanceTime, CancelOrder, Command, Credit, Kind, ListMarket, PlaceOrder, ReplaceOrder, Side, VerifyHash,
@@ -21,6 +24,7 @@ use ringside_persist::recovery::{Recovered, Report, recover_in};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::Random;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use zerocopy::IntoBytes;
@@ -325,20 +329,18 @@ impl Session {
     }
 }
 
-/// The seeds to run: all, or the one that `RINGSIDE_SEED` names.
-pub fn seeds(count: u64) -> std::ops::Range<u64> {
-    match std::env::var("RINGSIDE_SEED") {
-        Ok(seed) => {
-            let seed: u64 = seed.parse().expect("RINGSIDE_SEED is a number");
-            seed..seed + 1
-        }
-        Err(_) => 0..count,
-    }
-}
-
 /// Runs `check` for each seed on two threads; a failure names its seed and the line that reruns it.
 pub fn for_each_seed(test: &str, count: u64, check: impl Fn(u64) + Sync) {
-    let seeds = seeds(count);
+    for_each(test, seeds::seeds(count), check);
+}
+
+/// The same for each number below `count`, where all of them are the proof; `RINGSIDE_SEED` names one of them.
+pub fn for_each_case(test: &str, count: u64, check: impl Fn(u64) + Sync) {
+    let one = seeds::first(0);
+    for_each(test, if seeds::is_rerun() { one..one + 1 } else { 0..count }, check);
+}
+
+fn for_each(test: &str, seeds: Range<u64>, check: impl Fn(u64) + Sync) {
     let next = std::sync::atomic::AtomicU64::new(seeds.start);
     let work = || {
         loop {
