@@ -7,10 +7,10 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use futures_util::{SinkExt, StreamExt};
-use ringside_bench::data::script::parse_decimal;
 use ringside_bench::load::api::{self, DepthAnswer, ask, request_at};
 use ringside_bench::load::bare::{self, BareServer, FixedAnswer};
 use ringside_bench::load::connection::Connection;
+use ringside_bench::load::decimal::parse_decimal;
 use ringside_bench::load::drive::{Lane, open};
 use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::load::signed::Signing;

@@ -17,6 +17,7 @@ use ringside_bench::load::api::{
     self, BASE_TOKEN, BalanceAnswer, MarketText, OrderAnswer, QUOTE_TOKEN, ask, request,
 };
 use ringside_bench::load::connection::Connection;
+use ringside_bench::load::decimal::parse_decimal;
 use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::load::wallet::Wallet;
 use ringside_bench::op::Random;
@@ -325,8 +326,7 @@ async fn audit(server: &Server, keys: &[String], lanes: &[Lane]) -> Result<(usiz
             ask(&mut connection, &request("GET", "/spot/balances", key, None)).await?;
         for balance in balances {
             let cents = |text: &str| {
-                ringside_bench::data::script::parse_decimal(text, 2)
-                    .ok_or_else(|| anyhow::anyhow!("{text} is no amount of cents"))
+                parse_decimal(text, 2).ok_or_else(|| anyhow::anyhow!("{text} is no amount of cents"))
             };
             let held = cents(&balance.available)? + cents(&balance.frozen)?;
             // Tokens that nobody was given are listed with zeros.

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
 use ringside_bench::data::script::Script;
-use ringside_bench::data::{aapl, bitstamp, flow, journal, sse};
+use ringside_bench::data::{aapl, bitstamp, flow_session, journal, sse};
 use ringside_bench::load::pace::Rate;
 use ringside_bench::load::server::{Server, ServerArguments};
 use ringside_bench::replay::audit::Audited;
@@ -101,7 +101,7 @@ async fn replay(arguments: &Arguments) -> Result<()> {
         Session::Sse => sse::load()?,
         Session::Aapl => aapl::load()?,
         Session::Bitstamp => bitstamp::load()?,
-        Session::Flow => flow::load_script(&arguments.scenario)?,
+        Session::Flow => flow_session::load(&arguments.scenario)?,
         Session::Journal => load_journal(arguments)?,
     };
     ensure!(

@@ -6,6 +6,7 @@
 
 use super::script::{OrderPlan, Script};
 use super::{DataError, read};
+use crate::load::decimal::parse_decimal;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -98,7 +99,7 @@ pub fn load() -> Result<Script, DataError> {
             serde_json::from_str(part("no event")?).map_err(|_| fault("not JSON"))?;
         let id = event["id"].as_u64().ok_or(fault("no id"))?;
         let units = |name: &str, decimals| {
-            let units = super::script::parse_decimal(event[name].as_str()?, decimals)?;
+            let units = parse_decimal(event[name].as_str()?, decimals)?;
             i64::try_from(units).ok()
         };
         let quantity = units("amount", AMOUNT_DECIMALS).ok_or(fault("no amount"))?;

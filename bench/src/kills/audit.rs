@@ -7,9 +7,9 @@ use super::trader::{Known, Trader};
 use super::{
     AMOUNT_DECIMALS, CREDIT, MAKER_FEE_BPS, PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL, TAKER_FEE_BPS, UNIT,
 };
-use crate::data::script::{decimal, parse_decimal};
 use crate::load::api::{self, OrderAnswer, OwnTrade};
 use crate::load::connection::Connection;
+use crate::load::decimal::{decimal, parse_decimal};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,8 @@
 //! `/fapi` has no idempotency keys. What was not answered is looked up by the client's own name for the order, and sent again
 //! only where the exchange knows nothing of it, as programs for this API do.
 
-use crate::data::script::{decimal, parse_decimal};
 use crate::load::connection::Connection;
+use crate::load::decimal::{decimal, parse_decimal};
 use crate::load::signed::Signing;
 use crate::op::Random;
 use anyhow::{Context, Result, bail, ensure};

@@ -1,9 +1,9 @@
 //! One account: places and cancels as fast as it is answered, and remembers what it was told.
 
 use super::{PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL};
-use crate::data::script::decimal;
 use crate::load::api::{self, FillAnswer, OrderAnswer};
 use crate::load::connection::Connection;
+use crate::load::decimal::decimal;
 use crate::op::Random;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;

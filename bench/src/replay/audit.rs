@@ -4,11 +4,12 @@
 use super::cast::Cast;
 use super::stage::{CREDIT, Stage, side_word};
 use super::verdict::{AMOUNT_UNIT, Verdict, base_amount, fee, notional};
-use crate::data::script::{Action, Checkpoint, ImpliedBook, Script, parse_decimal};
+use crate::data::script::{Action, Checkpoint, ImpliedBook, Script};
 use crate::load::api::{
     BASE_TOKEN, BalanceAnswer, DepthAnswer, OrderAnswer, OwnTrade, PublicTrade, QUOTE_TOKEN, ask, request,
 };
 use crate::load::connection::Connection;
+use crate::load::decimal::parse_decimal;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 

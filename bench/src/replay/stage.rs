@@ -3,9 +3,10 @@
 
 use super::cast::Cast;
 use super::{MAKER_FEE_BPS, TAKER_FEE_BPS};
-use crate::data::script::{Action, Script, Step, decimal};
+use crate::data::script::{Action, Script, Step};
 use crate::load::api::{self, BASE_TOKEN, MarketText, QUOTE_TOKEN};
 use crate::load::connection::Connection;
+use crate::load::decimal::decimal;
 use crate::load::server::Server;
 use crate::load::wallet::Wallet;
 use anyhow::Result;

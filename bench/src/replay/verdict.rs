@@ -4,8 +4,9 @@
 use super::cast::Cast;
 use super::stage::side_word;
 use super::{MAKER_FEE_BPS, TAKER_FEE_BPS};
-use crate::data::script::{Action, Fill, Script, parse_decimal};
+use crate::data::script::{Action, Fill, Script};
 use crate::load::api::{ErrorAnswer, OrderAnswer, OwnTrade};
+use crate::load::decimal::parse_decimal;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::HashMap;
 
