@@ -12,7 +12,18 @@ if [ $# -gt 0 ]; then
   benchmarks=("$1")
   shift
 fi
-cargo build --quiet --profile dist -p ringside-gateway -p ringside-bench --bins
+# Each is built with what it measures, and no more.
+wanted=()
+for benchmark in "${benchmarks[@]}"; do
+  case $benchmark in
+    journal) wanted+=(-p ringside-bench-journal) ;;
+    hour | history) wanted+=(-p ringside-bench-edge) ;;
+    http | fapi | fanout) wanted+=(-p ringside-bench-edge -p ringside-gateway --bin ringside) ;;
+    *) wanted+=(-p ringside-bench) ;;
+  esac
+  wanted+=(--bin "$benchmark")
+done
+cargo build --quiet --profile dist "${wanted[@]}"
 . scripts/build.sh
 find_target
 for benchmark in "${benchmarks[@]}"; do

@@ -19,7 +19,7 @@ build() {
             [[ " $BUILT " = *" $binary "* ]] || { echo "$binary is not among what was built: $BUILT" >&2; return 1; }
             continue
         fi
-        [ "$binary" = ringside ] || wanted+=(-p ringside-bench)
+        [ "$binary" = ringside ] || wanted+=(-p ringside-rigs)
         wanted+=(--bin "$binary")
     done
     [ -n "${BUILT:-}" ] || cargo build --quiet --locked --profile "$profile" "${wanted[@]}"

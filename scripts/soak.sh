@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the exchange for long under mixed traffic, with kills and restarts, and fails where memory, descriptors, the journal or the
-# time of an order grow. What may grow is argued in bench/src/bin/soak.rs.
+# time of an order grow. What may grow is argued in bench/rigs/src/bin/soak.rs.
 #
 #   scripts/soak.sh                                   5 minutes; memory is judged to the byte from 20 minutes on
 #   scripts/soak.sh --minutes 600 --rate 5000         --help shows the rest

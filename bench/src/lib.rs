@@ -1,4 +1,5 @@
-//! Benchmarks and load runs: workloads, the floor they are measured against, the load client, reports.
+//! Measurements of the engine and of the rings, and what all measurements share: workloads, the floor they are measured against,
+//! reports. It knows core alone, so that no row of the engine waits for a journal or a gateway to be built.
 //!
 //! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost, [`paid_floor`]: with money and events,
 //!   [`margin_floor`]: with those of a perpetual market.
@@ -9,16 +10,11 @@
 
 pub mod data;
 pub mod floor;
-pub mod journal;
-pub mod kills;
-pub mod load;
 pub mod margin_floor;
 pub mod op;
 pub mod paid_floor;
 pub mod perpetual;
-pub mod replay;
 pub mod report;
 pub mod rings;
-pub mod soak;
 pub mod variant;
 pub mod workload;

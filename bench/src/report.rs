@@ -170,17 +170,14 @@ fn percentile_label(nines: &f64) -> String {
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// How every report begins: the machine, and the command that made it.
-pub fn heading() -> String {
+/// How every report begins: the machine, and the command that made it, which is a binary of `package`.
+pub fn heading(package: &str) -> String {
     let mut arguments = std::env::args();
     let program = arguments.next().unwrap_or_default();
     let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy();
     let arguments: Vec<String> = arguments.collect();
-    let line = format!(
-        "cargo run --profile {} -p ringside-bench --bin {name} -- {}",
-        profile(),
-        arguments.join(" ")
-    );
+    let line =
+        format!("cargo run --profile {} -p {package} --bin {name} -- {}", profile(), arguments.join(" "));
     format!("{}\n{}\n", machine_facts(), line.trim_end_matches(" -- "))
 }
 

@@ -114,7 +114,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
-    let mut text = report::heading();
+    let mut text = report::heading(env!("CARGO_PKG_NAME"));
     writeln!(text, "{} moves, seed {}, pinned {pinned}\n", arguments.moves, arguments.seed)?;
     let compared = Venue::new(arguments.compared, arguments.seed)?.with_another_beside()?;
     let moves = arguments.moves.min(COMPARED_MOVES);

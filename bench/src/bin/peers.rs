@@ -101,7 +101,7 @@ fn main() -> Result<()> {
     let contenders = contenders(&arguments.drivers)?;
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
-    let mut text = report::heading();
+    let mut text = report::heading(env!("CARGO_PKG_NAME"));
     writeln!(
         text,
         "{} repetitions, seed {}, pinned {pinned}\n",

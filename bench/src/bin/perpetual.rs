@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: arguments.core });
     let load = ForeignLoad::start();
-    let mut text = report::heading();
+    let mut text = report::heading(env!("CARGO_PKG_NAME"));
     writeln!(text, "{} repetitions, seed {}, pinned {pinned}\n", arguments.repetitions, arguments.seed)?;
     let mut bars = Bars::default();
     let mut by_accounts = Vec::new();

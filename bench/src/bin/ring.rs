@@ -86,7 +86,7 @@ fn main() -> Result<()> {
         _ => None,
     };
     let load = ForeignLoad::start();
-    let mut text = report::heading();
+    let mut text = report::heading(env!("CARGO_PKG_NAME"));
     let pinned = pair.map_or("not pinned".to_string(), |(a, b)| format!("pinned to cores {a} and {b}"));
     writeln!(
         text,

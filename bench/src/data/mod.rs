@@ -1,15 +1,7 @@
-//! Readers of recorded order flow. The files stay where they are; nothing of them is kept in the project.
-//!
-//! - [`script`]: what a session is once read. [`sse`], [`aapl`], [`bitstamp`], [`flow`] with
-//!   [`flow_session`]: one data set each. [`journal`]: what this exchange itself has recorded.
+//! Recorded order flow: files of data sets, and [`flow`], which is the one whose orders are carried out without an exchange.
+//! The files stay where they are; nothing of them is kept in the project.
 
-pub mod aapl;
-pub mod bitstamp;
 pub mod flow;
-pub mod flow_session;
-pub mod journal;
-pub mod script;
-pub mod sse;
 
 use std::io::{Error, ErrorKind, Read};
 use std::path::PathBuf;
@@ -42,7 +34,7 @@ pub enum DataError {
 }
 
 /// The text of a file of a data set, unpacked by its ending.
-fn read(set: &str, name: &str) -> Result<String, DataError> {
+pub fn read(set: &str, name: &str) -> Result<String, DataError> {
     let missing = |error: Error| DataError::Missing(format!("{set}/{name}"), error);
     let path = folder(set).ok_or_else(|| missing(ErrorKind::NotFound.into()))?.join(name);
     let packed = std::fs::read(path).map_err(missing)?;
@@ -62,32 +54,36 @@ fn read(set: &str, name: &str) -> Result<String, DataError> {
 }
 
 /// The fields of one row of a file, for readers that name what they miss.
-struct Row<'a> {
+pub struct Row<'a> {
     file: &'a str,
     row: usize,
-    fields: std::str::Split<'a, char>,
+    /// What is left of it.
+    pub fields: std::str::Split<'a, char>,
 }
 
 /// The rows of a file with a header.
-fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
+pub fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
     text.lines().skip(1).enumerate().map(move |(row, line)| Row { file, row, fields: line.split(',') })
 }
 
 impl<'a> Row<'a> {
-    fn fault(&self, what: &'static str) -> DataError {
+    /// What is wrong with this row.
+    pub fn fault(&self, what: &'static str) -> DataError {
         DataError::Row { file: self.file.to_string(), row: self.row, what }
     }
 
-    fn text(&mut self, what: &'static str) -> Result<&'a str, DataError> {
+    /// The next field; a row without it misses `what`.
+    pub fn text(&mut self, what: &'static str) -> Result<&'a str, DataError> {
         self.fields.next().ok_or_else(|| self.fault(what))
     }
 
-    fn number(&mut self, what: &'static str) -> Result<i64, DataError> {
+    /// The next field as a number; another has the fault `what`.
+    pub fn number(&mut self, what: &'static str) -> Result<i64, DataError> {
         self.text(what)?.parse().map_err(|_| self.fault(what))
     }
 
     /// `None` for an empty field.
-    fn number_if_any(&mut self, what: &'static str) -> Result<Option<i64>, DataError> {
+    pub fn number_if_any(&mut self, what: &'static str) -> Result<Option<i64>, DataError> {
         match self.text(what)? {
             "" => Ok(None),
             text => text.parse().map(Some).map_err(|_| self.fault(what)),
@@ -95,7 +91,7 @@ impl<'a> Row<'a> {
     }
 
     /// Whether the order buys.
-    fn is_buy(&mut self) -> Result<bool, DataError> {
+    pub fn is_buy(&mut self) -> Result<bool, DataError> {
         match self.text("no side")? {
             "B" => Ok(true),
             "S" => Ok(false),
