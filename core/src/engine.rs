@@ -111,6 +111,8 @@ pub struct Engine {
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
     notes: Notes,
+    /// Whether the plainest commands are carried out at once: `fill.rs`, `perpetual/quick.rs`, `perpetual/take.rs`.
+    has_shortcuts: bool,
     /// Orders that the running command will end.
     doomed: Vec<(OrderId, u32)>,
 }
@@ -171,6 +173,7 @@ impl Engine {
             checkpoint: None,
             divergence: None,
             notes: Notes::new(),
+            has_shortcuts: true,
             doomed: Vec::with_capacity(1024),
         }
     }
@@ -239,6 +242,12 @@ impl Engine {
         if let Some(outcome) = self.execute(command, &mut emitter) {
             emitter.emit(outcome.done(command));
         }
+    }
+
+    /// From now on the plainest commands are carried out as all others are: what the shortcuts are compared with. No part of the
+    /// state, no effect on results.
+    pub fn disable_shortcuts(&mut self) {
+        self.has_shortcuts = false;
     }
 
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.

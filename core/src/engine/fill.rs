@@ -30,7 +30,7 @@ impl Engine {
         id: OrderId,
         emitter: &mut Emitter<'_, S>,
     ) -> bool {
-        let Engine { orders, balances, markets, .. } = self;
+        let Engine { orders, balances, markets, has_shortcuts, .. } = self;
         let Market { rules, book, seats, trades, last_price } = &mut markets[order.market as usize];
         // Another kind of market would settle otherwise.
         let MarketKind::Spot = rules.kind;
@@ -39,6 +39,7 @@ impl Engine {
         let Order { id: maker_order, remaining, price, account: maker, traits, .. } = *orders.pool.get(slot);
         let quantity = order.quantity;
         if remaining < quantity
+            || !*has_shortcuts
             || order.is_quote_sized()
             || maker == order.account
             || maker == FEE_ACCOUNT
@@ -82,13 +83,14 @@ impl Engine {
         limit: u64,
         emitter: &mut Emitter<'_, S>,
     ) -> bool {
-        let Engine { orders, balances, notes, markets, .. } = self;
+        let Engine { orders, balances, notes, markets, has_shortcuts, .. } = self;
         let Market { rules, book, seats, trades, last_price } = &mut markets[order.market as usize];
         let rules: &Rules = rules;
         let MarketKind::Spot = rules.kind;
         let side = order.side;
         let makers_side = side.opposite();
-        if order.is_quote_sized()
+        if !*has_shortcuts
+            || order.is_quote_sized()
             || order.account == FEE_ACCOUNT
             || seats.get(FEE_ACCOUNT).open(makers_side) != 0
             || seats.get(order.account).open(makers_side) != 0 && meets_own(rules, order, limit, book, orders)

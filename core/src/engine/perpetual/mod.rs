@@ -155,7 +155,7 @@ impl Engine {
         const PLACE: u16 = Kind::PlacePerpetual as u16;
         const CANCEL: u16 = Kind::CancelPerpetual as u16;
         const MODIFY: u16 = Kind::ModifyPerpetual as u16;
-        if !matches!(command.kind, PLACE | CANCEL | MODIFY) {
+        if !self.has_shortcuts || !matches!(command.kind, PLACE | CANCEL | MODIFY) {
             return None;
         }
         let perpetual = self.perpetual.as_mut()?;
