@@ -1,9 +1,9 @@
 # Binaries of this workspace for other scripts, which source this file after `set -euo pipefail` in the project's root.
 #
 #   find_target                 sets target, the folder that cargo builds into, and makes it
-#   build PROFILE BINARY...     builds them, and sets target. With BUILT set in the environment, the names of binaries, these are
-#                               there already: check.sh builds everything at once, since cargo makes much of what lies
-#                               below a package anew for each choice of packages
+#   build PROFILE BINARY...     builds them: the exchange, rigs, counts; and sets target. With BUILT set in the environment, the names
+#                               of binaries, these are there already: check.sh builds everything at once, since cargo makes
+#                               much of what lies below a package anew for each choice of packages
 
 find_target() {
     target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
@@ -11,7 +11,7 @@ find_target() {
 }
 
 build() {
-    local profile=$1 binary wanted=(-p ringside-gateway)
+    local profile=$1 binary wanted=()
     shift
     find_target
     for binary in "$@"; do
@@ -19,7 +19,12 @@ build() {
             [[ " $BUILT " = *" $binary "* ]] || { echo "$binary is not among what was built: $BUILT" >&2; return 1; }
             continue
         fi
-        [ "$binary" = ringside ] || wanted+=(-p ringside-rigs)
+        case $binary in
+            ringside) wanted+=(-p ringside-gateway) ;;
+            counts) wanted+=(-p ringside-bench) ;;
+            # The exchange that they start is built beside them.
+            *) wanted+=(-p ringside-gateway -p ringside-rigs) ;;
+        esac
         wanted+=(--bin "$binary")
     done
     [ -n "${BUILT:-}" ] || cargo build --quiet --locked --profile "$profile" "${wanted[@]}"

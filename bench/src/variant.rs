@@ -1,8 +1,9 @@
-//! Ways of carrying out a workload, and the loops that time them: all the same, so that only the work differs.
+//! Ways of carrying out a workload, and the loops that time or count them: all the same, so that only the work differs.
 //!
 //! Instructions are turned into a variant's own input in chunks of [`CHUNK`] outside the timed sections, as they would
 //! come out of a ring: recently written, in cache, and not one long array that memory bandwidth would limit.
 
+use crate::callgrind;
 use crate::floor::Floor;
 use crate::op::{FillSum, Op, OpKind, TakesFills};
 use crate::paid_floor::PaidFloor;
@@ -75,19 +76,25 @@ pub fn timed<V: Variant>(workload: &Workload, look_ahead: bool) -> Pass {
         inputs.clear();
         inputs.extend(chunk.iter().map(|op| variant.input(workload, op)));
         let start = Instant::now();
-        if look_ahead && variant.wants_hints() {
-            for (index, input) in inputs.iter().enumerate() {
-                hint_from(&variant, &inputs, index);
-                variant.apply(input);
-            }
-        } else {
-            for input in &inputs {
-                variant.apply(input);
-            }
-        }
+        each(&mut variant, &inputs, look_ahead);
         chunks_ns.push(start.elapsed().as_nanos() as u64);
     }
     Pass { chunks_ns, fills: *variant.sum() }
+}
+
+/// Carries out a chunk: what is timed and counted.
+#[inline(always)]
+fn each<V: Variant>(variant: &mut V, inputs: &[V::Input], look_ahead: bool) {
+    if look_ahead && variant.wants_hints() {
+        for (index, input) in inputs.iter().enumerate() {
+            hint_from(variant, inputs, index);
+            variant.apply(input);
+        }
+    } else {
+        for input in inputs {
+            variant.apply(input);
+        }
+    }
 }
 
 #[inline(always)]
@@ -124,6 +131,80 @@ pub fn timed_each<V: Variant>(
         }
     }
     *variant.sum()
+}
+
+/// Carries out `workload` on a fresh `V` with look-ahead. Under callgrind, whose caches are empty at its first command, what
+/// [`timed`] times is counted from command `warm_up` on; or, `by_kind`, what each kind costs by itself: the calls of [`KINDS`].
+pub fn counted<V: Variant>(workload: &Workload, warm_up: usize, by_kind: bool) -> FillSum {
+    let mut variant = prepared::<V>(workload);
+    let mut inputs = Vec::with_capacity(CHUNK);
+    let (before, ops) = workload.ops.split_at(warm_up);
+    callgrind::simulate();
+    for (ops, is_counted) in [(before, false), (ops, true)] {
+        for chunk in ops.chunks(CHUNK) {
+            inputs.clear();
+            inputs.extend(chunk.iter().map(|op| variant.input(workload, op)));
+            if is_counted {
+                callgrind::toggle_counting();
+            }
+            if by_kind {
+                each_by_kind(&mut variant, chunk, &inputs);
+            } else {
+                each(&mut variant, &inputs, true);
+            }
+            if is_counted {
+                callgrind::toggle_counting();
+            }
+        }
+    }
+    *variant.sum()
+}
+
+/// Kinds of commands, and the functions that [`counted`] calls for them.
+pub const KINDS: [(&str, OpKind, &str); 4] = [
+    ("rests", OpKind::New, "counted_place_that_rests"),
+    ("takes", OpKind::ImmediateOrCancel, "counted_place_that_takes"),
+    ("cancel", OpKind::Cancel, "counted_cancel"),
+    ("replace", OpKind::Replace, "counted_replace"),
+];
+
+fn each_by_kind<V: Variant>(variant: &mut V, ops: &[Op], inputs: &[V::Input]) {
+    let wants_hints = variant.wants_hints();
+    for (index, (op, input)) in ops.iter().zip(inputs).enumerate() {
+        if wants_hints {
+            hint_from(variant, inputs, index);
+        }
+        match op.kind {
+            OpKind::New => counted_place_that_rests(variant, input),
+            OpKind::ImmediateOrCancel => counted_place_that_takes(variant, input),
+            OpKind::Cancel => counted_cancel(variant, input),
+            OpKind::Replace => counted_replace(variant, input),
+        }
+    }
+}
+
+#[inline(never)]
+fn counted_place_that_rests<V: Variant>(variant: &mut V, input: &V::Input) {
+    callgrind::distinct::<0>();
+    variant.apply(input);
+}
+
+#[inline(never)]
+fn counted_place_that_takes<V: Variant>(variant: &mut V, input: &V::Input) {
+    callgrind::distinct::<1>();
+    variant.apply(input);
+}
+
+#[inline(never)]
+fn counted_cancel<V: Variant>(variant: &mut V, input: &V::Input) {
+    callgrind::distinct::<2>();
+    variant.apply(input);
+}
+
+#[inline(never)]
+fn counted_replace<V: Variant>(variant: &mut V, input: &V::Input) {
+    callgrind::distinct::<3>();
+    variant.apply(input);
 }
 
 /// Median of timing nothing.
@@ -291,8 +372,9 @@ impl Variant for OnBook {
     }
 }
 
-/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into `E`.
-pub struct OnEngine<E> {
+/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into `E`. Without shortcuts it carries the
+/// most frequent trades out as it does all others.
+pub struct OnEngine<E, const SHORTCUTS: bool = true> {
     engine: Engine,
     stamper: Stamper,
     events: E,
@@ -393,18 +475,18 @@ const fn is_trade<P: Payload>() -> bool {
     P::KIND as u16 == Kind::Trade as u16
 }
 
-impl<E: Events> Variant for OnEngine<E> {
+impl<E: Events, const SHORTCUTS: bool> Variant for OnEngine<E, SHORTCUTS> {
     type Input = Command;
 
-    fn fresh(workload: &Workload) -> OnEngine<E> {
+    fn fresh(workload: &Workload) -> OnEngine<E, SHORTCUTS> {
         let config = EngineConfig {
             orders: orders_of(workload),
             accounts: workload.accounts as usize + 1,
             pages: Pages::Huge,
             ..EngineConfig::default()
         };
-        let mut variant =
-            OnEngine { engine: Engine::new(&config), stamper: Stamper::after(0), events: E::default() };
+        let engine = engine::<SHORTCUTS>(&config);
+        let mut variant = OnEngine { engine, stamper: Stamper::after(0), events: E::default() };
         for command in workload.setup() {
             let command = variant.stamper.stamp(command);
             variant.apply(&command);
@@ -436,8 +518,9 @@ impl<E: Events> Variant for OnEngine<E> {
     }
 }
 
-/// The whole engine on a perpetual market: commands in; positions, margin, fees, tiers; events kept.
-pub struct OnPerpetual {
+/// The whole engine on a perpetual market: commands in; positions, margin, fees, tiers; events kept. Without shortcuts it carries
+/// the plainest commands out as it does all others.
+pub struct OnPerpetual<const SHORTCUTS: bool = true> {
     engine: Engine,
     stamper: Stamper,
     flow: PerpetualFlow,
@@ -510,9 +593,9 @@ fn count_perpetual(sum: &mut FillSum, event: &Event) {
     }
 }
 
-impl OnPerpetual {
+impl<const SHORTCUTS: bool> OnPerpetual<SHORTCUTS> {
     /// A fresh engine for a flow that [`PerpetualFlow::new`] made.
-    pub fn start(flow: PerpetualFlow) -> OnPerpetual {
+    pub fn start(flow: PerpetualFlow) -> OnPerpetual<SHORTCUTS> {
         let config = EngineConfig {
             orders: orders_of(&flow.workload),
             accounts: flow.workload.accounts as usize + 1,
@@ -522,7 +605,7 @@ impl OnPerpetual {
         let events = PerpetualEvents { outbox: Outbox::new(4_096), lent_at: None, sum: FillSum::default() };
         let setup = flow.setup();
         let mut variant = OnPerpetual {
-            engine: Engine::new(&config),
+            engine: engine::<SHORTCUTS>(&config),
             stamper: Stamper::after(0),
             flow,
             replaces: 0,
@@ -536,11 +619,11 @@ impl OnPerpetual {
     }
 }
 
-impl Variant for OnPerpetual {
+impl<const SHORTCUTS: bool> Variant for OnPerpetual<SHORTCUTS> {
     type Input = Command;
 
     /// The flow is made again: what was executed of each replaced order is not part of a workload.
-    fn fresh(workload: &Workload) -> OnPerpetual {
+    fn fresh(workload: &Workload) -> OnPerpetual<SHORTCUTS> {
         OnPerpetual::start(PerpetualFlow::new(workload.clone()))
     }
 
@@ -566,6 +649,15 @@ impl Variant for OnPerpetual {
     fn sum(&mut self) -> &mut FillSum {
         &mut self.events.sum
     }
+}
+
+/// A fresh engine with its shortcuts, or without.
+fn engine<const SHORTCUTS: bool>(config: &EngineConfig) -> Engine {
+    let mut engine = Engine::new(config);
+    if !SHORTCUTS {
+        engine.disable_shortcuts();
+    }
+    engine
 }
 
 /// Resting orders to take memory for: at start and at the end with a tenth to spare.

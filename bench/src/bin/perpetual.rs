@@ -1,6 +1,6 @@
 //! Time per command of the whole engine on a perpetual market, margin included, beside the bare floor on the same
-//! flow and the least that its tables and events can cost there (`margin_floor.rs`), interleaved in one run; and how it
-//! grows with the number of accounts. Prints nothing but the difference when the fills are not the floor's.
+//! flow and the least that its tables and events can cost there (`margin_floor.rs`), and the engine without its shortcuts,
+//! interleaved in one run; and how it grows with the number of accounts. Prints nothing but the difference when the fills are not the floor's.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
@@ -80,11 +80,12 @@ fn main() -> Result<()> {
 }
 
 fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut String) -> Result<Measured> {
-    let (mut floor, mut least, mut engine) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut floor, mut least, mut engine, mut long] = [const { Vec::new() }; 4];
     for _ in 0..arguments.repetitions {
         floor.push(pass::<OnFloor>(workload)?);
         least.push(pass::<OnMarginFloor>(workload)?);
         engine.push(pass::<OnPerpetual>(workload)?);
+        long.push(pass::<OnPerpetual<false>>(workload)?);
     }
     let timer = timer_cost_ns();
     let mut latencies = report::histogram();
@@ -93,11 +94,16 @@ fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut St
         bail!("flow {name}: {fills:?} instead of {:?}", workload.expected);
     }
     let commands = workload.ops.len();
-    let [floor_ns, least_ns, engine_ns] = [&floor, &least, &engine].map(|row| ns_per_command(row, commands));
+    let [floor_ns, least_ns, engine_ns, long_ns] =
+        [&floor, &least, &engine, &long].map(|row| ns_per_command(row, commands));
     writeln!(text, "flow {name}: {commands} commands, {:?}", workload.mix)?;
     writeln!(text, "  {} fills, the same in every row and repetition", workload.expected.fills)?;
     writeln!(text, "  floor, look-ahead          {floor_ns:>8.1} ns/command")?;
-    for (name, ns) in [("floor, tables and events", least_ns), ("perpetual, look-ahead", engine_ns)] {
+    for (name, ns) in [
+        ("floor, tables and events", least_ns),
+        ("perpetual, look-ahead", engine_ns),
+        ("perpetual, no shortcuts", long_ns),
+    ] {
         writeln!(text, "  {name:<25}  {ns:>8.1} ns/command, {:.2} x", ns / floor_ns)?;
     }
     writeln!(text, "  one at a time, {timer} ns of timer included:")?;

@@ -18,7 +18,7 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
     let (mut rejects, mut kinds, mut liquidation): (BTreeMap<u16, u32>, BTreeSet<u16>, BTreeMap<u8, u32>) =
         Default::default();
     for seed in seeds {
-        eprintln!("SEED={seed} cargo test -p ringside-core --test perpetual_random");
+        eprintln!("SEED={seed} cargo test -p ringside-core --test perpetual random");
         let mut flow = Flow::new(seed);
         let mut engine = Engine::new(&config);
         let mut scanning = Engine::new(&config);

@@ -2,7 +2,7 @@
 //! the cancel of one, and its change. One account, no fill, no position: nothing to trim, no price that triggers watch.
 //!
 //! Nothing is decided here that is not decided by the long way (`place.rs`, `account.rs`): whatever is out of the ordinary,
-//! a refusal above all, goes there from the start. `perpetual_random` compares both ways, and the reference model judges
+//! a refusal above all, goes there from the start. `tests/perpetual/random.rs` compares both ways, and the reference model judges
 //! both.
 
 use super::modify::AMENDMENTS_MAX;

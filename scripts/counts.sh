@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Instructions and cache misses a command of the benchmarks' flows, counted by callgrind: the same on every machine and beside
+# whatever runs. Installs valgrind where it is missing; where that cannot be, it says so and nothing is counted.
+#
+#   scripts/counts.sh                 floor, spot and perpetual, 1,000 accounts
+#   scripts/counts.sh --all           a million accounts and orders too, and the engines without their shortcuts
+#   scripts/counts.sh --check         fails where a figure is above the accepted one by more than 1 %
+#   scripts/counts.sh --accept        counts all and writes bench/results/counts.txt
+#   scripts/counts.sh --only perpetual
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if ! command -v valgrind >/dev/null; then
+    [ "$(id -u)" = 0 ] && sudo= || sudo="sudo -n"
+    { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends valgrind; } >/dev/null 2>&1 || true
+fi
+if ! command -v valgrind >/dev/null || [ "$(uname -m)" != x86_64 ]; then
+    echo "skipped: counts want valgrind on x86_64, which cannot be had here"
+    exit 0
+fi
+# As it is shipped: without the link of all crates it is another program, and an incremental one is made of other parts.
+profile=dist
+export CARGO_INCREMENTAL=0
+. scripts/build.sh
+# Whatever the caller has built was built otherwise.
+BUILT= build "$profile" counts
+accepted=$PWD/bench/results/counts.txt
+arguments=()
+for argument in "$@"; do
+    case $argument in
+        --check) arguments+=(--check "$accepted") ;;
+        --accept)
+            commit=$(git describe --always --dirty 2>/dev/null || echo unknown)
+            arguments+=(--accept "$accepted" --origin "commit $commit, $(rustc --version), $(valgrind --version), profile $profile")
+            ;;
+        *) arguments+=("$argument") ;;
+    esac
+done
+exec "$target/$profile/counts" "${arguments[@]}"
