@@ -25,7 +25,8 @@ struct Arguments {
     /// Only rows whose names contain this.
     #[arg(long, default_value = "")]
     only: String,
-    /// End with an error where a figure is above the one in this file by more than 1 %.
+    /// End with an error where a figure is above the one in this file: instructions and misses of data by more than 1 %, those of
+    /// instructions by more than 10 %.
     #[arg(long)]
     check: Option<PathBuf>,
     /// Count all rows and write them into this file.
@@ -167,10 +168,10 @@ struct Figures {
 }
 
 const NAMES: [&str; 4] = ["instructions", "I1 misses", "D1 misses", "L2 misses"];
-/// By how much a figure may be above the accepted one, as a share and, of misses, a command: where code and data lie moves few misses
-/// by much more than their hundredth.
-const SHARE: f64 = 0.01;
-const SLACK: [f64; 4] = [0.0, 0.1, 0.1, 0.1];
+/// By how much a figure may be above the accepted one: a share of it, and so many a command. Code that is the same lies elsewhere
+/// after any change, which moves the misses of the instruction cache by up to a tenth, and few misses by more than their hundredth.
+const SHARE: [f64; 4] = [0.01, 0.1, 0.01, 0.01];
+const SLACK: [f64; 4] = [0.0, 1.0, 0.1, 0.1];
 
 impl Figures {
     fn line(&self) -> String {
@@ -203,7 +204,7 @@ fn grown(found: &[Figures], accepted: &str) -> Result<String> {
         };
         for (index, name) in NAMES.iter().enumerate() {
             let (before, now) = (row.values[index], values[index]);
-            if now > before * (1.0 + SHARE) + SLACK[index] {
+            if now > before * (1.0 + SHARE[index]) + SLACK[index] {
                 writeln!(faults, "{label}: {now:.2} {name} a command, {before:.2} were accepted")?;
             }
         }
@@ -250,9 +251,9 @@ fn main() -> Result<()> {
         let faults = grown(&found, &accepted)?;
         ensure!(
             faults.is_empty(),
-            "above what was accepted by more than 1 %; where that is worth it: scripts/counts.sh --accept\n{faults}"
+            "above what was accepted; where that is worth it: scripts/counts.sh --accept\n{faults}"
         );
-        println!("nothing is above what was accepted by more than 1 %");
+        println!("nothing is above what was accepted");
     }
     Ok(())
 }
@@ -280,15 +281,15 @@ mod tests {
         let accepted = format!("{}{accepted}", heading());
         let faults = |values| grown(&[row("spot A-1,000 all", values)], &accepted).expect("both are figures");
         assert_eq!(faults([600.0, 0.2, 7.5, 0.0]), "");
-        assert_eq!(faults([606.0, 0.3, 7.6, 0.1]), "");
+        assert_eq!(faults([606.0, 1.2, 7.6, 0.1]), "");
         assert_eq!(faults([500.0, 0.0, 0.0, 0.0]), "");
         assert_eq!(
             faults([606.1, 0.2, 7.5, 0.0]),
             "spot A-1,000 all: 606.10 instructions a command, 600.00 were accepted\n"
         );
         assert_eq!(
-            faults([600.0, 0.31, 7.5, 0.2]),
-            "spot A-1,000 all: 0.31 I1 misses a command, 0.20 were accepted\n\
+            faults([600.0, 1.25, 7.5, 0.2]),
+            "spot A-1,000 all: 1.25 I1 misses a command, 0.20 were accepted\n\
              spot A-1,000 all: 0.20 L2 misses a command, 0.00 were accepted\n"
         );
         assert!(grown(&[row("spot A-1,000 takes", [1.0; 4])], &accepted).is_err());
