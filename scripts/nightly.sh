@@ -30,6 +30,7 @@ proof "60 kills in mode written" scripts/kills.sh --cycles 60 --acknowledge writ
 proof "ten minutes of what strangers can send" env FUZZ_SECONDS=600 scripts/fuzz.sh
 proof "the ring under the model checker, without a bound" scripts/loom.sh
 proof "the ring under Miri, 16 schedules" env MIRI_SEEDS=16 scripts/miri.sh
+proof "instructions a command, beside the accepted ones" scripts/counts.sh --check
 proof "a soak of an hour" scripts/soak.sh --minutes 60
 proof "a soak over midnight" env FROM=23:28 scripts/soak.sh --minutes 40
 proof "three times what can be taken, for a minute" scripts/overload.sh
