@@ -28,6 +28,7 @@ use row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, List, OrderRow, T
 use std::error::Error;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How far an archive has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -269,6 +270,19 @@ pub trait ArchiveReader: Send {
     ) -> Result<(), ArchiveError>;
 }
 
+/// Something of an archive that is brought to the version that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// What: `format`, or the name of a list.
+    pub what: &'static str,
+    /// From which version.
+    pub from: i64,
+    /// To which version.
+    pub to: i64,
+    /// Rows that were written anew, and how long it took; nothing while it is only about to begin.
+    pub done: Option<(u64, Duration)>,
+}
+
 /// Why the archive cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -302,6 +316,20 @@ pub enum ArchiveError {
         /// What it says.
         found: i64,
         /// What this version writes.
+        known: i64,
+    },
+    /// A list in a version that this one does not know.
+    #[error(
+        "archive: the list of {list} in {place} has version {found}, this build knows versions up to {known}"
+    )]
+    List {
+        /// Where the store is.
+        place: String,
+        /// Its name.
+        list: &'static str,
+        /// What it is of.
+        found: i64,
+        /// The newest version that is known.
         known: i64,
     },
     /// The history of another journal.

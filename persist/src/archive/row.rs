@@ -170,6 +170,8 @@ pub struct Entry {
     pub time_ms: i64,
     /// What else it can be asked for by, below 2^63; 0 for nothing.
     pub tag: u64,
+    /// Of what version of its list the record is.
+    pub version: u16,
     /// The record, of less than 2^16 bytes.
     pub bytes: Box<[u8]>,
 }

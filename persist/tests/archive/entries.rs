@@ -25,6 +25,8 @@ pub(crate) struct EntryMaker {
     time_ms: i64,
     next_id: u64,
     tag: u64,
+    /// How many versions records have, one after the other.
+    versions: u64,
     /// Begun, of the list that comes late.
     begun: Vec<(u64, i64, u32, u32)>,
     pub(crate) all: Vec<Entry>,
@@ -38,6 +40,7 @@ impl EntryMaker {
             time_ms: START_MS,
             next_id: 1,
             tag: 900,
+            versions: 1,
             begun: Vec::new(),
             all: Vec::new(),
         }
@@ -101,7 +104,8 @@ impl EntryMaker {
         // Now and then longer than a page.
         let len = if self.random.below(60) == 0 { 5_000 } else { self.random.below(120) };
         let bytes = (0..len).map(|at| (at * id) as u8).collect();
-        Entry { sequence: self.sequence, list, owner, market, id, time_ms, tag, bytes }
+        let version = 1 + (self.sequence / 50 % self.versions) as u16;
+        Entry { sequence: self.sequence, list, owner, market, id, time_ms, tag, version, bytes }
     }
 
     fn ids(&mut self) -> RangeInclusive<u64> {
@@ -181,7 +185,7 @@ fn entries_are_what_a_filter_over_everything_gives() {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-persist --test archive");
         let folder = Folder::new(&format!("entries-{seed}"));
         let store = folder.store();
-        let mut maker = EntryMaker::new(seed);
+        let mut maker = EntryMaker { versions: 3, ..EntryMaker::new(seed) };
         let mut writer = store.writer(JOURNAL).unwrap();
         let mut reader = store.reader().unwrap();
         for round in 0..40 {

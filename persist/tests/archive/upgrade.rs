@@ -4,8 +4,12 @@ use crate::entries::EntryMaker;
 use crate::{Folder, JOURNAL, Maker};
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::archive::{Archive, ArchiveError, Batch, Mark};
+use ringside_persist::archive::{Archive, ArchiveError, Batch, Mark, Upgrade};
 use rusqlite::types::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 fn int(value: u64) -> Value {
     Value::Integer(value as i64)
@@ -160,4 +164,140 @@ fn an_archive_of_format_2_is_taken_over() {
     drop(writer);
     assert_eq!(store.writer(JOURNAL).unwrap().mark(), maker.mark());
     assert_eq!(reader.rows().unwrap(), maker.all.len() as u64);
+}
+
+/// Text of the tables and indexes, each on a line and without blanks that differ.
+fn schema(connection: &rusqlite::Connection) -> Vec<String> {
+    let mut query =
+        connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").unwrap();
+    let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    rows.map(|sql| sql.unwrap().split_whitespace().collect()).collect()
+}
+
+/// Makes an archive of today one of format 3: it had no versions.
+fn make_format_3(store: &Sqlite) {
+    let old = rusqlite::Connection::open(store.path()).unwrap();
+    let lists: i64 = old.query_row("SELECT count(*) FROM lists", [], |row| row.get(0)).unwrap();
+    assert_eq!(lists, 0, "a list of columns was appended to: take its columns away here as well");
+    old.execute_batch(
+        "ALTER TABLE fills DROP COLUMN version; ALTER TABLE balances DROP COLUMN version;
+         ALTER TABLE packs DROP COLUMN version; DROP TABLE lists; UPDATE meta SET format = 3;",
+    )
+    .unwrap();
+    let known = rusqlite::Connection::open_in_memory().unwrap();
+    known.execute_batch(include_str!("../golden/archive_3.sql")).unwrap();
+    assert_eq!(schema(&old), schema(&known));
+}
+
+/// What upgrades told.
+static TOLD: Mutex<Vec<Upgrade>> = Mutex::new(Vec::new());
+
+#[test]
+fn an_archive_of_format_3_is_taken_over() {
+    let folder = Folder::new("format-3");
+    let store = folder.store();
+    let (mut maker, mut entries) = (Maker::new(7), EntryMaker::new(7));
+    let mut batch = maker.batch(2_000);
+    batch.entries = entries.batch(2_000).entries;
+    store.writer(JOURNAL).unwrap().commit(&batch, maker.mark(), true).unwrap();
+    let rows = store.reader().unwrap().rows().unwrap();
+    make_format_3(&store);
+    let store = store.telling(|upgrade| TOLD.lock().unwrap().push(*upgrade));
+    let mut writer = store.writer(JOURNAL).unwrap();
+    assert_eq!(writer.mark(), maker.mark());
+    let mut reader = store.reader().unwrap();
+    assert_eq!(reader.rows().unwrap(), rows);
+    (0..200).for_each(|_| maker.check(reader.as_mut()));
+    (0..200).for_each(|_| entries.check(reader.as_mut()));
+    // And goes on.
+    let mut batch = maker.batch(500);
+    batch.entries = entries.batch(500).entries;
+    writer.commit(&batch, maker.mark(), true).unwrap();
+    (0..200).for_each(|_| maker.check(reader.as_mut()));
+    (0..200).for_each(|_| entries.check(reader.as_mut()));
+    drop(store.writer(JOURNAL).unwrap());
+    let told = TOLD.lock().unwrap();
+    let [Upgrade { done: None, .. }, Upgrade { what: "format", from: 3, to: 4, done: Some((0, _)) }] =
+        told[..]
+    else {
+        panic!("told once, before and after: {told:?}");
+    };
+}
+
+/// Upgrading, in a process that is killed: run by the test below.
+#[test]
+fn upgrades_until_it_is_killed() {
+    let Ok(path) = std::env::var("RINGSIDE_OLD_ARCHIVE") else { return };
+    let tell = |upgrade: &Upgrade| {
+        let mut out = std::io::stdout();
+        writeln!(out, "{}", if upgrade.done.is_none() { "begins" } else { "is done" }).unwrap();
+        out.flush().unwrap();
+    };
+    drop(Sqlite::new(path).telling(tell).writer(JOURNAL).unwrap());
+}
+
+/// A process that has begun to upgrade an archive, and what it says from then on.
+fn upgrading(store: &Sqlite) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["upgrade::upgrades_until_it_is_killed", "--exact", "--nocapture", "--test-threads=1"])
+        .env("RINGSIDE_OLD_ARCHIVE", store.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.ends_with("begins\n") {
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended: {line}");
+    }
+    (child, said)
+}
+
+fn format_of(store: &Sqlite) -> i64 {
+    let connection = rusqlite::Connection::open(store.path()).unwrap();
+    connection.query_row("SELECT format FROM meta", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn kill_9_in_the_middle_of_an_upgrade_leaves_what_was_there() {
+    let folder = Folder::new("upgrade-kill");
+    let store = folder.store();
+    let mut maker = EntryMaker::new(11);
+    maker.batch(60_000);
+    write_format_2(&store, &maker.all, maker.mark());
+    let old = std::fs::read(store.path()).unwrap();
+    // How long it takes where nobody kills it.
+    let (mut child, _said) = upgrading(&store);
+    let begun = Instant::now();
+    assert!(child.wait().unwrap().success());
+    let whole = begun.elapsed();
+    assert_eq!(format_of(&store), 4);
+    let mut in_the_middle = 0;
+    for part in 0..12 {
+        for name in ["history.db", "history.db-wal", "history.db-shm"] {
+            let _ = std::fs::remove_file(store.path().with_file_name(name));
+        }
+        std::fs::write(store.path(), &old).unwrap();
+        // Two kills, one behind the other, then it may end.
+        for kill in 0..2 {
+            if format_of(&store) == 4 {
+                break;
+            }
+            let (mut child, mut said) = upgrading(&store);
+            std::thread::sleep(whole * (part + kill) / 13 + Duration::from_micros(200));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let mut rest = String::new();
+            let _ = said.read_line(&mut rest);
+            in_the_middle += usize::from(!rest.contains("is done"));
+            assert!([2, 4].contains(&format_of(&store)), "one or the other");
+        }
+        let writer = store.writer(JOURNAL).unwrap();
+        assert_eq!(writer.mark(), maker.mark());
+        let mut reader = store.reader().unwrap();
+        assert_eq!(reader.rows().unwrap(), maker.all.len() as u64, "part {part}");
+        (0..40).for_each(|_| maker.check(reader.as_mut()));
+        assert_eq!(format_of(&store), 4);
+    }
+    assert!(in_the_middle > 6, "the kills came too late: {in_the_middle}");
 }

@@ -324,6 +324,7 @@ fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut B
             id,
             time_ms: time_of(id),
             tag: id,
+            version: 1,
             bytes: Box::new([7; 80]),
         };
         batch.entries.push(entry);

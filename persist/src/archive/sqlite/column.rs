@@ -8,6 +8,12 @@ pub(super) fn no_row() -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, "its length is not that of whole entries".into())
 }
 
+/// What is said of a packed row whose bytes are not whole entries of its version.
+pub(super) fn no_entries(list: &str, version: u16, len: usize) -> rusqlite::Error {
+    let reason = format!("{len} bytes are no entries of the list of {list} in version {version}");
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, reason.into())
+}
+
 /// A time from its second in column `index` and the rest in the one behind.
 pub(super) fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<i64> {
     let (second, rest): (i64, i64) = (row.get(index)?, row.get(index + 1)?);

@@ -13,11 +13,11 @@ mod upgrade;
 mod value;
 
 use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
-use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark};
+use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark, Upgrade};
 use crate::storage::disk::make_folder;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use value::{Wide, rest, seconds, trade_key, unsigned};
 
 /// Pages of 4 KiB that the log may hold before they are moved into the file: 256 MiB. A page of an index that is written
@@ -36,12 +36,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Sqlite {
     path: PathBuf,
+    /// Who hears of an upgrade.
+    tell: fn(&Upgrade),
 }
 
 impl Sqlite {
     /// The archive in the file `path`, which is made by the first writer. Nothing is touched yet.
     pub fn new(path: impl Into<PathBuf>) -> Sqlite {
-        Sqlite { path: path.into() }
+        Sqlite { path: path.into(), tell: |_| () }
+    }
+
+    /// The same, which tells of upgrades: of each before it begins, since it may take minutes, and once it is done.
+    #[must_use]
+    pub fn telling(self, tell: fn(&Upgrade)) -> Sqlite {
+        Sqlite { tell, ..self }
     }
 
     /// The file.
@@ -96,20 +104,24 @@ impl Archive for Sqlite {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = self.connect(flags, WRITER_CACHE_KIB)?;
-        let mut prepare = || -> rusqlite::Result<schema::Found> {
+        let prepare = |connection: &mut Connection| -> rusqlite::Result<schema::Found> {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             connection.pragma_update(None, "journal_size_limit", LOG_LEN)?;
             connection.pragma_update(None, "temp_store", "MEMORY")?;
-            let found = schema::prepare(&mut connection, journal_id)?;
+            let found = schema::prepare(connection, journal_id)?;
             if !upgrade::FROM.contains(&found.format) || found.journal_id != journal_id {
                 return Ok(found);
             }
-            upgrade::upgrade(&mut connection, found.format)?;
-            schema::prepare(&mut connection, journal_id)
+            let begun = Instant::now();
+            let upgrade = Upgrade { what: "format", from: found.format, to: schema::FORMAT, done: None };
+            (self.tell)(&upgrade);
+            let rows = upgrade::upgrade(connection, found.format)?;
+            (self.tell)(&Upgrade { done: Some((rows, begun.elapsed())), ..upgrade });
+            schema::prepare(connection, journal_id)
         };
-        let found = prepare().map_err(|error| failed(&self.path, "open", error))?;
+        let found = prepare(&mut connection).map_err(|error| failed(&self.path, "open", error))?;
         if found.format != schema::FORMAT && !upgrade::FROM.contains(&found.format) {
             let place = self.place();
             return Err(ArchiveError::Format { place, found: found.format, known: schema::FORMAT });
@@ -121,6 +133,17 @@ impl Archive for Sqlite {
                 known: hex(&journal_id),
             });
         }
+        let begun = Instant::now();
+        let tell = |what, from, to| {
+            (self.tell)(&Upgrade { what, from, to, done: Some((0, begun.elapsed())) });
+        };
+        let mut advance = || {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let advanced = schema::advance(&transaction, &schema::LISTS, tell)?;
+            transaction.commit().map(|()| advanced)
+        };
+        let advanced = advance().map_err(|error| failed(&self.path, "open", error))?;
+        advanced.map_err(|newer| newer.error(self.place()))?;
         if let Some(folder) = folder {
             sync_folder(folder)?;
         }

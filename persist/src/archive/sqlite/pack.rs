@@ -9,8 +9,12 @@
 //!  fills      0 key of the trade u64 | 8 sequence u64 | 16 second i64 | 24 taker's half u64          little-endian
 //!  balances   0 sequence u64 | 8 time_ns i64 | 16 asset u64 | 24 available i128 | 40 frozen i128
 //! ```
+//!
+//! Entries of a row are of one version. That of a list is raised by a further length in its table below: words that are appended
+//! are 0 in entries of before.
 
 use super::super::row::{BalanceChange, TradeRow};
+use super::column::no_entries;
 use super::schema;
 use super::value::{seconds, trade_key, unsigned};
 use ringside_core::ids::{AccountId, AssetId, Sequence};
@@ -18,12 +22,49 @@ use rusqlite::{Statement, Transaction, params};
 
 /// `market` of the list of an account's fills in all markets.
 pub(super) const ALL: i64 = -1;
-/// Bytes of a fill.
-pub(super) const FILL_LEN: usize = 32;
-/// Bytes of a change of a balance.
-pub(super) const BALANCE_LEN: usize = 56;
+/// Words of a fill, by version.
+pub(super) const FILLS: PackedList<1> = PackedList { name: "fills", words: [4] };
+/// Words of a change of a balance, by version.
+pub(super) const BALANCES: PackedList<1> = PackedList { name: "changes of balances", words: [7] };
 /// Entries of one row at most: with its columns it fits a page of 4 KiB.
 const ENTRIES: usize = 64;
+
+/// A packed list, and how long its entries are, in words of 64 bits, in each of its versions.
+pub(super) struct PackedList<const VERSIONS: usize> {
+    name: &'static str,
+    words: [usize; VERSIONS],
+}
+
+impl<const VERSIONS: usize> PackedList<VERSIONS> {
+    /// Words of an entry as it is written.
+    const fn newest(&self) -> usize {
+        self.words[VERSIONS - 1]
+    }
+
+    /// How many entries a row has.
+    pub(super) fn count(&self, version: u16, len: usize) -> rusqlite::Result<usize> {
+        let known = usize::from(version).checked_sub(1).and_then(|before| self.words.get(before));
+        let count = known.map(|words| len / (8 * words)).filter(|count| *count > 0);
+        let is_whole = |count: &usize| Some(len) == known.map(|words| 8 * words * count);
+        count.filter(is_whole).ok_or_else(|| no_entries(self.name, version, len))
+    }
+
+    /// The entries of a row, oldest first. `N` is [`PackedList::newest`].
+    fn entries<'b, const N: usize>(
+        &self,
+        version: u16,
+        bytes: &'b [u8],
+    ) -> rusqlite::Result<impl DoubleEndedIterator<Item = [u64; N]> + use<'b, N, VERSIONS>> {
+        let len = bytes.len() / self.count(version, bytes.len())?;
+        Ok(bytes.chunks_exact(len).map(|entry| {
+            let mut words = [0; N];
+            for (word, bytes) in words.iter_mut().zip(entry.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            words
+        }))
+    }
+}
 
 /// Which list an entry belongs to: account, and market where there is one list for each. Then its place in the batch.
 type Place = (AccountId, i64, u32);
@@ -52,7 +93,13 @@ impl Open {
     }
 
     /// Inserts the row and begins the next.
-    fn close(&mut self, insert: &mut Statement<'_>, account: AccountId, market: i64) -> rusqlite::Result<()> {
+    fn close(
+        &mut self,
+        insert: &mut Statement<'_>,
+        account: AccountId,
+        market: i64,
+        version: usize,
+    ) -> rusqlite::Result<()> {
         let bytes = &self.bytes[..];
         insert.execute(params![
             account,
@@ -60,7 +107,8 @@ impl Open {
             self.first_s,
             self.last_s,
             unsigned(self.sequence)?,
-            bytes
+            bytes,
+            version as i64,
         ])?;
         self.bytes.clear();
         Ok(())
@@ -68,20 +116,20 @@ impl Open {
 }
 
 /// Packs what `places` name, one list after the other.
-fn insert(
+fn insert<const VERSIONS: usize>(
     transaction: &Transaction<'_>,
     sql: &str,
     places: Vec<Place>,
-    entry_len: usize,
+    packed: &PackedList<VERSIONS>,
     mut add: impl FnMut(&mut Open, Place),
 ) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(sql)?;
-    let mut open =
-        Open { bytes: Vec::with_capacity(ENTRIES * entry_len), first_s: 0, last_s: 0, sequence: 0 };
+    let bytes = Vec::with_capacity(ENTRIES * 8 * packed.newest());
+    let mut open = Open { bytes, first_s: 0, last_s: 0, sequence: 0 };
     for list in sorted(places).chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
         for row in list.chunks(ENTRIES) {
             row.iter().for_each(|place| add(&mut open, *place));
-            open.close(&mut statement, row[0].0, row[0].1)?;
+            open.close(&mut statement, row[0].0, row[0].1, VERSIONS)?;
         }
     }
     Ok(())
@@ -97,7 +145,7 @@ pub(super) fn insert_fills(transaction: &Transaction<'_>, rows: &[TradeRow]) -> 
             places.extend([(account, ALL, place), (account, i64::from(row.market), place)]);
         }
     }
-    insert(transaction, schema::INSERT_FILLS, places, FILL_LEN, |open, (_, _, place)| {
+    insert(transaction, schema::INSERT_FILLS, places, &FILLS, |open, (_, _, place)| {
         let row = &rows[place as usize / 2];
         let second = seconds(row.time_ns);
         let key = trade_key(row.market, row.trade).to_le_bytes();
@@ -109,7 +157,7 @@ pub(super) fn insert_fills(transaction: &Transaction<'_>, rows: &[TradeRow]) -> 
 /// Adds changes of balances to the lists of their accounts.
 pub(super) fn insert_balances(transaction: &Transaction<'_>, rows: &[BalanceChange]) -> rusqlite::Result<()> {
     let places = rows.iter().enumerate().map(|(index, row)| (row.account, ALL, index as u32)).collect();
-    insert(transaction, schema::INSERT_BALANCES, places, BALANCE_LEN, |open, (_, _, place)| {
+    insert(transaction, schema::INSERT_BALANCES, places, &BALANCES, |open, (_, _, place)| {
         let row = &rows[place as usize];
         let halves = |amount: i128| {
             let (low, high) = (amount as u64, (amount >> 64) as u64);
@@ -131,18 +179,13 @@ pub(super) struct Fill {
     pub(super) is_taker: bool,
 }
 
-/// The entries of a row, oldest first; `None` for bytes that are no such row.
-fn words<const N: usize>(bytes: &[u8]) -> Option<impl DoubleEndedIterator<Item = [u64; N]>> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let is_whole = rest.is_empty() && words.len().is_multiple_of(N) && !words.is_empty();
-    let (entries, _) = words.as_chunks::<N>();
-    is_whole.then(|| entries.iter().map(|entry| entry.map(u64::from_le_bytes)))
-}
-
-/// The fills of a row, oldest first; `None` for bytes that are no such row.
-pub(super) fn fills(bytes: &[u8]) -> Option<impl DoubleEndedIterator<Item = Fill>> {
-    let entries = words::<{ FILL_LEN / 8 }>(bytes)?;
-    Some(entries.map(|[key, sequence, second, is_taker]| Fill {
+/// The fills of a row, oldest first.
+pub(super) fn fills(
+    version: u16,
+    bytes: &[u8],
+) -> rusqlite::Result<impl DoubleEndedIterator<Item = Fill> + use<'_>> {
+    let entries = FILLS.entries::<{ FILLS.newest() }>(version, bytes)?;
+    Ok(entries.map(|[key, sequence, second, is_taker]| Fill {
         key: key as i64,
         sequence,
         second: second as i64,
@@ -150,14 +193,15 @@ pub(super) fn fills(bytes: &[u8]) -> Option<impl DoubleEndedIterator<Item = Fill
     }))
 }
 
-/// The changes of a row, oldest first; `None` for bytes that are no such row.
+/// The changes of a row, oldest first.
 pub(super) fn balances(
     account: AccountId,
+    version: u16,
     bytes: &[u8],
-) -> Option<impl DoubleEndedIterator<Item = BalanceChange>> {
-    let entries = words::<{ BALANCE_LEN / 8 }>(bytes)?;
+) -> rusqlite::Result<impl DoubleEndedIterator<Item = BalanceChange> + use<'_>> {
+    let entries = BALANCES.entries::<{ BALANCES.newest() }>(version, bytes)?;
     let wide = |low: u64, high: u64| (u128::from(high) << 64 | u128::from(low)) as i128;
-    Some(entries.map(move |[sequence, time_ns, asset, a, b, c, d]| BalanceChange {
+    Ok(entries.map(move |[sequence, time_ns, asset, a, b, c, d]| BalanceChange {
         sequence,
         time_ns: time_ns as i64,
         account,
@@ -172,12 +216,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_are_no_row_are_told() {
-        for len in [0, 8, FILL_LEN - 8, FILL_LEN + 1, 2 * FILL_LEN - 1] {
-            assert!(fills(&vec![0; len]).is_none(), "{len}");
+    fn bytes_that_are_no_row_are_told_by_list_version_and_length() {
+        for (version, len) in [(1, 0), (1, 8), (1, 24), (1, 33), (1, 63), (0, 32), (2, 32)] {
+            let error = fills(version, &vec![0; len]).map(|_| ()).unwrap_err().to_string();
+            let told = [format!("{len} bytes"), "fills".to_owned(), format!("version {version}")];
+            assert!(told.iter().all(|told| error.contains(told)), "{error}");
         }
-        assert_eq!(fills(&[0; 2 * FILL_LEN]).map(|fills| fills.count()), Some(2));
-        assert!(balances(1, &[0; FILL_LEN]).is_none());
-        assert_eq!(balances(1, &[0; 3 * BALANCE_LEN]).map(|changes| changes.count()), Some(3));
+        assert_eq!(fills(1, &[0; 64]).map(|fills| fills.count()), Ok(2));
+        assert!(balances(1, 1, &[0; 32]).is_err());
+        assert_eq!(balances(1, 1, &[0; 168]).map(|changes| changes.count()), Ok(3));
+    }
+
+    /// A word is appended to a list: it is 0 in entries of before.
+    #[test]
+    fn entries_of_before_lack_what_was_appended() {
+        const LIST: PackedList<2> = PackedList { name: "notes", words: [1, 3] };
+        let bytes: Vec<u8> = [7_u64, 8, 9].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let entries = |version| -> Vec<_> { LIST.entries::<3>(version, &bytes).unwrap().collect() };
+        assert_eq!(entries(1), [[7, 0, 0], [8, 0, 0], [9, 0, 0]]);
+        assert_eq!(entries(2), [[7, 8, 9]]);
+        assert!(LIST.entries::<3>(2, &bytes[..16]).is_err() && LIST.entries::<3>(3, &bytes).is_err());
     }
 }

@@ -5,9 +5,9 @@ use super::super::row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, Ord
 use super::super::{
     ArchiveError, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
 };
-use super::column::{code, no_row, time, unsigned};
+use super::column::{code, time, unsigned};
 use super::entries::walk::{self, Queries};
-use super::pack::{self, BALANCE_LEN};
+use super::pack;
 use super::value::{Wide, bound, seconds, trade_key, trade_of_key};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -65,7 +65,7 @@ fn trades_sql() -> String {
 /// The SQL of the rows of a packed list, newest first.
 fn packed_sql(table: &str) -> String {
     format!(
-        "SELECT entries FROM {table} INDEXED BY {table}_of WHERE account = ?1 AND market = ?2 \
+        "SELECT entries, version FROM {table} INDEXED BY {table}_of WHERE account = ?1 AND market = ?2 \
          AND first_s <= ?3 AND last_s >= ?4 AND sequence <= ?5 ORDER BY first_s DESC, number DESC"
     )
 }
@@ -164,12 +164,12 @@ impl Reader {
         &self,
         sql: &str,
         list: impl Params,
-        mut take: impl FnMut(&[u8]) -> rusqlite::Result<ControlFlow<()>>,
+        mut take: impl FnMut(u16, &[u8]) -> rusqlite::Result<ControlFlow<()>>,
     ) -> rusqlite::Result<()> {
         let mut query = self.connection.prepare_cached(sql)?;
         let mut found = query.query(list)?;
         while let Some(row) = found.next()? {
-            if take(row.get_ref(0)?.as_blob()?)?.is_break() {
+            if take(row.get(1)?, row.get_ref(0)?.as_blob()?)?.is_break() {
                 break;
             }
         }
@@ -187,10 +187,18 @@ impl ArchiveReader for Reader {
     fn rows(&mut self) -> Result<u64, ArchiveError> {
         let sql = "SELECT (SELECT count(*) FROM orders) + (SELECT count(*) FROM trades) + \
                    (SELECT count(*) FROM credits) + (SELECT count(*) FROM candles) + \
-                   (SELECT coalesce(sum(count), 0) FROM packs) + \
-                   (SELECT coalesce(sum(length(entries)), 0) / ?1 FROM balances)";
-        let found = self.connection.query_row(sql, [BALANCE_LEN as i64], |row| unsigned(row, 0));
-        found.map_err(|error| self.failed("the number of rows", error))
+                   (SELECT coalesce(sum(count), 0) FROM packs)";
+        let balances = "SELECT version, sum(length(entries)) FROM balances GROUP BY version";
+        let run = || -> rusqlite::Result<u64> {
+            let mut count = self.connection.query_row(sql, [], |row| unsigned(row, 0))?;
+            let mut query = self.connection.prepare(balances)?;
+            let mut found = query.query([])?;
+            while let Some(row) = found.next()? {
+                count += pack::BALANCES.count(row.get(0)?, unsigned(row, 1)? as usize)? as u64;
+            }
+            Ok(count)
+        };
+        run().map_err(|error| self.failed("the number of rows", error))
     }
 
     fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError> {
@@ -236,8 +244,8 @@ impl ArchiveReader for Reader {
             let Seconds { start, end } = asked.time;
             let list = params![asked.account, market, end, start, bound(asked.through)];
             let (mut trade, mut left) = (self.connection.prepare_cached(&self.trade)?, asked.limit);
-            self.packed(&self.fills, list, |bytes| {
-                for fill in pack::fills(bytes).ok_or_else(no_row)?.rev() {
+            self.packed(&self.fills, list, |version, bytes| {
+                for fill in pack::fills(version, bytes)?.rev() {
                     if fill.second < start || left == 0 {
                         return Ok(ControlFlow::Break(()));
                     }
@@ -290,8 +298,8 @@ impl ArchiveReader for Reader {
             let Seconds { start, end } = time;
             let list = params![account, pack::ALL, end, start, bound(through)];
             let mut left = limit;
-            self.packed(&self.balances, list, |bytes| {
-                for change in pack::balances(account, bytes).ok_or_else(no_row)?.rev() {
+            self.packed(&self.balances, list, |version, bytes| {
+                for change in pack::balances(account, version, bytes)?.rev() {
                     let second = seconds(change.time_ns);
                     if second < start || left == 0 {
                         return Ok(ControlFlow::Break(()));

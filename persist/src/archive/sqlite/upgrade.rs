@@ -1,32 +1,45 @@
 //! An archive of an earlier format made into one of this format, when it is first opened to write: all or nothing, in one
-//! transaction. Format 1 had an index for each list and each change of a balance in a row of its own, format 2 each entry.
+//! transaction. Format 1 had an index for each list and each change of a balance in a row of its own, format 2 each entry; format
+//! 3 had no versions.
 
 use super::super::row::{BalanceChange, Entry, List, TradeRow};
 use super::column::{time, unsigned};
 use super::read::{TRADE_COLUMNS, trade_row};
-use super::schema::{ENTRY_TABLES, FORMAT, PACKED_TABLES};
+use super::schema::{self, ENTRY_TABLES, FORMAT, PACKED_TABLES, VERSIONS};
 use super::value::Wide;
 use super::{entries, pack};
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
 /// The formats that can be upgraded.
-pub(super) const FROM: [i64; 2] = [1, 2];
+pub(super) const FROM: [i64; 3] = [1, 2, 3];
 /// Rows that are packed together.
 const ROWS: usize = 65_536;
 
-/// Upgrades an archive of one of the formats [`FROM`].
-pub(super) fn upgrade(connection: &mut Connection, format: i64) -> rusqlite::Result<()> {
+/// Upgrades an archive of one of the formats [`FROM`]; how many rows were written anew.
+pub(super) fn upgrade(connection: &mut Connection, format: i64) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(ENTRY_TABLES)?;
-    match format {
-        1 => from_1(&transaction)?,
-        _ => from_2(&transaction)?,
+    if format < 3 {
+        transaction.execute_batch(ENTRY_TABLES)?;
     }
+    let rows = match format {
+        1 => from_1(&transaction)?,
+        2 => from_2(&transaction)?,
+        _ => add_versions(&transaction).map(|()| 0)?,
+    };
     transaction.execute("UPDATE meta SET format = ?1", [FORMAT])?;
-    transaction.commit()
+    transaction.commit()?;
+    Ok(rows)
 }
 
-fn from_1(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+/// What is read and written from here on has the columns of today.
+fn add_versions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(VERSIONS)?;
+    // None can be newer yet.
+    let _ = schema::advance(transaction, &schema::LISTS, |_, _, _| ())?;
+    Ok(())
+}
+
+fn from_1(transaction: &Transaction<'_>) -> rusqlite::Result<u64> {
     transaction.execute_batch(
         "DROP INDEX orders_account; DROP INDEX orders_market;
          DROP INDEX trades_maker; DROP INDEX trades_taker;
@@ -34,40 +47,49 @@ fn from_1(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
          DROP INDEX balances_account; ALTER TABLE balances RENAME TO balances_1;",
     )?;
     transaction.execute_batch(PACKED_TABLES)?;
+    add_versions(transaction)?;
     let trades = format!("SELECT {TRADE_COLUMNS} FROM trades ORDER BY sequence, key");
-    in_batches(transaction, &trades, trade_row, |rows: &[TradeRow]| pack::insert_fills(transaction, rows))?;
+    let insert = |rows: &[TradeRow]| pack::insert_fills(transaction, rows);
+    let fills = in_batches(transaction, &trades, trade_row, insert)?;
     let balances = "SELECT sequence, time_s, time_rest, account, asset, available, frozen FROM balances_1 \
                     ORDER BY number";
     let insert = |rows: &[BalanceChange]| pack::insert_balances(transaction, rows);
-    in_batches(transaction, balances, balance_row, insert)?;
-    transaction.execute_batch("DROP TABLE balances_1")
+    let changes = in_batches(transaction, balances, balance_row, insert)?;
+    transaction.execute_batch("DROP TABLE balances_1")?;
+    Ok(fills + changes)
 }
 
-fn from_2(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+fn from_2(transaction: &Transaction<'_>) -> rusqlite::Result<u64> {
+    add_versions(transaction)?;
     // In the order of their table, so that a list's packs are whole but where a batch ends.
     let all = "SELECT list, owner, market, time_ms, id, sequence, tag, bytes FROM entries \
                ORDER BY list, owner, market, time_ms, id";
-    in_batches(transaction, all, entry_row, |rows: &[Entry]| entries::insert(transaction, rows))?;
-    transaction.execute_batch("DROP TABLE entries")
+    let rows = in_batches(transaction, all, entry_row, |rows: &[Entry]| entries::insert(transaction, rows))?;
+    transaction.execute_batch("DROP TABLE entries")?;
+    Ok(rows)
 }
 
+/// Inserts all rows of a query, many at a time; how many there were.
 fn in_batches<T>(
     transaction: &Transaction<'_>,
     sql: &str,
     read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     insert: impl Fn(&[T]) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<u64> {
     let mut query = transaction.prepare(sql)?;
     let mut found = query.query([])?;
     let mut rows = Vec::with_capacity(ROWS);
+    let mut count = 0;
     while let Some(row) = found.next()? {
         rows.push(read(row)?);
+        count += 1;
         if rows.len() == ROWS {
             insert(&rows)?;
             rows.clear();
         }
     }
-    insert(&rows)
+    insert(&rows)?;
+    Ok(count)
 }
 
 fn balance_row(row: &Row<'_>) -> rusqlite::Result<BalanceChange> {
@@ -94,6 +116,7 @@ fn entry_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
         id: unsigned(row, 4)?,
         sequence: unsigned(row, 5)?,
         tag: tag.map_or(0, i64::unsigned_abs),
+        version: 1,
         bytes: bytes.into(),
     })
 }

@@ -140,7 +140,8 @@ mod tests {
     fn entry(id: u64, bytes: Vec<u8>) -> Entry {
         let list = List { number: 1, is_late: false };
         let (time_ms, tag) = (-5 + id as i64, id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1);
-        Entry { sequence: id + 7, list, owner: 3, market: 4, id, time_ms, tag, bytes: bytes.into() }
+        let (sequence, version, bytes) = (id + 7, 1, bytes.into());
+        Entry { sequence, list, owner: 3, market: 4, id, time_ms, tag, version, bytes }
     }
 
     #[test]

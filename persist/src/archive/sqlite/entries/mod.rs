@@ -4,7 +4,7 @@
 //! and by the time of its last entry, and by the tags of its entries, those that are hashes apart ([`names`]); what a page needs
 //! of it is picked out when it is read ([`walk`]). So all insertions are shared by the entries of the pack.
 //!
-//! Entries of a pack are in order of time and id. Packs of a list follow each other, but in lists whose entries may come late
+//! Entries of a pack are in order of time and id, and their records of one version. Packs of a list follow each other, but in lists whose entries may come late
 //! they overlap: no pack of those spans more than [`SPAN_MS`], so that whoever reads knows how far to look.
 
 mod bytes;
@@ -42,6 +42,7 @@ struct Open {
     first: (i64, u64),
     last: (i64, u64),
     commands: (Sequence, Sequence),
+    version: u16,
     count: u64,
     tags: Vec<u64>,
     names: Vec<u64>,
@@ -51,7 +52,7 @@ impl Open {
     /// Whether another entry goes into it.
     fn takes(&self, entry: &Entry) -> bool {
         let is_near = !entry.list.is_late || entry.time_ms.saturating_sub(self.first.0) <= SPAN_MS;
-        self.encoder.bytes().len() < FULL && is_near
+        self.encoder.bytes().len() < FULL && is_near && self.version == entry.version
     }
 
     fn add(&mut self, entry: &Entry) -> rusqlite::Result<()> {
@@ -60,6 +61,7 @@ impl Open {
         if self.count == 0 {
             self.first = (entry.time_ms, entry.id);
             self.commands = (entry.sequence, entry.sequence);
+            self.version = entry.version;
         }
         // Of ids the smallest and largest: a note may be told of after another that was made later.
         self.first.1 = self.first.1.min(entry.id);
@@ -129,6 +131,7 @@ impl Packer<'_> {
             unsigned(open.commands.1)?,
             unsigned(open.count)?,
             open.encoder.bytes(),
+            open.version,
         ])?;
         let number = self.transaction.last_insert_rowid();
         self.tags.extend(open.tags.drain(..).map(|tag| (tag, last_id, number)));

@@ -14,7 +14,7 @@ use crate::archive::sqlite::value::bound;
 use ringside_core::ids::{AccountId, MarketId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-const COLUMNS: &str = "last_id, last_ms, first_ms, first_id, sequence, through, count, entries";
+const COLUMNS: &str = "last_id, last_ms, first_ms, first_id, sequence, through, count, entries, version";
 
 /// What is asked of the database, one statement for each way.
 pub(in super::super) struct Queries {
@@ -67,6 +67,7 @@ struct Pack {
     sequence: u64,
     through: u64,
     count: u64,
+    version: u16,
     entries: Vec<u8>,
 }
 
@@ -78,6 +79,7 @@ fn pack(row: &Row<'_>) -> rusqlite::Result<Pack> {
         through: unsigned(row, 5)?,
         count: unsigned(row, 6)?,
         entries: row.get(7)?,
+        version: row.get(8)?,
     })
 }
 
@@ -228,7 +230,8 @@ impl<'a> Walk<'a> {
         let were = read.len();
         let done = self.each(pack, |head, record| {
             let Head { sequence, time_ms, id, tag } = head;
-            read.push(Entry { sequence, list, owner, market, id, time_ms, tag, bytes: record.into() });
+            let (version, bytes) = (pack.version, record.into());
+            read.push(Entry { sequence, list, owner, market, id, time_ms, tag, version, bytes });
         });
         if were > 0 {
             read.sort_unstable_by_key(|entry| entry.id);
