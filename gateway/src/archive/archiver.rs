@@ -123,7 +123,7 @@ impl Fold for Archiver {
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
         self.pending.lock().batch.clear();
-        Ok(self.views.load(bytes)?)
+        self.views.load(bytes).map(|_| ()).map_err(FoldError::from)
     }
 
     fn reset(&mut self) {

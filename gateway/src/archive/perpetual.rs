@@ -73,9 +73,15 @@ fn asked(list: u16, page: &Page, through: Sequence) -> EntriesAsked {
     }
 }
 
-/// The record of an entry.
-fn record<T: Row>(entry: &Entry) -> Option<T> {
-    T::read_from_bytes(&entry.bytes).ok()
+/// The row of an entry, of whichever version it is.
+///
+/// Errors: a version that is not known, bytes of another length than it has.
+pub fn row_of<T: Row>(entry: &Entry) -> Result<T, ArchiveError> {
+    T::read(entry.version, &entry.bytes).map_err(|error| ArchiveError::Row {
+        what: "an entry",
+        place: format!("list {}", entry.list.number),
+        reason: error.to_string(),
+    })
 }
 
 fn records<T: Row>(
@@ -86,11 +92,7 @@ fn records<T: Row>(
     let mut entries = Vec::new();
     archive.entries(asked, &mut entries)?;
     for entry in &entries {
-        rows.push(record(entry).ok_or_else(|| ArchiveError::Row {
-            what: "an entry",
-            place: format!("list {}", entry.list.number),
-            reason: format!("{} bytes are no record of it", entry.bytes.len()),
-        })?);
+        rows.push(row_of(entry)?);
     }
     Ok(())
 }

@@ -180,7 +180,7 @@ pub fn entry_of(added: Added<'_>, sequence: Sequence) -> Entry {
         id: added.key.id,
         time_ms: added.key.time_ms,
         tag: added.key.tag,
-        version: 1,
+        version: added.version,
         bytes: added.bytes.into(),
     }
 }

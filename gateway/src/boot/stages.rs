@@ -17,7 +17,7 @@ use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
 use crate::push::pusher::Pusher;
 use crate::view::spares::Restocker;
-use crate::view::{RecentHistory, Views};
+use crate::view::{RecentHistory, Upgraded, Views};
 use crate::worker::Shared;
 use ringside_core::agent::{Activity, Agent, Runner, Running};
 use ringside_core::command::Command;
@@ -30,7 +30,7 @@ use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Consumer, Gauge, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::archive::{Archive, Mark};
+use ringside_persist::archive::{Archive, Mark, Upgrade};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::follower::{Follower, FollowerStatus, check_kept};
@@ -43,6 +43,7 @@ use ringside_persist::turns;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Lanes of one epoch at most, which `workers` is bounded by; a source number is `epoch x LANES + lane`.
 const LANES: u32 = 256;
@@ -116,7 +117,16 @@ fn is_invoked(config: &Config) -> bool {
 
 /// The archive of the configuration.
 fn archive(config: &Config) -> Sqlite {
-    Sqlite::new(archive_folder(config).join("history.db"))
+    Sqlite::new(archive_folder(config).join("history.db")).telling(told)
+}
+
+/// Says what becomes of an archive of an earlier version.
+fn told(upgrade: &Upgrade) {
+    let Upgrade { what, from, to, done } = *upgrade;
+    match done {
+        None => tracing::info!(what, from, to, "the archive is upgraded: this may take minutes"),
+        Some((rows, took)) => tracing::info!(what, from, to, rows, ?took, "the archive is upgraded"),
+    }
 }
 
 fn archive_folder(config: &Config) -> PathBuf {
@@ -172,7 +182,13 @@ impl Fold for ViewFold {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
-        self.views.load(bytes).map_err(FoldError::from)
+        let begun = Instant::now();
+        let upgraded = self.views.load(bytes)?;
+        let took = begun.elapsed();
+        for Upgraded { what, from, to } in upgraded {
+            tracing::info!(what, from, to, len = bytes.len(), ?took, "views of an earlier version were read");
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,12 @@
-//! Bytes of a saved view: little-endian base-128 integers, signed ones zigzag, fixed fields as they are.
+//! Bytes of a saved view: little-endian base-128 integers, signed ones zigzag, fixed fields as they are, rows as their layouts say
+//! ([`super::kept`]).
 //!
-//! What the bytes mean belongs to each view; this file only spells integers. Equal views give equal bytes, because every
-//! view writes its rows in an order of its own (by id, by account), never in the order of a hash map.
+//! What the bytes mean belongs to each view; this file only spells integers, and the table of versions of all lists that a
+//! snapshot begins with. Equal views give equal bytes, because every view writes its rows in an order of its own (by id, by
+//! account), never in the order of a hash map.
 
+use super::kept::{Kept, Stored};
 use ringside_core::ids::AccountId;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Why saved bytes could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +24,28 @@ pub enum LoadError {
         found: u64,
         /// What this version writes.
         known: u64,
+    },
+    /// More lists than this version knows.
+    #[error("the views have {found} lists, this version reads {known}")]
+    Lists {
+        /// How many there are.
+        found: usize,
+        /// How many are known.
+        known: usize,
+    },
+    /// A list of a version that this one does not read, or of rows of another length than that version has.
+    #[error(
+        "the list of {list} has rows of version {version} and {len} bytes, of which this build knows versions up to {known}"
+    )]
+    Rows {
+        /// Its name.
+        list: &'static str,
+        /// The version of its rows.
+        version: u64,
+        /// Bytes of each of them, 0 where they are not of one length.
+        len: u64,
+        /// The newest version that is known.
+        known: u16,
     },
     /// A field holds what it cannot.
     #[error("{what} out of range at byte {at}")]
@@ -77,18 +101,24 @@ impl Writer<'_> {
         self.0.push(value as u8);
     }
 
-    /// A plain record, as it lies in memory (little-endian).
-    pub fn record<T: IntoBytes + Immutable>(&mut self, record: &T) {
-        self.0.extend_from_slice(record.as_bytes());
+    /// The versions of all lists, as rows are written from here on.
+    pub fn versions(&mut self) {
+        self.count(Kept::ALL.len());
+        for list in Kept::ALL {
+            self.u64(list.newest().into());
+            self.count(list.row_len(list.newest()).unwrap_or(0));
+        }
     }
 
-    /// Plain records, with their number before them.
-    pub fn records<'r, T: IntoBytes + Immutable + 'r>(
-        &mut self,
-        records: impl ExactSizeIterator<Item = &'r T>,
-    ) {
-        self.count(records.len());
-        records.for_each(|record| self.record(record));
+    /// A row of one length.
+    pub fn record<T: Stored>(&mut self, row: &T) {
+        row.write(self.0);
+    }
+
+    /// Rows of one length, with their number before them.
+    pub fn records<'r, T: Stored + 'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r T>) {
+        self.count(rows.len());
+        rows.for_each(|row| self.record(row));
     }
 
     /// Bytes of a length the reader knows.
@@ -102,12 +132,51 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     accounts: usize,
+    /// By list; nothing where all are as they are written today.
+    versions: Option<Box<[u16]>>,
+    /// Whether the bytes have no table of versions.
+    is_without_table: bool,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `bytes` from their start.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0, accounts: 0 }
+        Reader { bytes, at: 0, accounts: 0, versions: None, is_without_table: false }
+    }
+
+    /// Takes the versions of all lists: from the bytes, or those of a `format` that has no table of them.
+    ///
+    /// Errors: a version that is not known, rows of another length than it has.
+    pub fn versions(&mut self, format: Option<u64>) -> Result<(), LoadError> {
+        if let Some(format) = format {
+            self.versions = Some(Kept::ALL.iter().map(|list| list.of_format(format)).collect());
+            self.is_without_table = true;
+            return Ok(());
+        }
+        let found = self.count()?;
+        if found > Kept::ALL.len() {
+            return Err(LoadError::Lists { found, known: Kept::ALL.len() });
+        }
+        let mut versions = vec![0; Kept::ALL.len()].into_boxed_slice();
+        for (list, known) in Kept::ALL.iter().zip(&mut versions[..found]) {
+            let (version, len) = (self.u64()?, self.u64()?);
+            *known = u16::try_from(version).unwrap_or(u16::MAX);
+            if list.row_len(*known).map(|len| len as u64) != Some(len) {
+                return Err(LoadError::Rows { list: list.name(), version, len, known: list.newest() });
+            }
+        }
+        self.versions = Some(versions);
+        Ok(())
+    }
+
+    /// The version of a list, 0 where these bytes are older than it.
+    pub fn version(&self, list: Kept) -> u16 {
+        self.versions.as_ref().map_or(list.newest(), |versions| versions[list as usize])
+    }
+
+    /// Whether these bytes have a list.
+    pub fn has(&self, list: Kept) -> bool {
+        self.version(list) != 0
     }
 
     /// The next byte.
@@ -198,15 +267,16 @@ impl<'a> Reader<'a> {
     }
 
     /// See [`Writer::record`].
-    pub fn record<T: FromBytes>(&mut self) -> Result<T, LoadError> {
-        let rest = &self.bytes[self.at..];
-        let (record, _) = T::read_from_prefix(rest).map_err(|_| LoadError::Truncated { at: self.at })?;
-        self.at += size_of::<T>();
-        Ok(record)
+    pub fn record<T: Stored>(&mut self) -> Result<T, LoadError> {
+        let version = self.version(T::KEPT);
+        let len = T::KEPT.row_len(version).unwrap_or(0);
+        let bytes = self.bytes.get(self.at..self.at + len).ok_or(LoadError::Truncated { at: self.at })?;
+        self.at += len;
+        T::read_as(version, bytes).ok_or_else(|| self.bad(T::KEPT.name()))
     }
 
     /// See [`Writer::records`].
-    pub fn records<T: FromBytes>(&mut self) -> Result<Vec<T>, LoadError> {
+    pub fn records<T: Stored>(&mut self) -> Result<Vec<T>, LoadError> {
         let count = self.count()?;
         (0..count).map(|_| self.record()).collect()
     }
@@ -222,9 +292,9 @@ impl<'a> Reader<'a> {
         LoadError::Value { what, at: self.at }
     }
 
-    /// Whether nothing is left.
-    pub fn is_at_end(&self) -> bool {
-        self.at == self.bytes.len()
+    /// Whether the lists that follow were left out: formats without a table of versions did so with empty ones at their end.
+    pub fn is_left_out(&self) -> bool {
+        self.is_without_table && self.at == self.bytes.len()
     }
 
     /// Checks that nothing is left.
@@ -264,5 +334,49 @@ mod tests {
         assert_eq!(Reader::new(&[0xff; 20]).i128(), Err(LoadError::Value { what: "integer", at: 19 }));
         assert_eq!(Reader::new(&[200, 1, 0]).count(), Err(LoadError::Value { what: "count", at: 2 }));
         assert_eq!(Reader::new(&[1, 2]).end(), Err(LoadError::Trailing { left: 2 }));
+    }
+
+    #[test]
+    fn lists_of_versions_that_are_not_known_are_refused_by_name() {
+        let mut bytes = Vec::new();
+        Writer(&mut bytes).versions();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.versions(None), Ok(()));
+        assert!(
+            Kept::ALL.iter().all(|list| reader.version(*list) == list.newest()) && reader.end() == Ok(())
+        );
+        let read = |count: usize, change: &dyn Fn(Kept, &mut (u64, u64))| {
+            let mut bytes = Vec::new();
+            let mut writer = Writer(&mut bytes);
+            writer.count(count);
+            for list in Kept::ALL {
+                let mut entry = (list.newest().into(), list.row_len(list.newest()).unwrap_or(0) as u64);
+                change(*list, &mut entry);
+                writer.u64(entry.0);
+                writer.u64(entry.1);
+            }
+            Reader::new(&bytes).versions(None)
+        };
+        let known = Kept::ALL.len();
+        // A table of before the newest list.
+        let mut older = bytes.clone();
+        older[0] -= 1;
+        let mut reader = Reader::new(&older);
+        assert_eq!(reader.versions(None), Ok(()));
+        assert!(reader.has(Kept::ALL[known - 2]) && !reader.has(Kept::ALL[known - 1]));
+        assert_eq!(read(known + 1, &|_, _| ()).err(), Some(LoadError::Lists { found: known + 1, known }));
+        for list in Kept::ALL {
+            let newest = u64::from(list.newest());
+            let len = list.row_len(list.newest()).unwrap_or(0) as u64;
+            for (version, len) in [(newest + 1, len), (0, len), (newest, len + 8), (1 << 20, len)] {
+                let found = read(known, &|of, entry| {
+                    if of == *list {
+                        *entry = (version, len)
+                    }
+                });
+                let (list, known) = (list.name(), list.newest());
+                assert_eq!(found.err(), Some(LoadError::Rows { list, version, len, known }));
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod depth;
 pub mod hash;
 pub mod history;
 pub mod idempotency;
+pub mod kept;
 pub mod kline;
 pub mod ledger;
 pub mod market;
@@ -24,6 +25,7 @@ pub mod recent;
 mod shared;
 pub mod slots;
 pub mod spares;
+mod stored;
 pub mod ticker;
 pub mod withdrawal;
 
@@ -35,6 +37,7 @@ use codec::{Reader, Writer};
 use depth::DepthView;
 use history::{Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
 use idempotency::IdempotencyView;
+use kept::Kept;
 use kline::KlineView;
 use ledger::LedgerView;
 use market::MarketView;
@@ -52,12 +55,12 @@ use std::sync::Arc;
 use ticker::TickerView;
 use withdrawal::WithdrawalView;
 
-/// Version of the bytes of [`Views::save`].
-const FORMAT: u64 = 7;
-/// A version before volumes, transfers and operators' actions were kept, which is read too: what was before it is missing.
-const FORMAT_WITHOUT_VOLUMES: u64 = 6;
-/// A version before there was a perpetual side, which is read too.
-const FORMAT_OF_SPOT: u64 = 3;
+/// Version of the bytes of [`Views::save`]. The first that has a version for each list, so that another is needed only where the
+/// order of the lists changes.
+const FORMAT: u64 = 8;
+/// Versions without: before there was a perpetual side, before volumes, transfers and operators' actions were kept, and the last.
+/// They are read too; what they did not keep is missing.
+const FORMATS_BEFORE: [u64; 3] = [3, 6, 7];
 
 /// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
 pub struct Views {
@@ -377,6 +380,7 @@ impl Views {
         writer.u64(FORMAT);
         writer.u64(self.sequence);
         writer.i64(self.time_ns);
+        writer.versions();
         self.accounts.save(writer);
         self.markets.save(writer);
         self.open.save(writer);
@@ -388,22 +392,22 @@ impl Views {
         self.tickers.save(writer);
         self.perpetuals.save(writer);
         self.history.save(writer);
-        // Only where there is something: views without withdrawals are the bytes they always were.
-        if !self.withdrawals.is_empty() {
-            self.withdrawals.save(writer);
-        }
+        self.withdrawals.save(writer);
     }
 
     /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
-    /// changed, and the views are not to be used.
-    pub fn load(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
+    /// changed, and the views are not to be used. Bytes of any earlier format or version of a list are read; which those are
+    /// is given back.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<Vec<Upgraded>, LoadError> {
         let mut reader = Reader::new(bytes);
         let found = reader.u64()?;
-        if ![FORMAT, FORMAT_WITHOUT_VOLUMES, FORMAT_OF_SPOT].contains(&found) {
+        let before = FORMATS_BEFORE.contains(&found).then_some(found);
+        if found != FORMAT && before.is_none() {
             return Err(LoadError::Version { found, known: FORMAT });
         }
         let sequence = reader.u64()?;
         let time_ns = reader.i64()?;
+        reader.versions(before)?;
         let accounts = AccountView::load(&mut reader)?;
         reader.limit_accounts(accounts.len());
         let markets = MarketView::load(&mut reader)?;
@@ -415,15 +419,16 @@ impl Views {
         let audit = AuditView::load(&mut reader)?;
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;
-        let perpetuals = match found {
-            FORMAT_OF_SPOT => Perpetuals::new(self.perpetuals.keep()),
-            _ => Perpetuals::load(&mut reader, self.perpetuals.keep(), found == FORMAT)?,
+        let perpetuals = match reader.has(Kept::PerpetualMarkets) {
+            true => Perpetuals::load(&mut reader, self.perpetuals.keep())?,
+            false => Perpetuals::new(self.perpetuals.keep()),
         };
         self.history.load(&mut reader)?;
-        let withdrawals = match reader.is_at_end() {
+        let withdrawals = match reader.is_left_out() {
             true => WithdrawalView::default(),
             false => WithdrawalView::load(&mut reader)?,
         };
+        let upgraded = Upgraded::lists(found, &reader);
         reader.end()?;
         self.accounts = accounts;
         self.markets = markets;
@@ -440,7 +445,30 @@ impl Views {
         self.time_ns = time_ns;
         self.markets_changed += 1;
         self.running = Running::default();
-        Ok(())
+        Ok(upgraded)
+    }
+}
+
+/// Something in loaded bytes that was of an earlier version than is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upgraded {
+    /// What: the name of a list, or the format.
+    pub what: &'static str,
+    /// Its version in the bytes; 0 for a list that they do not have.
+    pub from: u64,
+    /// The version that is written.
+    pub to: u64,
+}
+
+impl Upgraded {
+    fn lists(format: u64, reader: &Reader<'_>) -> Vec<Upgraded> {
+        let format = Upgraded { what: "format", from: format, to: FORMAT };
+        let list = |list: &Kept| {
+            let (from, to) = (reader.version(*list), list.newest());
+            Upgraded { what: list.name(), from: from.into(), to: to.into() }
+        };
+        let all = std::iter::once(format).chain(Kept::ALL.iter().map(list));
+        all.filter(|found| found.from != found.to).collect()
     }
 }
 

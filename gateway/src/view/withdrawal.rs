@@ -288,11 +288,6 @@ impl WithdrawalView {
         }
     }
 
-    /// Whether there is anything to save.
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty() && self.vaults.is_empty() && self.paused == 0 && self.alarms.is_empty()
-    }
-
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         writer.u64(self.paused.into());
         writer.count(self.vaults.len());
@@ -326,11 +321,7 @@ impl WithdrawalView {
                 writer.u64(release.confirmed_at_s);
             }
         }
-        // Only where operators have judged: else the bytes are those that they always were.
-        if !self.judged.is_empty() {
-            let judged: Vec<_> = self.judged.values().collect();
-            writer.records(judged.into_iter());
-        }
+        writer.records(self.judged.values());
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<WithdrawalView, LoadError> {
@@ -375,7 +366,7 @@ impl WithdrawalView {
             };
             view.put(record);
         }
-        if !reader.is_at_end() {
+        if !reader.is_left_out() {
             let judged = reader.records::<event::WithdrawalJudged>()?;
             view.judged = judged.into_iter().map(|judged| (judged.withdrawal, judged)).collect();
         }

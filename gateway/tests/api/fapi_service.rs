@@ -179,6 +179,39 @@ fn positions_have_places_in_the_order_of_deleveraging() {
     venue.refuses(1, "GET", "/fapi/v1/adlQuantile", "symbol=NONE", -1121, "Invalid symbol.");
 }
 
+/// C-16: what a client that missed the stream could not see.
+#[test]
+fn an_order_tells_when_it_fired_and_why_it_expired() {
+    let mut venue = Venue::usual();
+    let stop = "symbol=BTCUSDT&side=BUY&type=STOP&timeInForce=GTC&quantity=0.010&stopPrice=60100&price=60050";
+    let stop = venue.place(1, stop);
+    assert_eq!(stop.get("triggerTime"), None, "it waits: {stop}");
+    venue.exchange.clock.turn(5_000);
+    let fired_ms = START_S * 1_000 + 5_000;
+    venue.place(1, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=0.010&price=60100");
+    venue.place(2, &format!("{BUY}&quantity=0.010&price=60100"));
+    venue.exchange.clock.turn(5_000);
+    // Part of it trades later: that it changed then is no longer when it fired.
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=IOC&quantity=0.004&price=60050");
+    let asked = format!("symbol=BTCUSDT&orderId={}", stop["orderId"]);
+    let fired = venue.call(1, "GET", "/fapi/v1/order", &asked);
+    assert_eq!((&fired["type"], &fired["status"]), (&json!("LIMIT"), &json!("PARTIALLY_FILLED")));
+    assert_eq!((&fired["triggerTime"], &fired["updateTime"]), (&json!(fired_ms), &json!(fired_ms + 5_000)));
+    let canceled = venue.call(1, "DELETE", "/fapi/v1/order", &asked);
+    assert_eq!((&canceled["triggerTime"], canceled.get("er")), (&json!(fired_ms), None));
+    let ended = venue.call(1, "GET", "/fapi/v1/order", &asked);
+    assert_eq!(ended["triggerTime"], json!(fired_ms));
+    // Without anyone to trade with, what is left of these expires at once.
+    for (kind, reason) in
+        [("LIMIT&timeInForce=IOC&quantity=0.010&price=59000", "2"), ("MARKET&quantity=0.010", "9")]
+    {
+        let expired = venue.place(2, &format!("symbol=BTCUSDT&side=BUY&type={kind}"));
+        assert_eq!((&expired["status"], &expired["er"]), (&json!("EXPIRED"), &json!(reason)));
+        let asked = format!("symbol=BTCUSDT&orderId={}", expired["orderId"]);
+        assert_eq!(venue.call(2, "GET", "/fapi/v1/order", &asked)["er"], json!(reason));
+    }
+}
+
 #[test]
 fn meetings_that_were_prevented_are_told_to_their_account() {
     let mut venue = Venue::usual();
@@ -187,7 +220,7 @@ fn meetings_that_were_prevented_are_told_to_their_account() {
         1,
         "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=0.004&price=60000&selfTradePreventionMode=EXPIRE_TAKER",
     );
-    assert_eq!(taken["status"], "EXPIRED_IN_MATCH");
+    assert_eq!((&taken["status"], &taken["er"]), (&json!("EXPIRED_IN_MATCH"), &json!("1")));
     let route = "/api/v3/preventedMatches";
     let rows = venue.call(1, "GET", route, "symbol=BTCUSDT&orderId=2");
     assert_eq!(

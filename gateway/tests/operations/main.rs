@@ -15,3 +15,4 @@ mod mounted;
 mod secrets;
 mod supervised;
 mod tools;
+mod upgrade;

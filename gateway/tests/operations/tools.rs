@@ -1,9 +1,7 @@
 //! Looking into a journal, asking it what would have been, and the manual.
 
-use crate::process::{ADMIN_KEY, Folder, log_in, post, request, ringside, said, started, stop, trade};
-use hmac::{Hmac, KeyInit, Mac};
+use crate::process::{ADMIN_KEY, Folder, log_in, post, ringside, said, signed, started, stop, trade};
 use serde_json::{Value, json};
-use sha2::Sha256;
 use std::path::Path;
 
 fn run(folder: &Path, arguments: &[&str]) -> String {
@@ -95,20 +93,6 @@ fn other_parameters_change_what_they_are_about_and_nothing_else() {
     assert!(late.contains("nothing would have differed"), "{late}");
     let refused = ringside(&folder.0).args(["replay", data, "--set", "DFUSDT.colour=1"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-}
-
-/// A signed request to the perpetual venue; its answer.
-fn signed(address: &str, method: &str, path: &str, key: &Value, parameters: &str) -> Value {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    let query = format!("{parameters}&timestamp={now}");
-    let mut mac = Hmac::<Sha256>::new_from_slice(key["api_secret"].as_str().unwrap().as_bytes()).unwrap();
-    mac.update(query.as_bytes());
-    let signature = const_hex::encode(mac.finalize().into_bytes());
-    let header = format!("X-EX-APIKEY: {}", key["api_key"].as_str().unwrap());
-    let (status, body) =
-        request(address, method, &format!("{path}?{query}&signature={signature}"), &[&header], "");
-    assert_eq!(status, 200, "{path}: {body}");
-    serde_json::from_str(&body).unwrap()
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
+use sha2::Sha256;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -30,14 +32,20 @@ impl Drop for Folder {
     }
 }
 
-/// The binary with settings of a test's own, none of the environment's.
-pub(crate) fn ringside(folder: &Path) -> Command {
+/// The binary without settings of the environment.
+fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringside"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("RINGSIDE_") {
             command.env_remove(name);
         }
     }
+    command
+}
+
+/// The binary with settings of a test's own.
+pub(crate) fn ringside(folder: &Path) -> Command {
+    let mut command = binary();
     command
         .env("RINGSIDE_DATA_DIR", folder)
         .env("RINGSIDE_LISTEN", "127.0.0.1:0")
@@ -164,6 +172,20 @@ pub(crate) fn post(address: &str, path: &str, header: &str, body: &Value) -> Val
     serde_json::from_str(&answer).unwrap()
 }
 
+/// A signed request to the perpetual venue that must succeed; its answer.
+pub(crate) fn signed(address: &str, method: &str, path: &str, key: &Value, parameters: &str) -> Value {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let query = format!("{parameters}&timestamp={now}");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key["api_secret"].as_str().unwrap().as_bytes()).unwrap();
+    mac.update(query.as_bytes());
+    let signature = const_hex::encode(mac.finalize().into_bytes());
+    let header = format!("X-EX-APIKEY: {}", key["api_key"].as_str().unwrap());
+    let (status, body) =
+        request(address, method, &format!("{path}?{query}&signature={signature}"), &[&header], "");
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
 /// A running exchange that test traders can use: its process, its address and what it said.
 pub(crate) fn started(folder: &Path, change: impl Fn(&mut Command)) -> (Running, String, String) {
     let (running, said) = start_with(folder, |command| {
@@ -176,7 +198,7 @@ pub(crate) fn started(folder: &Path, change: impl Fn(&mut Command)) -> (Running,
 
 /// A header with a login token of the wallet whose key is this number.
 pub(crate) fn log_in(address: &str, wallet: u8) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ringside"));
+    let mut command = binary();
     command.args(["login", "--url", &format!("http://{address}"), "--key", &format!("{wallet:064}")]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", said(&output));

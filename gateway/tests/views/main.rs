@@ -24,5 +24,7 @@ mod market_data;
 mod perpetual_candles;
 mod perpetual_views;
 mod pieces;
+mod shown;
 mod spot_views;
+mod stored;
 mod user_events;

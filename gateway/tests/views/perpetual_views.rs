@@ -1,8 +1,8 @@
 //! The views of the perpetual side, fed with the events of small stories, and what they save.
 
 use crate::perpetual::{START_NS, Story};
-use ringside_core::command::{PerpetualState, PerpetualStatus, PerpetualTimeInForce};
-use ringside_core::event::{IndexState, PerpetualPrice};
+use ringside_core::command::{PerpetualParameter, PerpetualState, PerpetualStatus, PerpetualTimeInForce};
+use ringside_core::event::{IndexState, PerpetualPrice, PerpetualSetting};
 use ringside_gateway::view::Views;
 use ringside_gateway::view::perpetual::log::Page;
 use ringside_gateway::view::perpetual::market;
@@ -82,6 +82,24 @@ fn trades_of_one_taker_at_one_price_join_within_a_tenth_of_a_second() {
     }
     let rows: Vec<u64> = story.views.perpetuals().trades().iter().map(|trade| trade.aggregate).collect();
     assert_eq!(rows, [1, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_market_knows_when_its_funding_was_set() {
+    let mut story = Story::new();
+    let set = |story: &mut Story, parameter: PerpetualParameter| {
+        story.time_ns += 1_000_000_000;
+        let parameter = parameter as u32;
+        story.tell(PerpetualSetting { market: crate::perpetual::MARKET, parameter, value: 7 });
+        story.done();
+        let market = &story.views.perpetuals().markets().all()[0];
+        market.funding_set_ms - START_NS / 1_000_000
+    };
+    assert_eq!(story.views.perpetuals().markets().all()[0].funding_set_ms, START_NS / 1_000_000);
+    assert_eq!(set(&mut story, PerpetualParameter::Tick), 0);
+    assert_eq!(set(&mut story, PerpetualParameter::FundingCap), 2_000);
+    assert_eq!(set(&mut story, PerpetualParameter::Lot), 2_000);
+    assert_eq!(set(&mut story, PerpetualParameter::FundingIntervalHours), 4_000);
 }
 
 #[test]

@@ -145,6 +145,7 @@ const ANSWERS: &[(Method, &str, Shape)] = &[
             boolean("disclaimer"),
             integer("fundingIntervalHours"),
             text("symbol"),
+            integer("updateTime"),
         ])),
     ),
     (

@@ -155,6 +155,7 @@ fn funding_info(call: &Call) -> Answer {
                 "adjustedFundingRateFloor": text::exact8(-cap),
                 "fundingIntervalHours": market.setting(PerpetualParameter::FundingIntervalHours),
                 "disclaimer": false,
+                "updateTime": market.funding_set_ms,
             })
         })
         .collect();

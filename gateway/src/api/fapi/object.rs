@@ -43,6 +43,12 @@ pub(super) const ORDER: Shape = Shape::Named(
         Field::optional("activatePrice", Shape::Decimal, ""),
         Field::optional("priceRate", Shape::Decimal, ""),
         Field::optional("parentOrderId", Shape::Integer, ""),
+        Field::optional("triggerTime", Shape::Integer, "When a conditional order fired, ms; absent before."),
+        Field::optional(
+            "er",
+            Shape::Text,
+            "Why it expired, as the stream tells it; absent where it did not.",
+        ),
     ],
 );
 

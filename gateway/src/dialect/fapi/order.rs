@@ -80,6 +80,13 @@ impl Shown {
         if told.parent != 0 {
             o.id("parentOrderId", told.parent);
         }
+        if self.order.triggered_ms != 0 {
+            o.number("triggerTime", self.order.triggered_ms);
+        }
+        let status = PerpetualStatus::from_code(told.status);
+        if matches!(status, Some(PerpetualStatus::Expired | PerpetualStatus::ExpiredInMatch)) {
+            o.digits("er", Some(told.expiry_reason.into()));
+        }
         o.end();
     }
 }

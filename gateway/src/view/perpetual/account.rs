@@ -6,14 +6,12 @@ use ringside_core::command::MarginMode;
 use ringside_core::event::{self, VipChange};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::Quantity;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Leverage where an account never set one, unless the market allows less.
 pub const LEVERAGE_DEFAULT: u32 = 20;
 
 /// What an account has in one market.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
     /// Position, leverage, mode; a leverage of 0 was never told.
     pub position: event::PerpetualPosition,

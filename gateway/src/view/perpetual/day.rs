@@ -12,7 +12,6 @@ use ringside_core::event;
 use ringside_core::money::{Price, Quantity, RATE_ONE};
 use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, half_even_div};
 use std::collections::VecDeque;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Length of the window.
 pub const DAY_MS: i64 = 86_400_000;
@@ -88,18 +87,26 @@ impl Perpetuals {
 }
 
 /// Trades of one step of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-struct Bucket {
-    start_ms: i64,
-    open: Price,
-    high: Price,
-    low: Price,
-    volume: i64,
-    value: i64,
-    count: u64,
-    first: u64,
-    last: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// UNIX milliseconds.
+    pub start_ms: i64,
+    /// Price of the first trade.
+    pub open: Price,
+    /// Highest.
+    pub high: Price,
+    /// Lowest.
+    pub low: Price,
+    /// Base traded, 10^-8.
+    pub volume: i64,
+    /// Micro-quote.
+    pub value: i64,
+    /// How many trades.
+    pub count: u64,
+    /// First trade.
+    pub first: u64,
+    /// Last trade.
+    pub last: u64,
 }
 
 impl Bucket {

@@ -6,13 +6,13 @@
 //! page by either is a stretch.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::super::kept::Stored;
 use super::super::queue::Queue;
 use super::super::spares::Restock;
 use super::places::{Lists, Rows};
 use ringside_core::ids::{MarketId, Sequence};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
 const FORGOTTEN_AT_ONCE: usize = 2048;
@@ -66,7 +66,7 @@ pub struct Key {
 }
 
 /// A row of a history.
-pub trait Row: FromBytes + IntoBytes + Immutable + Copy {
+pub trait Row: Stored {
     /// Its place.
     fn key(&self) -> Key;
 }
@@ -349,36 +349,23 @@ impl<T: Row> Log<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::MarginRecord;
     use super::*;
-    use zerocopy::KnownLayout;
 
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-    #[repr(C)]
-    struct Note {
-        id: u64,
-        time_ms: i64,
-        owner: u32,
-        market: u32,
+    fn row(id: u64, time_ms: i64, owner: u32, market: u32) -> MarginRecord {
+        MarginRecord { number: id, amount: 1, time_ms, account: owner, market, kind: id % 3 }
     }
 
-    impl Row for Note {
-        fn key(&self) -> Key {
-            let Note { id, time_ms, owner, market } = *self;
-            Key { owner, market, id, time_ms, tag: id % 3 }
-        }
-    }
-
-    fn filled(keep: Keep) -> Log<Note> {
+    fn filled(keep: Keep) -> Log<MarginRecord> {
         let mut log = Log::new(keep);
-        for id in 1..=20 {
-            let note = Note { id, time_ms: id as i64 * 10, owner: id as u32 % 2, market: id as u32 % 4 / 2 };
-            log.push(id.div_ceil(2), note);
+        for id in 1..=20_u64 {
+            log.push(id.div_ceil(2), row(id, id as i64 * 10, id as u32 % 2, id as u32 % 4 / 2));
         }
         log
     }
 
-    fn ids(log: &Log<Note>, page: &Page) -> Vec<u64> {
-        log.page(page).iter().map(|note| note.id).collect()
+    fn ids(log: &Log<MarginRecord>, page: &Page) -> Vec<u64> {
+        log.page(page).iter().map(|row| row.number).collect()
     }
 
     #[test]
@@ -391,7 +378,7 @@ mod tests {
         assert_eq!(ids(&log, &Page::new(1, None, 2).from_id(6)), [7, 9]);
         assert_eq!(ids(&log, &Page::new(1, None, 9).tagged(2)), [5, 11, 17]);
         assert_eq!(ids(&log, &Page::new(1, None, 9).within(400..=401)), [0u64; 0]);
-        assert_eq!(log.get(1, 0, 5).map(|note| note.id), Some(5));
+        assert_eq!(log.get(1, 0, 5).map(|row| row.number), Some(5));
         assert_eq!(log.get(1, 1, 5), None);
     }
 
@@ -408,9 +395,9 @@ mod tests {
         log.save(&mut Writer(&mut bytes));
         let mut reader = Reader::new(&bytes);
         reader.limit_accounts(2);
-        let loaded = Log::<Note>::load(&mut reader, Keep::Window(5)).unwrap();
+        let loaded = Log::<MarginRecord>::load(&mut reader, Keep::Window(5)).unwrap();
         assert!(
-            Log::<Note>::load(&mut Reader::new(&bytes), Keep::Window(5)).is_err(),
+            Log::<MarginRecord>::load(&mut Reader::new(&bytes), Keep::Window(5)).is_err(),
             "whose rows these are"
         );
         assert!(loaded.iter().eq(log.iter()) && loaded.forgotten() == 8);
@@ -420,7 +407,7 @@ mod tests {
     fn a_late_end_stands_where_its_id_belongs() {
         let mut log = Log::new(Keep::Window(0));
         for (sequence, id) in [(1, 5), (2, 7), (3, 6)] {
-            log.push(sequence, Note { id, time_ms: id as i64, owner: 1, market: 1 });
+            log.push(sequence, row(id, id as i64, 1, 1));
         }
         assert_eq!(ids(&log, &Page::new(1, Some(1), 9)), [5, 6, 7]);
         log.forget(2);

@@ -1,6 +1,7 @@
 //! Perpetual markets: rules, state, prices, the newest trade, who holds positions.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::super::kept::Kept;
 use super::super::market::MarketView;
 use super::place;
 use super::rows::MarketTrade;
@@ -14,6 +15,11 @@ use std::collections::BTreeSet;
 
 /// One more than the largest number of a parameter.
 const SETTINGS: usize = 41;
+/// As many as version 1 of the list has.
+const SETTINGS_1: usize = 41;
+/// What is shown of the funding of a market.
+const FUNDING: [PerpetualParameter; 2] =
+    [PerpetualParameter::FundingCap, PerpetualParameter::FundingIntervalHours];
 /// Trades of one taker side at one price join within this time.
 const AGGREGATE_MS: i64 = 100;
 
@@ -32,6 +38,8 @@ pub struct PerpetualMarket {
     pub listed_ms: i64,
     /// Values of its parameters, by number.
     settings: [i64; SETTINGS],
+    /// When the bounds or the interval of its funding were last set, UNIX milliseconds.
+    pub funding_set_ms: i64,
     /// Its brackets as told, ascending.
     pub brackets: Vec<event::PerpetualBracket>,
     /// State in force.
@@ -172,6 +180,7 @@ impl MarketTable {
             quote: name(listed.quote),
             listed_ms: time_ms,
             settings: [0; SETTINGS],
+            funding_set_ms: time_ms,
             brackets: Vec::new(),
             state: PerpetualState::Halted,
             price: None,
@@ -184,10 +193,15 @@ impl MarketTable {
         });
     }
 
-    pub(super) fn set(&mut self, setting: &event::PerpetualSetting) {
+    pub(super) fn set(&mut self, setting: &event::PerpetualSetting, time_ms: i64) {
         let settings = match setting.market {
             ALL_MARKETS => Some(&mut self.venue),
-            market => self.at(market).map(|market| &mut market.settings),
+            market => self.at(market).map(|market| {
+                if FUNDING.iter().any(|parameter| *parameter as u32 == setting.parameter) {
+                    market.funding_set_ms = time_ms;
+                }
+                &mut market.settings
+            }),
         };
         if let Some(value) = settings.and_then(|settings| settings.get_mut(setting.parameter as usize)) {
             *value = setting.value;
@@ -293,14 +307,15 @@ impl MarketTable {
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        self.venue.iter().for_each(|value| writer.i64(*value));
+        save_settings(writer, &self.venue);
         writer.count(self.markets.len());
         for market in &self.markets {
             writer.fixed(&market.symbol);
             writer.fixed(&market.base);
             writer.fixed(&market.quote);
             writer.i64(market.listed_ms);
-            market.settings.iter().for_each(|value| writer.i64(*value));
+            save_settings(writer, &market.settings);
+            writer.i64(market.funding_set_ms);
             writer.records(market.brackets.iter());
             writer.fixed(&[market.state as u8]);
             writer.records(market.price.iter());
@@ -315,23 +330,18 @@ impl MarketTable {
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<MarketTable, LoadError> {
-        let settings = |reader: &mut Reader<'_>| {
-            let mut settings = [0; SETTINGS];
-            for value in &mut settings {
-                *value = reader.i64()?;
-            }
-            Ok(settings)
-        };
-        let mut table = MarketTable { venue: settings(reader)?, ..MarketTable::default() };
+        let version = reader.version(Kept::PerpetualMarkets);
+        let mut table = MarketTable { venue: load_settings(reader)?, ..MarketTable::default() };
         for number in 0..reader.count()? {
             let number = u32::try_from(number).ok().filter(|number| number >> 20 == 0);
-            table.markets.push(PerpetualMarket {
+            let mut market = PerpetualMarket {
                 market: FIRST_PERPETUAL + number.ok_or_else(|| reader.bad("market"))?,
                 symbol: reader.fixed()?,
                 base: reader.fixed()?,
                 quote: reader.fixed()?,
                 listed_ms: reader.i64()?,
-                settings: settings(reader)?,
+                settings: load_settings(reader)?,
+                funding_set_ms: if version >= 2 { reader.i64()? } else { 0 },
                 brackets: reader.records()?,
                 state: reader.code("market state", PerpetualState::from_code)?,
                 price: reader.records()?.pop(),
@@ -344,10 +354,31 @@ impl MarketTable {
                     let count = reader.count()?;
                     (0..count).map(|_| reader.uint("account")).collect::<Result<_, _>>()?
                 },
-            });
+            };
+            if version < 2 {
+                // A listing sets all parameters; of changes since nothing is known.
+                market.funding_set_ms = market.listed_ms;
+            }
+            table.markets.push(market);
         }
         Ok(table)
     }
+}
+
+fn save_settings(writer: &mut Writer<'_>, settings: &[i64; SETTINGS]) {
+    writer.count(SETTINGS);
+    settings.iter().for_each(|value| writer.i64(*value));
+}
+
+/// Parameters that came later are 0.
+fn load_settings(reader: &mut Reader<'_>) -> Result<[i64; SETTINGS], LoadError> {
+    let count = if reader.version(Kept::PerpetualMarkets) >= 2 { reader.count()? } else { SETTINGS_1 };
+    let mut settings = [0; SETTINGS];
+    let known = settings.get_mut(..count).ok_or_else(|| reader.bad("settings"))?;
+    for value in known {
+        *value = reader.i64()?;
+    }
+    Ok(settings)
 }
 
 /// Whether the index comes from anywhere now, and is not the last one.

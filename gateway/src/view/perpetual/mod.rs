@@ -16,6 +16,7 @@ pub mod volume;
 
 use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
+use super::kept::Kept;
 use super::market::MarketView;
 use super::spares::Restock;
 use account::AccountTable;
@@ -36,7 +37,6 @@ use rows::{
 use series::{Series, Source};
 use std::sync::Arc;
 use volume::Volumes;
-use zerocopy::IntoBytes;
 
 /// Funding tells of each position that something was paid, and what it left.
 const EVENTS_OF_A_POSITION: usize = 2;
@@ -216,7 +216,7 @@ impl Perpetuals {
         let Some(kind) = Kind::from_code(event.kind) else { return };
         match kind {
             Kind::PerpetualListed => each(event, |listed| self.markets.listed(listed, spot, time_ms)),
-            Kind::PerpetualSetting => each(event, |setting| self.markets.set(setting)),
+            Kind::PerpetualSetting => each(event, |setting| self.markets.set(setting, time_ms)),
             Kind::PerpetualBracket => each(event, |bracket| self.markets.bracket(bracket)),
             Kind::PerpetualStateChanged => each(event, |state| self.markets.state(state)),
             Kind::PerpetualSource => each(event, |source| self.markets.source(source)),
@@ -504,28 +504,21 @@ impl Perpetuals {
     }
 
     /// Gives what the running command added to the histories, where none is kept.
-    pub(super) fn take(&mut self, mut add: impl FnMut(Added<'_>)) {
-        fn each<T: Row>(log: &Log<T>, list: List, add: &mut impl FnMut(Added<'_>)) {
-            log.iter().for_each(|row| {
-                add(Added { list: list as u16, key: row.key(), bytes: row.as_bytes() });
-            });
-        }
-        each(self.orders.ended(), List::Orders, &mut add);
-        each(self.orders.service(), List::ServiceOrders, &mut add);
-        each(self.orders.forced(), List::ForcedOrders, &mut add);
-        each(&self.fills, List::Fills, &mut add);
-        each(&self.income, List::Income, &mut add);
-        each(&self.amendments, List::Amendments, &mut add);
-        each(&self.margins, List::MarginChanges, &mut add);
-        each(&self.prevented, List::Prevented, &mut add);
-        each(&self.trades, List::Trades, &mut add);
-        each(&self.fundings, List::Fundings, &mut add);
-        each(&self.transfers, List::Transfers, &mut add);
-        each(self.operators.log(), List::Operators, &mut add);
-        for closed in self.series.take_closed() {
-            let list = closed.list as u16;
-            add(Added { list, key: closed.key(), bytes: closed.as_bytes() });
-        }
+    pub(super) fn take(&mut self, add: impl FnMut(Added<'_>)) {
+        let mut adding = Adding { add, bytes: Vec::new() };
+        adding.all(self.orders.ended(), List::Orders);
+        adding.all(self.orders.service(), List::ServiceOrders);
+        adding.all(self.orders.forced(), List::ForcedOrders);
+        adding.all(&self.fills, List::Fills);
+        adding.all(&self.income, List::Income);
+        adding.all(&self.amendments, List::Amendments);
+        adding.all(&self.margins, List::MarginChanges);
+        adding.all(&self.prevented, List::Prevented);
+        adding.all(&self.trades, List::Trades);
+        adding.all(&self.fundings, List::Fundings);
+        adding.all(&self.transfers, List::Transfers);
+        adding.all(self.operators.log(), List::Operators);
+        self.series.take_closed().for_each(|closed| adding.row(closed.list as u16, &closed));
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
@@ -549,8 +542,7 @@ impl Perpetuals {
         self.operators.save(writer);
     }
 
-    /// `is_whole`: whether they were saved by a version that knows volumes, transfers and operators.
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep, is_whole: bool) -> Result<Perpetuals, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Perpetuals, LoadError> {
         Ok(Perpetuals {
             markets: MarketTable::load(reader)?,
             depth: DepthView::load(reader)?,
@@ -567,9 +559,18 @@ impl Perpetuals {
             days: Days::load(reader)?,
             pools: reader.record()?,
             numbers: [reader.u64()?, reader.u64()?, reader.u64()?],
-            volumes: if is_whole { Volumes::load(reader)? } else { Volumes::default() },
-            transfers: if is_whole { Log::load(reader, keep)? } else { Log::new(keep) },
-            operators: if is_whole { Operators::load(reader, keep)? } else { Operators::new(keep) },
+            volumes: match reader.has(Kept::Volumes) {
+                true => Volumes::load(reader)?,
+                false => Volumes::default(),
+            },
+            transfers: match reader.has(Kept::Transfers) {
+                true => Log::load(reader, keep)?,
+                false => Log::new(keep),
+            },
+            operators: match reader.has(Kept::Operators) {
+                true => Operators::load(reader, keep)?,
+                false => Operators::new(keep),
+            },
             transferred: None,
             credited: None,
             keep,
@@ -587,8 +588,28 @@ pub struct Added<'a> {
     pub list: u16,
     /// Its place.
     pub key: log::Key,
-    /// The record.
+    /// Version of the bytes.
+    pub version: u16,
+    /// The row as it is stored.
     pub bytes: &'a [u8],
+}
+
+/// Gives rows as they are stored to whoever takes them.
+struct Adding<F> {
+    add: F,
+    bytes: Vec<u8>,
+}
+
+impl<F: FnMut(Added<'_>)> Adding<F> {
+    fn all<T: Row>(&mut self, log: &Log<T>, list: List) {
+        log.iter().for_each(|row| self.row(list as u16, row));
+    }
+
+    fn row<T: Row>(&mut self, list: u16, row: &T) {
+        self.bytes.clear();
+        row.write(&mut self.bytes);
+        (self.add)(Added { list, key: row.key(), version: T::KEPT.newest(), bytes: &self.bytes });
+    }
 }
 
 fn each<P: event::Payload>(event: &Event, fold: impl FnOnce(&P)) {

@@ -10,17 +10,17 @@ use super::rows::OperatorRecord;
 use ringside_core::command::Kind;
 use ringside_core::event::{Done, OperatorNoted, OperatorReason};
 use ringside_core::ids::{Sequence, text};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use zerocopy::FromZeros;
 
 /// A note whose command has not come yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-struct Pending {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
     /// Of the note.
-    source_seq: u64,
+    pub source_seq: u64,
     /// Of both.
-    source: u64,
-    row: OperatorRecord,
+    pub source: u64,
+    /// As far as it is known.
+    pub row: OperatorRecord,
 }
 
 /// See the module.

@@ -7,15 +7,14 @@ use super::rows::{FillRecord, name_tag};
 use ringside_core::command::{
     ClientOrder, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side, order_flag,
 };
-use ringside_core::event;
+use ringside_core::event::{self, Execution};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_core::risk::perpetual::units::{average_price, floor_value};
 use std::collections::BTreeSet;
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use zerocopy::FromZeros;
 
 /// One order as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderRecord {
     /// What the engine told last, with the fills since in it.
     pub told: event::PerpetualOrder,
@@ -29,6 +28,8 @@ pub struct OrderRecord {
     pub client_order: ClientOrder,
     /// The [`ringside_core::reject::Reject`] that it was refused with when its trigger came, else 0.
     pub refused: u32,
+    /// When its trigger fired, UNIX milliseconds; 0 before, and where that was not kept.
+    pub triggered_ms: i64,
 }
 
 /// Starts of the names of orders that close a position by force.
@@ -93,6 +94,7 @@ impl OrderRecord {
             counterpart: placed.map_or(0, |placed| placed.fired),
             client_order: placed.map_or([0; 36], |placed| placed.client_order),
             refused: 0,
+            triggered_ms: if has_fired(told) { time_ms } else { 0 },
         }
     }
 
@@ -182,14 +184,18 @@ impl Row for OrderRecord {
 }
 
 /// An order of a liquidation or of auto-deleveraging.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForcedRecord(pub OrderRecord);
 
 impl Row for ForcedRecord {
     fn key(&self) -> Key {
         Key { tag: self.0.forced().map_or(0, |forced| forced as u64), ..self.0.key() }
     }
+}
+
+/// Whether the engine tells that the order's trigger has fired.
+fn has_fired(told: &event::PerpetualOrder) -> bool {
+    told.execution == Execution::Triggered as u8
 }
 
 /// Orders ended by one command for which the room is kept.
@@ -227,7 +233,10 @@ impl OrderTable {
         time_ms: i64,
     ) {
         let record = match self.open.get(&told.order) {
-            Some(before) => OrderRecord { told: *told, updated_ms: time_ms, ..*before },
+            Some(before) => {
+                let triggered_ms = if has_fired(told) { time_ms } else { before.triggered_ms };
+                OrderRecord { told: *told, updated_ms: time_ms, triggered_ms, ..*before }
+            }
             None => OrderRecord::new(told, placed, time_ms),
         };
         self.put(sequence, record);

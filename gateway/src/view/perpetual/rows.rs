@@ -1,16 +1,14 @@
-//! Rows of the perpetual histories. Plain records, saved and archived as they are: a field is appended or a list gets a new
-//! number, none is moved.
+//! Rows of the perpetual histories in memory. How they lie on disk is the business of `view/stored`.
 
 use super::log::{Key, Row};
 use ringside_core::command::ClientOrder;
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, TradeId};
 use ringside_core::money::{Price, Quantity};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::FromZeros;
 
 /// One account's half of a trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillRecord {
     /// The trade.
     pub trade: TradeId,
@@ -43,8 +41,7 @@ pub struct FillRecord {
 }
 
 /// One change of a wallet that is income.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncomeRecord {
     /// Number of the row, over all accounts.
     pub tran: u64,
@@ -98,8 +95,7 @@ impl IncomeKind {
 }
 
 /// One modification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmendRecord {
     /// As the engine told it.
     pub told: event::PerpetualAmended,
@@ -114,8 +110,7 @@ pub struct AmendRecord {
 }
 
 /// Margin moved to or from an isolated position by request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarginRecord {
     /// Number of the row, over all accounts.
     pub number: u64,
@@ -132,8 +127,7 @@ pub struct MarginRecord {
 }
 
 /// One transfer between the spot and the perpetual ledger, at the owner's request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferRecord {
     /// Its number: the sequence of its command.
     pub number: u64,
@@ -148,8 +142,7 @@ pub struct TransferRecord {
 }
 
 /// One thing that an operator did or tried to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
 pub struct OperatorRecord {
     /// Number of the row, from 1.
     pub number: u64,
@@ -166,8 +159,7 @@ pub struct OperatorRecord {
 }
 
 /// One meeting that self-trade prevention ended, as one of its accounts finds it by one of its orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreventedRecord {
     /// As the engine told it.
     pub told: event::PreventedMatch,
@@ -186,8 +178,7 @@ impl PreventedRecord {
 }
 
 /// A public trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketTrade {
     /// Its number.
     pub trade: TradeId,
@@ -210,8 +201,7 @@ pub struct MarketTrade {
 }
 
 /// A funding rate settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FundingRecord {
     /// As the engine told it.
     pub told: event::FundingSettled,

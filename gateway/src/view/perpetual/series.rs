@@ -12,7 +12,6 @@ use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, Sequence};
 use std::collections::VecDeque;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Candles of each series that are kept beside those not archived yet: more than one answer can hold.
 const CANDLES: usize = 2_000;
@@ -122,8 +121,7 @@ fn days_to(year: i64, month: i64) -> i64 {
 }
 
 /// One candle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candle {
     /// Start, UNIX milliseconds.
     pub open_ms: i64,
@@ -194,8 +192,7 @@ pub struct CandleQuery {
 }
 
 /// A candle that is over, as a row of its series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClosedCandle {
     /// The candle.
     pub candle: Candle,

@@ -499,15 +499,9 @@ impl Teller<'_> {
 
     /// What was told of an order, with the name that it was placed under.
     fn named(&self, told: &event::PerpetualOrder) -> OrderRecord {
-        let known = self.views.orders().current(told.order).copied();
-        let time_ms = self.time_ms;
-        OrderRecord {
-            told: *told,
-            created_ms: known.map_or(time_ms, |known| known.created_ms),
-            updated_ms: time_ms,
-            counterpart: known.map_or(0, |known| known.counterpart),
-            client_order: known.map_or([0; 36], |known| known.client_order),
-            refused: known.map_or(0, |known| known.refused),
+        match self.views.orders().current(told.order) {
+            Some(known) => OrderRecord { told: *told, updated_ms: self.time_ms, ..*known },
+            None => OrderRecord::new(told, None, self.time_ms),
         }
     }
 

@@ -1,0 +1,159 @@
+//! Lists that are kept on disk, and the versions of their rows.
+//!
+//! [`Kept`] is the table of all lists, in the archive and in snapshots of the views. What is written bears the version of its rows: a
+//! pack of the archive has a column for it, a snapshot begins with the versions of all its lists ([`super::codec`]). A version that
+//! was ever written never changes; what is written is of the newest, what is read of any. How rows lie: `view/stored`.
+
+/// A list of the table.
+struct Entry {
+    name: &'static str,
+    /// First format of snapshots that has it.
+    since: u64,
+    /// Bytes of a row, by version; 0 where the list writes itself.
+    lens: &'static [usize],
+}
+
+macro_rules! kept {
+    ($($kept:ident $name:literal since $since:literal, $(by hand $newest:literal)? $(rows of $($len:literal),+)?;)*) => {
+        /// Lists that are kept, by their numbers in snapshots: append, never take away or move.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Kept {
+            $(#[doc = $name] $kept,)*
+        }
+
+        impl Kept {
+            /// All of them.
+            pub const ALL: &[Kept] = &[$(Kept::$kept),*];
+        }
+
+        const TABLE: &[Entry] = &[$(Entry {
+            name: $name,
+            since: $since,
+            lens: {
+                $(&[0; $newest])?
+                $(&[$($len),+])?
+            },
+        }),*];
+    };
+}
+
+kept! {
+    Accounts "accounts" since 3, by hand 1;
+    Assets "assets" since 3, by hand 1;
+    Markets "markets" since 3, by hand 1;
+    OpenOrders "open spot orders" since 3, by hand 1;
+    Levels "levels of books" since 3, by hand 1;
+    Balances "balances" since 3, by hand 1;
+    Outcomes "outcomes of placements" since 3, by hand 1;
+    OutcomeOrders "orders of outcomes" since 3, rows of 72;
+    OutcomeTrades "trades of outcomes" since 3, rows of 88;
+    Credits "credits" since 3, by hand 1;
+    Klines "spot candles" since 3, by hand 1;
+    Tickers "spot days" since 3, by hand 1;
+    EndedOrders "ended spot orders" since 3, by hand 1;
+    SpotTrades "spot trades" since 3, by hand 1;
+    SpotFills "spot fills" since 3, by hand 1;
+    Withdrawals "withdrawals" since 3, by hand 1;
+    Vaults "vaults" since 3, by hand 1;
+    Alarms "alarms of releases" since 3, rows of 96;
+    Judged "judgements of withdrawals" since 3, rows of 48;
+    PerpetualMarkets "perpetual markets" since 6, by hand 2;
+    Brackets "brackets" since 6, rows of 40;
+    Prices "prices" since 6, rows of 64;
+    Sources "sources of indices" since 6, rows of 24;
+    PerpetualAccounts "perpetual accounts" since 6, by hand 1;
+    Tiers "fee tiers" since 6, rows of 32;
+    Terms "terms of accounts" since 6, rows of 48;
+    VipChanges "changes of fee tiers" since 6, rows of 32;
+    Holdings "positions" since 6, rows of 136;
+    Orders "orders" since 6, rows of 160, 168;
+    Fills "fills" since 6, rows of 80;
+    Income "income" since 6, rows of 80;
+    Amendments "amendments" since 6, rows of 112;
+    MarginChanges "margin changes" since 6, rows of 40;
+    Prevented "prevented matches" since 6, rows of 88;
+    Trades "trades" since 6, rows of 64;
+    Fundings "funding rates" since 6, rows of 48;
+    Candles "candles" since 6, rows of 96;
+    ClosedCandles "closed candles" since 6, rows of 104;
+    Days "rolling days" since 6, by hand 1;
+    Buckets "parts of rolling days" since 6, rows of 72;
+    Pools "pools" since 6, rows of 32;
+    Volumes "volumes" since 7, by hand 1;
+    Transfers "transfers" since 7, rows of 32;
+    Operators "actions of operators" since 7, rows of 184;
+    PendingNotes "notes of operators" since 7, rows of 200;
+}
+
+impl Kept {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        TABLE[self as usize].name
+    }
+
+    /// The version that is written.
+    pub fn newest(self) -> u16 {
+        TABLE[self as usize].lens.len() as u16
+    }
+
+    /// Bytes of a row, by version from the first on; 0 where the list writes itself.
+    pub const fn lens(self) -> &'static [usize] {
+        TABLE[self as usize].lens
+    }
+
+    /// Bytes of a row of a version, 0 where the list writes itself; `None` for a version that is not known.
+    pub fn row_len(self, version: u16) -> Option<usize> {
+        self.lens().get(usize::from(version).checked_sub(1)?).copied()
+    }
+
+    /// The version that a snapshot of a format without a table of versions has; 0 for none.
+    pub fn of_format(self, format: u64) -> u16 {
+        u16::from(format >= TABLE[self as usize].since)
+    }
+}
+
+/// A row of one length on disk, in each version of its list.
+pub trait Stored: Copy {
+    /// Its list.
+    const KEPT: Kept;
+
+    /// Appends it as a version had it, which must be one that is known.
+    fn write_as(&self, version: u16, bytes: &mut Vec<u8>);
+
+    /// A row of a version; `None` where there is no such version or these are not its bytes.
+    fn read_as(version: u16, bytes: &[u8]) -> Option<Self>;
+
+    /// What a row of a version is made of, a line for each field: offset, length, name.
+    fn describe(version: u16) -> String;
+
+    /// Appends it as it is written today.
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.write_as(Self::KEPT.newest(), bytes);
+    }
+
+    /// A row of any version.
+    ///
+    /// Errors: an unknown version, a wrong length.
+    fn read(version: u16, bytes: &[u8]) -> Result<Self, RowError> {
+        let unknown =
+            RowError { list: Self::KEPT.name(), version, len: bytes.len(), known: Self::KEPT.newest() };
+        Self::read_as(version, bytes).ok_or(unknown)
+    }
+}
+
+/// Bytes that are no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{len} bytes are no row of version {version} of the list of {list}, of which this build knows versions up to {known}"
+)]
+pub struct RowError {
+    /// Name of the list.
+    pub list: &'static str,
+    /// What the row is said to be of.
+    pub version: u16,
+    /// How many bytes there are.
+    pub len: usize,
+    /// The newest version that is known.
+    pub known: u16,
+}

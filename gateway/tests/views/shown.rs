@@ -1,0 +1,309 @@
+//! Everything that views and an archive hold as lines of text, so that what one build wrote can be compared with what
+//! another reads. Lines name each field themselves: a field that is appended later does not change them.
+
+use crate::stored::{has, hex_of, hex_of_entry};
+use ringside_core::command::PerpetualParameter;
+use ringside_core::ids::{AccountId, AssetId, MarketId};
+use ringside_gateway::archive::rows;
+use ringside_gateway::view::Views;
+use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
+use ringside_gateway::view::kept::Kept;
+use ringside_gateway::view::kline::{Interval, Kline};
+use ringside_gateway::view::order::OrderRecord;
+use ringside_gateway::view::perpetual::Perpetuals;
+use ringside_gateway::view::perpetual::log::{FIRST_CANDLES, Log, Row};
+use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_persist::archive::row::Entry;
+use ringside_persist::archive::{
+    ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, OrdersAsked, Seconds,
+};
+use std::fmt::Write;
+
+/// Accounts and markets that are looked at: more than there are.
+const ACCOUNTS: AccountId = 50;
+const MARKETS: MarketId = 3;
+/// Keys of placements that are looked at.
+const KEYS: u64 = 420;
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+macro_rules! line {
+    ($out:expr, $($part:tt)*) => { writeln!($out, $($part)*).expect("text takes lines") };
+}
+
+fn order(out: &mut String, name: &str, o: &OrderRecord) {
+    let reject = o.reject.map_or(0, |reject| reject.code());
+    let codes = [o.side as u8, o.order_type as u8, o.time_in_force as u8, o.status as u8];
+    let sizes = (o.price, o.quantity, o.filled, o.quote_quantity, o.traded);
+    line!(
+        out,
+        "{name} {} {} {} {codes:?} {reject} {sizes:?} {} {}",
+        o.order,
+        o.account,
+        o.market,
+        o.created_ns,
+        o.updated_ns
+    );
+}
+
+fn trade(out: &mut String, name: &str, t: &TradeRecord) {
+    let sides = (t.maker_order, t.taker_order, t.maker_account, t.taker_account, t.maker_fee, t.taker_fee);
+    let side = t.taker_side as u8;
+    line!(out, "{name} {} {} {side} {} {} {sides:?} {}", t.trade, t.market, t.price, t.quantity, t.time_ns);
+}
+
+fn fill(out: &mut String, name: &str, account: AccountId, f: &FillRecord) {
+    let codes = (f.side as u8, f.role as u8);
+    let sizes = (f.price, f.quantity, f.fee);
+    line!(out, "{name} {account} {} {} {codes:?} {sizes:?} {} {}", f.trade, f.market, f.order, f.time_ns);
+}
+
+fn candle(out: &mut String, name: &str, market: MarketId, interval_s: i64, k: &Kline) {
+    let prices = [k.open, k.high, k.low, k.close];
+    let sums = (k.volume, k.quote_volume, k.trade_count);
+    line!(out, "{name} {market} {interval_s} {} {prices:?} {sums:?}", k.open_time_s);
+}
+
+/// The views.
+pub(crate) fn views(views: &Views) -> String {
+    let mut out = String::new();
+    let out = &mut out;
+    line!(out, "at {} {}", views.sequence(), views.time_ns());
+    for account in 0..ACCOUNTS {
+        if let Some(address) = views.accounts().address(account) {
+            line!(out, "account {account} {}", hex(address));
+        }
+        for row in views.balances().rows(account) {
+            let sizes = (row.available, row.frozen);
+            line!(out, "balance {account} {} {sizes:?} {}", row.asset, row.changed_ns);
+        }
+        views.open_orders().of_account(account).for_each(|row| order(out, "open", row));
+        let (market, status, limit) = (None, None, usize::MAX);
+        let asked = OrderQuery { account, market, status, created: TimeRange::ALL, limit };
+        let mut orders = Vec::new();
+        assert_eq!(views.history().ended_orders(&asked, Place::Newest, usize::MAX, &mut orders), Place::End);
+        orders.iter().for_each(|row| order(out, "ended", row));
+        let mut fills = Vec::new();
+        let asked = FillQuery { account, market, time: TimeRange::ALL, limit };
+        assert_eq!(views.history().fills(&asked, Place::Newest, usize::MAX, &mut fills), Place::End);
+        fills.iter().for_each(|row| fill(out, "fill", account, row));
+        for key in 1..KEYS {
+            let Some(outcome) = views.idempotency().outcome(account, key) else { continue };
+            let reject = outcome.reject.map_or(0, |reject| reject.code());
+            let order = outcome.order.map_or(String::new(), |order| hex_of(&order));
+            line!(out, "outcome {account} {key} {} {} {reject} {order}", outcome.sequence, outcome.time_ns);
+            outcome.trades.iter().for_each(|trade| line!(out, "outcome's trade {}", hex_of(trade)));
+        }
+    }
+    let forgotten = views.history().forgotten();
+    line!(out, "forgotten {} {}", forgotten.through, forgotten.newest_order);
+    (0..6).for_each(|asset: AssetId| line!(out, "asset {asset} {:?}", views.markets().asset_name(asset)));
+    for m in views.markets().in_order_of_symbol() {
+        let sizes = (m.tick, m.lot, m.min_notional, m.maker_fee, m.taker_fee, m.max_open_orders);
+        let codes = (m.base, m.quote, m.kind as u8, m.status as u8);
+        line!(out, "market {} {} {codes:?} {sizes:?}", m.market, m.symbol());
+    }
+    for market in 0..MARKETS {
+        if let Some(book) = views.depth().book(market) {
+            let (bids, asks): (Vec<_>, Vec<_>) = (book.bids().collect(), book.asks().collect());
+            line!(out, "book {market} {} {bids:?} {asks:?}", book.update_id());
+        }
+        let mut trades = Vec::new();
+        views.history().trades(market, usize::MAX, &mut trades);
+        trades.iter().for_each(|row| trade(out, "trade", row));
+        views.history().last_trade(market).iter().for_each(|row| trade(out, "last trade", row));
+        for interval in Interval::ALL {
+            for row in views.klines().page(market, interval, &TimeRange::ALL, usize::MAX) {
+                candle(out, "candle", market, interval.seconds(), &row);
+            }
+        }
+        if let Some(t) = views.tickers().get(market) {
+            let prices = [t.last_price, t.open_price, t.high, t.low];
+            let sums = (t.volume, t.quote_volume, t.trade_count);
+            line!(out, "ticker {market} {prices:?} {sums:?} {}", t.close_time_s);
+        }
+    }
+    for c in views.audit().credits() {
+        let reason = hex(&c.reason);
+        line!(out, "credit {} {} {} {} {} {reason}", c.sequence, c.time_ns, c.amount, c.account, c.asset);
+    }
+    withdrawals(out, views);
+    perpetuals(out, views.perpetuals(), views.time_ns().div_euclid(1_000_000));
+    std::mem::take(out)
+}
+
+fn withdrawals(out: &mut String, views: &Views) {
+    let withdrawals = views.withdrawals();
+    line!(out, "withdrawals paused {}", withdrawals.paused());
+    for vault in (0..3).filter_map(|vault| withdrawals.vault(vault)) {
+        let texts = [hex(&vault.address), hex(&vault.name), hex(&vault.hash)];
+        line!(out, "vault {} {texts:?} {} {}", vault.chain_id, vault.block, vault.time_s);
+    }
+    withdrawals.alarms().iter().for_each(|alarm| line!(out, "alarm {}", hex_of(alarm)));
+    for number in 1..20 {
+        if let Some(judged) = withdrawals.judged(number) {
+            line!(out, "judged {}", hex_of(judged));
+        }
+        let Some(w) = withdrawals.get(number) else { continue };
+        let codes = (w.account, w.asset, w.vault, w.ledger as u8, w.status as u8, w.nonce);
+        let times = (w.requested_at_s, w.deadline_s);
+        let signature = w.signature.map(|signature| hex(&signature));
+        let release = w.release.map(|release| (hex(&release.tx_hash), release.block, release.confirmed_at_s));
+        let token = hex(&w.token);
+        line!(out, "withdrawal {number} {} {codes:?} {} {token} {times:?}", w.sequence, w.amount);
+        line!(out, "withdrawal {number} {signature:?} {release:?}");
+    }
+}
+
+fn log<T: Row>(out: &mut String, name: &str, log: &Log<T>) {
+    line!(out, "{name} forgotten {}", log.forgotten());
+    log.iter().for_each(|row| line!(out, "{name} {:?} {}", row.key(), hex_of(row)));
+}
+
+fn perpetuals(out: &mut String, views: &Perpetuals, now_ms: i64) {
+    for number in 1..41 {
+        let Some(parameter) = PerpetualParameter::from_code(number) else { continue };
+        line!(out, "venue {number} {}", views.markets().venue(parameter));
+    }
+    for market in views.markets().all() {
+        let id = market.market;
+        line!(out, "perpetual {id} {} {} {}", market.symbol(), market.base(), market.quote());
+        let times = (market.listed_ms, market.price_ms, market.book_ms);
+        line!(out, "perpetual {id} {} {times:?} {}", market.state as u8, market.open_interest);
+        if has(Kept::PerpetualMarkets, 2) {
+            line!(out, "funding {id} {}", market.funding_set_ms);
+        }
+        for number in 1..41 {
+            let Some(parameter) = PerpetualParameter::from_code(number) else { continue };
+            line!(out, "setting {id} {number} {}", market.setting(parameter));
+        }
+        market.brackets.iter().for_each(|row| line!(out, "bracket {}", hex_of(row)));
+        market.price.iter().for_each(|row| line!(out, "price {}", hex_of(row)));
+        market.sources.iter().for_each(|row| line!(out, "source {}", hex_of(row)));
+        market.last_trade().iter().for_each(|row| line!(out, "last {}", hex_of(*row)));
+        line!(out, "holders {id} {:?}", market.holders());
+        line!(out, "day {id} {:?}", views.day(market, now_ms));
+        if let Some(book) = views.book(id) {
+            let (bids, asks): (Vec<_>, Vec<_>) = (book.bids().collect(), book.asks().collect());
+            line!(out, "perpetual book {id} {} {bids:?} {asks:?}", book.update_id());
+        }
+        for source in [Source::Trades, Source::Mark, Source::Index, Source::Premium] {
+            for (name, interval) in INTERVALS {
+                let (start_ms, end_ms, limit) = (Some(0), None, usize::MAX);
+                let asked = CandleQuery { source, market: id, interval, start_ms, end_ms, limit };
+                let kept = views.series().kept(&asked, now_ms).0;
+                kept.iter().for_each(|row| line!(out, "{source:?} {name} {id} {}", hex_of(row)));
+            }
+        }
+    }
+    views.accounts().tiers().iter().for_each(|row| line!(out, "tier {}", hex_of(row)));
+    for account in 0..ACCOUNTS {
+        line!(out, "volumes {account} {:?}", views.volumes().of(account));
+        views.orders().open_of(account).for_each(|row| line!(out, "open {}", hex_of(row)));
+        let Some(known) = views.accounts().find(account) else { continue };
+        line!(out, "wallet {account} {} {} {}", known.wallet, known.updated_ms, known.tier);
+        line!(out, "terms {}", hex_of(&known.terms));
+        known.vip.iter().for_each(|row| line!(out, "vip {}", hex_of(row)));
+        known.holdings.iter().for_each(|row| line!(out, "holding {}", hex_of(row)));
+    }
+    line!(out, "pools {}", hex_of(views.pools()));
+    log(out, "orders", views.orders().ended());
+    log(out, "service", views.orders().service());
+    log(out, "forced", views.orders().forced());
+    log(out, "fills", views.fills());
+    log(out, "income", views.income());
+    log(out, "amendments", views.amendments());
+    log(out, "margins", views.margins());
+    log(out, "prevented", views.prevented());
+    log(out, "trades", views.trades());
+    log(out, "fundings", views.fundings());
+    log(out, "transfers", views.transfers());
+    log(out, "operators", views.operators().log());
+}
+
+/// All entries of an owner's list, oldest first.
+pub(crate) fn all_of(number: u16, owner: AccountId) -> EntriesAsked {
+    EntriesAsked {
+        list: rows::list_of(number),
+        owner,
+        market: None,
+        tag: 0,
+        ids: 0..=u64::MAX,
+        times: i64::MIN..=i64::MAX,
+        through: u64::MAX,
+        is_oldest: true,
+        skip: 0,
+        limit: usize::MAX,
+    }
+}
+
+fn entries(out: &mut String, reader: &mut dyn ArchiveReader, number: u16, owner: AccountId) {
+    let mut rows = Vec::new();
+    reader.entries(&all_of(number, owner), &mut rows).expect("entries are read");
+    for entry in &rows {
+        let Entry { sequence, market, id, time_ms, tag, .. } = entry;
+        let record = hex_of_entry(entry);
+        line!(out, "list {number} {owner} {market} {sequence} {id} {time_ms} {tag} {record}");
+    }
+}
+
+/// The archive.
+pub(crate) fn archive(reader: &mut dyn ArchiveReader) -> String {
+    let mut out = String::new();
+    let out = &mut out;
+    let mark = reader.mark().expect("a mark");
+    line!(out, "archived {} {}", mark.sequence, mark.time_ns);
+    line!(out, "rows {}", reader.rows().expect("a number of rows"));
+    for account in 0..ACCOUNTS {
+        let mut orders = Vec::new();
+        reader.orders(&OrdersAsked::all(account), &mut orders).expect("orders are read");
+        orders.iter().for_each(|row| order(out, "order", &rows::order_of(row)));
+        let (market, limit, through) = (None, usize::MAX, u64::MAX);
+        let asked = FillsAsked { account, market, time: Seconds::ALL, through, limit };
+        let mut fills = Vec::new();
+        reader.fills(&asked, &mut fills).expect("fills are read");
+        fills.iter().for_each(|row| fill(out, "fill", account, &rows::fill_of(row)));
+        let mut balances = Vec::new();
+        reader.balances(account, Seconds::ALL, through, limit, &mut balances).expect("balances are read");
+        for b in balances {
+            let sizes = (b.available, b.frozen);
+            line!(out, "balance {} {} {} {} {sizes:?}", b.sequence, b.time_ns, b.account, b.asset);
+        }
+    }
+    for market in 0..MARKETS {
+        let mut trades = Vec::new();
+        reader.trades(market, u64::MAX, usize::MAX, &mut trades).expect("trades are read");
+        trades.iter().for_each(|row| trade(out, "trade", &rows::trade_of(row)));
+        for interval in Interval::ALL {
+            let asked = CandlesAsked {
+                market,
+                interval_s: rows::interval_s(interval),
+                open: Seconds::ALL,
+                through: u64::MAX,
+                oldest: true,
+                limit: usize::MAX,
+            };
+            let mut candles = Vec::new();
+            reader.candles(&asked, &mut candles).expect("candles are read");
+            for row in &candles {
+                candle(out, "candle", market, interval.seconds(), &rows::kline_of(row));
+            }
+        }
+    }
+    let mut credits = Vec::new();
+    reader.credits(u64::MAX, usize::MAX, &mut credits).expect("credits are read");
+    for c in credits {
+        let reason = hex(&c.reason);
+        line!(out, "credit {} {} {} {} {} {reason}", c.sequence, c.time_ns, c.account, c.asset, c.amount);
+    }
+    let candles = FIRST_CANDLES..FIRST_CANDLES + 4 * INTERVALS.len() as u16;
+    for number in (1..=12).chain(candles) {
+        (0..ACCOUNTS).for_each(|owner| entries(out, reader, number, owner));
+    }
+    std::mem::take(out)
+}

@@ -1,0 +1,502 @@
+//! What lies on disk is read whatever version it is of.
+//!
+//! `golden/rows` holds, for each list of rows of one length and each of its versions, how a row lies (`<list>_<version>.txt`); and
+//! for each time that a list changed a snapshot of views and an archive as the build of that time wrote them, each with a text of
+//! all that is in it. None of these files ever changes. **Where a test here fails after a change of a list**, the layout of a version
+//! that was written has been changed: undo that, append a version (`gateway/src/view/stored/mod.rs` says how), and have this write
+//! the files of the new one: `RINGSIDE_BLESS=1 cargo test --release -p ringside-gateway --test views -- stored`.
+
+use crate::perpetual_flow::Flow;
+use crate::shown;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use ringside_core::command::*;
+use ringside_core::engine::{Engine, EngineConfig};
+use ringside_core::event::{self, Event};
+use ringside_core::ids::{Address, padded};
+use ringside_core::money::{AMOUNT_UNIT, UNIT};
+use ringside_gateway::archive::archiver::Archiver;
+use ringside_gateway::archive::perpetual::row_of;
+use ringside_gateway::archive::rows;
+use ringside_gateway::view::kept::{Kept, RowError, Stored};
+use ringside_gateway::view::perpetual::Added;
+use ringside_gateway::view::perpetual::account::Holding;
+use ringside_gateway::view::perpetual::day::Bucket;
+use ringside_gateway::view::perpetual::log::{FIRST_CANDLES, List, Row};
+use ringside_gateway::view::perpetual::operator::Pending;
+use ringside_gateway::view::perpetual::order::{ForcedRecord, OrderRecord};
+use ringside_gateway::view::perpetual::rows::{
+    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
+    PreventedRecord, TransferRecord,
+};
+use ringside_gateway::view::perpetual::series::{Candle, ClosedCandle};
+use ringside_gateway::view::{RecentHistory, SharedViews, Upgraded, Views};
+use ringside_persist::archive::row::Entry;
+use ringside_persist::archive::sqlite::Sqlite;
+use ringside_persist::archive::{Archive, ArchiveError, Batch, Mark};
+use ringside_persist::machine::Fold;
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+
+/// Of each snapshot and archive the lists that are not of version 1 in it.
+const VERSIONS: [&[(Kept, u16)]; 2] = [&[], &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2)]];
+const JOURNAL: [u8; 16] = [6; 16];
+const CHAIN: u64 = 31_337;
+const VAULT: Address = [0x11; 20];
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/rows").join(name)
+}
+
+/// Whether goldens that are missing are to be written.
+fn writes() -> bool {
+    std::env::var_os("RINGSIDE_BLESS").is_some()
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    static WRITTEN: Once = Once::new();
+    WRITTEN.call_once(|| {
+        if writes() && !golden(&format!("snapshot_{}.gz", VERSIONS.len())).exists() {
+            AS_OF.set(VERSIONS.len() - 1);
+            write(VERSIONS.len());
+        }
+    });
+    let file = std::fs::File::open(golden(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut bytes = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn pack(name: &str, bytes: &[u8]) {
+    assert!(!golden(name).exists(), "{name}: what was written once stays");
+    let mut out = GzEncoder::new(std::fs::File::create(golden(name)).unwrap(), Compression::best());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap();
+}
+
+thread_local! {
+    /// Which of [`VERSIONS`] texts are of.
+    static AS_OF: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The version that a list had at one of [`VERSIONS`].
+fn version_of(index: usize, list: Kept) -> u16 {
+    VERSIONS[index].iter().find(|(known, _)| *known == list).map_or(1, |(_, version)| *version)
+}
+
+/// Whether texts are of a time at which a list had this version.
+pub(crate) fn has(list: Kept, version: u16) -> bool {
+    version_of(AS_OF.get(), list) >= version
+}
+
+/// A row as it was written then.
+pub(crate) fn hex_of<T: Stored>(row: &T) -> String {
+    let mut bytes = Vec::new();
+    row.write_as(version_of(AS_OF.get(), T::KEPT), &mut bytes);
+    shown::hex(&bytes)
+}
+
+/// The same of an entry of the archive.
+pub(crate) fn hex_of_entry(entry: &Entry) -> String {
+    fn read<T: Row>(entry: &Entry) -> String {
+        let row: T = row_of(entry).expect("an entry is a row of its list");
+        let key = row.key();
+        let found = (key.owner, key.market, key.id, key.time_ms, key.tag);
+        assert_eq!(found, (entry.owner, entry.market, entry.id, entry.time_ms, entry.tag));
+        hex_of(&row)
+    }
+    match entry.list.number {
+        1 | 2 => read::<OrderRecord>(entry),
+        3 => read::<ForcedRecord>(entry),
+        4 => read::<FillRecord>(entry),
+        5 => read::<IncomeRecord>(entry),
+        6 => read::<AmendRecord>(entry),
+        7 => read::<MarginRecord>(entry),
+        8 => read::<PreventedRecord>(entry),
+        9 => read::<MarketTrade>(entry),
+        10 => read::<FundingRecord>(entry),
+        11 => read::<TransferRecord>(entry),
+        12 => read::<OperatorRecord>(entry),
+        FIRST_CANDLES.. => read::<ClosedCandle>(entry),
+        number => panic!("no list has the number {number}"),
+    }
+}
+
+/// That the layouts of a row are those that were written, that every byte of any version is read, and that nothing else is.
+fn check<T: Stored>(seen: &mut Vec<Kept>) {
+    let (list, known) = (T::KEPT, T::KEPT.newest());
+    seen.push(list);
+    for version in 1..=known {
+        let len = list.row_len(version).unwrap();
+        let name = format!("{}_{version}.txt", list.name().replace(' ', "_"));
+        let text = format!("{len} bytes: offset, length, field\n{}", T::describe(version));
+        if writes() && !golden(&name).exists() {
+            std::fs::write(golden(&name), &text).unwrap();
+        }
+        let written = std::fs::read_to_string(golden(&name)).unwrap_or_default();
+        assert!(
+            text == written,
+            "{name} says that version {version} of the list of {} is\n{written}\nand this build has\n{text}\n\
+             What was written must stay readable. The head of this file says what to do.",
+            list.name()
+        );
+        let bytes: Vec<u8> = (0..len).map(|at| (at * 7 + 3) as u8).collect();
+        let row = T::read(version, &bytes).unwrap();
+        let mut again = Vec::new();
+        row.write_as(version, &mut again);
+        assert_eq!(again, bytes, "{list:?} {version}");
+        for len in [0, len - 1, len + 1, len + 8] {
+            let error = RowError { list: list.name(), version, len, known };
+            // Another version may have that length, this one has not.
+            assert_eq!(T::read(version, &vec![0; len]).err(), Some(error));
+            assert!(error.to_string().contains(list.name()), "{error}");
+        }
+    }
+    for version in [0, known + 1, u16::MAX] {
+        let len = list.row_len(known).unwrap();
+        let error = RowError { list: list.name(), version, len, known };
+        assert_eq!(T::read(version, &vec![0; len]).err(), Some(error));
+    }
+}
+
+#[test]
+fn layouts_are_those_that_were_written() {
+    let mut seen = Vec::new();
+    check::<OrderRecord>(&mut seen);
+    check::<ForcedRecord>(&mut seen);
+    check::<FillRecord>(&mut seen);
+    check::<IncomeRecord>(&mut seen);
+    check::<AmendRecord>(&mut seen);
+    check::<MarginRecord>(&mut seen);
+    check::<PreventedRecord>(&mut seen);
+    check::<MarketTrade>(&mut seen);
+    check::<FundingRecord>(&mut seen);
+    check::<TransferRecord>(&mut seen);
+    check::<OperatorRecord>(&mut seen);
+    check::<Pending>(&mut seen);
+    check::<Candle>(&mut seen);
+    check::<ClosedCandle>(&mut seen);
+    check::<Bucket>(&mut seen);
+    check::<Holding>(&mut seen);
+    check::<event::Order>(&mut seen);
+    check::<event::Trade>(&mut seen);
+    check::<event::ReleaseAlarm>(&mut seen);
+    check::<event::WithdrawalJudged>(&mut seen);
+    check::<event::PerpetualBracket>(&mut seen);
+    check::<event::PerpetualPrice>(&mut seen);
+    check::<event::PerpetualSource>(&mut seen);
+    check::<event::VipTier>(&mut seen);
+    check::<event::AccountTerms>(&mut seen);
+    check::<event::VipChanged>(&mut seen);
+    check::<event::PerpetualPools>(&mut seen);
+    let rows = Kept::ALL.iter().filter(|list| list.row_len(1) != Some(0));
+    rows.for_each(|list| assert!(seen.contains(list), "{list:?} is not looked at"));
+}
+
+fn address(account: u32) -> Address {
+    let mut address = [9; 20];
+    address[..4].copy_from_slice(&account.to_le_bytes());
+    address
+}
+
+/// An operator's note that a command follows.
+fn note(operator: &str, action: u16) -> Command {
+    Command::new(OperatorNote {
+        operator: padded(operator).unwrap(),
+        ip: [1; 16],
+        subject: [2; 20],
+        action,
+        part: 0,
+        proven: 1,
+        reason: padded("a reason").unwrap(),
+        detail: padded("a detail").unwrap(),
+    })
+}
+
+/// An order of the spot market, every other one with an idempotency key.
+fn on_spot(number: u64) -> Command {
+    let (account, side) = (1 + (number % 5) as u32, Side::ALL[(number % 2) as usize]);
+    let price = UNIT / 100 * (98 + (number % 5) as i64);
+    let order = PlaceOrder::limit(account, 0, side, price, UNIT * (1 + (number % 7) as i64));
+    Command::new(PlaceOrder { idempotency_key: number % 2 * number, idempotency_body: number, ..order })
+}
+
+fn requested(account: u32, ledger: Ledger) -> Command {
+    Command::new(RequestWithdrawal {
+        account,
+        ledger: ledger as u8,
+        reserved: [0; 3],
+        amount: (5 * AMOUNT_UNIT).into(),
+        chain_id: CHAIN,
+        vault: VAULT,
+        token: [ledger as u8 + 1; 20],
+        asset: padded(if ledger == Ledger::Spot { "DF" } else { "USDT" }).unwrap(),
+        reserved_2: [0; 6],
+        lifetime_s: 86_400,
+        reserved_3: 0,
+        vault_name: padded("SpotVault").unwrap(),
+        idempotency_key: 0,
+        idempotency_body: 0,
+    })
+}
+
+fn signed(withdrawal: u64) -> Command {
+    Command::new(RecordSignature { withdrawal, digest: [1; 32], signature: [7; 65], reserved: [0; 7] })
+}
+
+fn released(account: u32, units: i128, tx: u8, time_s: u64) -> Command {
+    Command::new(RecordRelease {
+        chain_id: CHAIN,
+        vault: VAULT,
+        account: address(account),
+        token: [Ledger::Spot as u8 + 1; 20],
+        reserved: 0,
+        value: (units * AMOUNT_UNIT).into(),
+        nonce: 0,
+        tx_hash: [tx; 32],
+        block: 5,
+        block_time_s: time_s + 60,
+    })
+}
+
+fn settled(operator: &str) -> Command {
+    Command::new(SettleWithdrawal { withdrawal: 2, operator: padded(operator).unwrap(), is_paid: 1 })
+}
+
+/// Withdrawals in every state, one of them disputed, and a note that nothing follows.
+fn withdrawals(time_s: u64) -> Vec<Command> {
+    let (chain_id, vault) = (CHAIN, VAULT);
+    vec![
+        requested(1, Ledger::Spot),
+        requested(2, Ledger::Spot),
+        requested(3, Ledger::Perpetual),
+        signed(1),
+        signed(2),
+        Command::new(AdvanceChain {
+            chain_id,
+            vault,
+            reserved: 0,
+            block: 4,
+            hash: [4; 32],
+            time_s: time_s + 30,
+        }),
+        released(1, 5, 8, time_s),
+        released(2, 4, 9, time_s),
+        settled("ann"),
+        settled("bob"),
+        Command::new(PauseWithdrawals { mask: 1, paused: 1, reason: padded("a pause").unwrap() }),
+        note("bob", 69),
+    ]
+}
+
+/// Commands that leave something in every list: two perpetual markets and one of spot, operators, withdrawals.
+fn story() -> Vec<Command> {
+    let mut engine = Engine::new(&EngineConfig::default());
+    let (mut flow, mut given) = (Flow::new(15), Vec::new());
+    let mut give = |flow: &mut Flow, mut command: Command, time_ns: i64| {
+        command.sequence = engine.sequence() + 1;
+        command.time_ns = time_ns;
+        (command.source, command.source_seq) = (1, command.sequence);
+        let mut events = Vec::new();
+        engine.apply(&command, &mut events);
+        flow.observe(&events);
+        given.push(command);
+    };
+    let mut time_ns = 0;
+    for number in 0..1_500_u64 {
+        let command = flow.command();
+        time_ns = command.time_ns;
+        if number > 200 && number.is_multiple_of(90) {
+            give(&mut flow, note("ann", command.kind), time_ns);
+        }
+        give(&mut flow, command, time_ns);
+        if number > 200 && number.is_multiple_of(12) {
+            give(&mut flow, on_spot(number / 12), time_ns);
+        }
+    }
+    for command in withdrawals(time_ns as u64 / 1_000_000_000) {
+        give(&mut flow, command, time_ns);
+    }
+    given
+}
+
+fn recent() -> Views {
+    Views::new(Box::new(RecentHistory::new(160)))
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("ringside-stored-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Has this build write a snapshot and an archive, each with its text.
+fn write(number: usize) {
+    let folder = Folder::new("write");
+    let store = Sqlite::new(folder.0.join("history.db"));
+    let shared = Arc::new(SharedViews::new(Views::default()));
+    let mut archiver = Archiver::open(&store, JOURNAL, 0, shared).unwrap();
+    let (mut views, mut engine) = (recent(), Engine::new(&EngineConfig::default()));
+    let commands = story();
+    let last = commands.len() as u64;
+    for (sequence, command) in (1..).zip(&commands) {
+        let mut events: Vec<Event> = Vec::new();
+        engine.apply(command, &mut events);
+        for event in &events {
+            views.fold(event);
+            archiver.event(event);
+        }
+        // Some rows are in one of the two alone.
+        views.forget(sequence.min(last - 250));
+        if sequence.is_multiple_of(97) || sequence == last {
+            archiver.commit(sequence, true).unwrap();
+        }
+    }
+    let mut saved = Vec::new();
+    views.save(&mut saved);
+    pack(&format!("snapshot_{number}.gz"), &saved);
+    pack(&format!("snapshot_{number}.txt.gz"), shown::views(&views).as_bytes());
+    store.copy(&folder.0.join("copy.db")).unwrap();
+    pack(&format!("archive_{number}.gz"), &std::fs::read(folder.0.join("copy.db")).unwrap());
+    let text = shown::archive(&mut *store.reader().unwrap());
+    pack(&format!("archive_{number}.txt.gz"), text.as_bytes());
+}
+
+/// Fails with the first line that differs.
+fn compare(name: &str, found: &str, known: &str) {
+    let mut lines = found.lines().zip(known.lines());
+    if let Some((found, known)) = lines.find(|(found, known)| found != known) {
+        panic!("{name}:\n{known}\nis read as\n{found}");
+    }
+    assert_eq!(found.lines().count(), known.lines().count(), "{name}");
+}
+
+fn text(name: &str) -> String {
+    String::from_utf8(unpacked(name)).unwrap()
+}
+
+/// An archive of before, where this build can open it.
+fn archive_of(number: usize, folder: &Folder) -> Sqlite {
+    let path = folder.0.join("history.db");
+    std::fs::write(&path, unpacked(&format!("archive_{number}.gz"))).unwrap();
+    Sqlite::new(path)
+}
+
+#[test]
+fn snapshots_of_before_are_read_whole() {
+    for (index, versions) in VERSIONS.iter().enumerate() {
+        let number = index + 1;
+        let name = format!("snapshot_{number}");
+        let bytes = unpacked(&format!("{name}.gz"));
+        AS_OF.set(index);
+        let mut views = recent();
+        let upgraded = views.load(&bytes).unwrap();
+        compare(&name, &shown::views(&views), &text(&format!("{name}.txt.gz")));
+        // What is told of it, which goes to the log.
+        let list = |list: &Kept| {
+            let (from, to) = (version_of(index, *list), list.newest());
+            (from != to).then(|| Upgraded { what: list.name(), from: from.into(), to: to.into() })
+        };
+        let mut expected: Vec<Upgraded> = Kept::ALL.iter().filter_map(list).collect();
+        if number == 1 {
+            expected.insert(0, Upgraded { what: "format", from: 7, to: 8 });
+        }
+        assert_eq!(upgraded, expected, "{name} with {versions:?}");
+        // Saved it is of this build, and read again it is the same.
+        let (mut saved, mut again) = (Vec::new(), recent());
+        views.save(&mut saved);
+        assert_eq!(again.load(&saved), Ok(Vec::new()));
+        assert!(shown::views(&again) == shown::views(&views));
+        if number == VERSIONS.len() {
+            let newest = Kept::ALL.iter().all(|list| version_of(index, *list) == list.newest());
+            assert!(newest, "a list has a new version: add a row to VERSIONS and have the files written");
+            assert!(saved == bytes, "{name}: a list is written in another way under the same version");
+        }
+        for len in (0..bytes.len()).step_by(1 + bytes.len() / 300) {
+            assert!(recent().load(&bytes[..len]).is_err(), "{name} cut at {len}");
+        }
+    }
+}
+
+#[test]
+fn archives_of_before_are_read_whole_and_go_on() {
+    for index in 0..VERSIONS.len() {
+        let name = format!("archive_{}", index + 1);
+        let folder = Folder::new(&name);
+        let store = archive_of(index + 1, &folder);
+        AS_OF.set(index);
+        let mut writer = store.writer(JOURNAL).unwrap();
+        let mut reader = store.reader().unwrap();
+        compare(&name, &shown::archive(&mut *reader), &text(&format!("{name}.txt.gz")));
+        // It goes on with rows of this build.
+        let asked = shown::all_of(List::Orders as u16, 1);
+        let mut before = Vec::new();
+        reader.entries(&asked, &mut before).unwrap();
+        let newest: OrderRecord = row_of(before.last().unwrap()).unwrap();
+        let mark = writer.mark();
+        let (mut order, sequence) = (newest, mark.sequence + 1);
+        order.told.order += 100_000;
+        (order.created_ms, order.triggered_ms) = (newest.created_ms + 1, newest.created_ms + 2);
+        let (key, mut bytes) = (order.key(), Vec::new());
+        order.write(&mut bytes);
+        let version = OrderRecord::KEPT.newest();
+        let added = Added { list: List::Orders as u16, key, version, bytes: &bytes };
+        let batch = Batch { entries: vec![rows::entry_of(added, sequence)], ..Batch::default() };
+        writer.commit(&batch, Mark { sequence, ..mark }, true).unwrap();
+        let mut after = Vec::new();
+        reader.entries(&asked, &mut after).unwrap();
+        assert_eq!(after[..before.len()], before[..]);
+        assert_eq!(row_of::<OrderRecord>(after.last().unwrap()).unwrap(), order);
+    }
+}
+
+/// A field that was appended, seen from the builds before and after.
+#[test]
+fn what_was_appended_is_there_from_then_on() {
+    for index in 0..VERSIONS.len() {
+        let mut views = recent();
+        views.load(&unpacked(&format!("snapshot_{}.gz", index + 1))).unwrap();
+        let orders = views.perpetuals().orders();
+        let fired = orders.ended().iter().filter(|order| order.triggered_ms > 0).count();
+        let markets = views.perpetuals().markets().all();
+        assert_eq!(fired > 0, index > 0, "{fired} of {}", orders.ended().len());
+        assert!(markets.iter().all(|market| market.funding_set_ms >= market.listed_ms));
+    }
+}
+
+#[test]
+fn an_entry_of_a_version_that_is_not_known_is_refused_by_name() {
+    let folder = Folder::new("unknown");
+    let store = archive_of(VERSIONS.len(), &folder);
+    let mut reader = store.reader().unwrap();
+    let mut entries = Vec::new();
+    reader.entries(&shown::all_of(List::Orders as u16, 1), &mut entries).unwrap();
+    let mut entry = entries.pop().unwrap();
+    assert!(row_of::<OrderRecord>(&entry).is_ok());
+    let refused = |entry: &Entry, told: &[&str]| {
+        let error = row_of::<OrderRecord>(entry).map(|_| ()).unwrap_err();
+        assert!(matches!(error, ArchiveError::Row { .. }));
+        let error = error.to_string();
+        assert!(told.iter().all(|told| error.contains(told)), "{error}");
+    };
+    entry.version = 77;
+    refused(&entry, &["orders", "version 77", "168 bytes"]);
+    entry.version = 2;
+    entry.bytes = entry.bytes[..160].into();
+    refused(&entry, &["orders", "version 2", "160 bytes"]);
+}
