@@ -157,3 +157,18 @@ pub struct RowError {
     /// The newest version that is known.
     pub known: u16,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Snapshots of before have the lists that their format had, all in their first version.
+    #[test]
+    fn formats_without_a_table_of_versions_say_what_they_have() {
+        let had = |format: u64| Kept::ALL.iter().filter(|list| list.of_format(format) == 1).count();
+        assert_eq!([3, 6, 7].map(had), [19, 41, 45]);
+        let lacks = |list: Kept, format: u64| list.of_format(format) == 0;
+        assert!(lacks(Kept::PerpetualMarkets, 3) && lacks(Kept::Volumes, 6) && lacks(Kept::Operators, 6));
+        assert!(!lacks(Kept::Balances, 3) && !lacks(Kept::Orders, 6) && !lacks(Kept::Transfers, 7));
+    }
+}

@@ -11,6 +11,8 @@
 //! - It never runs ahead: only what the journal holds durably is replayed into it.
 //! - A row never changes once it is in. Every query names the sequence `through` which rows are wanted, so that a reader
 //!   that holds the later rows in memory joins the two without doubles or holes, however far the archive has come by then.
+//! - Every list has a version, and rows of earlier ones are read. A store of an earlier build is brought to what is written today when
+//!   its writer is opened, all or nothing, and says so ([`Upgrade`]).
 //! - A store that was lost, or is older than every snapshot kept, is filled again by replaying what is kept of the journal
 //!   before anything is served. Where the journal no longer reaches back to its mark the start is refused
 //!   ([`ArchiveError::Behind`]), because a history with a hole would look like a whole one; and so it is where another version

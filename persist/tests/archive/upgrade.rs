@@ -189,6 +189,20 @@ fn make_format_3(store: &Sqlite) {
     assert_eq!(schema(&old), schema(&known));
 }
 
+#[test]
+fn a_list_of_a_later_build_is_refused_by_name() {
+    let folder = Folder::new("later");
+    let store = folder.store();
+    drop(store.writer(JOURNAL).unwrap());
+    let later = rusqlite::Connection::open(store.path()).unwrap();
+    later.execute("INSERT INTO lists VALUES ('trades', 9)", []).unwrap();
+    let error = store.writer(JOURNAL).map(|_| ()).unwrap_err();
+    assert!(matches!(error, ArchiveError::List { list: "trades", found: 9, known: 1, .. }), "{error}");
+    later.execute_batch("DELETE FROM lists; UPDATE meta SET format = 9").unwrap();
+    let error = store.writer(JOURNAL).map(|_| ()).unwrap_err();
+    assert!(matches!(error, ArchiveError::Format { found: 9, known: 4, .. }), "{error}");
+}
+
 /// What upgrades told.
 static TOLD: Mutex<Vec<Upgrade>> = Mutex::new(Vec::new());
 

@@ -8,7 +8,7 @@ use super::bytes::{Decoder, Head};
 use super::{SPAN_MS, coarse, names};
 use crate::archive::EntriesAsked;
 use crate::archive::row::{Entry, List};
-use crate::archive::sqlite::column::{no_row, unsigned};
+use crate::archive::sqlite::column::{no_entries, unsigned};
 use crate::archive::sqlite::schema::NAMES_BEFORE;
 use crate::archive::sqlite::value::bound;
 use ringside_core::ids::{AccountId, MarketId};
@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
 
     /// Gives the heads and records of a pack that are asked for to `take`, oldest first.
     fn each(&self, pack: &Pack, mut take: impl FnMut(Head, &[u8])) -> rusqlite::Result<()> {
-        let EntriesAsked { ids, times, through, .. } = self.asked;
+        let EntriesAsked { list, ids, times, through, .. } = self.asked;
         let is_apart = pack.sequence > *through
             || pack.first.0 > *times.end()
             || pack.last.0 < *times.start()
@@ -215,7 +215,9 @@ impl<'a> Walk<'a> {
         }
         let mut decoder = Decoder::new(&pack.entries);
         while !decoder.is_at_end() {
-            let (head, record) = decoder.read().ok_or_else(no_row)?;
+            let (head, record) = decoder.read().ok_or_else(|| {
+                no_entries(&format!("number {}", list.number), pack.version, pack.entries.len())
+            })?;
             if self.is_wanted(&head) {
                 take(head, record);
             }
