@@ -22,7 +22,7 @@ licences() {
 
 ring() {
     step "the ring under the model checker, two preemptions deep"
-    LOOM_MAX_PREEMPTIONS=2 scripts/loom.sh
+    PREEMPTIONS=2 scripts/loom.sh
 
     step "the ring under Miri, one schedule"
     MIRI_SEEDS=1 scripts/miri.sh
@@ -83,8 +83,8 @@ CARGO_PROFILE_DEV_DEBUG=0 cargo test --quiet --locked -p ringside-core --lib --t
 CARGO_PROFILE_DEV_DEBUG=0 cargo test --quiet --locked -p ringside-persist --test journal in_every_build
 
 beside ring ring
-step "60 kills"
-scripts/kills.sh --cycles 40
+step "100 kills"
+scripts/kills.sh --cycles 80
 # Longer than a segment of the journal, so that kills fall into what begins the next one.
 scripts/kills.sh --cycles 20 --acknowledge written
 
