@@ -224,6 +224,8 @@ kinds! {
     AdoptWithdrawal = 96,
     /// Decides, by two operators, what becomes of a withdrawal for whose nonce the vault paid something else.
     SettleWithdrawal = 97,
+    /// Moves money between the fund, the fee accounts and an account's spot balance.
+    MoveTreasury = 104,
 }
 
 macro_rules! body {
@@ -502,6 +504,8 @@ macro_rules! byte_enum {
 pub(crate) use byte_enum;
 mod perpetual;
 pub use perpetual::*;
+mod treasury;
+pub use treasury::*;
 mod withdrawal;
 pub use withdrawal::*;
 

@@ -14,6 +14,7 @@ pub(crate) mod perpetual;
 mod place;
 mod proof;
 pub(crate) mod sources;
+mod treasury;
 mod view;
 mod withdrawal;
 
@@ -22,8 +23,8 @@ pub use view::PendingWithdrawal;
 use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
-    AmendOrder, CancelAll, Command, CreateAccount, Credit, Kind, ListMarket, OpenEpoch, OperatorNote,
-    SetMarketStatus, UpdateMarket, VerifyHash,
+    AmendOrder, CancelAll, Command, CreateAccount, Credit, Kind, ListMarket, MoveTreasury, OpenEpoch,
+    OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::event::{Done, Sink, StateHash};
 use crate::hash_seed::HashSeed;
@@ -293,6 +294,7 @@ impl Engine {
                 Outcome::default()
             }
             Kind::ProveLedger => self.prove_ledger(emitter),
+            Kind::MoveTreasury => self.move_treasury(command.body::<MoveTreasury>(), emitter),
             Kind::RequestWithdrawal
             | Kind::RecordSignature
             | Kind::ReturnWithdrawal

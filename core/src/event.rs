@@ -256,6 +256,8 @@ kinds! {
     PerpetualLedger = 121,
     /// The insurance pool has fallen into deficit, or is out of it.
     PoolDeficit = 122,
+    /// Money of the venue's own was moved by an operator.
+    TreasuryMoved = 127,
     /// Who is about to act as an operator, and on what.
     OperatorNoted = 130,
     /// Why, and what exactly.
@@ -306,6 +308,8 @@ macro_rules! payload {
 
 mod perpetual;
 pub use perpetual::*;
+mod treasury;
+pub use treasury::*;
 mod withdrawal;
 pub use withdrawal::*;
 

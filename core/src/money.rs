@@ -17,6 +17,8 @@ pub type Amount = i128;
 pub const UNIT: i64 = 100_000_000;
 /// Steps of one whole unit of [`Amount`].
 pub const AMOUNT_UNIT: i128 = 1_000_000_000_000_000_000;
+/// Steps of one micro of [`Money`].
+pub const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
 /// An amount step is this many times finer than a quantity step.
 const AMOUNT_PER_QUANTITY: u64 = 10_000_000_000;
 /// A price step times a quantity step is this many amount steps.

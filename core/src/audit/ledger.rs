@@ -218,7 +218,14 @@ impl Ledger {
         let account = posting.account;
         let reason = PostingReason::from_code(posting.reason).ok_or("a posting without reason")?;
         match reason {
-            PostingReason::Transfer | PostingReason::Adjustment => {
+            PostingReason::TreasuryFees => {
+                self.running.pools_due.fees += amount;
+                self.running.pools_due.deposits += amount;
+                if account != FEE_ACCOUNT {
+                    return Err("fees that are moved for an account".into());
+                }
+            }
+            PostingReason::Transfer | PostingReason::Adjustment | PostingReason::Treasury => {
                 self.owe(account, amount);
                 self.running.pools_due.deposits += amount;
             }

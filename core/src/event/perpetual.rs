@@ -640,6 +640,10 @@ byte_enum! {
         /// Out of the profit of an isolated position, which its cost rises by, into its wallet: what that lacked of a payment, or of a
         /// part that it took as a counterparty, told before.
         RealisedProfit = 8,
+        /// An operator's, between the fund and what is outside the wallets of this ledger.
+        Treasury = 9,
+        /// The same of the fees, which are no wallet: the account is the fund's.
+        TreasuryFees = 10,
     }
 
     /// A step of a liquidation.

@@ -56,7 +56,7 @@ fn commands() {
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
     withdrawal_commands();
-    assert_eq!(Kind::ALL.len(), 46, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 47, "a new kind belongs into this test");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn events() {
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
     withdrawal_events();
-    assert_eq!(Kind::ALL.len(), 49, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 50, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -125,6 +125,7 @@ fn perpetual_commands() {
 
 fn withdrawal_commands() {
     use command::*;
+    layout!(MoveTreasury, MoveTreasury::KIND, 104, 40, from_account 0, to_account 4, amount 8, asset 24, from 34, to 35, reserved 36);
     layout!(RequestWithdrawal, RequestWithdrawal::KIND, 90, 136, account 0, ledger 4, reserved 5, amount 8, chain_id 24, vault 32, token 52, asset 72, reserved_2 82, lifetime_s 88, reserved_3 92, vault_name 96, idempotency_key 120, idempotency_body 128);
     layout!(RecordSignature, RecordSignature::KIND, 91, 112, withdrawal 0, digest 8, signature 40, reserved 105);
     layout!(ReturnWithdrawal, ReturnWithdrawal::KIND, 92, 16, withdrawal 0, holds_nonce 8);
@@ -175,6 +176,7 @@ fn perpetual_events() {
     layout!(FundingSettled, FundingSettled::KIND, 118, 48, market 0, sparse 4, rate 8, mark 16, funding_ms 24, residue 32, positions 40);
     layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, reserved 4);
     layout!(PerpetualLedger, PerpetualLedger::KIND, 121, 88, wallets 0, isolated 16, costs 32, fund 48, fees 56, affiliates 64, deposits 72, asset 80, reserved 82);
+    layout!(TreasuryMoved, TreasuryMoved::KIND, 127, 32, amount 0, from_account 16, to_account 20, asset 24, from 26, to 27, reserved 28);
     layout!(PoolDeficit, PoolDeficit::KIND, 122, 24, deficit 0, wallet 8, equity 16);
     layout!(VipTier, VipTier::KIND, 119, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
 }
@@ -236,7 +238,7 @@ fn enumerations_and_rejects() {
         assert_eq!(
             codes(PostingReason::ALL, |v| v as u8),
             "Transfer=0 FundingFee=1 FundingResidue=2 \
-            InsuranceClear=3 Affiliate=4 Settlement=5 Adjustment=6 IsolatedMargin=7 RealisedProfit=8"
+            InsuranceClear=3 Affiliate=4 Settlement=5 Adjustment=6 IsolatedMargin=7 RealisedProfit=8 Treasury=9 TreasuryFees=10"
         );
         assert_eq!(
             codes(LiquidationStep::ALL, |v| v as u8),

@@ -37,15 +37,13 @@ use crate::command::{
 };
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, FEE_ACCOUNT, MarketId, OrderId};
-use crate::money::{Amount, Money};
+use crate::money::{AMOUNT_PER_MICRO, Amount, Money};
 use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
 use quick::may_rest;
 
-/// Amount steps of a micro.
-const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
 /// Largest transfer or credit.
 const TRANSFER_MAX: Money = 1_000_000_000_000_000_000;
 

@@ -2,10 +2,12 @@
 
 use super::super::Engine;
 use super::super::emit::Emitter;
-use super::TRANSFER_MAX;
+use super::{TRANSFER_MAX, in_range};
+use crate::command::{MarginMode, TreasuryPlace};
 use crate::event::{PostingReason, Sink};
-use crate::ids::{AccountId, AssetId};
+use crate::ids::{ALL_MARKETS, AccountId, AssetId, FEE_ACCOUNT};
 use crate::money::Money;
+use crate::reject::Reject;
 
 impl Engine {
     /// The margin asset, once there is one.
@@ -45,6 +47,62 @@ impl Engine {
         let state = &mut perpetual.state;
         for &(account, amount) in moves {
             state.deposit(account, amount, PostingReason::Transfer);
+        }
+        self.give_perpetual(perpetual, true, emitter);
+    }
+
+    /// Whether the fund and the fees can give and take `amount`, at the ends of a move that are theirs.
+    pub(in crate::engine) fn judge_pools(
+        &self,
+        from: Option<TreasuryPlace>,
+        to: Option<TreasuryPlace>,
+        amount: Money,
+    ) -> Result<(), Reject> {
+        let state = &self.perpetual.as_ref().ok_or(Reject::MarketNotFound)?.state;
+        let pools = &state.pools;
+        // Between two pools the deposits stay what they are.
+        let deposits = i64::from(to.is_some()) - i64::from(from.is_some());
+        let receives = |place| match place {
+            TreasuryPlace::Fund => in_range(state.wallet(FEE_ACCOUNT), amount),
+            _ => in_range(pools.fees, amount),
+        };
+        let is_sound =
+            amount <= TRANSFER_MAX && in_range(pools.deposits, deposits * amount) && to.is_none_or(receives);
+        if !is_sound {
+            return Err(Reject::InvalidAmount);
+        }
+        match from {
+            Some(TreasuryPlace::Fund) if pools.deficit => Err(Reject::WithdrawalsPaused),
+            Some(TreasuryPlace::Fund) if state.withdrawable(FEE_ACCOUNT).is_none_or(|free| amount > free) => {
+                Err(Reject::CrossInsufficient)
+            }
+            Some(TreasuryPlace::PerpetualFees) if amount > pools.fees => Err(Reject::CrossInsufficient),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves money into the fund and the fees, or out of them where it is below 0. What leaves was found to be there. The first
+    /// events of the command.
+    pub(in crate::engine) fn move_pools<S: Sink>(
+        &mut self,
+        moves: &[(TreasuryPlace, Money)],
+        emitter: &mut Emitter<'_, S>,
+    ) {
+        if moves.is_empty() {
+            return;
+        }
+        let mut perpetual = self.take_perpetual(emitter);
+        let state = &mut perpetual.state;
+        for &(place, amount) in moves {
+            match place {
+                TreasuryPlace::Fund => state.deposit(FEE_ACCOUNT, amount, PostingReason::Treasury),
+                _ => {
+                    state.pools.fees += amount;
+                    state.pools.deposits += amount;
+                    let reason = PostingReason::TreasuryFees;
+                    state.post(FEE_ACCOUNT, ALL_MARKETS, amount, reason, MarginMode::Cross);
+                }
+            }
         }
         self.give_perpetual(perpetual, true, emitter);
     }

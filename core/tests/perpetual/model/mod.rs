@@ -27,6 +27,7 @@ mod requests;
 mod settlement;
 pub mod stream;
 mod tick;
+mod treasury;
 mod view;
 
 use crate::naive::Reference;
@@ -291,8 +292,10 @@ pub struct Model {
     pub before: view::Told,
     /// Scopes in liquidation now.
     pub liquidating: Vec<(AccountId, Option<MarketId>)>,
-    /// Whose spot balance the running command changed.
-    pub transferred: Option<(AccountId, AssetId)>,
+    /// Whose spot balances the running command changed, in order.
+    pub transferred: Vec<(AccountId, AssetId)>,
+    /// What it moved of the venue's own money.
+    pub treasury: Option<event::TreasuryMoved>,
     /// The running command is refused but changed something.
     pub refused_with_change: bool,
     /// What trades said, to be compared with the orders.
@@ -335,7 +338,8 @@ impl Model {
             output: Output::default(),
             before: view::Told::default(),
             liquidating: Vec::new(),
-            transferred: None,
+            transferred: Vec::new(),
+            treasury: None,
             refused_with_change: false,
             audit: invariants::Audit::default(),
         };
@@ -395,7 +399,8 @@ impl Model {
                 return std::mem::take(&mut self.output).finish(Vec::new(), done);
             }
         }
-        self.transferred = None;
+        self.transferred.clear();
+        self.treasury = None;
         self.refused_with_change = false;
         self.turned.clear();
         self.allowance = liquidation::ALLOWANCE;
@@ -404,8 +409,9 @@ impl Model {
         }
         let result = self.dispatch(kind, command);
         let changed = result.is_ok() || self.refused_with_change;
-        // A tick settles down by itself; a proof only looks.
-        if changed && !matches!(kind, Kind::AdvanceTime | Kind::ProveLedger) {
+        // A tick settles down by itself; a proof only looks; what moves between spot balances is none of this ledger's business.
+        let is_of_spot = kind == Kind::MoveTreasury && self.output.facts().is_empty();
+        if changed && !is_of_spot && !matches!(kind, Kind::AdvanceTime | Kind::ProveLedger) {
             self.settle_down();
         }
         match result {
@@ -426,7 +432,7 @@ impl Model {
         let after = self.told();
         let mut changes = self.changes(&self.before, &after);
         self.before = after;
-        if let Some((account, asset)) = self.transferred {
+        for &(account, asset) in &self.transferred {
             let (available, frozen) = self.spot.balance(account, asset);
             let balances = event::Balances {
                 account,
@@ -440,6 +446,7 @@ impl Model {
             };
             changes.push(Event::new(0, 0, 0, balances));
         }
+        changes.extend(self.treasury.map(|moved| Event::new(0, 0, 0, moved)));
         let events = std::mem::take(&mut self.output).finish(changes, done);
         if let Err(text) = self.audit(&events) {
             panic!("{text}");
@@ -483,6 +490,7 @@ impl Model {
             Kind::FeedPrice => self.feed(command.body()),
             Kind::SetManualPrice => self.set_manual(command.body()),
             Kind::CreditPerpetual => self.credit(command.body()),
+            Kind::MoveTreasury => self.move_treasury(command.body()),
             Kind::PlacePerpetual => self.place(command.body()),
             Kind::ModifyPerpetual => self.modify(command.body()),
             Kind::CancelPerpetual => self.cancel(command.body()),

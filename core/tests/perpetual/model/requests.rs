@@ -213,7 +213,7 @@ impl Model {
             MarginMode::Cross,
             0,
         );
-        self.transferred = Some((transfer.account, asset));
+        self.transferred.push((transfer.account, asset));
         Ok(Outcome::default())
     }
 }

@@ -277,9 +277,9 @@ impl Stream {
         }
         let crowded = model.orders.len() > self.profile.crowd;
         let weights: &[u64] = if crowded {
-            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3]
+            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3, 4]
         } else {
-            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3]
+            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3, 4]
         };
         match self.random.weighted(weights) {
             0 => Command::new(self.place(model)),
@@ -296,7 +296,8 @@ impl Stream {
             11 => self.credit(model),
             12 => self.administer(model),
             13 => self.terms(),
-            _ => self.with_itself(model),
+            14 => self.with_itself(model),
+            _ => self.treasury(model),
         }
     }
 
@@ -785,6 +786,33 @@ impl Stream {
             *self.random.pick(&[1, 50, 1_000, -1, -50, -1_000]) * MICRO + self.random.between(-1, 1)
         };
         Command::new(TransferPerpetual { account, reserved: 0, amount })
+    }
+
+    /// Mostly what can be moved, between all places; at the edge of what is there; now and then what cannot be.
+    fn treasury(&mut self, model: &Model) -> Command {
+        let mut place = || {
+            let place = self.random.between(0, 3) as u8;
+            (place, if place == 0 { self.trader() } else { 0 })
+        };
+        let ((from, from_account), (to, to_account)) = (place(), place());
+        let there = match from {
+            1 => model.withdrawable(FUND),
+            3 => model.fees,
+            _ => 1_000_000_000,
+        };
+        let micros = *self.random.pick(&[1, 1_000_000, 250_000_000, there, there + 1, there / 2, 0, -1]);
+        // Parts of a micro, where none can go.
+        let parts = if self.random.permille(50) { 1 } else { 0 };
+        let (from, to) = if self.random.permille(20) { (from + 3, to) } else { (from, to) };
+        Command::new(MoveTreasury {
+            from_account,
+            to_account: if self.random.permille(20) { 999_999 } else { to_account },
+            amount: (micros * 1_000_000_000_000 + parts).into(),
+            asset: padded(if self.random.permille(50) { "DF" } else { "USDT" }).expect("short"),
+            from,
+            to,
+            reserved: [0; 4],
+        })
     }
 
     fn countdown(&mut self) -> Command {
