@@ -16,6 +16,7 @@ use crate::auth::rotate::{Rotated, rotate};
 use crate::boot::{self, ViewFold};
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat};
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use ringside_core::Engine;
 use ringside_persist::backup::Until;
@@ -57,14 +58,15 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Records that the one command that stops the engine is to be passed over. Two operators decide.
+    /// Records that the one command that stops the engine is to be passed over. Two operators decide, each by the key that
+    /// `ringside operator` made for them; their names are those of the keys.
     Skip {
         /// Its sequence, as recovery named it.
         #[arg(long)]
         sequence: u64,
-        /// The operators; give it twice.
-        #[arg(long = "operator", required = true)]
-        operators: Vec<String>,
+        /// A file that holds an operator's key, such as /dev/stdin; give it twice, for two operators.
+        #[arg(long = "operator-key", required = true, value_name = "FILE")]
+        keys: Vec<PathBuf>,
         /// Why, at most 64 bytes.
         #[arg(long)]
         reason: String,
@@ -141,12 +143,12 @@ enum Action {
         #[arg(long, env = "RINGSIDE_NEW_KEY_ENCRYPTION_KEY", hide = true, hide_env_values = true)]
         new_key: Option<String>,
     },
-    /// Makes a key for an operator, shows it once, and lets the routes of the administrator know it by this name from the next
-    /// start on: the audit log then says who acted. What is kept in the data folder is only what the key hashes to.
+    /// Makes a key for an operator, shows it once, and lets the routes of the administrator know it by this name at once, also while
+    /// the exchange runs: the audit log then says who acted. What is kept in the data folder is only what the key hashes to.
     Operator {
         /// Who: at most 16 letters, digits, points, hyphens or underscores.
         name: String,
-        /// Takes the key away instead.
+        /// Takes the key away instead: it opens nothing from then on.
         #[arg(long)]
         remove: bool,
     },
@@ -202,11 +204,12 @@ pub fn main() -> ExitCode {
             }
             Err(error) => fail(&error, 2),
         },
-        Action::Skip { sequence, operators, reason } => {
-            let [first, second] = operators.as_slice() else {
-                return fail(&"two operators decide: give --operator twice", 2);
+        Action::Skip { sequence, keys, reason } => {
+            let [first, second] = match two_operators(&config, &keys) {
+                Ok(names) => names,
+                Err(error) => return fail(&format!("{error:#}"), 2),
             };
-            let decision = Decision { sequence, operators: [first, second], reason: &reason };
+            let decision = Decision { sequence, operators: [&first, &second], reason: &reason };
             let persist = boot::persist_config(&config, &Clock::SYSTEM);
             let mut fold = ViewFold::new(config.history_window);
             match skip_machine::<Engine>(&persist, &boot::engine_config(&config), &decision, &mut fold) {
@@ -287,6 +290,29 @@ fn rotate_key(config: &Config, new_key: Option<String>) -> anyhow::Result<String
     Ok(format!("ringside: {resealed} sealed anew under the new key-encryption key, {were_new} before\n"))
 }
 
+/// Names of the two operators whose keys these files hold.
+fn two_operators(config: &Config, keys: &[PathBuf]) -> anyhow::Result<[String; 2]> {
+    let [first, second] = keys else {
+        anyhow::bail!("two operators decide: give --operator-key twice");
+    };
+    let operators = Operators::load(&auth::folder(config))?;
+    let name = |file: &PathBuf| {
+        let key = std::fs::read_to_string(file).map(zeroize::Zeroizing::new);
+        let key = key.with_context(|| format!("--operator-key {}", file.display()))?;
+        let name = operators.find_key(key.trim());
+        let text = || {
+            format!(
+                "--operator-key {}: no operator has this key; `ringside operator` makes one",
+                file.display()
+            )
+        };
+        name.map(str::to_owned).with_context(text)
+    };
+    let names = [name(first)?, name(second)?];
+    anyhow::ensure!(names[0] != names[1], "two operators decide: both keys are those of {}", names[0]);
+    Ok(names)
+}
+
 fn operator(config: &Config, name: &str, remove: bool) -> anyhow::Result<String> {
     let folder = auth::folder(config);
     let mut operators = Operators::load(&folder)?;
@@ -294,7 +320,7 @@ fn operator(config: &Config, name: &str, remove: bool) -> anyhow::Result<String>
         return Ok(format!("{}\n", *operators.add(&folder, name)?));
     }
     anyhow::ensure!(operators.remove(&folder, name)?, "{name} has no key");
-    Ok(format!("ringside: {name} has no key any more, from the next start on\n"))
+    Ok(format!("ringside: {name} has no key any more\n"))
 }
 
 /// Memory holds secrets: it is neither written to a core dump nor shown to other processes of the same user.

@@ -18,8 +18,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 pub use value::{
-    Acknowledge, Cidr, Cores, LogFormat, Secret, Size, StorageKind, Threading, Value, WaitKind, Wallet,
-    Wanted,
+    Acknowledge, Cidr, Cores, LogFormat, Secret, Size, StorageKind, Threading, TokenAmount, Value, WaitKind,
+    Wallet, Wanted,
 };
 
 /// Prefix of every setting in the environment.
@@ -181,6 +181,9 @@ settings! {
     jwt_secret: Option<Secret> = None;
     /// Key that seals API secrets, 64 hex digits; unset: kept in the data folder, made at first start.
     key_encryption_key: Option<Secret> = None;
+
+    /// Amount of a token, in its own units, above which POST /admin/treasury/transfer is carried out by two operators alone; 0: always.
+    treasury_two_operators_above: TokenAmount = TokenAmount::whole(1_000);
 
     /// Whether a crash may write the process's memory, in which secrets are, to a core dump.
     core_dumps: bool = false;

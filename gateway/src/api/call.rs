@@ -1,7 +1,7 @@
 //! One request as a handler sees it: matched, limited, authenticated, its body read.
 
 use super::{Error, Route};
-use crate::auth::access::Identity;
+use crate::auth::access::{Acting, Identity};
 use crate::http::fault::Fault;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -29,6 +29,8 @@ pub struct Call {
     pub body: Bytes,
     /// Who asks; always there where the row asks for an account.
     pub identity: Option<Identity>,
+    /// Who asks as an operator; always there where the row is for operators.
+    pub acting: Option<Box<Acting>>,
     /// The client's address.
     pub ip: IpAddr,
     /// UNIX milliseconds when the request was fully read.
@@ -43,6 +45,11 @@ impl Call {
     /// The caller's account. Only for rows whose `auth` asks for one; the edge has then filled it in.
     pub fn account(&self) -> AccountId {
         self.identity.as_ref().expect("the row asks for an account, so the edge has checked one").account
+    }
+
+    /// The operator, or the two, who ask. Only for rows of operators; the edge has then filled it in.
+    pub fn acting(&self) -> &Acting {
+        self.acting.as_ref().expect("the row is for operators, so the edge has checked one")
     }
 
     /// Query string.

@@ -64,6 +64,8 @@ pub struct Route {
     pub body: Shape,
     /// Body of the answer 200.
     pub response: Shape,
+    /// Whether it may wait for a second operator: it then answers 202.
+    pub is_for_two: bool,
     /// What its handler and its precondition refuse with. What the edge refuses with follows from the row.
     pub refusals: &'static [&'static [Refusal]],
     /// The same of a row of [`Dialect::Account`].
@@ -90,6 +92,7 @@ impl Route {
             params: &[],
             body: Shape::Nothing,
             response: Shape::Nothing,
+            is_for_two: false,
             refusals: &[],
             named_refusals: &[],
         }

@@ -1,11 +1,20 @@
 //! How an operator's request becomes commands: notes of who, from where and why, and behind them what is asked for. All are handed
 //! over together or not at all, so that nothing is done that is not in the audit log, and all are in the journal.
+//!
+//! What two operators must want waits for the second one ([`for_two`]), and is then carried out as any other request.
 
-use super::Call;
+use super::{Call, Error, Handler, Response, StatusCode};
+use crate::auth::access::{Acting, Operator};
 use crate::dialect::account::audit::PARTS_MAX;
+use crate::dialect::account::refusal;
+use crate::http::response::JSON;
 use crate::ingress::{Priority, Reply, Unavailable};
+use crate::worker::approvals::{APPROVALS_MAX, Proposal};
+use hyper::Request;
 use ringside_core::command::{Body, Command, OperatorNote};
 use ringside_core::ids::{Address, Symbol};
+use serde_json::json;
+use std::cell::Cell;
 use std::net::IpAddr;
 
 /// Who acts, where the key is not the operator's own: up to 16 visible characters.
@@ -44,13 +53,23 @@ pub struct Action<'a> {
 
 /// Notes an action, carries it out, and waits for its reply.
 pub async fn operate<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<Reply, Unavailable> {
-    let own = own_name(call);
+    let sent = || call.header(OPERATOR).map(str::trim).filter(|name| !name.is_empty());
+    let mut detail = action.detail;
+    let (operator, is_proven) = match call.acting() {
+        Acting::Shared => (sent().unwrap_or(NAMELESS), false),
+        Acting::Own(operator) => (operator.name.as_str(), true),
+        Acting::Two(proposer, second) => {
+            detail.push_str(" approved_by=");
+            detail.push_str(&second.name);
+            (proposer.name.as_str(), true)
+        }
+    };
     let ip = match call.ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
         IpAddr::V6(ip) => ip,
     };
     let note = OperatorNote {
-        operator: cut(name(call).unwrap_or(NAMELESS)),
+        operator: cut(operator),
         ip: ip.octets(),
         subject: match action.subject {
             Subject::Account(address) => address,
@@ -59,21 +78,60 @@ pub async fn operate<B: Body>(call: &Call, action: Action<'_>, body: B) -> Resul
         },
         action: B::KIND as u16,
         part: 0,
-        proven: own.is_some().into(),
+        proven: is_proven.into(),
         reason: [0; REASON_LEN],
         detail: [0; DETAIL_LEN],
     };
-    let notes = parts(note, action.reason, &action.detail);
+    let notes = parts(note, action.reason, &detail);
     call.worker.ingress.submit_after(&notes, Command::new(body), Priority::Internal).await
 }
 
-/// Who acts: whose own key it is, else what the header says.
-pub fn name(call: &Call) -> Option<&str> {
-    own_name(call).or_else(|| call.header(OPERATOR).map(str::trim).filter(|name| !name.is_empty()))
+/// Who asks by a key of their own, where nothing less will do: the key that all share proves nobody.
+pub fn own(call: &Call) -> Result<&Operator, Error> {
+    match call.acting() {
+        Acting::Own(operator) | Acting::Two(operator, _) => Ok(operator),
+        Acting::Shared => Err(refusal::FORBIDDEN.into()),
+    }
 }
 
-fn own_name(call: &Call) -> Option<&str> {
-    call.worker.shared.edge.auth.operator(&call.head.headers)
+/// Has two operators want an action. `None`: both do, so carry it out. Otherwise it is kept for another operator, who has it carried
+/// out by POST /admin/approvals/{id}: the row's handler runs again then, with the same body, and comes here again.
+pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Error> {
+    if let Acting::Two(..) = call.acting() {
+        return Ok(None);
+    }
+    let operator = own(call)?;
+    let (route, path_params, ip) = (call.route, call.path_params.clone(), call.ip);
+    let (uri, body) = (call.head.uri.clone(), call.body.clone());
+    let method = call.head.method.clone();
+    let proposal = Proposal {
+        method: route.method.name(),
+        path: uri.path().to_owned(),
+        detail: action.detail.clone(),
+        reason: action.reason.to_owned(),
+        operator: operator.clone(),
+        carry_out: Box::new(move |worker, acting, now_ms| {
+            let (mut head, ()) = Request::new(()).into_parts();
+            (head.method, head.uri) = (method, uri);
+            let acting = Some(Box::new(acting));
+            let upgrade = Cell::new(None);
+            let call =
+                Call { route, worker, head, body, identity: None, acting, ip, now_ms, path_params, upgrade };
+            match route.handler {
+                Handler::Now(answer) => Box::pin(async move { answer(&call) }),
+                Handler::Later(answer) => answer(call),
+            }
+        }),
+    };
+    let kept = call.worker.shared.edge.approvals.add(proposal, call.now_ms).map_err(|_| refusal::INTERNAL)?;
+    let Some(waiting) = kept else {
+        let text = format!("{APPROVALS_MAX} requests wait for a second operator already");
+        return Err(refusal::BUSY.saying(text).into());
+    };
+    let (id, by, path) = (&waiting.id, &operator.name, call.head.uri.path());
+    tracing::info!(%id, %by, %ip, path, detail = %action.detail, "waits for a second operator");
+    let body = json!({ "approval_id": waiting.id, "expires_at": waiting.expires_ms }).to_string();
+    Ok(Some(Response::new(StatusCode::ACCEPTED, JSON, body.into())))
 }
 
 /// As many notes as the texts need, at least one and at most [`PARTS_MAX`].

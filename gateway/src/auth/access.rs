@@ -56,3 +56,23 @@ pub enum Means {
         id: u64,
     },
 }
+
+/// An operator with a key of their own, as the file of operators named them when the request came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// Who.
+    pub name: String,
+    /// SHA-256 of the key: by it the file is asked again whether it still counts.
+    pub key_hash: [u8; 32],
+}
+
+/// Who calls a route of operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acting {
+    /// Whoever has the administrator's key.
+    Shared,
+    /// One operator, by a key of their own.
+    Own(Operator),
+    /// Two operators: who asked for it, and who agreed to it later.
+    Two(Operator, Operator),
+}

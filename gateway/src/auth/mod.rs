@@ -21,14 +21,14 @@ pub mod typed_data;
 
 use crate::config::Config;
 use crate::http::fault::{Denied, Fault};
-use access::{Auth, Identity, Means, Permission};
+use access::{Acting, Auth, Identity, Means, Operator, Permission};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::{Bearer, Tokens};
 use key::{ApiKey, KeyError, KeyStore, Opened};
 use listen_key::{ListenKeyError, ListenKeys};
 use logout::{Grant, Logouts};
 use nonce::Nonces;
-use operators::Operators;
+use operators::Watched;
 use parking_lot::Mutex;
 use ringside_core::ids::{AccountId, Address};
 use seal::SealError;
@@ -65,7 +65,7 @@ pub struct Authenticator {
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
     admin_key_hash: [u8; 32],
     /// Who has a key of its own that opens the same routes.
-    operators: Operators,
+    operators: Watched,
     /// Whether the header of existing clients is looked at.
     compat_header: bool,
 }
@@ -199,7 +199,7 @@ impl Authenticator {
             listen_keys,
             nonces: Mutex::new(Nonces::default()),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
-            operators: Operators::load(&folder)?,
+            operators: Watched::open(&folder)?,
             compat_header: config.compat_header,
         };
         Ok((auth, Found { keys: opened, cut, is_admin_key_new }))
@@ -222,18 +222,9 @@ impl Authenticator {
         remembered: &mut Remembered,
     ) -> Result<Option<Identity>, Fault> {
         match needs {
-            // Signed requests are checked with their parameters, by the function below.
-            Auth::Signed(_) | Auth::Stream => Err(Fault::Unauthorized),
+            // Signed requests are checked with their parameters, those of operators are no account's: by the functions below.
+            Auth::Signed(_) | Auth::Stream | Auth::Admin => Err(Fault::Unauthorized),
             Auth::None => Ok(None),
-            Auth::Admin => {
-                let hash = sent_key_hash(headers).ok_or(Fault::Unauthorized)?;
-                let is_shared: bool = hash.ct_eq(&self.admin_key_hash).into();
-                if self.operators.find(&hash).is_some() || is_shared {
-                    Ok(None)
-                } else {
-                    Err(Fault::Unauthorized)
-                }
-            }
             Auth::Optional(permission) => match sent(headers) {
                 None => Ok(None),
                 Some(sent) => {
@@ -284,9 +275,26 @@ impl Authenticator {
         Ok(identity)
     }
 
-    /// The operator whose own key a request came with.
-    pub fn operator(&self, headers: &HeaderMap) -> Option<&str> {
-        self.operators.find(&sent_key_hash(headers)?)
+    /// Who calls a route of operators: by a key of their own, or by the administrator's.
+    pub fn acting(&self, headers: &HeaderMap) -> Result<Acting, Fault> {
+        let key = headers.get(API_KEY).ok_or(Fault::Unauthorized)?;
+        let key_hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let is_shared: bool = key_hash.ct_eq(&self.admin_key_hash).into();
+        match self.operators.find(&key_hash) {
+            Some(name) => Ok(Acting::Own(Operator { name, key_hash })),
+            None if is_shared => Ok(Acting::Shared),
+            None => Err(Fault::Unauthorized),
+        }
+    }
+
+    /// Whether the key of an operator who acted before still counts, as the same operator's.
+    pub fn is_operator(&self, operator: &Operator) -> bool {
+        self.operators.find(&operator.key_hash).as_deref() == Some(&operator.name)
+    }
+
+    /// Whether an operator of this name has a key.
+    pub fn has_operator(&self, name: &str) -> bool {
+        self.operators.has(name)
     }
 
     /// The header that a key stands for which existing clients send otherwise, such as in a frame.
@@ -393,10 +401,6 @@ impl Authenticator {
 /// Where keys and secrets lie.
 pub fn folder(config: &Config) -> PathBuf {
     config.data_dir.join(FOLDER)
-}
-
-fn sent_key_hash(headers: &HeaderMap) -> Option<[u8; 32]> {
-    Some(Sha256::digest(headers.get(API_KEY)?.as_bytes()).into())
 }
 
 /// A credential of a request.

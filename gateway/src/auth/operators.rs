@@ -1,10 +1,14 @@
 //! Operators with keys of their own, so that the audit log can name who acted: a file of names and of what their keys hash to.
 //!
-//! The file holds no secret, but whoever writes it makes operators, so it is kept as one. It is read at start.
+//! The file holds no secret, but whoever writes it makes operators, so it is kept as one. A running exchange looks at it with every
+//! request of an operator, so that a key which is taken away opens nothing from then on.
 
 use super::secret::{self, SecretError};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -48,6 +52,11 @@ impl Operators {
         found
     }
 
+    /// Whose key this is.
+    pub fn find_key(&self, key: &str) -> Option<&str> {
+        self.find(&Sha256::digest(key.as_bytes()).into())
+    }
+
     /// Makes a key for an operator, who may not have one yet, and puts its hash into the file.
     pub fn add(&mut self, folder: &Path, name: &str) -> Result<Zeroizing<String>, AddError> {
         if !is_name(name) {
@@ -79,6 +88,85 @@ impl Operators {
     }
 }
 
+/// What tells one content of the file from another. The file is replaced, never written into, so that another content is another
+/// inode; whoever edits it by hand changes its times.
+type Stamp = (u64, u64, (i64, i64), (i64, i64));
+
+fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
+    match std::fs::metadata(path) {
+        Ok(file) => Ok(Some((
+            file.ino(),
+            file.len(),
+            (file.mtime(), file.mtime_nsec()),
+            (file.ctime(), file.ctime_nsec()),
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The operators of a running exchange: those that the file names now.
+#[derive(Debug)]
+pub struct Watched {
+    folder: PathBuf,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// Of what was read; nothing where the file could not be read, so that the next look reads it.
+    stamp: Option<Option<Stamp>>,
+    operators: Operators,
+    /// What the log was told last of a file that cannot be read.
+    fault: String,
+}
+
+impl Watched {
+    /// Those of a folder.
+    ///
+    /// Errors: a file that cannot be read, is open to others or holds something else.
+    pub fn open(folder: &Path) -> Result<Watched, SecretError> {
+        let path = folder.join(FILE);
+        // Before it is read: what comes in between is seen at the next look.
+        let stamp = stamp(&path).map_err(|cause| SecretError::Io { path, cause })?;
+        let operators = Operators::load(folder)?;
+        let known = Known { stamp: Some(stamp), operators, fault: String::new() };
+        Ok(Watched { folder: folder.to_owned(), known: Mutex::new(known) })
+    }
+
+    /// Whose key has this hash now. A file that cannot be read lets nobody in: whom it no longer names cannot be told from whom it
+    /// does.
+    pub fn find(&self, hash: &[u8; 32]) -> Option<String> {
+        self.look(|operators| operators.find(hash).map(str::to_owned))
+    }
+
+    /// Whether an operator of this name has a key now.
+    pub fn has(&self, name: &str) -> bool {
+        self.look(|operators| operators.rows.iter().any(|(known, _)| known == name))
+    }
+
+    fn look<T>(&self, of: impl FnOnce(&Operators) -> T) -> T {
+        let mut known = self.known.lock();
+        let path = self.folder.join(FILE);
+        let seen = stamp(&path).map_err(|cause| SecretError::Io { path, cause });
+        if !seen.as_ref().is_ok_and(|stamp| known.stamp == Some(*stamp)) {
+            match seen.and_then(|stamp| Ok((stamp, Operators::load(&self.folder)?))) {
+                Ok((stamp, operators)) => {
+                    *known = Known { stamp: Some(stamp), operators, fault: String::new() }
+                }
+                Err(error) => {
+                    let fault = error.to_string();
+                    if known.fault != fault {
+                        tracing::error!("no operator's own key counts: {fault}");
+                    }
+                    *known = Known { stamp: None, operators: Operators::default(), fault };
+                }
+            }
+        }
+        of(&known.operators)
+    }
+}
+
 /// Why an operator got no key.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
@@ -101,6 +189,37 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The file of a running exchange: added, taken away, spoilt and mended, each seen at the next look.
+    #[test]
+    fn the_file_counts_as_it_is_now() {
+        let folder = std::env::temp_dir().join(format!("ringside-watched-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let watched = Watched::open(&folder).unwrap();
+        let mut tool = Operators::default();
+        let hash = |key: &str| -> [u8; 32] { Sha256::digest(key.as_bytes()).into() };
+        let ann = hash(&tool.add(&folder, "ann").unwrap());
+        assert_eq!(watched.find(&ann).as_deref(), Some("ann"));
+        // As long as before, and another.
+        assert!(tool.remove(&folder, "ann").unwrap());
+        let bob = hash(&tool.add(&folder, "bob").unwrap());
+        assert_eq!((watched.find(&ann), watched.find(&bob).as_deref()), (None, Some("bob")));
+        assert!(watched.has("bob") && !watched.has("ann"));
+        let path = folder.join(FILE);
+        let sound = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, "bob 00\n").unwrap();
+        assert_eq!(watched.find(&bob), None);
+        std::fs::write(&path, sound).unwrap();
+        assert!(watched.has("bob"));
+        // Open to others, it may have been written by others.
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(!watched.has("bob"));
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        assert!(watched.has("bob"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!watched.has("bob"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn keys_are_found_by_their_hash_alone() {

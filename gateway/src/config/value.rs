@@ -1,7 +1,10 @@
 //! The kinds of values that settings have: how each is read from text and shown.
 
 use crate::dialect::address::parse_address;
+use crate::dialect::decimal;
+use crate::dialect::fapi::text;
 use ringside_core::ids::Address;
+use ringside_core::money::{AMOUNT_UNIT, Amount};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -131,6 +134,27 @@ impl Value for Duration {
     }
     fn show(&self) -> String {
         shortest(u64::try_from(self.as_millis()).unwrap_or(u64::MAX), &DURATION_UNITS)
+    }
+}
+
+/// An amount of a token, in its own units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenAmount(pub Amount);
+
+impl TokenAmount {
+    /// So many whole units.
+    pub const fn whole(units: i128) -> TokenAmount {
+        TokenAmount(units * AMOUNT_UNIT)
+    }
+}
+
+impl Value for TokenAmount {
+    fn parse(text: &str) -> Result<TokenAmount, Wanted> {
+        let wanted = Wanted("a decimal from 0 on, at most 18 digits behind the point, such as 1000 or 0.5");
+        decimal::parse_amount(text.as_bytes()).map(TokenAmount).ok_or(wanted)
+    }
+    fn show(&self) -> String {
+        text::amount(self.0)
     }
 }
 

@@ -38,6 +38,8 @@ pub static ROUTES: &[&[Route]] = &[
     api::account::withdrawal::ROUTES,
     api::account::operator::ROUTES,
     api::account::dispute::ROUTES,
+    api::account::treasury::ROUTES,
+    api::account::approval::ROUTES,
     api::auth::ROUTES,
     api::api_keys::ROUTES,
     DOCUMENT,

@@ -82,6 +82,11 @@ const NAMED_ERROR: Shape = Shape::Named(
     ],
 );
 
+const WAITS: Shape = Shape::Object(&[
+    Field::new("approval_id", Shape::Text, "For POST /admin/approvals/{id} by another operator"),
+    Field::new("expires_at", Shape::Integer, "UNIX milliseconds"),
+]);
+
 fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
     // A route without a body of its own hands the connection over.
     let (done, description) = match route.response {
@@ -90,6 +95,9 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
     };
     let mut responses = refused(route, schemas);
     responses.insert(done.to_owned(), answer(description, &route.response, schemas));
+    if route.is_for_two {
+        responses.insert("202".to_owned(), answer("It waits for a second operator", &WAITS, schemas));
+    }
     let mut operation = json!({
         "tags": [route.tag],
         "summary": route.summary,

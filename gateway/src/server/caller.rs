@@ -91,7 +91,12 @@ impl Caller {
         if let Some(precondition) = route.precondition {
             precondition(&self.worker.config)?;
         }
-        call.identity = self.identify(call, spelling).map_err(refused)?;
+        if route.auth == Auth::Admin {
+            let acting = self.worker.shared.edge.auth.acting(&call.head.headers).map_err(refused)?;
+            call.acting = Some(Box::new(acting));
+        } else {
+            call.identity = self.identify(call, spelling).map_err(refused)?;
+        }
         if let Some(is_exempt) = route.protection
             && !self.worker.ingress.has_room_for_orders()
             && !is_exempt(call)

@@ -110,6 +110,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
                 head,
                 body: Bytes::new(),
                 identity: None,
+                acting: None,
                 ip,
                 now_ms,
                 path_params,

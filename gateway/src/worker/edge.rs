@@ -1,5 +1,6 @@
 //! What requests are judged by before a handler sees them.
 
+use super::approvals::Approvals;
 use crate::auth::Authenticator;
 use crate::config::Config;
 use crate::http::limits::Limits;
@@ -12,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Edge {
     /// Who callers are.
     pub auth: Authenticator,
+    /// What waits for a second operator.
+    pub approvals: Approvals,
     /// Weight per address, bans.
     pub limits: Limits,
     /// Orders per account.
@@ -27,6 +30,7 @@ impl Edge {
     pub fn new(config: &Config, auth: Authenticator, shutdown: CancellationToken) -> Edge {
         Edge {
             auth,
+            approvals: Approvals::default(),
             limits: Limits::new(config),
             order_rates: OrderRates::new(config),
             open: Arc::default(),

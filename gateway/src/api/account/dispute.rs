@@ -4,7 +4,7 @@
 use super::operator::reason;
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::operate::{Action, Subject, cut, name, operate};
+use crate::api::operate::{Action, Subject, cut, operate, own};
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
@@ -63,15 +63,9 @@ pub static ROUTES: &[Route] = &[
         dialect: Dialect::Account,
         auth: Auth::Admin,
         tag: "admin",
-        summary: "Settle a disputed withdrawal: the first operator proposes, another who says the same carries it out",
-        params: &[
-            Param::path("id", UUID_SENT, "Of the withdrawal"),
-            Param::header(
-                "X-Operator",
-                Shape::Text,
-                "Who decides, where the key is not the operator's own: 1 to 16 characters",
-            ),
-        ],
+        summary: "Settle a disputed withdrawal: the first operator proposes, another who says the same carries it out, each by a \
+                  key of their own",
+        params: &[Param::path("id", UUID_SENT, "Of the withdrawal")],
         body: Shape::Object(&[
             Field::new(
                 "outcome",
@@ -86,7 +80,7 @@ pub static ROUTES: &[Route] = &[
             Field::new("proposed_by", Shape::Text, ""),
             Field::new("agreed_by", Shape::Nullable(&Shape::Text), "null while it is proposed"),
         ]),
-        named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND], OF_ENGINE],
+        named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::FORBIDDEN], OF_ENGINE],
         ..Route::new(
             Method::Post,
             "/admin/withdrawals/disputed/{id}",
@@ -132,14 +126,14 @@ fn shown(views: &Views, record: &WithdrawalRecord, paid: &ReleaseAlarm) -> Optio
 }
 
 async fn settle(call: Call) -> Answer {
+    // Two people decide, so each is proven here; and each has a reason.
+    let operator = cut(&own(&call)?.name);
     let body: SettleBody<'_> = call.json()?;
     let is_paid = match typed::<String>("outcome", body.outcome)?.as_deref() {
         Some("paid") => true,
         Some("returned") => false,
         _ => return Err(invalid("outcome").into()),
     };
-    // Two people decide, so each has a name here; and each a reason.
-    let operator = cut(name(&call).ok_or_else(|| invalid("X-Operator"))?);
     let reason = reason(body.reason)?;
     if reason.trim().is_empty() {
         return Err(invalid("reason").into());
@@ -151,7 +145,21 @@ async fn settle(call: Call) -> Answer {
         let views = views(&call)?;
         let mut disputed = views.withdrawals().disputed(views.accounts());
         let found = disputed.find(|(record, _)| record.withdrawal == withdrawal);
-        found.map(|(_, alarm)| alarm.account).ok_or(refusal::NOT_FOUND)?
+        let account = found.map(|(_, alarm)| alarm.account).ok_or(refusal::NOT_FOUND)?;
+        let proposed = views.withdrawals().judged(withdrawal).filter(|judged| {
+            judged.is_settled == 0 && judged.is_paid == u8::from(is_paid) && judged.proposed_by != operator
+        });
+        if let Some(judged) = proposed {
+            let name = ids::text(&judged.proposed_by);
+            // Whose key was taken away since, or who never had one, is not one of two.
+            if !call.worker.shared.edge.auth.has_operator(name) {
+                let text = format!(
+                    "{name}, who proposed it, has no key: propose the other outcome, then this one, to stand in"
+                );
+                return Err(refusal::FORBIDDEN.saying(text).into());
+            }
+        }
+        account
     };
     let action = Action {
         subject: Subject::Account(account),

@@ -1,6 +1,7 @@
 //! Routes outside `/fapi` that are about accounts, and those of operators (`account.md`): rows and handlers. What words mean is the
 //! dialect's; what can be read, the views'; what has happened, the history's.
 
+pub mod approval;
 pub mod dispute;
 pub mod fees;
 pub mod history;
@@ -11,6 +12,7 @@ pub mod order;
 pub mod overview;
 pub mod referral;
 pub mod shape;
+pub mod treasury;
 pub mod withdrawal;
 
 use super::docs::{Param, Shape};

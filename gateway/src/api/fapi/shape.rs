@@ -103,6 +103,7 @@ pub const INCOME_TYPE: Param = Param::optional(
         "COMMISSION_REBATE",
         "REFERRAL_KICKBACK",
         "INTERNAL_TRANSFER",
+        "TREASURY",
     ]),
     "",
 );

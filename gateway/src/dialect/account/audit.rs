@@ -20,6 +20,7 @@ fn action(code: u16) -> String {
         Some(Kind::SetPerpetualAccount) => "account",
         Some(Kind::PauseWithdrawals) => "pause_withdrawals",
         Some(Kind::SettleWithdrawal) => "settle_withdrawal",
+        Some(Kind::MoveTreasury) => "treasury_transfer",
         _ => return format!("command {code}"),
     };
     name.to_owned()
@@ -30,7 +31,13 @@ fn is_of_wallet(code: u16) -> bool {
     let kind = Kind::from_code(code);
     matches!(
         kind,
-        Some(Kind::Credit | Kind::CreditPerpetual | Kind::SetPerpetualAccount | Kind::SettleWithdrawal)
+        Some(
+            Kind::Credit
+                | Kind::CreditPerpetual
+                | Kind::SetPerpetualAccount
+                | Kind::SettleWithdrawal
+                | Kind::MoveTreasury
+        )
     )
 }
 

@@ -10,3 +10,4 @@ pub mod overview;
 pub mod params;
 pub mod preview;
 pub mod refusal;
+pub mod treasury;

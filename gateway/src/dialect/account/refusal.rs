@@ -69,6 +69,12 @@ pub const AMOUNT_TOO_SMALL: Refusal = refusal(400, "AMOUNT_TOO_SMALL", "amount: 
 pub const INVALID_ADDRESS: Refusal = refusal(400, "INVALID_ADDRESS", "an address is 0x and 40 hex digits");
 /// 500: the referral contract was not read.
 pub const CHAIN_ERROR: Refusal = refusal(500, "CHAIN_ERROR", "the chain cannot be read now");
+/// 403: of routes of operators. The key that all share proves nobody.
+pub const FORBIDDEN: Refusal = refusal(
+    403,
+    "FORBIDDEN",
+    "two operators decide this, each by a key of their own: the administrator's key and X-Operator count as neither",
+);
 /// 404.
 pub const SYMBOL_NOT_FOUND: Refusal = refusal(404, "SYMBOL_NOT_FOUND", "there is no such market");
 /// 404.

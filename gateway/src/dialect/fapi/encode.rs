@@ -49,6 +49,7 @@ pub const fn income_type(kind: IncomeKind) -> &'static str {
         IncomeKind::InsuranceClear => "INSURANCE_CLEAR",
         IncomeKind::CommissionRebate => "COMMISSION_REBATE",
         IncomeKind::InternalTransfer => "INTERNAL_TRANSFER",
+        IncomeKind::Treasury => "TREASURY",
     }
 }
 

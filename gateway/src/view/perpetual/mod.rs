@@ -26,10 +26,11 @@ use market::MarketTable;
 use operator::Operators;
 use order::{DELEVERAGING_NAME, OrderRecord, OrderTable, Takeover};
 use ringside_core::command::{
-    ClientOrder, Kind as CommandKind, MarginMode, PerpetualOrderType, PerpetualState, Side,
+    ClientOrder, Kind as CommandKind, MarginMode, PerpetualOrderType, PerpetualState, Side, TreasuryPlace,
 };
 use ringside_core::event::{self, Event, Kind};
-use ringside_core::ids::{FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
+use ringside_core::ids::{ALL_MARKETS, FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
+use ringside_core::money::AMOUNT_PER_MICRO;
 use rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, MarketTrade,
     PreventedRecord, TransferRecord,
@@ -245,6 +246,7 @@ impl Perpetuals {
                     self.depth.changed(&event::Depth { market: depth.market - FIRST_PERPETUAL, ..*depth });
                 }
             }),
+            Kind::TreasuryMoved => each(event, |moved| self.treasury(moved, spot, event.sequence, time_ms)),
             Kind::OperatorNoted => each(event, |noted| self.operators.noted(noted, time_ms)),
             Kind::OperatorReason => each(event, |told| self.operators.told(told)),
             Kind::Done => each(event, |done: &event::Done| {
@@ -462,7 +464,10 @@ impl Perpetuals {
                 self.margins.push(sequence, row);
                 return;
             }
-            event::PostingReason::FundingResidue | event::PostingReason::Affiliate => return,
+            event::PostingReason::FundingResidue
+            | event::PostingReason::Affiliate
+            | event::PostingReason::Treasury
+            | event::PostingReason::TreasuryFees => return,
         };
         let row = IncomeRecord {
             tran: 0,
@@ -477,6 +482,41 @@ impl Perpetuals {
         match reason {
             event::PostingReason::Adjustment => self.credited = Some(row),
             _ => self.earned(sequence, row),
+        }
+    }
+
+    /// What an operator moved from or to an account. It changes the spot balance, and so it is beside the kinds whose sum is the wallet.
+    /// Income is told in micros of the margin asset: what is something else has no row.
+    fn treasury(
+        &mut self,
+        moved: &event::TreasuryMoved,
+        spot: &MarketView,
+        sequence: Sequence,
+        time_ms: i64,
+    ) {
+        let margin_asset = self.markets.all().first().and_then(|market| spot.asset(market.quote()));
+        let amount = moved.amount.get();
+        let micros = (amount % AMOUNT_PER_MICRO == 0).then_some(amount / AMOUNT_PER_MICRO);
+        let Some(micros) = micros.and_then(|micros| i64::try_from(micros).ok()) else { return };
+        if margin_asset != Some(moved.asset) {
+            return;
+        }
+        for (place, account, amount) in
+            [(moved.from, moved.from_account, -micros), (moved.to, moved.to_account, micros)]
+        {
+            if place == TreasuryPlace::Account as u8 {
+                let row = IncomeRecord {
+                    tran: 0,
+                    amount,
+                    time_ms,
+                    trade: 0,
+                    account,
+                    market: ALL_MARKETS,
+                    kind: IncomeKind::Treasury as u32,
+                    info: padded("TREASURY"),
+                };
+                self.earned(sequence, row);
+            }
         }
     }
 

@@ -79,11 +79,13 @@ pub enum IncomeKind {
     CommissionRebate = 5,
     /// An operator's.
     InternalTransfer = 6,
+    /// Of the spot balance: from or to the insurance fund or fees.
+    Treasury = 7,
 }
 
 impl IncomeKind {
     /// Every kind.
-    pub const ALL: [IncomeKind; 7] = [
+    pub const ALL: [IncomeKind; 8] = [
         IncomeKind::Transfer,
         IncomeKind::RealizedPnl,
         IncomeKind::Commission,
@@ -91,6 +93,7 @@ impl IncomeKind {
         IncomeKind::InsuranceClear,
         IncomeKind::CommissionRebate,
         IncomeKind::InternalTransfer,
+        IncomeKind::Treasury,
     ];
 }
 

@@ -219,6 +219,7 @@ impl Session {
             head: self.head(route, params)?,
             body: Bytes::new(),
             identity: None,
+            acting: None,
             ip: self.ip,
             now_ms,
             path_params: [const { 0..0 }; MAX_PATH_PARAMS],

@@ -131,7 +131,9 @@ impl<'a> Ledger<'a> {
         let Some(reason) = PostingReason::from_code(posting.reason) else { return };
         let (amount, is_isolated) = (posting.amount, posting.wallet == MarginMode::Isolated as u8);
         match reason {
-            PostingReason::Transfer | PostingReason::Adjustment => self.wallet += amount,
+            PostingReason::Transfer | PostingReason::Adjustment | PostingReason::Treasury => {
+                self.wallet += amount;
+            }
             PostingReason::FundingFee if is_isolated => self.margin(posting.market, amount),
             PostingReason::FundingFee => self.wallet += amount,
             PostingReason::RealisedProfit => {
@@ -164,7 +166,7 @@ impl<'a> Ledger<'a> {
                 self.wallet -= amount;
                 self.margin(posting.market, amount);
             }
-            PostingReason::FundingResidue | PostingReason::Affiliate => {}
+            PostingReason::FundingResidue | PostingReason::Affiliate | PostingReason::TreasuryFees => {}
         }
     }
 

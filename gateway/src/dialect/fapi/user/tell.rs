@@ -340,7 +340,11 @@ impl Teller<'_> {
                 self.posted(Reason::Order, 0, change, &market);
             }
             PostingReason::IsolatedMargin => self.posted(Reason::MarginTransfer, 0, change, &market),
-            PostingReason::FundingResidue | PostingReason::Affiliate => {}
+            // Of the fund's account alone, which nobody reads the stream of.
+            PostingReason::FundingResidue
+            | PostingReason::Affiliate
+            | PostingReason::Treasury
+            | PostingReason::TreasuryFees => {}
         }
     }
 
