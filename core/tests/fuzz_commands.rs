@@ -131,6 +131,19 @@ fn perpetual_order(number: u8, account: u32, side: Side, price: i64) -> PlacePer
     }
 }
 
+/// A move of 5 USDT between two places, each with its account.
+fn treasury((from, from_account): (u8, u32), (to, to_account): (u8, u32)) -> Command {
+    Command::new(MoveTreasury {
+        from_account,
+        to_account,
+        amount: (5 * AMOUNT_UNIT).into(),
+        asset: padded("USDT").unwrap(),
+        from,
+        to,
+        reserved: [0; 4],
+    })
+}
+
 fn perpetual_corpus() -> Vec<Vec<Command>> {
     let buy = perpetual_order(30, 3, Side::Buy, 104);
     let stop = PlacePerpetual {
@@ -153,6 +166,8 @@ fn perpetual_corpus() -> Vec<Vec<Command>> {
         ],
         vec![crash(60), tick, crash(200), tick, crash(100), tick],
         vec![Command::new(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..buy }), tick],
+        vec![treasury((0, 2), (1, 0)), treasury((1, 0), (3, 0)), treasury((3, 0), (0, 3))],
+        vec![treasury((0, 1), (2, 0)), treasury((2, 0), (1, 0)), crash(60), tick, treasury((1, 0), (0, 1))],
         vec![Command::new(SetLeverage { account: 1, market, leverage: 50, reserved: 0 })],
         vec![Command::new(AdjustIsolatedMargin { account: 3, market, amount: 1_000_000 })],
         vec![Command::new(TransferPerpetual { account: 2, reserved: 0, amount: 5_000_000 })],

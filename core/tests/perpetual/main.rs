@@ -20,5 +20,6 @@ mod random;
 mod range;
 mod recovery;
 mod replay;
+mod treasury;
 mod vectors;
 mod withdrawal;

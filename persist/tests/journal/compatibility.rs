@@ -41,6 +41,8 @@ const MILLION: usize = 1_000_000;
 
 /// Kinds of format 1, each with a body that fills it. A kind that comes later gets a golden file of its own.
 const KINDS: [u16; 15] = [1, 2, 3, 4, 5, 16, 17, 32, 33, 34, 48, 49, 50, 51, 52];
+/// Kinds that came later, each with a file `kind-<number>.txt`.
+const LATER_KINDS: [u16; 1] = [104];
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format-1.txt");
 
 fn is_printing() -> bool {
@@ -60,21 +62,25 @@ fn config() -> PersistConfig {
     }
 }
 
+/// A command of a kind with a body that fills it.
+fn shape(kind: u16, len: usize) -> Command {
+    let mut command = Command::new(ringside_core::command::AdvanceTime {});
+    command.kind = kind;
+    for (index, byte) in command.body[..len].iter_mut().enumerate() {
+        *byte = (index * 7 + usize::from(kind)) as u8 | 1;
+    }
+    (command.source, command.source_seq) = (u32::from(kind) << 8 | 3, u64::from(kind) * 1_000_003);
+    command
+}
+
+/// The same of a kind that there is.
+fn shape_of(kind: u16) -> Command {
+    shape(kind, Kind::from_code(kind).expect("kinds are never taken away").body_len())
+}
+
 /// One command of each kind, one of a kind nobody knows, one with a reserved field in use.
 fn shapes() -> Vec<Command> {
-    let shape = |kind: u16, len: usize| {
-        let mut command = Command::new(ringside_core::command::AdvanceTime {});
-        command.kind = kind;
-        for (index, byte) in command.body[..len].iter_mut().enumerate() {
-            *byte = (index * 7 + usize::from(kind)) as u8 | 1;
-        }
-        (command.source, command.source_seq) = (u32::from(kind) << 8 | 3, u64::from(kind) * 1_000_003);
-        command
-    };
-    let mut commands: Vec<Command> = KINDS
-        .iter()
-        .map(|&kind| shape(kind, Kind::from_code(kind).expect("kinds are never taken away").body_len()))
-        .collect();
+    let mut commands: Vec<Command> = KINDS.into_iter().map(shape_of).collect();
     // A decision to pass over a command that is not there, or replay would look for it.
     commands[14].body[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     commands.push(shape(999, 152));
@@ -84,13 +90,13 @@ fn shapes() -> Vec<Command> {
     commands
 }
 
-/// Journals the shapes in batches of five with the ledger and takes a snapshot of the end.
-fn write_shapes(disk: &Faulty) -> Vec<Command> {
+/// Journals commands in batches of five with the ledger and takes a snapshot of the end.
+fn write_shapes(disk: &Faulty, shapes: &[Command]) -> Vec<Command> {
     let config = config();
     let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
     let mut truth = vec![0; 2];
     let mut given = Vec::new();
-    for commands in shapes().chunks(5) {
+    for commands in shapes.chunks(5) {
         for mut command in commands.iter().copied() {
             if command.kind == Kind::VerifyHash as u16 {
                 command.body[8..16].copy_from_slice(&session.hash.to_le_bytes());
@@ -154,24 +160,52 @@ fn undump(text: &str) -> Faulty {
 #[test]
 fn bytes_are_written_as_ever() {
     let disk = Faulty::new(1);
-    write_shapes(&disk);
-    let text = dump(&disk);
+    write_shapes(&disk, &shapes());
+    is_golden(&disk, GOLDEN);
+    for kind in LATER_KINDS {
+        let disk = Faulty::new(1);
+        write_shapes(&disk, &[shape_of(kind)]);
+        is_golden(&disk, &golden_of(kind));
+    }
+}
+
+fn golden_of(kind: u16) -> String {
+    format!("{}/tests/golden/kind-{kind}.txt", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn is_golden(disk: &Faulty, path: &str) {
+    let text = dump(disk);
     if is_printing() {
-        println!("{GOLDEN}:\n{text}");
+        println!("{path}:\n{text}");
         return;
     }
-    let golden = std::fs::read_to_string(GOLDEN).unwrap();
+    let golden = std::fs::read_to_string(path).unwrap();
     for (number, (line, expected)) in text.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(line, expected, "line {} of {GOLDEN}", number + 1);
+        assert_eq!(line, expected, "line {} of {path}", number + 1);
     }
     assert_eq!(text.len(), golden.len());
     assert!(dump(&undump(&text)) == text, "the test's own reading of its text");
 }
 
 #[test]
+fn commands_of_later_kinds_are_read() {
+    for kind in LATER_KINDS {
+        let disk = undump(&std::fs::read_to_string(golden_of(kind)).unwrap());
+        let mut found = Vec::new();
+        let walked = walk(&disk, &survey(&disk).unwrap(), 0, None, |_, record| {
+            found.push(record.command());
+            Ok(())
+        });
+        assert_eq!(walked.unwrap().cut, None);
+        found.retain(|command| command.kind == kind);
+        assert_eq!(found, write_shapes(&Faulty::new(1), &[shape_of(kind)]));
+    }
+}
+
+#[test]
 fn bytes_of_format_1_are_read() {
     let disk = undump(&std::fs::read_to_string(GOLDEN).unwrap());
-    let expected = write_shapes(&Faulty::new(1));
+    let expected = write_shapes(&Faulty::new(1), &shapes());
     let mut found = Vec::new();
     let survey = survey(&disk).unwrap();
     assert!(survey.segments.len() > 1, "a segment's end is among the shapes");
