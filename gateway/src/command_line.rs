@@ -1,6 +1,7 @@
 //! The command line of `ringside`: without a subcommand it starts the exchange. Its help and its manual page come from the
 //! one description here.
 
+mod admin;
 mod backup;
 pub mod client;
 mod demo;
@@ -152,6 +153,23 @@ enum Action {
         #[arg(long)]
         remove: bool,
     },
+    /// Sends a request to the routes of operators of a running exchange and prints the answer, one line of JSON. Exit code 1 where it
+    /// was refused. `ringside admin POST /admin/treasury/transfer '{"from":"fees:spot",...}' --key-file ann.key`, and where it wants a
+    /// second operator `ringside admin GET /admin/approvals` and `ringside admin POST /admin/approvals/ID --key-file bob.key`.
+    Admin {
+        /// GET, POST, PUT, PATCH or DELETE.
+        method: String,
+        /// The route, as /openapi.json names it.
+        path: String,
+        /// The body as JSON; - for standard input.
+        body: Option<String>,
+        /// Where the exchange runs.
+        #[arg(long, default_value = "http://127.0.0.1:8080")]
+        url: String,
+        /// A file that holds the operator's own key; unset: the administrator's key of these settings, which proves nobody.
+        #[arg(long, value_name = "FILE")]
+        key_file: Option<PathBuf>,
+    },
     /// Prints the manual page: `ringside manual | man -l -`.
     Manual,
     /// Signs releases for an exchange that is another process: over a Unix socket, from a log and caps of its own.
@@ -243,6 +261,15 @@ pub fn main() -> ExitCode {
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, &name, remove)),
+        Action::Admin { method, path, body, url, key_file } => {
+            match admin::send(&config, &admin::Wanted { method, path, body, url, key_file }) {
+                Ok((status, answer)) => {
+                    show(&format!("{answer}\n"));
+                    if status.is_success() { ExitCode::SUCCESS } else { fail(&status, 1) }
+                }
+                Err(error) => fail(&format!("{error:#}"), 1),
+            }
+        }
         Action::Manual => tell(manual::page(Arguments::command()).map_err(anyhow::Error::from)),
         Action::Signer { settings } => {
             let _logs = match start_logs(&config) {

@@ -19,6 +19,7 @@ mod referral;
 mod refusals;
 mod states;
 mod transfer;
+mod treasury;
 mod withdrawal;
 
 use exchange::venue::Venue;

@@ -11,6 +11,7 @@ use crate::exchange::{ADMIN_KEY, Answer, Exchange, send, wallet, wallet_text};
 use ringside_core::command::{Command, ListPerpetual};
 use ringside_core::ids::padded;
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
+use ringside_gateway::config::Value as Setting;
 use ringside_gateway::ingress::Phase;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -35,6 +36,11 @@ const SPECIFIED: &[(u16, &[&str])] = &[
     (503, &["WITHDRAWALS_PAUSED", "EXTERNAL_UNAVAILABLE", "SERVICE_UNAVAILABLE"]),
 ];
 
+const UNPROVEN: (u16, &str, &str) = (
+    403,
+    "FORBIDDEN",
+    "two operators decide this, each by a key of their own: the administrator's key and X-Operator count as neither",
+);
 const NO_MARKET: (u16, &str, &str) = (404, "SYMBOL_NOT_FOUND", "there is no such market");
 const PREVIEW: (&str, &str) = ("POST", "/orders/preview");
 const WITHDRAW: (&str, &str) = ("POST", "/withdraw/request");
@@ -345,8 +351,6 @@ fn operators(produced: &mut Produced) {
             long,
             (400, "INVALID_PARAMETER", "reason: at most 256 bytes".to_owned()),
         ),
-        (("POST", "/admin/withdrawals/disputed/7"), "{}".to_owned(), malformed("outcome")),
-        (("POST", "/admin/withdrawals/disputed/7"), r#"{"outcome":1}"#.to_owned(), malformed("outcome")),
         (("GET", "/admin/audit?limit=x"), String::new(), malformed("limit")),
         (("GET", "/admin/audit?before=0"), String::new(), malformed("before")),
     ] {
@@ -365,9 +369,20 @@ fn operators(produced: &mut Produced) {
     let market = ("PATCH", "/admin/perpetual/symbols/XYZUSDT");
     produced.request(exchange, market, &admin(), &state("TRADING"), no_price);
     let nobody = (404, "NOT_FOUND", "there is no such thing");
-    let named = [admin(), vec!["X-Operator: ann".to_owned()]].concat();
+    let (named, ann) =
+        ([admin(), vec!["X-Operator: ann".to_owned()]].concat(), vec![exchange.operator("ann")]);
+    let dispute = ("POST", "/admin/withdrawals/disputed/7");
     let settle = r#"{"outcome":"paid","reason":"a test"}"#;
-    produced.request(exchange, ("POST", "/admin/withdrawals/disputed/7"), &named, settle, nobody);
+    for headers in [&named, &admin()] {
+        produced.request(exchange, dispute, headers, settle, UNPROVEN);
+    }
+    produced.request(exchange, dispute, &ann, settle, nobody);
+    for (body, name) in
+        [("{}", "outcome"), (r#"{"outcome":1}"#, "outcome"), (r#"{"outcome":"paid"}"#, "reason")]
+    {
+        let (status, code, text) = malformed(name);
+        produced.request(exchange, dispute, &ann, body, (status, code, &text));
+    }
     produced.request(exchange, ("PATCH", &unknown), &admin(), r#"{"trading_enabled":true}"#, nobody);
     let market = ("PATCH", "/admin/perpetual/symbols/SOLUSDT");
     for word in ["REDUCE_ONLY", "CLOSED"] {
@@ -379,10 +394,138 @@ fn operators(produced: &mut Produced) {
     produced.request(&mut Exchange::start(), credit, &admin(), &credited("1"), NO_MARKET);
 }
 
+/// The treasury, and what waits for a second operator.
+fn treasury(produced: &mut Produced) {
+    const ROUTE: (&str, &str) = ("POST", "/admin/treasury/transfer");
+    let mut venue = venue_with(&[], |config| {
+        config.treasury_two_operators_above = Setting::parse("500").unwrap();
+    });
+    let exchange = &mut venue.exchange;
+    exchange.open();
+    let [ann, bob] = ["ann", "bob"].map(|name| vec![exchange.operator(name)]);
+    let account = format!("account:{}", wallet_text(1));
+    let nobody = format!("account:{}", wallet_text(99));
+    let asked = |from: &str, to: &str, token: &str, amount: &str| json!({ "from": from, "to": to, "token": token, "amount": amount, "reason": "a test" });
+    let without = |name: &str| {
+        let mut body = asked(&account, "fund:MAIN", "USDT", "1");
+        body.as_object_mut().unwrap().remove(name);
+        body
+    };
+    let with = |name: &str, value: Value| {
+        let mut body = asked(&account, "fund:MAIN", "USDT", "1");
+        body[name] = value;
+        body
+    };
+    let (parameter, token) = ("INVALID_PARAMETER", "UNSUPPORTED_TOKEN");
+    let ends = |name: &str| format!("{name}: fund:MAIN, fees:spot, fees:perpetual or account:<address>");
+    let micros = "amount: a decimal above 0, at most 6 decimals at fund:MAIN and fees:perpetual".to_owned();
+    let steps = "amount: a decimal above 0, at most 18 decimals".to_owned();
+    let alone = "token: USDT alone at fund:MAIN and fees:perpetual".to_owned();
+    let of_account = "behind account: an address, 0x and 40 hex digits";
+    let short = |held: &str, from: &str| format!("amount: at most the {held} that {from} has available");
+    for (body, status, code, text) in [
+        (without("from"), 400, parameter, ends("from")),
+        (without("to"), 400, parameter, ends("to")),
+        (with("from", json!("fees:all")), 400, parameter, ends("from")),
+        (with("from", json!(5)), 400, parameter, "from: missing or malformed".to_owned()),
+        (with("to", json!("fund:OTHER")), 400, parameter, "to: MAIN is the only insurance pool".to_owned()),
+        (with("from", json!("account:0x12")), 400, parameter, format!("from: {of_account}")),
+        (
+            asked(&account, &account, "USDT", "1"),
+            400,
+            parameter,
+            "to: fund:MAIN, fees:spot or fees:perpetual where from is an account".to_owned(),
+        ),
+        (
+            asked("fees:spot", "fees:spot", "USDT", "1"),
+            400,
+            parameter,
+            "to: another than from, fees:spot".to_owned(),
+        ),
+        (without("token"), 400, parameter, "token: missing or malformed".to_owned()),
+        (with("token", json!("NONE")), 400, token, "token: there is no NONE here".to_owned()),
+        (with("token", json!("MUCHTOOLONG")), 400, token, "token: there is no MUCHTOOLONG here".to_owned()),
+        (with("token", json!("DF")), 400, token, alone),
+        (without("amount"), 400, parameter, micros.clone()),
+        (with("amount", json!("0")), 400, parameter, micros.clone()),
+        (with("amount", json!("-1")), 400, parameter, micros.clone()),
+        (with("amount", json!("0.0000001")), 400, parameter, micros),
+        (asked(&account, "fees:spot", "DF", "0.0000000000000000001"), 400, parameter, steps.clone()),
+        (asked(&account, "fees:spot", "DF", "1e3"), 400, parameter, steps),
+        (without("reason"), 400, parameter, "reason: 1 to 256 bytes".to_owned()),
+        (with("reason", json!(" ")), 400, parameter, "reason: 1 to 256 bytes".to_owned()),
+        (with("reason", json!("x".repeat(257))), 400, parameter, "reason: at most 256 bytes".to_owned()),
+        (
+            asked(&nobody, "fund:MAIN", "USDT", "1"),
+            404,
+            "NOT_FOUND",
+            "from: no wallet of this address has been here".to_owned(),
+        ),
+        (
+            asked("fund:MAIN", &nobody, "USDT", "1"),
+            404,
+            "NOT_FOUND",
+            "to: no wallet of this address has been here".to_owned(),
+        ),
+        (
+            asked("fund:MAIN", &account, "USDT", "1"),
+            400,
+            "INSUFFICIENT_BALANCE",
+            short("0 USDT", "fund:MAIN"),
+        ),
+        (
+            asked("fees:perpetual", &account, "USDT", "1"),
+            400,
+            "INSUFFICIENT_BALANCE",
+            short("0 USDT", "fees:perpetual"),
+        ),
+        (asked("fees:spot", &account, "DF", "1"), 400, "INSUFFICIENT_BALANCE", short("0 DF", "fees:spot")),
+    ] {
+        produced.request(exchange, ROUTE, &admin(), &body.to_string(), (status, code, &text));
+    }
+    let json = (400, "INVALID_PARAMETER", "body: no JSON object");
+    produced.request(exchange, ROUTE, &admin(), "[]", json);
+    let large = |amount: &str| asked(&account, "fund:MAIN", "USDT", amount).to_string();
+    let beyond = "amount: at most 10^12 at once, and no more than an end can hold";
+    let wait = |exchange: &mut Exchange, amount: &str| {
+        let answer = exchange.request(ROUTE.0, ROUTE.1, &ann, &large(amount));
+        assert_eq!(answer.status, 202, "{}", answer.body);
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        format!("/admin/approvals/{}", body["approval_id"].as_str().unwrap())
+    };
+    produced.request(exchange, ROUTE, &admin(), &large("500.000001"), UNPROVEN);
+    let approval = wait(exchange, "1000.5");
+    for method in ["POST", "DELETE"] {
+        produced.request(exchange, (method, &approval), &admin(), "", UNPROVEN);
+    }
+    let own = (403, "FORBIDDEN", "another operator must agree than the one who asked for it");
+    produced.request(exchange, ("POST", &approval), &ann, "", own);
+    // What it asks for is judged when it is carried out.
+    let text = short("1000 USDT", &account);
+    produced.request(exchange, ("POST", &approval), &bob, "", (400, "INSUFFICIENT_BALANCE", &text));
+    let gone = "no request of this id waits: it is 15 minutes old, a restart forgot it, or it is settled";
+    for (method, path) in [("POST", approval.as_str()), ("DELETE", &approval), ("POST", "/admin/approvals/7")]
+    {
+        produced.request(exchange, (method, path), &bob, "", (404, "NOT_FOUND", gone));
+    }
+    let approval = wait(exchange, "1000000000001");
+    produced.request(exchange, ("POST", &approval), &bob, "", (400, parameter, beyond));
+    let approval = wait(exchange, "600");
+    exchange.remove_operator("ann");
+    let removed = "the operator who asked for it has that key no more, so it is forgotten; ask anew";
+    produced.request(exchange, ("POST", &approval), &bob, "", (403, "FORBIDDEN", removed));
+    produced.request(exchange, ("POST", &approval), &bob, "", (404, "NOT_FOUND", gone));
+    let full = (503, "SERVICE_UNAVAILABLE", "256 requests wait for a second operator already");
+    for _ in 0..256 {
+        assert_eq!(exchange.request(ROUTE.0, ROUTE.1, &bob, &large("600")).status, 202);
+    }
+    produced.request(exchange, ROUTE, &bob, &large("600"), full);
+}
+
 #[test]
 fn every_refusal_is_produced_and_documented() {
     let mut produced = Produced::default();
-    for produce in [edge, engine, reads, margin_modes, withdrawals, referrals, operators] {
+    for produce in [edge, engine, reads, margin_modes, withdrawals, referrals, operators, treasury] {
         produce(&mut produced);
     }
     let missing = rows::disagreements(&produced.0, SPECIFIED, |route| {

@@ -249,5 +249,12 @@ fn while_the_fund_is_in_deficit_no_margin_leaves() {
     // Judged before the body, as the operator's switch is.
     let (status, body) = venue.asks(2, "POST", REQUEST, "no JSON");
     assert_eq!((status, &body["code"]), (503, &json!("WITHDRAWALS_PAUSED")));
+    // Nor does the fund's own, by an operator.
+    let body = json!({
+        "from": "fund:MAIN", "to": "fees:perpetual", "token": "USDT", "amount": "1", "reason": "a test",
+    });
+    let (status, body) = venue.commands("POST", "/admin/treasury/transfer", &body.to_string());
+    let text = "from: fund:MAIN is in deficit";
+    assert_eq!((status, body), (503, json!({ "code": "WITHDRAWALS_PAUSED", "message": text })));
     assert_eq!(signer.log_len(), 1);
 }

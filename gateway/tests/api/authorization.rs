@@ -79,6 +79,7 @@ const CREDIT: &str =
     r#"{"user_address":"0xa100000000000000000000000000000000000002","token":"DF","amount":"1"}"#;
 const PERPETUAL_CREDIT: &str =
     r#"{"user_address":"0xa100000000000000000000000000000000000002","amount":"1"}"#;
+const TREASURY: &str = r#"{"from":"fees:spot","to":"account:0xa100000000000000000000000000000000000002","token":"DF","amount":"0.001","reason":"x"}"#;
 const LIST: &str = r#"{"id":"DFUSDT","base_token":"DF","quote_token":"USDT","tick_size":"1","lot_size":"1","min_notional":"1","maker_fee_bps":0,"taker_fee_bps":0}"#;
 const WITHDRAW: Asks = Asks::Login("API Key permission denied: withdraws not allowed");
 const LOGIN_ONLY: Asks = Asks::Login("FORBIDDEN");
@@ -122,7 +123,11 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "PATCH", "/admin/accounts/{address}", "/admin/accounts/0x00", r#"{"trading_enabled":true}"#, 400, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/withdrawals/pause", "/admin/withdrawals/pause", r#"{"paused":false}"#, 200, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/withdrawals/disputed", "/admin/withdrawals/disputed", "", 200, Other::Nobody),
-    line(Asks::Admin, "POST", "/admin/withdrawals/disputed/{id}", "/admin/withdrawals/disputed/00000000-0000-8001-bb68-693ff2dce9d5", r#"{"outcome":"paid","reason":"x"}"#, 400, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/withdrawals/disputed/{id}", "/admin/withdrawals/disputed/00000000-0000-8001-bb68-693ff2dce9d5", r#"{"outcome":"paid","reason":"x"}"#, 403, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/treasury/transfer", "/admin/treasury/transfer", TREASURY, 200, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/approvals", "/admin/approvals", "", 200, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/approvals/{id}", "/admin/approvals/0123456789abcdef", "", 403, Other::Nobody),
+    line(Asks::Admin, "DELETE", "/admin/approvals/{id}", "/admin/approvals/0123456789abcdef", "", 403, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/ledger/proof", "/admin/ledger/proof", "", 200, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/perpetual/symbols/{symbol}", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"HALTED"}"#, 404, Other::Nobody),
     line(Asks::Admin, "GET", "/metrics", "/metrics", "", 200, Other::Nobody),
@@ -498,6 +503,12 @@ fn routes_of_the_administrator() {
             stage.refuses(line, credential.name, &credential.headers, (401, "UNAUTHORIZED"));
         }
         stage.accepts(line, "the administrator's key", &admin);
+        // What the administrator's key is too little for is judged further by an operator's own; there is no such thing here.
+        let own = [stage.exchange.operator("ann")];
+        let good = if line.good == 403 { 404 } else { line.good };
+        stage.accepts(&Line { good, ..*line }, "an operator's own key", &own);
+        stage.exchange.remove_operator("ann");
+        stage.refuses(line, "a key that was taken away", &own, (401, "UNAUTHORIZED"));
     }
 }
 

@@ -528,10 +528,15 @@ fn two_operators_settle_what_the_vault_paid_otherwise() {
         let (mut exchange, _signer, chain) = start();
         let (_, asked) = ask(&mut exchange, 1, "100");
         let id = asked["id"].as_str().unwrap().to_owned();
-        assert_eq!(operate(&mut exchange, "ann", "GET", DISPUTED, "").1, json!({ "items": [] }));
+        assert_eq!(operate(&mut exchange, &shared(""), "GET", DISPUTED, "").1, json!({ "items": [] }));
         let path = format!("{DISPUTED}/{id}");
+        let [ann, bob] = ["ann", "bob"].map(|name| exchange.operator(name));
         let body = format!(r#"{{"outcome":"{outcome}","reason":"seen on the chain"}}"#);
-        assert_eq!(operate(&mut exchange, "ann", "POST", &path, &body).0, 404, "nothing is disputed");
+        assert_eq!(
+            operate(&mut exchange, &[ann.clone()], "POST", &path, &body).0,
+            404,
+            "nothing is disputed"
+        );
         let wrong = FinalRelease { value: 99 * UNIT, ..release(1, 0, 100) };
         assert_eq!(chain.tell(&mut exchange, Fact::Release(wrong)), Told::Alarm);
         let mut shown = json!({
@@ -539,30 +544,40 @@ fn two_operators_settle_what_the_vault_paid_otherwise() {
             "paid": { "value": (99 * UNIT).to_string(), "tx_hash": format!("0x{}", "ab".repeat(32)), "block_number": 77 },
             "proposed": null,
         });
-        assert_eq!(operate(&mut exchange, "ann", "GET", DISPUTED, "").1, json!({ "items": [shown] }));
-        for (name, path, body, code) in [
-            ("", path.as_str(), body.as_str(), 400),
-            ("ann", &path, r#"{"outcome":"paid"}"#, 400),
-            ("ann", &path, r#"{"outcome":"half","reason":"x"}"#, 400),
-            ("ann", &format!("{DISPUTED}/7"), &body, 404),
+        assert_eq!(operate(&mut exchange, &shared(""), "GET", DISPUTED, "").1, json!({ "items": [shown] }));
+        let own = |key: &String| vec![key.clone()];
+        for (headers, path, body, code) in [
+            // The key that all share proves nobody, whatever name it is sent with.
+            (shared(""), path.as_str(), body.as_str(), 403),
+            (shared("ann"), path.as_str(), body.as_str(), 403),
+            (own(&ann), &path, r#"{"outcome":"paid"}"#, 400),
+            (own(&ann), &path, r#"{"outcome":"half","reason":"x"}"#, 400),
+            (own(&ann), &format!("{DISPUTED}/7"), &body, 404),
         ] {
-            assert_eq!(operate(&mut exchange, name, "POST", path, body).0, code, "{path} {body}");
+            assert_eq!(operate(&mut exchange, &headers, "POST", path, body).0, code, "{path} {body}");
         }
         let proposed =
             json!({ "settled": false, "outcome": outcome, "proposed_by": "ann", "agreed_by": null });
         // Nobody agrees with themselves.
         for _ in 0..2 {
-            assert_eq!(operate(&mut exchange, "ann", "POST", &path, &body), (200, proposed.clone()));
+            assert_eq!(operate(&mut exchange, &own(&ann), "POST", &path, &body), (200, proposed.clone()));
         }
+        assert_eq!(operate(&mut exchange, &shared("bob"), "POST", &path, &body).0, 403);
+        // Whose key was taken away since is not one of two.
+        exchange.remove_operator("ann");
+        let (code, answer) = operate(&mut exchange, &own(&bob), "POST", &path, &body);
+        assert_eq!((code, &answer["code"]), (403, &json!("FORBIDDEN")));
+        assert!(answer["message"].as_str().unwrap().starts_with("ann, who proposed it, has no key"));
         has(&mut exchange, 1, "900", "100");
         drop(chain);
         exchange.restart_with(configure);
+        let [_ann, bob, eve] = ["ann", "bob", "eve"].map(|name| [exchange.operator(name)]);
         shown["proposed"] = json!({ "outcome": outcome, "by": "ann" });
-        assert_eq!(operate(&mut exchange, "bob", "GET", DISPUTED, "").1, json!({ "items": [shown] }));
+        assert_eq!(operate(&mut exchange, &bob, "GET", DISPUTED, "").1, json!({ "items": [shown] }));
         let settled =
             json!({ "settled": true, "outcome": outcome, "proposed_by": "ann", "agreed_by": "bob" });
-        assert_eq!(operate(&mut exchange, "bob", "POST", &path, &body), (200, settled));
-        assert_eq!(operate(&mut exchange, "eve", "POST", &path, &body).0, 404, "it is settled");
+        assert_eq!(operate(&mut exchange, &bob, "POST", &path, &body), (200, settled));
+        assert_eq!(operate(&mut exchange, &eve, "POST", &path, &body).0, 404, "it is settled");
         has(&mut exchange, 1, available, "0");
         let one = read(&mut exchange, 1, &format!("{LIST}/{id}"));
         assert_eq!(one["status"], status);
@@ -570,7 +585,7 @@ fn two_operators_settle_what_the_vault_paid_otherwise() {
             one["tx_hash"],
             if outcome == "paid" { shown["paid"]["tx_hash"].clone() } else { json!(null) }
         );
-        let (_, log) = operate(&mut exchange, "", "GET", "/admin/audit", "");
+        let (_, log) = operate(&mut exchange, &shared(""), "GET", "/admin/audit", "");
         let noted = |row: &Value| (row["operator"].clone(), row["action"].clone(), row["subject"].clone());
         let rows: Vec<_> = log["items"].as_array().unwrap().iter().take(3).map(noted).collect();
         let by = |name: &str| (json!(name), json!("settle_withdrawal"), json!(wallet_text(1)));
@@ -578,15 +593,24 @@ fn two_operators_settle_what_the_vault_paid_otherwise() {
         assert_eq!(log["items"][0]["reason"], "seen on the chain");
         exchange.restart_with(configure);
         assert_eq!(read(&mut exchange, 1, &format!("{LIST}/{id}")), one);
-        let (_, proof) = operate(&mut exchange, "", "GET", "/admin/ledger/proof", "");
+        let (_, proof) = operate(&mut exchange, &shared(""), "GET", "/admin/ledger/proof", "");
         assert!(proof["ledgers"].as_array().unwrap().iter().all(|row| row["equal"] == true), "{proof}");
     }
 }
 
-/// A request of a named operator.
-fn operate(exchange: &mut Exchange, name: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
-    let headers = [format!("X-API-Key: {ADMIN_KEY}"), format!("X-Operator: {name}")];
-    let answer = exchange.request(method, path, &headers, body);
+/// The administrator's key under a name.
+fn shared(name: &str) -> Vec<String> {
+    vec![format!("X-API-Key: {ADMIN_KEY}"), format!("X-Operator: {name}")]
+}
+
+fn operate(
+    exchange: &mut Exchange,
+    headers: &[String],
+    method: &str,
+    path: &str,
+    body: &str,
+) -> (u16, Value) {
+    let answer = exchange.request(method, path, headers, body);
     (answer.status, serde_json::from_str(&answer.body).unwrap())
 }
 

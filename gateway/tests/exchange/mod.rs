@@ -17,7 +17,8 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::{AccountId, Address};
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
-use ringside_gateway::auth::Authenticator;
+use ringside_gateway::auth::operators::Operators;
+use ringside_gateway::auth::{self, Authenticator};
 use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
@@ -321,6 +322,20 @@ impl Exchange {
                 self.credit(number, token);
             }
         }
+    }
+
+    /// Makes a key for an operator, as `ringside operator` does beside a running exchange; its header.
+    pub(crate) fn operator(&self, name: &str) -> String {
+        let folder = auth::folder(&self.shared.config);
+        let mut operators = Operators::load(&folder).expect("a file of operators");
+        format!("X-API-Key: {}", *operators.add(&folder, name).expect("a new name"))
+    }
+
+    /// Takes an operator's key away, as `ringside operator --remove` does.
+    pub(crate) fn remove_operator(&self, name: &str) {
+        let folder = auth::folder(&self.shared.config);
+        let removed = Operators::load(&folder).and_then(|mut operators| operators.remove(&folder, name));
+        assert!(removed.expect("a file of operators"), "{name} has a key");
     }
 
     /// Credits an account with 1000 of a token.

@@ -184,13 +184,20 @@ fn every_action_outlives_a_kill() {
         .unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["commands"][0]["kind"], "SetPerpetualState");
-    stop(child);
 
-    // A key that is taken away opens nothing, and what was done with it is still its owner's.
+    // A key that is taken away opens nothing from the next request on, one that is made opens at once; and what was done with it is
+    // still its owner's.
     let removed = ringside(&folder.0).args(["operator", "ann", "--remove"]).output().unwrap();
     assert!(removed.status.success(), "{}", said(&removed));
+    let opens = |address: &str, key: &str| {
+        request(address, "GET", "/admin/audit", &[&format!("X-API-Key: {key}")], "").0
+    };
+    assert_eq!(opens(&address, &ann), 401);
+    let again = own_key(&folder, "ann");
+    assert_eq!((opens(&address, &again), opens(&address, &ann)), (200, 401));
+    stop(child);
     let (child, address) = start(&folder);
-    assert_eq!(request(&address, "GET", "/admin/audit", &[&format!("X-API-Key: {ann}")], "").0, 401);
+    assert_eq!((opens(&address, &again), opens(&address, &ann)), (200, 401));
     let mut after = audit(&address, ADMIN_KEY);
     after.reverse();
     assert_eq!(after, rows);

@@ -136,14 +136,96 @@ fn an_order_that_a_narrower_band_refuses_takes_its_cancel_with_it() {
     assert_eq!(other["accounts"], json!([]), "no money moved");
 }
 
+/// Two keys decide, not two names. What follows is `persist/tests/journal/drills.rs`.
+#[test]
+fn a_command_is_skipped_by_the_keys_of_two_operators() {
+    let folder = traded("skip");
+    let key = |name: &str| {
+        let file = folder.0.join(format!("{name}.key"));
+        std::fs::write(&file, run(&folder.0, &["operator", name])).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (ann, bob) = (key("ann"), key("bob"));
+    let shared = folder.0.join("shared.key");
+    std::fs::write(&shared, ADMIN_KEY).unwrap();
+    let shared = shared.to_str().unwrap();
+    let skip = |keys: &[&str]| {
+        let mut arguments = vec!["skip", "--sequence", "3", "--reason", "a test"];
+        arguments.extend(keys.iter().flat_map(|key| ["--operator-key", key]));
+        let output = ringside(&folder.0).args(arguments).output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    for (keys, text) in [
+        (&[ann.as_str()][..], "two operators decide"),
+        (&[&ann, &ann], "both keys are those of ann"),
+        (&[&ann, &bob, &bob], "two operators decide"),
+        (&[&ann, shared], "no operator has this key"),
+        (&[&ann, "/nowhere"], "/nowhere"),
+    ] {
+        let (code, told) = skip(keys);
+        assert!(code == Some(2) && told.contains(text), "{keys:?}: {told}");
+    }
+    // Both are known: what is asked for is judged.
+    let (code, told) = skip(&[&ann, &bob]);
+    assert!(code == Some(1) && told.contains("command 3 does not stop the engine"), "{told}");
+    run(&folder.0, &["operator", "bob", "--remove"]);
+    let (code, told) = skip(&[&ann, &bob]);
+    assert!(code == Some(2) && told.contains("no operator has this key"), "{told}");
+}
+
+/// The routes of operators from a shell, with a second operator.
+#[test]
+fn an_operator_asks_from_the_command_line() {
+    let folder = Folder::new("admin");
+    let (child, address, _) = started(&folder.0, |_| {});
+    trade(&address);
+    let url = format!("http://{address}");
+    let key = |name: &str| {
+        let file = folder.0.join(format!("{name}.key"));
+        std::fs::write(&file, run(&folder.0, &["operator", name])).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (ann, bob) = (key("ann"), key("bob"));
+    let admin = |arguments: &[&str]| {
+        let mut command = ringside(&folder.0);
+        command.env("RINGSIDE_ADMIN_KEY", ADMIN_KEY).arg("admin").args(arguments);
+        let output = command.args(["--url", &url]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        (output.status.code(), answer)
+    };
+    let account = "account:0x2b5ad5c4795c026514f8317c7a215e218dccd6cf";
+    let credit = json!({
+        "user_address": account.strip_prefix("account:"), "token": "USDT", "amount": "2000", "reason": "a test",
+    });
+    assert_eq!(admin(&["POST", "/api/v1/admin/spot/balances/credit", &credit.to_string()]).0, Some(0));
+    let body = json!({
+        "from": account, "to": "fund:MAIN", "token": "USDT", "amount": "1000.000001", "reason": "a test",
+    });
+    let transfer = ["POST", "/admin/treasury/transfer", &body.to_string()];
+    let (code, answer) = admin(&transfer);
+    assert_eq!((code, &answer["code"]), (Some(1), &json!("FORBIDDEN")));
+    let (code, waits) = admin(&[&transfer[..], &["--key-file", &ann]].concat());
+    assert_eq!(code, Some(0), "{waits}");
+    let (_, list) = admin(&["get", "/admin/approvals"]);
+    assert_eq!(list["items"][0]["approval_id"], waits["approval_id"]);
+    let path = format!("/admin/approvals/{}", waits["approval_id"].as_str().unwrap());
+    let (code, done) = admin(&["POST", &path, "--key-file", &bob]);
+    assert_eq!((code, &done["ok"]), (Some(0), &json!(true)), "{done}");
+    for wrong in [&["GET", "admin"][..], &["POST", "/admin/treasury/transfer", "no JSON"]] {
+        assert_eq!(admin(wrong), (Some(1), Value::Null));
+    }
+    stop(child);
+}
+
 #[test]
 fn the_manual_names_every_subcommand() {
     let folder = Folder::new("manual");
     let (page, help) = (run(&folder.0, &["manual"]), run(&folder.0, &["--help"]));
     assert!(page.contains(".TH ringside"), "{page}");
-    for name in
-        ["start", "verify", "inspect", "replay", "backup", "restore", "skip", "demo", "login", "manual"]
-    {
+    for name in [
+        "start", "verify", "inspect", "replay", "backup", "restore", "skip", "demo", "login", "admin",
+        "manual",
+    ] {
         assert!(help.contains(name) && page.contains(name), "{name}");
     }
 }

@@ -57,6 +57,7 @@ pub static ROUTES: &[Route] = &[
             &[
                 refusal::NOT_FOUND,
                 refusal::FORBIDDEN,
+                refusal::INVALID_PARAMETER,
                 refusal::INSUFFICIENT_BALANCE,
                 refusal::WITHDRAWALS_PAUSED,
             ],
