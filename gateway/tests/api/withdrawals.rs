@@ -533,7 +533,7 @@ fn two_operators_settle_what_the_vault_paid_otherwise() {
         let [ann, bob] = ["ann", "bob"].map(|name| exchange.operator(name));
         let body = format!(r#"{{"outcome":"{outcome}","reason":"seen on the chain"}}"#);
         assert_eq!(
-            operate(&mut exchange, &[ann.clone()], "POST", &path, &body).0,
+            operate(&mut exchange, std::slice::from_ref(&ann), "POST", &path, &body).0,
             404,
             "nothing is disputed"
         );
