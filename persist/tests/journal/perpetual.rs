@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// BLAKE3 of all segments of [`MILLION`] commands of the flow of [`SEED`], one after the other.
-const JOURNAL: &str = "477b653103069519d451efef08ef52dbd57e8ddbe5e895b72f5453c5e0946a57";
+const JOURNAL: &str = "bb4d21f5d80949a0207fe8de8dd5865622ef0aa2e531822955a1b53b1b4d6a48";
 /// Hash of the engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay tests do.
 const STATE: &str = "33545040b815534e2417380792d5720c";
 const SEED: u64 = 20_263;
