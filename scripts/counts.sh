@@ -30,8 +30,9 @@ for argument in "$@"; do
     case $argument in
         --check) arguments+=(--check "$accepted") ;;
         --accept)
-            commit=$(git describe --always --dirty 2>/dev/null || echo unknown)
-            arguments+=(--accept "$accepted" --origin "commit $commit, $(rustc --version), $(valgrind --version), profile $profile")
+            # What core was then, by its contents too: a commit that is rebased has another name.
+            commit="commit $(git describe --always --dirty), core $(git rev-parse --short HEAD:core)"
+            arguments+=(--accept "$accepted" --origin "$commit, $(rustc --version), $(valgrind --version), profile $profile")
             ;;
         *) arguments+=("$argument") ;;
     esac

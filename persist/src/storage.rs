@@ -8,7 +8,7 @@
 //! - [`faulty`]: a double that keeps what is live apart from what is durable, and breaks on request.
 //!
 //! Which way is the default was measured (ext4 on a virtio disk, Linux 6.18, zero-written file, bytes per second of
-//! 1 MiB commits; `bench/results/journal.txt` has the current figures): `O_DIRECT | O_DSYNC` and `pwrite` +
+//! 1 MiB commits; the `journal` report in `bench/results/` has the current figures): `O_DIRECT | O_DSYNC` and `pwrite` +
 //! `fdatasync` 1.3 to 2.2 GB/s, mapped store + `msync` or `fdatasync` 0.4 GB/s. The mapped store is slow before the
 //! sync: the kernel write-protects each page it has cleaned, so the first store into each 4 KiB page is a fault of
 //! some 6 us. So the default where replies wait for the disk is direct, whose errors also come truthfully, call by
