@@ -161,7 +161,7 @@ def refusals(venue):
         (ccxt.InsufficientFunds, lambda: place("buy", 40, 60000)),
         (ccxt.InvalidOrder, lambda: place("buy", 0.01, 59000, reduceOnly=True)),
         (ccxt.InvalidOrder, lambda: place("buy", 0.01, 59000, clientOrderId="same")),
-        (ccxt.InvalidOrder, lambda: place("sell", 0.01, 58900, postOnly=True)),
+        (ccxt.OrderImmediatelyFillable, lambda: place("sell", 0.01, 58900, postOnly=True)),
         (ccxt.OrderNotFillable, lambda: place("buy", 1, 60060, timeInForce="FOK")),
         (ccxt.OrderImmediatelyFillable, lambda: named.create_order(SYMBOL, "market", "sell", 0.01, None, {"stopLossPrice": 62000})),
         (ccxt.OperationRejected, lambda: named.edit_order(named.fetch_open_orders(SYMBOL)[0]["id"], SYMBOL, "limit", "buy", 0.01, 59000)),
