@@ -35,7 +35,7 @@ outside() {
     scripts/chain_page.sh
 
     step "requests made of the API's own document"
-    scripts/schema.sh
+    EXAMPLES=12 scripts/schema.sh
 
     step "a real Prometheus watches it"
     scripts/metrics.sh
@@ -43,13 +43,15 @@ outside() {
     step "README's first trade and first bot, as pasted"
     scripts/readme.sh
 
-    step "existing clients trade here unchanged"
-    scripts/clients.sh
-    ROUNDS=15 scripts/client_user.sh
-    scripts/books.sh 10 10
-
     step "the page in a browser"
     scripts/page.sh
+}
+
+clients() {
+    step "existing clients trade here unchanged"
+    scripts/clients.sh
+    ROUNDS=30 scripts/client_user.sh
+    scripts/books.sh 10 10
 }
 
 step "format"
@@ -65,7 +67,7 @@ if [ "$mode" = quick ]; then
     exit
 fi
 
-# What waits for installs, sockets and browsers more than it computes runs in a lane of its own beside the rest.
+# What waits for installs, sockets and browsers more than it computes runs in lanes of its own beside the rest.
 beside licences licences
 step "build"
 # With the programs that scripts run below. One choice of packages for all, see scripts/build.sh.
@@ -73,6 +75,7 @@ export PROFILE=release BUILT="ringside kills overload replay"
 # shellcheck disable=SC2086
 cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s ' $BUILT)
 beside outside outside
+beside clients clients
 
 step "tests"
 nextest
@@ -107,6 +110,7 @@ fi
 meet licences
 meet ring
 meet outside
+meet clients
 
 step "three times what can be taken"
 # Long enough for its audit; the time of row 18, a minute, is the script's own default.
