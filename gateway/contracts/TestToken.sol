@@ -34,7 +34,7 @@ contract TestToken {
         return true;
     }
 
-    function transferFrom(address from, address to, uint256 value) external returns (bool) {
+    function transferFrom(address from, address to, uint256 value) external virtual returns (bool) {
         allowance[from][msg.sender] -= value;
         move(from, to, value);
         return true;
@@ -56,6 +56,7 @@ contract TestTether {
     uint8 public constant decimals = 6;
     uint256 public immutable totalSupply;
     mapping(address => uint256) public balanceOf;
+    mapping(address => mapping(address => uint256)) public allowance;
 
     constructor(uint256 supply) {
         totalSupply = supply;
@@ -63,10 +64,23 @@ contract TestTether {
         emit Transfer(address(0), msg.sender, supply);
     }
 
+    function approve(address spender, uint256 value) external {
+        allowance[msg.sender][spender] = value;
+    }
+
     function transfer(address to, uint256 value) external {
-        balanceOf[msg.sender] -= value;
+        move(msg.sender, to, value);
+    }
+
+    function transferFrom(address from, address to, uint256 value) external {
+        allowance[from][msg.sender] -= value;
+        move(from, to, value);
+    }
+
+    function move(address from, address to, uint256 value) private {
+        balanceOf[from] -= value;
         balanceOf[to] += value;
-        emit Transfer(msg.sender, to, value);
+        emit Transfer(from, to, value);
     }
 }
 
@@ -76,5 +90,62 @@ contract TestRefusingToken is TestToken {
 
     function transfer(address, uint256) external pure override returns (bool) {
         return false;
+    }
+
+    function transferFrom(address, address, uint256) external pure override returns (bool) {
+        return false;
+    }
+}
+
+/// @title A token that keeps a hundredth of what is transferred by allowance.
+contract TestFeeToken is TestToken {
+    constructor(uint8 decimals_, uint256 supply) TestToken("Fee", "FEE", decimals_, supply) {}
+
+    function transferFrom(address from, address to, uint256 value) external override returns (bool) {
+        allowance[from][msg.sender] -= value;
+        move(from, to, value - value / 100);
+        move(from, address(1), value / 100);
+        return true;
+    }
+}
+
+/// @title A token that lies: it says that it has transferred, and moves nothing.
+contract TestLyingToken is TestToken {
+    constructor() TestToken("Lying", "LIE", 18, 10 ** 24) {}
+
+    function transferFrom(address, address, uint256) external pure override returns (bool) {
+        return true;
+    }
+}
+
+/// @title A token that calls back while it is transferred: once, whom and with what it was told.
+contract TestReentrantToken is TestToken {
+    address public target;
+    bytes public data;
+    bool public wasRefused;
+
+    constructor() TestToken("Reentrant", "RE", 18, 10 ** 24) {}
+
+    function aim(address target_, bytes calldata data_) external {
+        target = target_;
+        data = data_;
+    }
+
+    function transferFrom(address from, address to, uint256 value) external override returns (bool) {
+        allowance[from][msg.sender] -= value;
+        comeBack();
+        move(from, to, value);
+        return true;
+    }
+
+    function transfer(address to, uint256 value) external override returns (bool) {
+        comeBack();
+        move(msg.sender, to, value);
+        return true;
+    }
+
+    function comeBack() private {
+        (bool isDone,) = target.call(data);
+        wasRefused = !isDone;
     }
 }

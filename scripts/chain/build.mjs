@@ -30,6 +30,8 @@ let differ = 0;
 const expected = new Set();
 for (const [source, contracts] of Object.entries(output.contracts)) {
     for (const [name, { abi, evm }] of Object.entries(contracts)) {
+        // An interface has no code.
+        if (!evm.bytecode.object) continue;
         const artifact = { name, source, compiler: `solc ${solc.version()}`, settings, abi, bytecode: `0x${evm.bytecode.object}` };
         const text = `${JSON.stringify(artifact, null, 1)}\n`;
         const file = join(folder, "artifacts", `${name}.json`);

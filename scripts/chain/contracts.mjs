@@ -157,6 +157,125 @@ await test("the owner pauses, nobody else", async () => {
     assert.equal(await judge(args), "paid");
 });
 
+await test("ownership moves in two steps, and only to who accepts it", async () => {
+    assert.equal(await node.judge(ALICE, vault, "transferOwnership", [address(ALICE)]), "NotOwner");
+    assert.equal(await node.judge(ALICE, vault, "acceptOwnership", []), "NotCandidate");
+    await node.write(OWNER, vault, "transferOwnership", [address(ALICE)]);
+    assert.equal(await node.read(vault, "owner"), address(OWNER), "an offer changes nothing");
+    assert.equal(await node.judge(ALICE, vault, "setPaused", [true]), "NotOwner");
+    assert.equal(await node.judge(BOB, vault, "acceptOwnership", []), "NotCandidate");
+    // An offer to a wrong address is taken back.
+    await node.write(OWNER, vault, "transferOwnership", [viem.zeroAddress]);
+    assert.equal(await node.judge(ALICE, vault, "acceptOwnership", []), "NotCandidate");
+    await node.write(OWNER, vault, "transferOwnership", [address(BOB)]);
+    const { logs } = await node.write(BOB, vault, "acceptOwnership", []);
+    const [told] = viem.parseEventLogs({ abi: vault.abi, logs, eventName: "OwnershipTransferred" });
+    assert.deepEqual(told.args, { former: address(OWNER), owner: address(BOB) });
+    assert.equal(await node.judge(OWNER, vault, "setPaused", [true]), "NotOwner");
+    await node.write(BOB, vault, "setPaused", [true]);
+    assert.equal(await node.judge(BOB, vault, "acceptOwnership", []), "NotCandidate", "an offer is taken once");
+});
+
+/** Gives Alice so much of a token, which she lets the vault take. */
+const allow = async (token, amount) => {
+    await node.write(OWNER, token, "transfer", [address(ALICE), amount]);
+    await node.write(ALICE, token, "approve", [vault.address, amount]);
+};
+const deposited = (receipt) =>
+    viem.parseEventLogs({ abi: vault.abi, logs: receipt.logs, eventName: "Deposited" }).map((event) => event.args);
+
+await test("deposits are numbered from 1, in whatever token and for whomever, and tell what arrived", async () => {
+    await allow(df, 10n * E18);
+    await allow(usdt, 5_000_000n);
+    const first = await node.write(ALICE, vault, "deposit", [df.address, 4n * E18]);
+    const token = viem.getAddress(df.address);
+    assert.deepEqual(deposited(first), [{ number: 1n, account: address(ALICE), token, value: 4n * E18 }]);
+    const { topics } = first.logs.find((log) => log.address === vault.address.toLowerCase());
+    assert.equal(topics[0], viem.keccak256(viem.toBytes("Deposited(uint256,address,address,uint256)")));
+    assert.equal(topics.length, 4);
+    const second = await node.write(ALICE, vault, "depositFor", [address(BOB), usdt.address, 5_000_000n]);
+    assert.deepEqual(deposited(second), [{ number: 2n, account: address(BOB), token: viem.getAddress(usdt.address), value: 5_000_000n }]);
+    const third = await node.write(ALICE, vault, "deposit", [df.address, 6n * E18]);
+    assert.equal(deposited(third)[0].number, 3n);
+    assert.equal(await node.read(vault, "depositCount"), 3n);
+    assert.equal(await node.read(df, "balanceOf", [vault.address]), 110n * E18);
+    assert.equal(await node.read(usdt, "balanceOf", [vault.address]), 505_000_000n);
+    // Releases and deposits are counted apart.
+    assert.equal(await judge(await signed()), "paid");
+});
+
+await test("a deposit that nothing arrives of, of nobody, of no token or not allowed takes no number", async () => {
+    const lying = await node.deploy(OWNER, "TestLyingToken", []);
+    await allow(df, E18);
+    const refused = [
+        ["deposit", [df.address, 2n * E18], "TransferFailed"],
+        ["deposit", [df.address, 0n], "NothingArrived"],
+        ["deposit", [lying.address, E18], "NothingArrived"],
+        ["deposit", [refusing.address, E18], "TransferFailed"],
+        ["deposit", [address(BOB), E18], "TransferFailed"],
+        ["deposit", [viem.zeroAddress, E18], "TransferFailed"],
+        ["depositFor", [viem.zeroAddress, df.address, E18], "ZeroAddress"],
+    ];
+    for (const [name, args, error] of refused) {
+        assert.equal(await node.judge(ALICE, vault, name, args), error, `${name} ${args}`);
+        assert.equal((await node.write(ALICE, vault, name, args)).status, "reverted");
+    }
+    assert.equal(await node.read(vault, "depositCount"), 0n);
+    // What comes without the vault's own call is nobody's.
+    await node.write(ALICE, df, "transfer", [vault.address, E18]);
+    assert.equal(await node.read(vault, "depositCount"), 0n);
+});
+
+await test("of a token that keeps a fee, what arrived is told", async () => {
+    const fee = await node.deploy(OWNER, "TestFeeToken", [18, 1_000n * E18]);
+    await allow(fee, 100n * E18);
+    const [told] = deposited(await node.write(ALICE, vault, "deposit", [fee.address, 100n * E18]));
+    assert.equal(told.value, 99n * E18);
+    assert.equal(await node.read(fee, "balanceOf", [vault.address]), 99n * E18);
+});
+
+await test("a token that calls back reaches nothing that moves tokens", async () => {
+    const token = await node.deploy(OWNER, "TestReentrantToken", []);
+    await allow(token, 10n * E18);
+    await node.write(OWNER, token, "transfer", [vault.address, 10n * E18]);
+    const release = await signed({ account: token.address });
+    const attacks = [
+        ["depositFor", [address(BOB), df.address, E18]],
+        ["deposit", [token.address, E18]],
+        ["withdraw", release],
+    ];
+    for (const [at, [functionName, args]] of attacks.entries()) {
+        await node.write(OWNER, token, "aim", [vault.address, viem.encodeFunctionData({ abi: vault.abi, functionName, args })]);
+        const [told] = deposited(await node.write(ALICE, vault, "deposit", [token.address, E18]));
+        assert.deepEqual([told.number, told.value], [BigInt(at + 1), E18], functionName);
+        assert.equal(await node.read(token, "wasRefused"), true, functionName);
+        const paid = await signed({ token: token.address, nonce: BigInt(at) });
+        assert.equal((await node.write(ALICE, vault, "withdraw", paid)).status, "success");
+        assert.equal(await node.read(token, "wasRefused"), true, functionName);
+    }
+    assert.deepEqual([await node.read(vault, "depositCount"), await node.read(vault, "releaseCount")], [3n, 3n]);
+});
+
+await test("what an exchange must know comes in one answer", async () => {
+    await allow(df, E18);
+    await node.write(ALICE, vault, "deposit", [df.address, E18]);
+    await node.write(ALICE, vault, "withdraw", await signed());
+    await node.write(ALICE, vault, "withdraw", await signed({ nonce: 1n }));
+    const domain = await node.read(vault, "domainSeparator");
+    assert.deepEqual(await node.read(vault, "state"), [1n, 2n, address(SIGNER), false, domain]);
+    await node.write(OWNER, vault, "setPaused", [true]);
+    await node.write(OWNER, vault, "setSigner", [address(BOB)]);
+    assert.deepEqual(await node.read(vault, "state"), [1n, 2n, address(BOB), true, domain]);
+});
+
+await test("a paused vault takes no deposits", async () => {
+    await allow(df, E18);
+    await node.write(OWNER, vault, "setPaused", [true]);
+    assert.equal(await node.judge(ALICE, vault, "deposit", [df.address, E18]), "Paused");
+    await node.write(OWNER, vault, "setPaused", [false]);
+    assert.equal(await node.judge(ALICE, vault, "deposit", [df.address, E18]), "paid");
+});
+
 await test("the owner replaces the signer, whose signatures are dead then", async () => {
     const args = await signed();
     assert.equal(await node.judge(ALICE, vault, "setSigner", [address(ALICE)]), "NotOwner");
@@ -164,6 +283,9 @@ await test("the owner replaces the signer, whose signatures are dead then", asyn
     await node.write(OWNER, vault, "setSigner", [address(BOB)]);
     assert.equal(await judge(args), "SignatureInvalid");
     assert.equal(await judge(await signed({}, { by: BOB })), "paid");
+    // What it signed was given back: it would be paid twice if it came back.
+    assert.equal(await node.judge(OWNER, vault, "setSigner", [address(SIGNER)]), "SignerRetired");
+    assert.equal(await node.judge(OWNER, vault, "setSigner", [address(BOB)]), "SignerRetired");
 });
 
 await test("native currency is not taken", async () => {
