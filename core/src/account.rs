@@ -99,6 +99,13 @@ impl Balance {
         assert!(self.frozen >= 0, "paid more than was frozen");
     }
 
+    /// Adds to what is reserved; the sum is bounded by what was credited of the asset.
+    pub(crate) fn receive_frozen(&mut self, amount: Amount) {
+        debug_assert!(amount >= 0);
+        self.frozen = self.frozen.wrapping_add(amount);
+        assert!(self.frozen >= 0, "received more than there is");
+    }
+
     /// Adds to what is free; the sum is bounded by what was credited of the asset.
     #[inline(always)]
     pub(crate) fn receive(&mut self, amount: Amount) {

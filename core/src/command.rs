@@ -224,6 +224,18 @@ kinds! {
     AdoptWithdrawal = 96,
     /// Decides, by two operators, what becomes of a withdrawal for whose nonce the vault paid something else.
     SettleWithdrawal = 97,
+    /// A deposit into a vault that is final.
+    RecordDeposit = 98,
+    /// Adds a token, or changes its least withdrawal and its pauses.
+    SetToken = 99,
+    /// What a vault is found to be: it is opened where it is new, and a replaced signer's work goes back.
+    ObserveVault = 100,
+    /// Credits a deposit that was held, once nothing holds it.
+    CreditHeldDeposit = 101,
+    /// Goes back to an earlier final block, by two operators, where the chain undid what was final.
+    RewindVault = 102,
+    /// Takes back a release or a deposit that the chain undid.
+    UndoEvent = 103,
     /// Moves money between the fund, the fee accounts and an account's spot balance.
     MoveTreasury = 104,
 }
@@ -508,6 +520,8 @@ mod treasury;
 pub use treasury::*;
 mod withdrawal;
 pub use withdrawal::*;
+mod deposit;
+pub use deposit::*;
 
 byte_enum! {
     /// Which side of the book.

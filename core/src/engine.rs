@@ -5,6 +5,7 @@
 //! only where an invariant is broken, before anything wrong can be acknowledged.
 
 mod admin;
+mod deposit;
 pub(crate) mod emit;
 mod end;
 mod fill;
@@ -26,6 +27,7 @@ use crate::command::{
     AmendOrder, CancelAll, Command, CreateAccount, Credit, Kind, ListMarket, MoveTreasury, OpenEpoch,
     OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
 };
+use crate::deposit::Deposits;
 use crate::event::{Done, Sink, StateHash};
 use crate::hash_seed::HashSeed;
 use crate::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -108,6 +110,7 @@ pub struct Engine {
     /// The perpetual side, once it was spoken of.
     pub(crate) perpetual: Option<Box<Perpetual>>,
     pub(crate) withdrawals: Withdrawals,
+    pub(crate) deposits: Deposits,
     /// The last checkpoint and its hash: not part of what is hashed.
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
@@ -171,6 +174,7 @@ impl Engine {
             orders: Orders::new(config.orders, config.pages, &config.hash_seed),
             perpetual: None,
             withdrawals: Withdrawals::new(),
+            deposits: Deposits::default(),
             checkpoint: None,
             divergence: None,
             notes: Notes::new(),
@@ -303,6 +307,12 @@ impl Engine {
             | Kind::PauseWithdrawals
             | Kind::AdoptWithdrawal
             | Kind::SettleWithdrawal => self.withdrawal_command(kind, command, emitter),
+            Kind::RecordDeposit
+            | Kind::SetToken
+            | Kind::ObserveVault
+            | Kind::CreditHeldDeposit
+            | Kind::RewindVault
+            | Kind::UndoEvent => self.deposit_command(kind, command, emitter),
             _ => return self.perpetual_command(kind, command, emitter),
         })
     }

@@ -12,7 +12,8 @@
 //! 5. Facts: [`AssetCreated`] (base, then quote), [`Market`], [`AccountCreated`], [`Credited`], [`StateHash`].
 //! 6. [`Done`].
 //!
-//! Events of perpetual commands and their order: `event/perpetual.rs`; of withdrawals: `event/withdrawal.rs`. Every command ends with [`Done`].
+//! Events of perpetual commands and their order: `event/perpetual.rs`; of withdrawals and deposits:
+//! `event/withdrawal.rs`, `event/deposit.rs`. Every command ends with [`Done`].
 //!
 //! A refusal gives [`Done`] alone, preceded by one [`Order`] where [`crate::reject::Reject::stores_order`] says so.
 
@@ -278,6 +279,18 @@ kinds! {
     WithdrawalsPaused = 146,
     /// What operators decide about a disputed withdrawal.
     WithdrawalJudged = 147,
+    /// A deposit as it now is.
+    Deposit = 148,
+    /// Where on the chain a deposit is.
+    DepositBlock = 149,
+    /// A token as it now is.
+    Token = 150,
+    /// A vault has another signer.
+    VaultSigner = 151,
+    /// A vault goes back to an earlier block, or is about to.
+    VaultRewind = 152,
+    /// A release that had counted has not happened.
+    ReleaseUndone = 153,
 }
 
 macro_rules! payload {
@@ -312,6 +325,8 @@ mod treasury;
 pub use treasury::*;
 mod withdrawal;
 pub use withdrawal::*;
+mod deposit;
+pub use deposit::*;
 
 payload! { stored as words:
     /// See [`Kind::Trade`]. The price is the maker's. Each side pays its fee out of what it receives.

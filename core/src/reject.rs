@@ -162,11 +162,25 @@ pub enum Reject {
     ChainBehind = 117,
     /// A final block is past its deadline.
     WithdrawalExpired = 118,
+    /// The vault's deposit of this number was taken before.
+    AlreadyDeposited = 119,
+    /// An earlier deposit of the vault was not told.
+    DepositOutOfOrder = 120,
+    /// No such deposit is held.
+    DepositNotFound = 121,
+    /// No such token.
+    TokenNotFound = 122,
+    /// The token is known as another one, or another contract as this token.
+    TokenExists = 123,
+    /// Deposits or withdrawals of the token are paused.
+    TokenPaused = 124,
+    /// Nobody has agreed to go back to a block before that.
+    NotRewinding = 125,
 }
 
 impl Reject {
     /// Every reject, in order of its number.
-    pub const ALL: [Reject; 78] = [
+    pub const ALL: [Reject; 85] = [
         Reject::Malformed,
         Reject::Duplicate,
         Reject::IdempotencyReplay,
@@ -245,6 +259,13 @@ impl Reject {
         Reject::ReleaseOutOfOrder,
         Reject::ChainBehind,
         Reject::WithdrawalExpired,
+        Reject::AlreadyDeposited,
+        Reject::DepositOutOfOrder,
+        Reject::DepositNotFound,
+        Reject::TokenNotFound,
+        Reject::TokenExists,
+        Reject::TokenPaused,
+        Reject::NotRewinding,
     ];
 
     /// The number in events.
@@ -261,7 +282,7 @@ impl Reject {
     /// Whether the exchange refuses for what it is itself in at the moment, whatever is asked. Such a refusal leaves an idempotency
     /// key unused: the same request is judged anew later (`spot.md` 3: answers 5xx are not stored).
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Reject::WithdrawalsPaused | Reject::NonceHeld)
+        matches!(self, Reject::WithdrawalsPaused | Reject::NonceHeld | Reject::TokenPaused)
     }
 
     /// Whether a placement refused for this reason is kept as an order with status `rejected` (`spot.md` 4).

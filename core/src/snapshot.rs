@@ -9,6 +9,7 @@ use crate::account::{Accounts, Asset, Balance, Balances};
 use crate::book::grid::{Step, gcd};
 use crate::book::{Book, Orders};
 use crate::command::{MarketKind, MarketStatus, SelfTradePrevention, Side, TimeInForce};
+use crate::deposit::Deposits;
 use crate::engine::idempotency::{Idempotency, Use};
 use crate::engine::sources::Sources;
 use crate::engine::{ENGINE_VERSION, Engine, EngineConfig};
@@ -214,14 +215,18 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
         read_book(reader, &mut engine)?;
     }
     link(&mut engine)?;
-    if !reader.bytes.is_empty() && !Withdrawals::is_next(reader) {
+    if !reader.bytes.is_empty() && !Withdrawals::is_next(reader) && !Deposits::is_next(reader) {
         let accounts = engine.accounts.count();
         let perpetual = Perpetual::read(config, reader, accounts, assets, engine.next_order)?;
         engine.perpetual = Some(Box::new(perpetual));
     }
-    if !reader.bytes.is_empty() {
+    if Withdrawals::is_next(reader) {
         let holds = |account| engine.accounts.exists(account).then(|| *engine.accounts.address(account));
         engine.withdrawals = Withdrawals::read(reader, assets, holds)?;
+    }
+    if Deposits::is_next(reader) {
+        let vaults = engine.withdrawals.vaults.len();
+        engine.deposits = Deposits::read(reader, assets, vaults, |account| engine.accounts.exists(account))?;
     }
     Ok(engine)
 }

@@ -17,6 +17,7 @@
 //!              order u64, account u32, price i64, quantity i64, open i64, time in force u8, self trade u8, fee u32
 //! perpetual    only where there is a perpetual side: see `perpetual/canonical.rs`
 //! withdrawals  only where there were any: see `withdrawal/canonical.rs`
+//! deposits     only where anything is known of them: see `deposit/canonical.rs`
 //! ```
 //!
 //! The hash is XXH3 with 128 bits: it must tell accidents apart at the speed of memory, not withstand an adversary,
@@ -137,6 +138,9 @@ impl Engine {
         }
         if self.withdrawals.is_used() {
             self.withdrawals.write(out);
+        }
+        if self.deposits.is_used() {
+            self.deposits.write(out);
         }
     }
 

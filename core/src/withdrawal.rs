@@ -21,7 +21,7 @@ pub(crate) const fn minimum(ledger: Ledger) -> Amount {
     }
 }
 
-/// Amount steps of one base unit of the token on the chain.
+/// Amount steps of the least part of a ledger, and of one base unit of a token that is not known on the chain.
 pub(crate) const fn steps_of_unit(ledger: Ledger) -> Amount {
     match ledger {
         Ledger::Spot => 1,
@@ -58,13 +58,6 @@ pub(crate) struct Withdrawal {
     pub(crate) nonce: u64,
     pub(crate) requested_at_s: u64,
     pub(crate) deadline_s: u64,
-}
-
-impl Withdrawal {
-    /// What the typed message says, in base units of the token.
-    pub(crate) fn value(&self) -> Amount {
-        self.amount / steps_of_unit(self.ledger)
-    }
 }
 
 /// What an operator wants to become of a disputed withdrawal, until another agrees.
@@ -182,6 +175,15 @@ impl Withdrawals {
         if let Some(withdrawal) = self.open.get_mut(&id) {
             withdrawal.is_disputed = true;
             self.deadlines.remove(&(withdrawal.vault, withdrawal.deadline_s, id));
+        }
+    }
+
+    /// The release that made one disputed has not happened: it can be paid or expire again.
+    pub(crate) fn reopen(&mut self, id: WithdrawalId) {
+        if let Some(withdrawal) = self.open.get_mut(&id) {
+            withdrawal.is_disputed = false;
+            self.deadlines.insert((withdrawal.vault, withdrawal.deadline_s, id));
+            self.proposals.remove(&id);
         }
     }
 

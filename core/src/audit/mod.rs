@@ -5,11 +5,12 @@
 //! changed by exactly what the command's trades and postings say, and every position by its fills; I-8 nothing is below zero
 //! that may not be; I-10 residues of funding and settlement; I-11 fees are what the pools received; I-12 orders execute what
 //! trades say and no more; I-13 whoever holds no position takes no part in another's liquidation; I-14 events without gap. Of withdrawals:
-//! each goes ways that exist, and its amount leaves and comes back once.
+//! each goes ways that exist, and its amount leaves and comes back once. Of deposits: one number after the other, each credited once.
 //!
 //! It knows no prices of margins: I-5 to I-7 and I-9 need the state, and are `Engine::check_invariants`'. It shares no
 //! arithmetic with the engine but the value of a trade. For tests and the follower; never on the path of a reply.
 
+mod deposits;
 mod ledger;
 mod orders;
 mod withdrawals;
@@ -17,6 +18,7 @@ mod withdrawals;
 use crate::engine::Engine;
 use crate::event::{self, Event, Kind};
 use crate::ids::Sequence;
+use deposits::Deposits;
 use ledger::Ledger;
 use orders::OpenOrders;
 use withdrawals::Withdrawals;
@@ -29,6 +31,7 @@ pub struct Auditor {
     ledger: Ledger,
     orders: OpenOrders,
     withdrawals: Withdrawals,
+    deposits: Deposits,
     fault: Option<(Sequence, String)>,
 }
 
@@ -62,9 +65,9 @@ impl Auditor {
     /// At the state of an engine, between two commands.
     pub fn new(engine: &Engine) -> Auditor {
         let (ledger, orders) = (Ledger::of(engine), OpenOrders::of(engine));
-        let withdrawals = Withdrawals::of(engine);
+        let (withdrawals, deposits) = (Withdrawals::of(engine), Deposits::of(engine));
         let fault = ledger.judge().err().map(|fault| (engine.sequence(), fault));
-        Auditor { sequence: engine.sequence(), index: 0, ledger, orders, withdrawals, fault }
+        Auditor { sequence: engine.sequence(), index: 0, ledger, orders, withdrawals, deposits, fault }
     }
 
     /// Takes the next event.
@@ -108,6 +111,7 @@ impl Auditor {
                 (self.sequence, self.index) = (event.sequence, 0);
                 self.orders.done()?;
                 self.withdrawals.done(payload(event)?)?;
+                self.deposits.done(payload(event)?)?;
                 return self.ledger.done();
             }
             Kind::PerpetualTrade => {
@@ -123,6 +127,9 @@ impl Auditor {
                 self.ledger.posted(posting)
             }
             Kind::Withdrawal => self.withdrawals.told(payload(event)?),
+            Kind::VaultOpened => self.deposits.opened(payload(event)?),
+            Kind::Token => self.deposits.token(payload(event)?),
+            Kind::Deposit => self.deposits.told(payload(event)?),
             Kind::FundingSettled => self.ledger.funding(payload(event)?),
             Kind::PerpetualStateChanged => {
                 let changed: &event::PerpetualStateChanged = payload(event)?;

@@ -3,7 +3,7 @@
 
 use crate::command::{Kind, Ledger, WithdrawalStatus as Status};
 use crate::engine::Engine;
-use crate::event::{Done, Posting, PostingReason, Withdrawal};
+use crate::event::{Done, Posting, PostingReason, RECONFIRMED_LATER, Withdrawal};
 use crate::ids::{AccountId, WithdrawalId};
 use std::collections::BTreeMap;
 
@@ -51,6 +51,8 @@ impl Withdrawals {
         let moved = match (before.map(|before| before.status), status) {
             (None, Status::Requested) => -1,
             (None, Status::Signed) if told.is_adopted == 1 => -1,
+            // What it took was gone for good, and is on its way again.
+            (None, Status::Signed) if told.is_adopted == RECONFIRMED_LATER => 0,
             (Some(Status::Requested | Status::Signed), Status::Signed) => 0,
             (Some(Status::Requested | Status::Signed), Status::Confirmed) => 0,
             (Some(Status::Requested | Status::Signed), Status::Expired) => 1,
@@ -81,8 +83,9 @@ impl Withdrawals {
     pub(super) fn done(&mut self, done: &Done) -> Result<(), String> {
         let due = std::mem::take(&mut self.due);
         let told = std::mem::take(&mut self.told);
-        let is_withdrawal =
-            (Kind::RequestWithdrawal as u16..=Kind::SettleWithdrawal as u16).contains(&done.command);
+        let is_withdrawal = (Kind::RequestWithdrawal as u16..=Kind::SettleWithdrawal as u16)
+            .contains(&done.command)
+            || [Kind::ObserveVault as u16, Kind::UndoEvent as u16].contains(&done.command);
         if !is_withdrawal {
             return if told == 0 { Ok(()) } else { Err("a withdrawal that no command asked for".into()) };
         }

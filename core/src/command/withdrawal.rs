@@ -17,9 +17,10 @@ body! {
     /// Rejects, in order: Duplicate, IdempotencyReplay / Conflict, Malformed (also a chain of number 0, a lifetime outside
     /// 1..=[`LIFETIME_MAX_S`], a vault name not of 1 to 24 bytes, or one that names a vault otherwise than before),
     /// WithdrawalsPaused (perpetual: any pause, or the pool in deficit), MarketNotFound (no such asset; perpetual: not the
-    /// margin asset), InvalidAmount (not above 0; perpetual: no whole micros, or more in flight than there may be),
-    /// AmountBelowMinimum, AccountNotFound (the fee account too), InsufficientBalance or, perpetual, CrossInsufficient,
-    /// WithdrawalsPaused (spot: a pause other than the operator's), NonceHeld.
+    /// margin asset), InvalidAmount (not above 0; finer than the token's base unit; perpetual: no whole micros, or more in flight
+    /// than there may be), AmountBelowMinimum, AccountNotFound (the fee account too), InsufficientBalance or, perpetual,
+    /// CrossInsufficient, WithdrawalsPaused (spot: a pause other than the operator's), TokenPaused, NonceHeld. A token that is
+    /// known as another asset is Malformed.
     pub struct RequestWithdrawal {
         /// Whose.
         pub account: AccountId,
@@ -139,8 +140,10 @@ body! {
         pub address: Address,
         /// A [`Ledger`].
         pub ledger: u8,
+        /// 1: the log is that of a signer who signs only once its forerunner's work is dead: whatever else holds the nonce is.
+        pub is_of_new_signer: u8,
         /// Zero.
-        pub reserved: [u8; 3],
+        pub reserved: [u8; 2],
         /// How much, in steps of 10^-18.
         pub amount: RawAmount,
         /// EIP-155 number of the chain.
@@ -191,16 +194,18 @@ pub mod pause {
     pub const CHAIN: u32 = 2;
     /// A release that must be impossible; the engine sets it, an operator takes it back.
     pub const ALARM: u32 = 4;
+    /// The vault would refuse what is signed for it: it is paused, has another signer or another name, or is no vault.
+    pub const VAULT: u32 = 8;
     /// All.
-    pub const ALL: u32 = OPERATOR | CHAIN | ALARM;
+    pub const ALL: u32 = OPERATOR | CHAIN | ALARM | VAULT;
 }
 
 byte_enum! {
     /// Where the money of a withdrawal comes from.
     pub enum Ledger {
-        /// A spot balance; 18 decimals on the chain.
+        /// A spot balance; where the token is not known, 18 decimals on the chain.
         Spot = 0,
-        /// A perpetual wallet; 6 decimals on the chain.
+        /// A perpetual wallet; where the token is not known, 6 decimals on the chain.
         Perpetual = 1,
     }
 

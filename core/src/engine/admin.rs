@@ -66,7 +66,11 @@ impl Engine {
     }
 
     /// The asset of a name, made where it is new.
-    fn find_or_make_asset<S: Sink>(&mut self, name: AssetName, emitter: &mut Emitter<'_, S>) -> AssetId {
+    pub(super) fn find_or_make_asset<S: Sink>(
+        &mut self,
+        name: AssetName,
+        emitter: &mut Emitter<'_, S>,
+    ) -> AssetId {
         if let Some(asset) = self.asset(&name) {
             return asset;
         }

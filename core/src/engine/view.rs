@@ -219,6 +219,40 @@ impl Engine {
         Some((vault.block, vault.time_s))
     }
 
+    /// The chain of each vault, by its number.
+    pub(crate) fn vault_chains(&self) -> impl Iterator<Item = u64> + '_ {
+        self.withdrawals.vaults.iter().map(|vault| vault.chain_id)
+    }
+
+    /// Deposits of a vault that were taken: the number of the last.
+    pub fn deposits(&self, chain_id: u64, vault: &Address) -> u64 {
+        let vault = self.withdrawals.vault(chain_id, vault);
+        vault.map_or(0, |vault| self.deposits.vault(vault).deposits)
+    }
+
+    /// Whose signatures a vault is known to pay for; zeros while nobody is.
+    pub fn vault_signer(&self, chain_id: u64, vault: &Address) -> Address {
+        let vault = self.withdrawals.vault(chain_id, vault);
+        vault.map_or([0; 20], |vault| self.deposits.vault(vault).signer)
+    }
+
+    /// Numbers of a vault's deposits that are held.
+    pub fn held_deposits(&self, chain_id: u64, vault: &Address) -> impl Iterator<Item = u64> + '_ {
+        let vault = self.withdrawals.vault(chain_id, vault);
+        let held = self.deposits.held.keys().filter(move |(of, _)| Some(*of) == vault);
+        held.map(|&(_, number)| number)
+    }
+
+    /// What an account was credited for deposits that the chain has undone, and that were not deposited again.
+    pub fn deposit_claim(&self, account: AccountId, asset: AssetId) -> Amount {
+        self.deposits.claims.get(&(account, asset)).copied().unwrap_or(0)
+    }
+
+    /// Deposits that are held, claims and tokens: what an auditor starts from.
+    pub(crate) fn deposit_state(&self) -> &crate::deposit::Deposits {
+        &self.deposits
+    }
+
     /// Bits of [`crate::command::pause`] in force.
     pub fn withdrawals_paused(&self) -> u32 {
         self.withdrawals.paused
@@ -263,6 +297,7 @@ impl Engine {
         self.check_money()?;
         self.withdrawals
             .check(|account| self.accounts.exists(account).then(|| *self.accounts.address(account)))?;
+        self.deposits.check(self.withdrawals.vaults.len())?;
         self.perpetual.as_ref().map_or(Ok(()), |perpetual| perpetual.check(self.accounts.count()))
     }
 

@@ -24,10 +24,10 @@ use crate::withdrawal::{VAULTS_MAX, Vault, Withdrawal, steps_of_unit};
 const IN_FLIGHT_MAX: Amount = 1_000_000_000_000 * crate::money::AMOUNT_UNIT;
 
 /// A request or an adoption whose fields are sound.
-struct Judged {
+pub(super) struct Judged {
     ledger: Ledger,
-    asset: AssetId,
-    amount: Amount,
+    pub(super) asset: AssetId,
+    pub(super) amount: Amount,
 }
 
 impl Engine {
@@ -52,7 +52,12 @@ impl Engine {
         answer.unwrap_or_else(|reject| Outcome::default().refused(reject))
     }
 
-    fn judge_vault(&self, chain_id: u64, address: &Address, name: &VaultName) -> Result<(), Reject> {
+    pub(super) fn judge_vault(
+        &self,
+        chain_id: u64,
+        address: &Address,
+        name: &VaultName,
+    ) -> Result<(), Reject> {
         let text = crate::ids::text(name);
         let is_name = !text.is_empty() && padded(text) == Some(*name);
         let known = self.withdrawals.vault(chain_id, address);
@@ -61,9 +66,22 @@ impl Engine {
         if chain_id != 0 && is_name && agrees && fits { Ok(()) } else { Err(Reject::Malformed) }
     }
 
-    fn judge_amount(&self, ledger: Ledger, asset: &AssetName, amount: Amount) -> Result<Judged, Reject> {
+    /// Judges asset and amount of something that goes to a chain as a token.
+    pub(super) fn judge_amount(
+        &self,
+        ledger: Ledger,
+        asset: &AssetName,
+        amount: Amount,
+        chain_id: u64,
+        token: &Address,
+    ) -> Result<Judged, Reject> {
         let asset = self.asset(asset).ok_or(Reject::MarketNotFound)?;
-        let is_sound = amount > 0 && amount % steps_of_unit(ledger) == 0;
+        if self.deposits.tokens.get(&(chain_id, *token)).is_some_and(|known| known.asset != asset) {
+            return Err(Reject::Malformed);
+        }
+        let is_sound = amount > 0
+            && amount % steps_of_unit(ledger) == 0
+            && amount % self.deposits.steps_of(chain_id, token, ledger) == 0;
         if ledger == Ledger::Perpetual {
             if self.margin_asset() != Some(asset) {
                 return Err(Reject::MarketNotFound);
@@ -88,7 +106,13 @@ impl Engine {
         }
     }
 
-    fn find_or_open_vault(
+    /// What the typed message of a withdrawal says, in base units of its token.
+    fn value_of(&self, withdrawal: &Withdrawal) -> Amount {
+        let chain_id = self.withdrawals.vaults[withdrawal.vault as usize].chain_id;
+        withdrawal.amount / self.deposits.steps_of(chain_id, &withdrawal.token, withdrawal.ledger)
+    }
+
+    pub(super) fn find_or_open_vault(
         &mut self,
         chain_id: u64,
         address: Address,
@@ -105,7 +129,7 @@ impl Engine {
 
     /// Takes amounts from their accounts and gives others back; the first events of the command. What is taken was found to
     /// be there once what comes back is.
-    fn move_amounts<S: Sink>(
+    pub(super) fn move_amounts<S: Sink>(
         &mut self,
         back: &[Withdrawal],
         taken: Option<&Withdrawal>,
@@ -128,7 +152,7 @@ impl Engine {
     }
 
     /// Forgets withdrawals whose deadline is past on the chain; those whose amounts go back.
-    fn forget_expired(&mut self, expired: &[Withdrawal]) -> Vec<Withdrawal> {
+    pub(super) fn forget_expired(&mut self, expired: &[Withdrawal]) -> Vec<Withdrawal> {
         for found in expired {
             self.withdrawals.remove(self.accounts.address(found.account), found.id);
         }
@@ -164,7 +188,7 @@ fn micros(amount: Amount) -> Money {
     (amount / steps_of_unit(Ledger::Perpetual)) as Money
 }
 
-fn tell_expired<S: Sink>(expired: &[Withdrawal], emitter: &mut Emitter<'_, S>) {
+pub(super) fn tell_expired<S: Sink>(expired: &[Withdrawal], emitter: &mut Emitter<'_, S>) {
     for found in expired {
         // Of a void one the amount is back already; it is its nonce that is free now.
         let status =
@@ -173,7 +197,7 @@ fn tell_expired<S: Sink>(expired: &[Withdrawal], emitter: &mut Emitter<'_, S>) {
     }
 }
 
-fn tell(withdrawal: &Withdrawal, is_adopted: bool) -> event::Withdrawal {
+pub(super) fn tell(withdrawal: &Withdrawal, is_adopted: bool) -> event::Withdrawal {
     event::Withdrawal {
         withdrawal: withdrawal.id,
         account: withdrawal.account,

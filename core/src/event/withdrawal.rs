@@ -24,7 +24,7 @@ payload! {
         pub ledger: u8,
         /// A [`crate::command::WithdrawalStatus`].
         pub status: u8,
-        /// 1: taken over from the signer's log.
+        /// 1: taken over from the signer's log; [`RECONFIRMED_LATER`]: it was confirmed, and the chain undid that.
         pub is_adopted: u8,
         /// Zero.
         pub reserved: u8,
@@ -136,6 +136,9 @@ payload! {
         pub reserved: [u8; 6],
     }
 }
+
+/// [`Withdrawal::is_adopted`] of one that was confirmed and is signed again.
+pub const RECONFIRMED_LATER: u8 = 2;
 
 byte_enum! {
     /// What is wrong with a release.

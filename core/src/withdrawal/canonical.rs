@@ -1,4 +1,4 @@
-//! Withdrawals as canonical bytes, and back: the last section of the state, written only where there is something in it.
+//! Withdrawals as canonical bytes, and back: a section of the state, written only where there is something in it.
 //!
 //! ```text
 //! magic [4] "WDRW" | version u32 | next u64 | paused u32

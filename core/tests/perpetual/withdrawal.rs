@@ -3,6 +3,7 @@
 //!
 //! `RINGSIDE_SEED` reruns a failure.
 
+mod deposit;
 mod venue;
 mod world;
 
@@ -305,7 +306,7 @@ fn requests_are_judged_in_order() {
     venue.take(request(1, Ledger::Perpetual, 1_000));
     let renamed = RequestWithdrawal { vault_name: padded("Other").unwrap(), ..spot };
     venue.refuse(renamed, Reject::Malformed);
-    venue.refuse(PauseWithdrawals { mask: 8, paused: 0, reason: [0; 64] }, Reject::Malformed);
+    venue.refuse(PauseWithdrawals { mask: 16, paused: 0, reason: [0; 64] }, Reject::Malformed);
     let nowhere = RecordRelease { vault: [0x77; 20], ..release(1, Ledger::Spot, 1, 0) };
     venue.refuse(nowhere, Reject::VaultNotFound);
     venue.refuse(AdvanceChain { chain_id: 1, ..advance(1, 1) }, Reject::VaultNotFound);
@@ -382,7 +383,8 @@ fn what_only_the_signer_remembers_is_adopted() {
     let adopt = |nonce, units: i128, requested_at_s| AdoptWithdrawal {
         address: address(1),
         ledger: Ledger::Spot as u8,
-        reserved: [0; 3],
+        is_of_new_signer: 0,
+        reserved: [0; 2],
         amount: (units * AMOUNT_UNIT).into(),
         chain_id: CHAIN,
         vault: VAULT,
@@ -456,6 +458,42 @@ fn hostile_values_do_no_harm() {
             Command::new(ReturnWithdrawal { withdrawal: 2, holds_nonce: 0 }),
             Command::new(PauseWithdrawals { mask: 7, paused: 2, reason: [0; 64] }),
             Command::new(SettleWithdrawal { withdrawal: 2, operator: [b'a'; 16], is_paid: 1 }),
+            Command::new(token_of("DF", DF, 18)),
+            Command::new(token_of("GOLD", [9; 20], 2)),
+            Command::new(deposit(1, address(1), DF, 77)),
+            Command::new(deposit(2, address(2), [9; 20], 77)),
+            Command::new(CreditHeldDeposit { chain_id: CHAIN, vault: VAULT, reserved: 0, number: 2 }),
+            Command::new(ObserveVault {
+                chain_id: CHAIN,
+                vault: VAULT,
+                signer: [1; 20],
+                vault_name: padded("SpotVault").unwrap(),
+                block: 5,
+            }),
+            Command::new(RewindVault {
+                chain_id: CHAIN,
+                vault: VAULT,
+                reserved: 0,
+                block: 2,
+                hash: [2; 32],
+                time_s: START_S,
+                operator: [b'b'; 16],
+            }),
+            Command::new(UndoEvent {
+                withdrawal: 1,
+                account: address(1),
+                vault: VAULT,
+                token: DF,
+                asset: padded("DF").unwrap(),
+                ledger: 0,
+                is_deposit: 0,
+                amount: (100 * AMOUNT_UNIT).into(),
+                chain_id: CHAIN,
+                number: 0,
+                requested_at_s: START_S,
+                deadline_s: START_S + 86_400,
+                block: 5,
+            }),
         ];
         for _ in 0..60 {
             let place = next() as usize % bodies.len();

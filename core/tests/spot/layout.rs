@@ -56,7 +56,7 @@ fn commands() {
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
     withdrawal_commands();
-    assert_eq!(Kind::ALL.len(), 47, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 53, "a new kind belongs into this test");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn events() {
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
     withdrawal_events();
-    assert_eq!(Kind::ALL.len(), 50, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 56, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -133,7 +133,8 @@ fn withdrawal_commands() {
     layout!(AdvanceChain, AdvanceChain::KIND, 94, 80, chain_id 0, vault 8, reserved 28, block 32, hash 40, time_s 72);
     layout!(PauseWithdrawals, PauseWithdrawals::KIND, 95, 72, mask 0, paused 4, reason 8);
     layout!(SettleWithdrawal, SettleWithdrawal::KIND, 97, 32, withdrawal 0, operator 8, is_paid 24);
-    layout!(AdoptWithdrawal, AdoptWithdrawal::KIND, 96, 152, address 0, ledger 20, reserved 21, amount 24, chain_id 40, vault 48, token 68, asset 88, reserved_2 98, nonce 104, deadline_s 112, requested_at_s 120, vault_name 128);
+    layout!(AdoptWithdrawal, AdoptWithdrawal::KIND, 96, 152, address 0, ledger 20, reserved 22, amount 24, chain_id 40, vault 48, token 68, asset 88, reserved_2 98, nonce 104, deadline_s 112, requested_at_s 120, vault_name 128, is_of_new_signer 21);
+    deposit_commands();
 }
 
 fn withdrawal_events() {
@@ -146,6 +147,22 @@ fn withdrawal_events() {
     layout!(ReleaseAlarm, ReleaseAlarm::KIND, 145, 96, vault 0, reason 2, reserved 3, account 8, reserved_2 28, nonce 32, value 40, tx_hash 56, block 88);
     layout!(WithdrawalJudged, WithdrawalJudged::KIND, 147, 48, withdrawal 0, proposed_by 8, agreed_by 24, is_paid 40, is_settled 41, reserved 42);
     layout!(WithdrawalsPaused, WithdrawalsPaused::KIND, 146, 72, paused 0, reserved 4, reason 8);
+    layout!(Deposit, Deposit::KIND, 148, 96, number 0, amount 8, value 24, token 40, address 60, account 80, asset 84, vault 86, status 88, reason 89, reserved 90);
+    layout!(DepositBlock, DepositBlock::KIND, 149, 64, number 0, tx_hash 8, block 40, block_time_s 48, vault 56, reserved 58);
+    layout!(Token, Token::KIND, 150, 48, chain_id 0, address 8, asset 28, decimals 30, paused 31, minimum 32);
+    layout!(VaultSigner, VaultSigner::KIND, 151, 56, vault 0, reserved 2, former 8, signer 28, block 48);
+    layout!(ReleaseUndone, ReleaseUndone::KIND, 153, 32, vault 0, reserved 2, account 4, nonce 24);
+    layout!(VaultRewind, VaultRewind::KIND, 152, 88, vault 0, stage 2, reserved 3, block 8, hash 16, time_s 48, proposed_by 56, agreed_by 72);
+}
+
+fn deposit_commands() {
+    use command::*;
+    layout!(RecordDeposit, RecordDeposit::KIND, 98, 144, chain_id 0, vault 8, account 28, token 48, reserved 68, value 72, number 88, tx_hash 96, block 128, block_time_s 136);
+    layout!(SetToken, SetToken::KIND, 99, 56, chain_id 0, token 8, asset 28, decimals 38, paused 39, minimum 40);
+    layout!(ObserveVault, ObserveVault::KIND, 100, 80, chain_id 0, vault 8, signer 28, vault_name 48, block 72);
+    layout!(CreditHeldDeposit, CreditHeldDeposit::KIND, 101, 40, chain_id 0, vault 8, reserved 28, number 32);
+    layout!(RewindVault, RewindVault::KIND, 102, 96, chain_id 0, vault 8, reserved 28, block 32, hash 40, time_s 72, operator 80);
+    layout!(UndoEvent, UndoEvent::KIND, 103, 136, withdrawal 0, account 8, vault 28, token 48, asset 68, ledger 78, is_deposit 79, amount 80, chain_id 96, number 104, requested_at_s 112, deadline_s 120, block 128);
 }
 
 fn perpetual_events() {
@@ -259,6 +276,12 @@ fn enumerations_and_rejects() {
         codes(event::AlarmReason::ALL, |v| v as u8),
         "Unknown=0 Mismatch=1 Returned=2 Short=3 Conflict=4"
     );
+    assert_eq!(codes(DepositStatus::ALL, |v| v as u8), "Credited=0 Held=1 Undone=2");
+    assert_eq!(
+        codes(HeldReason::ALL, |v| v as u8),
+        "None=0 TokenUnknown=1 TokenPaused=2 OutOfRange=3 Nobody=4"
+    );
+    assert_eq!(codes(event::RewindStage::ALL, |v| v as u8), "Proposed=0 Agreed=1 Done=2");
     let rejects: Vec<u16> = Reject::ALL.iter().map(|reject| reject.code()).collect();
     assert_eq!(
         rejects,
@@ -266,7 +289,7 @@ fn enumerations_and_rejects() {
             1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 50,
             51, 52, 53, 54, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79,
             80, 81, 82, 83, 84, 85, 86, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 110, 111, 112,
-            113, 114, 115, 116, 117, 118
+            113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125
         ]
     );
 }

@@ -20,7 +20,7 @@ impl Engine {
         let AdoptWithdrawal { address, chain_id, nonce, deadline_s, requested_at_s, .. } = *adopt;
         let ledger = Ledger::from_code(adopt.ledger).ok_or(Reject::Malformed)?;
         self.judge_vault(chain_id, &adopt.vault, &adopt.vault_name)?;
-        if requested_at_s >= deadline_s || address == Address::default() {
+        if requested_at_s >= deadline_s || address == Address::default() || adopt.is_of_new_signer > 1 {
             return Err(Reject::Malformed);
         }
         let known = self.withdrawals.vault(chain_id, &adopt.vault);
@@ -37,11 +37,14 @@ impl Engine {
         if let Some(held) = holder.filter(|held| held.deadline_s == deadline_s && held.amount == amount) {
             return self.find_signed(&held, emitter);
         }
-        let judged = self.judge_amount(ledger, &adopt.asset, amount)?;
+        let judged = self.judge_amount(ledger, &adopt.asset, amount, chain_id, &adopt.token)?;
         let account = self.accounts.find(&address).filter(|&account| account != FEE_ACCOUNT);
         // A nonce is issued again only after its holder has expired or was never signed: the history that is lost knew that.
-        let is_gone =
-            |held: &Withdrawal| held.deadline_s < requested_at_s || held.status != WithdrawalStatus::Signed;
+        let is_gone = |held: &Withdrawal| {
+            held.deadline_s < requested_at_s
+                || held.status != WithdrawalStatus::Signed
+                || adopt.is_of_new_signer == 1
+        };
         let expired = holder.filter(|held| is_gone(held) && !held.is_disputed);
         let (vault, opened) = self.find_or_open_vault(chain_id, adopt.vault, adopt.vault_name);
         let reason = match account {

@@ -32,7 +32,7 @@ impl Engine {
         let reason = match found {
             None => AlarmReason::Unknown,
             Some(found) if found.status == WithdrawalStatus::Void => AlarmReason::Returned,
-            Some(found) if found.token != release.token || found.value() != release.value.get() => {
+            Some(found) if found.token != release.token || self.value_of(&found) != release.value.get() => {
                 AlarmReason::Mismatch
             }
             Some(found) => return Ok(self.confirm(&found, release, emitter)),

@@ -7,6 +7,7 @@ use super::super::{Engine, Outcome};
 use super::{Judged, tell};
 use crate::command::{
     LIFETIME_MAX_S, Ledger, RecordSignature, RequestWithdrawal, ReturnWithdrawal, WithdrawalStatus, pause,
+    token_pause,
 };
 use crate::event::{self, Sink};
 use crate::ids::{FEE_ACCOUNT, WithdrawalId};
@@ -88,8 +89,11 @@ impl Engine {
         if ledger == Ledger::Perpetual && (paused != 0 || self.is_in_deficit()) {
             return Err(Reject::WithdrawalsPaused);
         }
-        let judged = self.judge_amount(ledger, &request.asset, request.amount.get())?;
-        if judged.amount < minimum(ledger) {
+        let judged =
+            self.judge_amount(ledger, &request.asset, request.amount.get(), chain_id, &request.token)?;
+        let token = self.deposits.tokens.get(&(chain_id, request.token));
+        let least = token.filter(|_| ledger == Ledger::Spot).map_or(minimum(ledger), |token| token.minimum);
+        if judged.amount < least {
             return Err(Reject::AmountBelowMinimum);
         }
         if account == FEE_ACCOUNT || !self.accounts.exists(account) {
@@ -98,6 +102,9 @@ impl Engine {
         self.judge_balance(account, &judged)?;
         if paused & !pause::OPERATOR != 0 {
             return Err(Reject::WithdrawalsPaused);
+        }
+        if token.is_some_and(|token| token.paused & token_pause::WITHDRAWALS != 0) {
+            return Err(Reject::TokenPaused);
         }
         let place = self.withdrawals.vault(chain_id, &vault);
         let seat =

@@ -203,6 +203,34 @@ pub fn release(account: AccountId, ledger: Ledger, units: Amount, nonce: u64) ->
     }
 }
 
+/// A token that is added, of which a whole unit is withdrawn at least.
+pub fn token_of(asset: &str, token: Address, decimals: u8) -> SetToken {
+    SetToken {
+        chain_id: CHAIN,
+        token,
+        asset: padded(asset).unwrap(),
+        decimals,
+        paused: 0,
+        minimum: AMOUNT_UNIT.into(),
+    }
+}
+
+/// A deposit of base units.
+pub fn deposit(number: u64, account: Address, token: Address, value: u128) -> RecordDeposit {
+    RecordDeposit {
+        chain_id: CHAIN,
+        vault: VAULT,
+        account,
+        token,
+        reserved: 0,
+        value: (value as i128).into(),
+        number,
+        tx_hash: [number as u8; 32],
+        block: 5,
+        block_time_s: START_S + 60,
+    }
+}
+
 pub fn advance(block: u64, time_s: u64) -> AdvanceChain {
     AdvanceChain { chain_id: CHAIN, vault: VAULT, reserved: 0, block, hash: [block as u8; 32], time_s }
 }

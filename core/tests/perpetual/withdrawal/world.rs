@@ -1,14 +1,19 @@
-//! The whole world of withdrawals on one thread, from a seed: the venue, a signer with its log, a chain that forgets its
-//! newest blocks, users who submit what they were given whenever they like, and a watch that tells what is final.
+//! The whole world of withdrawals and deposits on one thread, from a seed: the venue, a signer with its log, a chain that
+//! forgets its newest blocks, users who submit what they were given and deposit whenever they like, and a watch that tells what is
+//! final.
 //!
 //! The venue is killed and replayed, and restored from old copies; the chain moves, drops and delays transactions; signers
-//! sign and do not answer. The world keeps books of its own: what each account was given, and what the vault has paid it.
+//! sign and do not answer. The world keeps books of its own: what each account was given, what it has deposited, and what the
+//! vault has paid it.
 
-use super::venue::{ACCOUNTS, CHAIN, GIVEN, START_S, VAULT, Venue, address, advance, request, token, value};
+use super::venue::{
+    ACCOUNTS, CHAIN, DF, GIVEN, START_S, VAULT, Venue, address, advance, request, token, token_of, value,
+};
 use ringside_core::command::*;
 use ringside_core::event::{Event, ReleaseAlarm, Withdrawal};
-use ringside_core::ids::{AccountId, WithdrawalId, padded};
+use ringside_core::ids::{AccountId, Address, WithdrawalId, padded};
 use ringside_core::money::Amount;
+use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeMap;
 
@@ -26,10 +31,23 @@ struct Signed {
     deadline_s: u64,
 }
 
+/// What somebody deposits.
+#[derive(Clone, Copy, Debug)]
+struct Brought {
+    account: AccountId,
+    token: Address,
+    value: u128,
+}
+
+/// A token that is not known in the beginning, with 6 decimals.
+const GOLD: Address = [0x44; 20];
+
 #[derive(Clone, Debug, Default)]
 struct Block {
     time_s: u64,
     paid: Vec<Signed>,
+    /// With the numbers that the vault gave them.
+    brought: Vec<(u64, Brought)>,
 }
 
 /// What has happened, to see that a run was worth it.
@@ -44,6 +62,12 @@ pub struct Seen {
     pub reorganised: u64,
     pub restored: u64,
     pub late: u64,
+    pub deposited: u64,
+    pub held: u64,
+    pub let_go: u64,
+    pub undone: u64,
+    pub gaps: u64,
+    pub again: u64,
 }
 
 impl Seen {
@@ -57,13 +81,22 @@ impl Seen {
         self.reorganised += other.reorganised;
         self.restored += other.restored;
         self.late += other.late;
+        self.deposited += other.deposited;
+        self.held += other.held;
+        self.let_go += other.let_go;
+        self.undone += other.undone;
+        self.gaps += other.gaps;
+        self.again += other.again;
     }
 
     pub fn is_complete(&self) -> bool {
-        let Seen { confirmed, expired, returned, voided, adopted, reissued, reorganised, restored, late } =
-            *self;
+        let Seen {
+            confirmed, expired, returned, voided, adopted, reissued, reorganised, restored, late, ..
+        } = *self;
+        let Seen { deposited, held, let_go, undone, gaps, again, .. } = *self;
         [confirmed, expired, returned, voided, adopted, reissued, reorganised, restored, late]
             .iter()
+            .chain(&[deposited, held, let_go, undone, gaps, again])
             .all(|count| *count > 0)
     }
 }
@@ -79,6 +112,8 @@ pub struct World {
     given: Vec<Signed>,
     /// Transactions that wait for a block.
     pool: Vec<Signed>,
+    /// Deposits that wait for a block.
+    waiting: Vec<Brought>,
     blocks: Vec<Block>,
     /// The last block that was final when anybody looked.
     final_block: usize,
@@ -89,7 +124,15 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64) -> World {
-        let venue = Venue::new();
+        let mut venue = Venue::new();
+        venue.take(ObserveVault {
+            chain_id: CHAIN,
+            vault: VAULT,
+            signer: [0; 20],
+            vault_name: padded("SpotVault").unwrap(),
+            block: 0,
+        });
+        venue.take(token_of("DF", DF, 18));
         let copy = venue.saved();
         World {
             random: seed,
@@ -98,7 +141,8 @@ impl World {
             unanswered: Vec::new(),
             given: Vec::new(),
             pool: Vec::new(),
-            blocks: vec![Block { time_s: START_S, paid: Vec::new() }],
+            waiting: Vec::new(),
+            blocks: vec![Block { time_s: START_S, ..Block::default() }],
             final_block: 0,
             copy,
             seen: Seen::default(),
@@ -118,7 +162,9 @@ impl World {
         for _ in 0..steps {
             match self.below(100) {
                 0..=17 => self.ask(),
-                18..=44 => self.sign_one(),
+                18..=38 => self.sign_one(),
+                39..=43 => self.bring(),
+                44 => self.set_gold(),
                 45..=62 => self.submit(),
                 63..=80 => self.mine(),
                 81..=84 => self.reorganise(),
@@ -131,6 +177,30 @@ impl World {
             self.check();
         }
         self.settle();
+    }
+
+    /// Somebody deposits, for an account that may not be there yet.
+    fn bring(&mut self) {
+        let account = 1 + self.below(u64::from(ACCOUNTS) + 1) as AccountId;
+        let token = if self.below(2) == 0 { DF } else { GOLD };
+        let value = u128::from(1 + self.below(1 << 40)) << self.below(40);
+        self.waiting.push(Brought { account, token, value });
+    }
+
+    /// An operator adds the token, or pauses its deposits, and lets go what nothing holds any more.
+    fn set_gold(&mut self) {
+        let paused = if self.below(2) == 0 { token_pause::DEPOSITS } else { 0 };
+        self.venue.take(SetToken { paused, ..token_of("GOLD", GOLD, 6) });
+        self.let_go();
+    }
+
+    fn let_go(&mut self) {
+        let held: Vec<u64> = self.venue.engine.held_deposits(CHAIN, &VAULT).collect();
+        for number in held {
+            let done =
+                self.venue.give(CreditHeldDeposit { chain_id: CHAIN, vault: VAULT, reserved: 0, number });
+            self.seen.let_go += u64::from(done.rejected().is_none());
+        }
     }
 
     fn ask(&mut self) {
@@ -246,7 +316,15 @@ impl World {
         let last = self.blocks.last().map_or(0, |block| block.time_s);
         let step = if self.below(6) == 0 { self.below(50_000) } else { 12 };
         let time_s = last + 1 + step;
-        self.blocks.push(Block { time_s, paid: Vec::new() });
+        self.blocks.push(Block { time_s, ..Block::default() });
+        for brought in std::mem::take(&mut self.waiting) {
+            let number = 1 + self.blocks.iter().map(|block| block.brought.len() as u64).sum::<u64>();
+            if self.below(4) == 0 {
+                self.waiting.push(brought);
+            } else {
+                self.blocks.last_mut().unwrap().brought.push((number, brought));
+            }
+        }
         let pool = std::mem::take(&mut self.pool);
         for tx in pool {
             if self.below(4) == 0 {
@@ -264,6 +342,12 @@ impl World {
         for _ in 0..depth.min(self.blocks.len() - 1 - self.last_final()) {
             let gone = self.blocks.pop().unwrap();
             self.seen.reorganised += gone.paid.len() as u64;
+            self.seen.undone += gone.brought.len() as u64;
+            for (_, brought) in gone.brought {
+                if self.below(3) != 0 {
+                    self.waiting.push(brought);
+                }
+            }
             for tx in gone.paid {
                 if self.below(3) != 0 {
                     self.pool.push(tx);
@@ -283,7 +367,8 @@ impl World {
         let last = self.last_final();
         self.final_block = last;
         for number in told + 1..=last {
-            let Block { time_s, paid } = self.blocks[number].clone();
+            let Block { time_s, paid, .. } = self.blocks[number].clone();
+            self.tell_deposits(number);
             let mut counters: BTreeMap<AccountId, u64> = BTreeMap::new();
             for tx in &paid {
                 let before = self.blocks[..number].iter().flat_map(|block| &block.paid);
@@ -312,6 +397,42 @@ impl World {
                 self.venue.give(advance(number as u64, time_s));
                 self.note();
             }
+        }
+    }
+
+    /// Tells the deposits of a block: each is taken once, and one that comes before its turn is seen to.
+    fn tell_deposits(&mut self, block: usize) {
+        let brought = self.blocks[block].brought.clone();
+        for (number, Brought { account, token, value }) in brought {
+            let record = RecordDeposit {
+                chain_id: CHAIN,
+                vault: VAULT,
+                account: address(account),
+                token,
+                reserved: 0,
+                value: (value as i128).into(),
+                number,
+                tx_hash: [block as u8; 32],
+                block: block as u64,
+                block_time_s: self.blocks[block].time_s,
+            };
+            let before = self.venue.engine.deposits(CHAIN, &VAULT);
+            if self.below(8) == 0 {
+                let early = before + 2 + self.below(3);
+                let done = self.venue.give(RecordDeposit { number: early, ..record });
+                assert_eq!(done.rejected(), Some(Reject::DepositOutOfOrder));
+                self.seen.gaps += 1;
+            }
+            let done = self.venue.give(record);
+            if number <= before {
+                assert_eq!(done.rejected(), Some(Reject::AlreadyDeposited));
+                self.seen.again += 1;
+                continue;
+            }
+            assert_eq!(done.rejected(), None);
+            self.seen.deposited += 1;
+            self.seen.held +=
+                self.venue.engine.held_deposits(CHAIN, &VAULT).filter(|held| *held == number).count() as u64;
         }
     }
 
@@ -348,6 +469,11 @@ impl World {
         let copy = self.copy.clone();
         self.venue.restore(&copy);
         self.unanswered.clear();
+        // What was deposited comes first: the signer may have signed what it paid for.
+        for number in self.cursor() + 1..=self.last_final() {
+            self.tell_deposits(number);
+        }
+        self.final_block = self.last_final();
         self.seen.restored += 1;
         let mut newest: BTreeMap<(AccountId, u64), Signed> = BTreeMap::new();
         for signed in &self.log {
@@ -358,7 +484,8 @@ impl World {
             self.venue.give(AdoptWithdrawal {
                 address: address(signed.account),
                 ledger: signed.ledger as u8,
-                reserved: [0; 3],
+                is_of_new_signer: 0,
+                reserved: [0; 2],
                 amount: signed.amount.into(),
                 chain_id: CHAIN,
                 vault: VAULT,
@@ -374,6 +501,18 @@ impl World {
         }
     }
 
+    /// What an account has deposited of a token by what the venue has taken and credited, in amount steps.
+    fn deposited(&self, account: AccountId, token: Address) -> Amount {
+        let (taken, steps) =
+            (self.venue.engine.deposits(CHAIN, &VAULT), if token == DF { 1 } else { 1_000_000_000_000 });
+        let held: Vec<u64> = self.venue.engine.held_deposits(CHAIN, &VAULT).collect();
+        let all = self.blocks.iter().flat_map(|block| &block.brought);
+        let own = all.filter(|(number, brought)| {
+            *number <= taken && !held.contains(number) && (brought.account, brought.token) == (account, token)
+        });
+        own.map(|(_, brought)| brought.value as Amount * steps).sum()
+    }
+
     /// What the vault has paid an account by final blocks that the venue was told of, and by all.
     fn paid(&self, account: AccountId, ledger: Ledger) -> (Amount, Amount) {
         let counted = |blocks: &[Block]| -> Amount {
@@ -387,16 +526,41 @@ impl World {
     /// Supply is conserved: what an account has, what is on its way, and what it was paid by what the venue was told, is what
     /// it was given. And it is never paid beyond that, whatever the venue knows yet.
     fn check(&self) {
+        self.check_deposits();
         for account in 1..=ACCOUNTS {
             for ledger in [Ledger::Spot, Ledger::Perpetual] {
                 let (free, taken) = self.venue.holds(account, ledger);
                 let (told, all) = self.paid(account, ledger);
-                assert_eq!(free + taken + told, GIVEN, "account {account}, {ledger:?}");
+                let given = self.given(account, ledger);
+                assert_eq!(free + taken + told, given, "account {account}, {ledger:?}");
                 assert!(
-                    free + all <= GIVEN,
+                    free + all <= given,
                     "account {account} is paid what it still has: {ledger:?}, {:?}, {:?}",
                     self.open(),
                     self.log.iter().filter(|signed| signed.account == account).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+
+    /// What an account was given and has deposited.
+    fn given(&self, account: AccountId, ledger: Ledger) -> Amount {
+        GIVEN + if ledger == Ledger::Spot { self.deposited(account, DF) } else { 0 }
+    }
+
+    /// What is deposited of the added token is where its account is, to the last unit.
+    fn check_deposits(&self) {
+        let engine = &self.venue.engine;
+        for account in 1..=ACCOUNTS + 1 {
+            let number = engine.account(&address(account));
+            for (name, token) in [("GOLD", GOLD), ("DF", DF)] {
+                let deposited = self.deposited(account, token);
+                let asset = engine.asset(&padded(name).unwrap());
+                let found = number.zip(asset).and_then(|(number, asset)| engine.balance(number, asset));
+                let found = found.map_or(0, |(available, frozen)| available + frozen);
+                assert!(
+                    token == DF && account <= ACCOUNTS || found == deposited,
+                    "account {account}, {name}"
                 );
             }
         }
@@ -406,16 +570,23 @@ impl World {
     fn settle(&mut self) {
         for _ in 0..DEPTH + 2 {
             let time_s = self.blocks.last().map_or(0, |block| block.time_s) + 200_000;
-            self.blocks.push(Block { time_s, paid: Vec::new() });
+            self.blocks.push(Block { time_s, ..Block::default() });
         }
         self.watch();
+        self.venue.take(token_of("GOLD", GOLD, 6));
+        self.let_go();
+        assert_eq!(self.venue.engine.held_deposits(CHAIN, &VAULT).count(), 0, "nothing is held in the end");
+        let all = self.blocks.iter().map(|block| block.brought.len() as u64).sum::<u64>();
+        assert_eq!(self.venue.engine.deposits(CHAIN, &VAULT), all, "nothing is left out");
+        self.check_deposits();
         self.venue.engine.check_invariants().unwrap();
         assert_eq!(self.venue.engine.withdrawals().count(), 0, "everything has come to its end");
         assert_eq!(self.venue.engine.withdrawals_paused(), 0);
         for account in 1..=ACCOUNTS {
             for ledger in [Ledger::Spot, Ledger::Perpetual] {
                 let (free, _) = self.venue.holds(account, ledger);
-                assert_eq!(free + self.paid(account, ledger).1, GIVEN, "account {account}, {ledger:?}");
+                let given = self.given(account, ledger);
+                assert_eq!(free + self.paid(account, ledger).1, given, "account {account}, {ledger:?}");
             }
         }
     }
