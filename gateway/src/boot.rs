@@ -63,7 +63,6 @@ pub fn run_and_tell(
     make_data_folder(&config)?;
     // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
     let taken = take_folder(&config, &clock)?;
-    let watcher = config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0));
     let (auth, found) = Authenticator::open(&config)?;
     for (file, bytes) in &found.cut {
         let file = file.display();
@@ -72,9 +71,12 @@ pub fn run_and_tell(
              of; where there was none, the last change of that file was damaged and is lost"
         );
     }
+    let signer = chain::parts::signer(&config, &clock, &auth.tokens)?;
+    let address = signer.as_ref().map(|signer| signer.address());
     let parts = chain::thread::Parts {
-        signer: chain::parts::signer(&config, &clock, &auth.tokens)?,
-        watch: watcher,
+        watch: config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0, address)),
+        former: (!config.chain_nodes.is_empty()).then(|| chain::parts::former(&config)),
+        signer,
         referrals: Some(chain::parts::discounts(&config)),
     };
     let shutdown = CancellationToken::new();

@@ -12,6 +12,7 @@ pub mod feed;
 mod value;
 
 use feed::{Feed, NodeUrl, Url};
+use ringside_core::command::DECIMALS_MAX;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -170,6 +171,8 @@ settings! {
     df_address: Option<Wallet> = None;
     /// Contract of the token USDT; unset: no withdrawals from perpetual wallets.
     usdt_address: Option<Wallet> = None;
+    /// Decimals of that contract's base unit, at most 18: chains differ.
+    usdt_decimals: u8 = 6;
     /// Time from a withdrawal's request to the deadline of its signature, from 1 min to 24 h: no signer signs for longer.
     withdrawal_lifetime: Duration = Duration::from_secs(86_400);
     /// How long a request for a withdrawal waits for the signer before its amount goes back; at most 8 s.
@@ -474,6 +477,9 @@ impl Config {
         }
         if self.vault_address.is_some() && self.df_address.is_some() && self.df_address == self.usdt_address {
             return conflict("`df_address` and `usdt_address` must differ".to_owned());
+        }
+        if self.usdt_decimals > DECIMALS_MAX {
+            return conflict("`usdt_decimals` must be at most 18".to_owned());
         }
         if self.snapshots_kept == 0 || self.snapshot_commands == 0 {
             return conflict("`snapshots_kept` and `snapshot_commands` must not be 0".to_owned());

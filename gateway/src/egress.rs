@@ -227,8 +227,12 @@ impl Egress {
     fn take(&mut self) -> usize {
         let released = self.gate.released(self.mode);
         self.passed(released);
+        let synced = self.gate.durable();
+        let may_leave = |event: &Event| {
+            event.sequence <= released && (event.sequence <= synced || !moves_money_of_a_chain(event.kind))
+        };
         let mut count = 0;
-        while count < BATCH && self.ring.peek(count).is_some_and(|event| event.sequence <= released) {
+        while count < BATCH && self.ring.peek(count).is_some_and(may_leave) {
             count += 1;
         }
         let events = &mut self.events;
@@ -326,6 +330,13 @@ impl Agent for Egress {
             }
         }
     }
+}
+
+/// Whether an event is of what leaves the venue for good or comes into it: a power cut must not undo that, so it waits for the
+/// sync in every mode, and with it all that comes after.
+fn moves_money_of_a_chain(kind: u16) -> bool {
+    const KINDS: [Kind; 3] = [Kind::Withdrawal, Kind::WithdrawalSigned, Kind::Deposit];
+    KINDS.iter().any(|own| *own as u16 == kind)
 }
 
 /// Hands the reply of one command to the worker that sent it, if a worker did.

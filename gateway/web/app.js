@@ -6,6 +6,7 @@ import { Chart } from './chart.js';
 import { openLogin } from './login.js';
 import { Perpetual } from './perpetual.js';
 import { Spot } from './spot.js';
+import { askDeposits, startDeposits } from './deposit.js';
 import { askWithdrawals, startWithdrawals } from './withdraw.js';
 import { $, padded, price, priceDecimals, quantityDecimals, row, short, state, time } from './view.js';
 
@@ -155,7 +156,7 @@ async function poll() {
     if (polls % 2 === 0) asked.push(askTicker(), askExtra());
   }
   if (state.token && polls % 2 === 0 && !isFollowing()) asked.push(askAccount());
-  if (polls % 2 === 0) asked.push(askWithdrawals());
+  if (polls % 2 === 0) asked.push(askWithdrawals(), askDeposits());
   polls += 1;
   await Promise.allSettled(asked);
   setTimeout(poll, document.hidden ? 5 * POLL_MS : POLL_MS);
@@ -225,6 +226,7 @@ async function start() {
     try {
       await askHealth();
       state.settings = await settings();
+      startDeposits();
       startWithdrawals();
       await loadMarkets();
       const market = state.markets.find((market) => market.id === localStorage.getItem('market')) ?? state.markets[0];

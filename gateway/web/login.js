@@ -3,7 +3,7 @@ import { enter, logOut } from './account.js';
 import { request } from './api.js';
 import { addressOf, parseKey, signLogin, toHex } from './sign.js';
 import { $, say, state } from './view.js';
-import { sendByKey, sendByWallet } from './wallet.js';
+import { askNode, askWallet, sendByKey, sendByWallet } from './wallet.js';
 
 export function openLogin() {
   say($('login-answer'), '');
@@ -13,13 +13,13 @@ export function openLogin() {
   $('login-dialog').showModal();
 }
 
-// `send` gives the account's own transactions to the chain.
-async function logIn(address, sign, send) {
+// `send` gives the account's own transactions to the chain, and `ask` reads there.
+async function logIn(address, sign, { send = null, ask = null } = {}) {
   try {
     const nonce = await request('GET', `/api/v1/auth/nonce?address=${address}`);
     const signature = await sign(nonce);
     const answer = await request('POST', '/api/v1/auth/login', { body: { address, nonce: nonce.nonce, signature } });
-    Object.assign(state, { token: answer.token, address: answer.address, send });
+    Object.assign(state, { token: answer.token, address: answer.address, send, ask });
     $('key').value = '';
     $('login-dialog').close();
     await enter();
@@ -35,7 +35,7 @@ $('wallet').onclick = async () => {
     const [address] = await window.ethereum.request({ method: 'eth_requestAccounts' });
     await logIn(address, ({ typed_data }) =>
       window.ethereum.request({ method: 'eth_signTypedData_v4', params: [address, JSON.stringify(typed_data)] }),
-    (call) => sendByWallet(address, call, state.settings.chain_id));
+    { send: (call) => sendByWallet(address, call, state.settings.chain_id), ask: askWallet });
   } catch (error) {
     say($('login-answer'), error.message, 'bad');
   }
@@ -52,8 +52,9 @@ $('with-key').onclick = () => {
     const key = parseKey($('key').value);
     const { chain_id: chain, withdrawals } = state.settings;
     const from = addressOf(key);
-    const send = withdrawals?.node && ((call) => sendByKey(key, from, call, chain, withdrawals.node));
-    logIn(from, ({ nonce, expires_at }) => signLogin(key, chain, nonce, expires_at), send);
+    const ask = withdrawals?.node && askNode(withdrawals.node);
+    const way = ask ? { send: (call) => sendByKey(key, from, call, chain, ask), ask } : {};
+    logIn(from, ({ nonce, expires_at }) => signLogin(key, chain, nonce, expires_at), way);
   } catch (error) {
     say($('login-answer'), error.message, 'bad');
   }

@@ -8,7 +8,7 @@ export const state = {
   settings: { test_deployment: false, chain_id: 0, withdrawals: null },
   markets: [], market: null, interval: '1m',
   book: new Book(), trades: [], ticker: null, extra: [],
-  token: null, address: null, send: null, shown: { orders: [], balances: [], positions: [] },
+  token: null, address: null, send: null, ask: null, shown: { orders: [], balances: [], positions: [] },
   isStreaming: false,
 };
 
@@ -24,6 +24,9 @@ export function padded(text, decimals) {
 export const price = (text) => padded(text, priceDecimals());
 export const short = (text) => Number(text).toLocaleString('en', { maximumFractionDigits: 2 });
 export const time = (ms) => new Date(ms).toLocaleTimeString('en-GB');
+
+export const day = (seconds) => new Date(1_000 * seconds).toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+export const shortHash = (hash) => (hash ? `${hash.slice(0, 8)}…${hash.slice(-4)}` : '');
 
 export function row(cells, classes = []) {
   const tr = document.createElement('tr');

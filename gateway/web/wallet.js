@@ -1,14 +1,24 @@
 // The account's own transactions: by the browser's wallet, or on test deployments by the pasted key through a node that the
-// deployment names. There is one kind: the vault is asked for what the exchange has authorized.
+// deployment names. The vault is asked for what the exchange has authorized, and given what is deposited, which it may take once
+// its token was told so.
 import { fromHex, hash, join, number, signDigest, toHex, word } from './sign.js';
 
 const WITHDRAW = 'withdraw(address,uint256,uint256,bytes)';
 
-// Base units of a decimal text.
+// Base units of a decimal text, or an error that people can read.
 export function baseUnits(text, decimals) {
   const [whole, part = ''] = text.split('.');
+  if (!/^[0-9]+(\.[0-9]+)?$/.test(text) || part.length > decimals) throw new Error(`an amount has at most ${decimals} decimals`);
   return BigInt(whole + part.padEnd(decimals, '0'));
 }
+
+const callOf = (to, name, ...words) => ({ to, data: toHex(join(hash(name).slice(0, 4), ...words)) });
+const address = (digits) => word(fromHex(digits));
+
+// The call of the vault that takes a deposit, and those of a token that let it.
+export const depositCall = (vault, token, units) => callOf(vault, 'deposit(address,uint256)', address(token), number(units));
+export const approveCall = (token, vault, units) => callOf(token, 'approve(address,uint256)', address(vault), number(units));
+export const allowanceCall = (token, owner, vault) => callOf(token, 'allowance(address,address)', address(owner), address(vault));
 
 // The call of the vault that pays a release.
 export function withdrawCall(vault, token, units, deadline, signature) {
@@ -18,23 +28,26 @@ export function withdrawCall(vault, token, units, deadline, signature) {
   return { to: vault, data: toHex(join(hash(WITHDRAW).slice(0, 4), ...words, bytes, padding)) };
 }
 
+// Asks the chain through the browser's wallet, or through a node.
+export const askWallet = (method, ...params) => window.ethereum.request({ method, params });
+export const askNode = (node) => async (method, ...params) => {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const answer = await fetch(node, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const { result, error } = await answer.json();
+  if (error) throw new Error(error.message);
+  return result;
+};
+
 // Gives the hash of the transaction that the browser's wallet has sent for `from`.
 export async function sendByWallet(from, call, chainId) {
-  const ask = (method, ...params) => window.ethereum.request({ method, params });
+  const ask = askWallet;
   const chain = `0x${chainId.toString(16)}`;
   if (Number(await ask('eth_chainId')) !== chainId) await ask('wallet_switchEthereumChain', { chainId: chain });
   return ask('eth_sendTransaction', { from, ...call, value: '0x0' });
 }
 
-// The same with a key, through a node.
-export async function sendByKey(key, from, call, chainId, node) {
-  const ask = async (method, ...params) => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-    const answer = await fetch(node, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    const { result, error } = await answer.json();
-    if (error) throw new Error(error.message);
-    return result;
-  };
+// The same with a key, through a node that `ask` asks.
+export async function sendByKey(key, from, call, chainId, ask) {
   const [nonce, price, gas] = await Promise.all([
     ask('eth_getTransactionCount', from, 'pending'), ask('eth_gasPrice'), ask('eth_estimateGas', { from, ...call }),
   ]);

@@ -1,6 +1,6 @@
 // Withdrawals to the chain: the request, its submission by the account's own transaction, the blocks on it, and the history.
 import { request } from './api.js';
-import { $, button, row, say, state } from './view.js';
+import { $, button, day, row, say, shortHash, state } from './view.js';
 import { baseUnits, withdrawCall } from './wallet.js';
 
 const LISTS = { spot: '/api/v1/spot/withdrawals', perpetual: '/withdraw/requests' };
@@ -100,7 +100,7 @@ function submission(at, isNext) {
 
 function transaction(hash) {
   const shown = document.createElement('span');
-  shown.textContent = hash ? `${hash.slice(0, 8)}…${hash.slice(-4)}` : '';
+  shown.textContent = shortHash(hash);
   shown.title = hash ?? '';
   return shown;
 }
@@ -111,8 +111,6 @@ function drawPause() {
   $('withdraw-ask').disabled = Boolean(isPaused);
   $('withdraw-ask').textContent = state.token ? 'Withdraw' : 'Log in to withdraw';
 }
-
-const day = (seconds) => new Date(1_000 * seconds).toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
 form.token.onchange = drawPause;
 

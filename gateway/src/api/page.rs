@@ -56,6 +56,7 @@ static FILES: &[File] = files! {
     "api.js" from "api.js" as SCRIPT;
     "book.js" from "book.js" as SCRIPT;
     "chart.js" from "chart.js" as SCRIPT;
+    "deposit.js" from "deposit.js" as SCRIPT;
     "login.js" from "login.js" as SCRIPT;
     "perpetual.js" from "perpetual.js" as SCRIPT;
     "sign.js" from "sign.js" as SCRIPT;

@@ -8,10 +8,11 @@ use crate::dialect::spot::id::{ParsedUuid, parse};
 use crate::dialect::spot::withdrawal::{authorization, shown};
 use crate::ingress::{Priority, Unavailable};
 use crate::view::Views;
+use crate::view::deposit::TokenRecord;
 use crate::view::withdrawal::WithdrawalRecord;
-use ringside_core::command::{Command, Ledger, RequestWithdrawal, WithdrawalStatus};
-use ringside_core::ids::{AccountId, WithdrawalId, padded};
-use ringside_core::money::Amount;
+use ringside_core::command::{Command, DECIMALS_MAX, Ledger, RequestWithdrawal, WithdrawalStatus};
+use ringside_core::ids::{AccountId, Address, AssetName, WithdrawalId, padded};
+use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_core::reject::Reject;
 
 /// Why a request gave no signature.
@@ -29,7 +30,7 @@ pub enum Fault {
     Unavailable(Unavailable),
 }
 
-/// The asset that a ledger withdraws.
+/// The asset that a ledger has by itself.
 pub const fn asset_of(ledger: Ledger) -> &'static str {
     match ledger {
         Ledger::Spot => "DF",
@@ -37,13 +38,50 @@ pub const fn asset_of(ledger: Ledger) -> &'static str {
     }
 }
 
-/// The command of a request; `None` where this deployment has no such withdrawals.
-pub fn command(call: &Call, ledger: Ledger, amount: Amount, keyed: (u64, u64)) -> Option<RequestWithdrawal> {
+/// A token that can be withdrawn from a ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    asset: AssetName,
+    address: Address,
+    /// Decimals of its base unit.
+    pub decimals: u8,
+    /// Least amount from a spot balance.
+    pub minimum: Amount,
+}
+
+/// The token that a ledger has by itself; `None` where this deployment does not have it on the chain.
+pub fn own_token(call: &Call, ledger: Ledger) -> Option<Token> {
     let config = &call.worker.config;
-    let token = match ledger {
-        Ledger::Spot => config.df_address,
-        Ledger::Perpetual => config.usdt_address,
+    let (address, decimals) = match ledger {
+        Ledger::Spot => (config.df_address?, DECIMALS_MAX),
+        Ledger::Perpetual => (config.usdt_address?, config.usdt_decimals),
     };
+    Some(Token { asset: padded(asset_of(ledger))?, address: address.0, decimals, minimum: AMOUNT_UNIT })
+}
+
+/// A token of the spot ledger by its name: DF, or one that an operator has added. USDT leaves by the perpetual ledger.
+pub fn spot_token(call: &Call, views: &Views, name: &str) -> Option<Token> {
+    if name == asset_of(Ledger::Perpetual) {
+        return None;
+    }
+    let asset = views.markets().asset(name);
+    let known = asset.and_then(|asset| views.deposits().token_of(call.worker.config.chain_id, asset));
+    let Some(known) = known else {
+        return own_token(call, Ledger::Spot).filter(|_| name == asset_of(Ledger::Spot));
+    };
+    let TokenRecord { address, decimals, minimum, .. } = *known;
+    Some(Token { asset: padded(name)?, address, decimals, minimum })
+}
+
+/// The command of a request; `None` where this deployment has no withdrawals.
+pub fn command(
+    call: &Call,
+    ledger: Ledger,
+    token: &Token,
+    amount: Amount,
+    keyed: (u64, u64),
+) -> Option<RequestWithdrawal> {
+    let config = &call.worker.config;
     if !call.worker.shared.desk.is_open() {
         return None;
     }
@@ -54,8 +92,8 @@ pub fn command(call: &Call, ledger: Ledger, amount: Amount, keyed: (u64, u64)) -
         amount: amount.into(),
         chain_id: config.chain_id,
         vault: config.vault_address?.0,
-        token: token?.0,
-        asset: padded(asset_of(ledger))?,
+        token: token.address,
+        asset: token.asset,
         reserved_2: [0; 6],
         lifetime_s: u32::try_from(config.withdrawal_lifetime.as_secs()).ok()?,
         reserved_3: 0,
@@ -181,7 +219,10 @@ pub fn one(call: &Call, views: &Views, ledger: Ledger) -> Option<Response> {
     show(views, record).filter(|_| is_own).map(|shown| Response::of(&shown))
 }
 
-fn show<'a>(views: &Views, record: &WithdrawalRecord) -> Option<crate::dialect::spot::withdrawal::Shown<'a>> {
+fn show<'a>(
+    views: &'a Views,
+    record: &WithdrawalRecord,
+) -> Option<crate::dialect::spot::withdrawal::Shown<'a>> {
     let vault = views.withdrawals().vault(record.vault)?;
-    Some(shown(record, vault, asset_of(record.ledger)))
+    Some(shown(record, vault, views.markets().asset_name(record.asset)?))
 }

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use ringside_core::command::{
     AdoptWithdrawal, Body, Command, Ledger, RecordSignature, ReturnWithdrawal, WithdrawalStatus,
 };
-use ringside_core::ids::{WithdrawalId, padded, text};
+use ringside_core::ids::{Address, WithdrawalId, padded, text};
 use ringside_core::reject::Reject;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -57,6 +57,8 @@ pub struct Desk {
     consents: Mutex<HashMap<WithdrawalId, Consent>>,
     /// Whether the signer's log was compared with the engine's memory.
     reconciled: watch::Sender<bool>,
+    /// Whether every final deposit was told since the start.
+    deposits_known: std::sync::atomic::AtomicBool,
     /// Whether there is a signer at all.
     is_open: std::sync::atomic::AtomicBool,
     /// How it answers.
@@ -71,6 +73,7 @@ impl Default for Desk {
             faults: Mutex::default(),
             consents: Mutex::default(),
             reconciled: watch::Sender::new(false),
+            deposits_known: std::sync::atomic::AtomicBool::new(false),
             is_open: std::sync::atomic::AtomicBool::new(false),
             figures: SignerFigures::default(),
         }
@@ -94,12 +97,22 @@ impl Desk {
         &self.figures
     }
 
-    /// Waits until the signer's log was compared with the engine's memory. Whoever tells releases must: one that the engine
-    /// does not remember yet would look like one that must be impossible.
-    pub async fn reconciled(&self) {
-        let mut reconciled = self.reconciled.subscribe();
-        // The sender lives as long as this.
-        let _ = reconciled.wait_for(|done| *done).await;
+    /// Whether the signer's log was compared with the engine's memory. Whoever tells releases must wait for it: one that the
+    /// engine does not remember yet would look like one that must be impossible.
+    pub fn is_reconciled(&self) -> bool {
+        *self.reconciled.borrow()
+    }
+
+    /// Every final deposit was told since the start. What the signer has signed and the engine has forgotten may have been paid
+    /// for by one of them, so nothing of it is adopted before.
+    pub fn know_deposits(&self) {
+        // Relaxed: what was told is in the views, which have a lock of their own.
+        self.deposits_known.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.call.notify_one();
+    }
+
+    fn knows_deposits(&self) -> bool {
+        self.deposits_known.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Calls the desk with the account's word, and waits until the withdrawal is signed or given back.
@@ -159,7 +172,7 @@ pub fn release_of(views: &Views, record: &WithdrawalRecord) -> Option<Release> {
         key: ReleaseKey { chain_id: vault.chain_id, vault: vault.address, account, nonce: record.nonce },
         vault_name: text(&vault.name).to_owned(),
         token: record.token,
-        value: record.value(),
+        value: record.value(views.deposits().steps_of(vault.chain_id, &record.token, record.ledger)),
         deadline_s: record.deadline_s,
         requested_at_s: record.requested_at_s,
         withdrawal: record.withdrawal,
@@ -176,6 +189,8 @@ enum Question {
 /// The signer on a thread of its own, since its calls block. Questions are carried out in order, also those that nobody
 /// waits for any more: what was given up for lost is settled before anything that is asked later.
 struct Asked {
+    /// Whose signatures they are.
+    address: Address,
     questions: mpsc::Sender<Question>,
     patience: Duration,
     desk: Arc<Desk>,
@@ -185,6 +200,7 @@ struct Asked {
 impl Asked {
     fn new(mut signer: Box<dyn Signer>, patience: Duration, desk: Arc<Desk>) -> std::io::Result<Asked> {
         let (sender, mut questions) = mpsc::channel(1);
+        let address = signer.address();
         std::thread::Builder::new().name("signer".to_owned()).spawn(move || {
             while let Some(question) = questions.blocking_recv() {
                 // Who asked may be gone; what was signed is in the log.
@@ -197,7 +213,7 @@ impl Asked {
                 }
             }
         })?;
-        Ok(Asked { questions: sender, patience, desk, last: Cell::new(Instant::now()) })
+        Ok(Asked { address, questions: sender, patience, desk, last: Cell::new(Instant::now()) })
     }
 
     async fn ask<T>(
@@ -305,6 +321,10 @@ impl Clerk {
                 }
             }
         }
+        let is_forgotten = |issued: &Issued| self.known(issued).is_none();
+        if !self.desk.knows_deposits() && newest.values().any(is_forgotten) {
+            return false;
+        }
         for issued in newest.into_values() {
             let is_done = match self.known(&issued) {
                 // Killed before it was recorded; or its user holds it already, by a history that is lost.
@@ -340,11 +360,23 @@ impl Clerk {
         let Release { key, vault_name, token, value, deadline_s, requested_at_s, .. } = &issued.release;
         let is_token =
             |wallet: &Option<crate::config::Wallet>| wallet.as_ref().is_some_and(|at| at.0 == *token);
-        let (ledger, asset, steps) = if is_token(&self.config.usdt_address) {
-            (Ledger::Perpetual, "USDT", 1_000_000_000_000)
-        } else if is_token(&self.config.df_address) {
-            (Ledger::Spot, "DF", 1)
-        } else {
+        let named = {
+            let views = self.views.read();
+            let known = views.deposits().token(key.chain_id, token);
+            let name = known.and_then(|known| views.markets().asset_name(known.asset)).map(str::to_owned);
+            let ledger = if is_token(&self.config.usdt_address) { Ledger::Perpetual } else { Ledger::Spot };
+            let configured = match ledger {
+                Ledger::Perpetual => Some("USDT"),
+                Ledger::Spot => is_token(&self.config.df_address).then_some("DF"),
+            };
+            let steps = views.deposits().steps_of(key.chain_id, token, ledger);
+            let vault = views.withdrawals().vault_number(key.chain_id, &key.vault);
+            let signer = vault.and_then(|vault| views.deposits().vault(vault)).map(|book| book.signer);
+            let is_new =
+                signer.is_some_and(|known| known != Address::default() && known != self.signer.address);
+            name.or(configured.map(str::to_owned)).map(|asset| (ledger, asset, steps, is_new))
+        };
+        let Some((ledger, asset, steps, is_of_new_signer)) = named else {
             // Whose balance it is nobody can say. Paid, it is one that the venue does not know, which pauses withdrawals.
             tracing::error!(
                 ?key,
@@ -354,7 +386,7 @@ impl Clerk {
             return true;
         };
         let amount = i128::try_from(*value).ok().and_then(|value| value.checked_mul(steps));
-        let (Some(amount), Some(vault_name), Some(asset)) = (amount, padded(vault_name), padded(asset))
+        let (Some(amount), Some(vault_name), Some(asset)) = (amount, padded(vault_name), padded(&asset))
         else {
             tracing::error!(?key, "ALARM: the signer's log holds what cannot be a withdrawal");
             return true;
@@ -364,7 +396,8 @@ impl Clerk {
             .submit(AdoptWithdrawal {
                 address: key.account,
                 ledger: ledger as u8,
-                reserved: [0; 3],
+                is_of_new_signer: is_of_new_signer.into(),
+                reserved: [0; 2],
                 amount: amount.into(),
                 chain_id: key.chain_id,
                 vault: key.vault,
@@ -391,10 +424,23 @@ impl Clerk {
         }
     }
 
+    /// Whether the vault of a release pays, as far as is final, for this signer. While its forerunner's work may still be paid
+    /// nothing is signed: all of that goes back in one, and nothing of it may live.
+    fn is_signer_of(&self, key: &ReleaseKey) -> bool {
+        let views = self.views.read();
+        let vault = views.withdrawals().vault_number(key.chain_id, &key.vault);
+        let book = vault.and_then(|vault| views.deposits().vault(vault));
+        book.is_none_or(|book| book.signer == Address::default() || book.signer == self.signer.address)
+    }
+
     /// Asks the signer for every release that has no signature.
     async fn sign_all(&mut self) {
         for (status, release) in self.unsigned() {
             if status == WithdrawalStatus::Void {
+                continue;
+            }
+            if !self.is_signer_of(&release.key) {
+                self.wait_or_give_back(release.withdrawal, Instant::now(), false, None).await;
                 continue;
             }
             let withdrawal = release.withdrawal;

@@ -1,4 +1,5 @@
-//! The chain's side of withdrawals: who signs releases, who watches the vault, and what both and the routes agree on.
+//! The chain's side of withdrawals and deposits: who signs releases, who watches the vaults, and what both and the routes agree
+//! on.
 //!
 //! The venue's half is the engine's (`core/src/withdrawal.rs`): it reserves the amount, takes the nonce, fixes the deadline.
 //! A [`Signer`] is asked only for what the journal holds. A [`Watch`] tells the engine what the vault did, through a
@@ -20,6 +21,8 @@ pub mod release;
 pub mod signer;
 pub mod thread;
 pub mod tls;
+pub mod token;
+pub mod tokens;
 pub mod tracker;
 pub mod watcher;
 
@@ -160,6 +163,29 @@ pub struct FinalRelease {
     pub block_time_s: u64,
 }
 
+/// A deposit into the vault that is final: an event `Deposited` in a block that can no longer be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalDeposit {
+    /// EIP-155 number of the chain.
+    pub chain_id: u64,
+    /// The vault contract.
+    pub vault: Address,
+    /// Its number, from 1 without gaps.
+    pub number: u64,
+    /// Whose.
+    pub account: Address,
+    /// Contract of the token.
+    pub token: Address,
+    /// What arrived, in base units; what 128 bits do not hold is told as `u128::MAX`.
+    pub value: u128,
+    /// Transaction.
+    pub tx_hash: [u8; 32],
+    /// Its block.
+    pub block: u64,
+    /// Timestamp of that block, UNIX seconds.
+    pub block_time_s: u64,
+}
+
 /// A final block up to which every release of the vault was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinalBlock {
@@ -185,36 +211,93 @@ pub enum Told {
     /// The engine holds it for impossible (another token or value, nothing open for this nonce): it is in the journal, an
     /// alarm is raised and withdrawals are paused.
     Alarm,
+    /// One before it was not told.
+    Gap,
     /// It was not taken; tell it again.
     Later,
+}
+
+/// Events of a vault that the engine has taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Deposits, of all tokens.
+    pub deposits: u64,
+    /// Releases, of all accounts.
+    pub releases: u64,
+    /// The highest block that had one of them.
+    pub block: u64,
+}
+
+/// What stops withdrawals on the chain's side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nodes do not agree, or cannot be reached.
+    Chain(String),
+    /// The vault would refuse what is signed for it.
+    Vault(String),
+}
+
+/// Final blocks of a vault that the chain has replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// EIP-155 number of the chain.
+    pub chain_id: u64,
+    /// The vault contract.
+    pub vault: Address,
+    /// The last that was final.
+    pub last: u64,
+    /// The newest of those that were final and are still there; block 0 where it lies further back than is remembered.
+    pub kept: FinalBlock,
 }
 
 /// A future of the thread of the chain.
 pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// Where a watch tells what it knows. Facts of one vault are told in the order of the chain: the releases of a block before
-/// the block itself.
+/// Where the watch of one vault tells what it knows, in the order of the chain: the events of a block before the block itself.
 pub trait WatchPort {
     /// The last final block that was told of this vault: where to go on.
     fn cursor(&self, chain_id: u64, vault: &Address) -> Option<FinalBlock>;
+    /// Earlier final blocks that were told, newest first, as far as they are remembered.
+    fn marks(&self, chain_id: u64, vault: &Address) -> Vec<FinalBlock>;
+    /// What the engine has taken of this vault.
+    fn counters(&self, chain_id: u64, vault: &Address) -> Counters;
+    /// How many withdrawals of this vault have not ended.
+    fn open(&self, chain_id: u64, vault: &Address) -> usize;
+    /// Whose signatures the vault is known to pay for.
+    fn signer(&self, chain_id: u64, vault: &Address) -> Option<Address>;
+    /// Whether releases may be told. Before that the signer's log is still being compared, and only deposits are: what it has
+    /// signed may have been paid for by them.
+    fn takes_releases(&self) -> bool;
+    /// Everything that is final was told as far as it may be.
+    fn caught_up(&self);
+    /// Tells a final deposit.
+    fn deposit(&self, deposit: FinalDeposit) -> Local<'_, Told>;
     /// Tells a final release.
     fn release(&self, release: FinalRelease) -> Local<'_, Told>;
     /// Tells a final block: everything whose deadline it is past expires.
     fn advance(&self, block: FinalBlock) -> Local<'_, Told>;
-    /// Pauses withdrawals because providers do not agree or cannot be reached, or takes the pause back.
-    fn pause(&self, paused: bool) -> Local<'_, Told>;
+    /// Tells what the vault is: that there is one, and as of the final block whose signatures it pays for.
+    fn observe(&self, chain_id: u64, vault: &Address, signer: Option<Address>, block: u64)
+    -> Local<'_, Told>;
+    /// Pauses withdrawals for these reasons, or takes such pauses back.
+    fn stop(&self, stops: Vec<Stop>) -> Local<'_, Told>;
+    /// Final blocks were replaced, or no longer are: for operators to decide. Where they have agreed on the block that is kept,
+    /// everything above it is taken back, and it is the last final one again.
+    fn replaced(&self, replaced: Option<Replaced>) -> Local<'_, Told>;
     /// What is known of blocks that are not final yet, for people: a release with its confirmations so far (0: it is gone
     /// again). Decides nothing.
     fn seen(&self, key: ReleaseKey, tx_hash: [u8; 32], confirmations: u64);
+    /// The same of a deposit; `None`: it is gone again.
+    fn seen_deposit(&self, deposit: FinalDeposit, confirmations: Option<u64>);
 }
 
-/// Watches the vault for ever, on the thread of the chain.
+/// Watches a vault for ever, on the thread of the chain.
 pub trait Watch: Send {
     /// What it counts, where it counts anything.
     fn figures(&self) -> Option<Arc<figures::NodesFigures>> {
         None
     }
 
-    /// Goes on from the port's cursor. Ends only with its thread.
+    /// Goes on from the port's cursor. Ends only with its thread, or where nothing can happen to its vault any more.
     fn run(self: Box<Self>, port: Box<dyn WatchPort>) -> Local<'static, ()>;
 }

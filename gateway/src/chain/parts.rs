@@ -9,6 +9,8 @@ use super::referral::Reader;
 use super::signer::remote::RemoteSigner;
 use super::signer::settings::{SettingsError, SignerSettings};
 use super::signer::{LocalSigner, OpenError};
+use super::thread::MakeWatch;
+use super::token::TokenReader;
 use super::watcher::{WatcherConfig, WatcherStart};
 use super::{Signer, Watch};
 use crate::auth::jwt::Tokens;
@@ -42,8 +44,8 @@ pub fn signer(config: &Config, clock: &Clock, own: &Tokens) -> Result<Option<Box
     Ok(Some(Box::new(LocalSigner::open(&settings.log, &key, tokens, settings.policy(), clock.clone())?)))
 }
 
-/// The watcher of a vault, if there are nodes to ask.
-pub fn watch(config: &Config, vault: Address) -> Option<Box<dyn Watch>> {
+/// The watcher of the vault that signatures of `signer` are for, if there are nodes to ask.
+pub fn watch(config: &Config, vault: Address, signer: Option<Address>) -> Option<Box<dyn Watch>> {
     if config.chain_nodes.is_empty() {
         return None;
     }
@@ -52,31 +54,57 @@ pub fn watch(config: &Config, vault: Address) -> Option<Box<dyn Watch>> {
             "the chain is believed on one voice: a node that lies can have withdrawals paid and returned"
         );
     }
-    let watched = WatcherConfig {
+    let watched = watched(config, vault, &config.vault_name);
+    Some(start(config, WatcherConfig { signer, ..watched }))
+}
+
+/// Watchers of vaults that were replaced.
+pub fn former(config: &Arc<Config>) -> MakeWatch {
+    let config = config.clone();
+    Box::new(move |vault, name| {
+        let watched = watched(&config, vault, name);
+        start(&config, WatcherConfig { is_former: true, start: 0, ..watched })
+    })
+}
+
+fn watched(config: &Config, vault: Address, name: &str) -> WatcherConfig {
+    WatcherConfig {
         chain_id: config.chain_id,
         vault,
+        vault_name: name.to_owned(),
+        signer: None,
+        is_former: false,
         start: config.vault_block,
         confirmations: config.chain_confirmations,
         wants_finalized: config.chain_finalized,
         every: config.chain_every,
         stalled_after: config.chain_stalled_after,
-    };
+    }
+}
+
+fn start(config: &Config, watched: WatcherConfig) -> Box<dyn Watch> {
     let (urls, needed, patience) =
         (config.chain_nodes.clone(), config.chain_agreement, config.chain_patience);
     let names = urls.iter().map(|node| node.url.authority.clone());
     let figures = Arc::new(NodesFigures::new(names, needed));
-    let counted = figures.clone();
+    let (counted, chain_id) = (figures.clone(), watched.chain_id);
     let quorum = move || {
         let providers = urls.into_iter().map(|url| provider(url, patience)).collect();
-        Quorum::new(watched.chain_id, providers, needed).counted(counted)
+        Quorum::new(chain_id, providers, needed).counted(counted)
     };
-    Some(Box::new(WatcherStart { config: watched.clone(), figures, quorum: Box::new(quorum) }))
+    Box::new(WatcherStart { config: watched, figures, quorum: Box::new(quorum) })
 }
 
 /// The referral contract, as a worker thread asks for it.
 pub fn referrals(config: &Config) -> Option<Reader> {
     let (contract, url) = (config.referral_address?, config.chain_nodes.first()?.clone());
     Some(Reader::new(provider(url, config.chain_patience), contract.0))
+}
+
+/// What a worker thread asks of tokens that an operator adds, where there is a node.
+pub fn tokens(config: &Config) -> Option<TokenReader> {
+    let node = config.chain_nodes.first()?.clone();
+    Some(TokenReader::new(provider(node, config.chain_patience)))
 }
 
 /// The same for the thread of the chain, which keeps every account's fee terms by it.

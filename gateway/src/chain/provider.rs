@@ -13,8 +13,13 @@ use std::sync::LazyLock;
 /// Hash that names the event of a release (`spot.md` 10).
 static RELEASE_TOPIC: LazyLock<[u8; 32]> =
     LazyLock::new(|| keccak256("FundsReleased(address,address,uint256,uint256)"));
-/// Most releases of one block: what a vault can pay in a block of any known chain is far below.
-const RELEASES_MAX: usize = 10_000;
+/// Hash that names the event of a deposit (`spot.md` 10.1).
+static DEPOSIT_TOPIC: LazyLock<[u8; 32]> =
+    LazyLock::new(|| keccak256("Deposited(uint256,address,address,uint256)"));
+/// Most events of one block: what a vault can pay or take in a block of any known chain is far below.
+const EVENTS_MAX: usize = 10_000;
+/// What a node says of a call that the contract refuses.
+const REVERTED: i64 = 3;
 
 /// A hash of 32 bytes.
 pub type Hash = [u8; 32];
@@ -55,21 +60,60 @@ pub struct Header {
     pub time_s: u64,
 }
 
-/// An event `FundsReleased` of the vault.
+/// What an event of the vault tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct VaultRelease {
-    /// Who was paid.
+pub enum Fact {
+    /// `FundsReleased`: the account's counter before.
+    Release {
+        /// The nonce.
+        nonce: u64,
+    },
+    /// `Deposited`: its number.
+    Deposit {
+        /// The number.
+        number: u64,
+    },
+}
+
+/// An event of the vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VaultEvent {
+    /// Which.
+    pub fact: Fact,
+    /// Who was paid, or whose deposit it is.
     pub account: Address,
     /// In which token.
     pub token: Address,
     /// How much; `u128::MAX` for what 128 bits do not hold.
     pub value: u128,
-    /// The account's counter before.
-    pub nonce: u64,
     /// The transaction.
     pub tx_hash: Hash,
     /// Place among the events of its block.
     pub log_index: u64,
+}
+
+/// What stands at the address of a vault, as of one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Nothing that answers as a vault does.
+    NoVault,
+    /// A vault.
+    Vault(VaultState),
+}
+
+/// `state()` of a vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VaultState {
+    /// Deposits so far.
+    pub deposits: u64,
+    /// Releases so far.
+    pub releases: u64,
+    /// Whose signatures it pays for.
+    pub signer: Address,
+    /// Whether it is paused.
+    pub is_paused: bool,
+    /// Hash of the domain of what is signed for it.
+    pub domain: Hash,
 }
 
 /// Which block is asked for.
@@ -127,17 +171,14 @@ impl Provider {
         }
     }
 
-    /// The releases of a vault in a block, in their order. Bound to the block's hash: a block that was replaced is `Missing`.
-    pub async fn releases(
-        &self,
-        vault: &Address,
-        block: &Header,
-    ) -> Result<Vec<VaultRelease>, ProviderFault> {
+    /// The events of a vault in a block, in their order, each as the receipt of its transaction has it too. Bound to the block's
+    /// hash: a block that was replaced is `Missing`.
+    pub async fn events(&self, vault: &Address, block: &Header) -> Result<Vec<VaultEvent>, ProviderFault> {
         let hex = const_hex::encode_prefixed::<&[u8]>;
         let filter = serde_json::json!([{
             "blockHash": hex(&block.hash),
             "address": hex(vault),
-            "topics": [hex(&*RELEASE_TOPIC)],
+            "topics": [[hex(&*RELEASE_TOPIC), hex(&*DEPOSIT_TOPIC)]],
         }]);
         let answer = match self.ask("eth_getLogs", &filter).await {
             // Nodes say in different ways that they have no such block.
@@ -145,26 +186,85 @@ impl Provider {
             answer => answer?,
         };
         let logs = answer.as_array().ok_or(ProviderFault::Nonsense("no list of events"))?;
-        if logs.len() > RELEASES_MAX {
+        if logs.len() > EVENTS_MAX {
             return Err(ProviderFault::Nonsense("too many events"));
         }
-        let mut releases: Vec<VaultRelease> = Vec::with_capacity(logs.len());
+        let mut events: Vec<VaultEvent> = Vec::with_capacity(logs.len());
         for log in logs {
-            let release = release(log, vault, block)
-                .ok_or(ProviderFault::Nonsense("an event that was not asked for"))?;
-            if releases.last().is_some_and(|last| last.log_index >= release.log_index) {
+            let event =
+                event(log, vault, block).ok_or(ProviderFault::Nonsense("an event that was not asked for"))?;
+            if events.last().is_some_and(|last| last.log_index >= event.log_index) {
                 return Err(ProviderFault::Nonsense("events out of order"));
             }
-            releases.push(release);
+            events.push(event);
         }
-        Ok(releases)
+        for of_transaction in events.chunk_by(|one, next| one.tx_hash == next.tx_hash) {
+            let receipt = self.receipt(&of_transaction[0].tx_hash, vault, block).await?;
+            if receipt != of_transaction {
+                return Err(ProviderFault::Nonsense("a receipt that says something else"));
+            }
+        }
+        Ok(events)
+    }
+
+    /// The events of a vault in the receipt of a transaction that succeeded in a block.
+    async fn receipt(
+        &self,
+        tx_hash: &Hash,
+        vault: &Address,
+        block: &Header,
+    ) -> Result<Vec<VaultEvent>, ProviderFault> {
+        let answer = self.ask("eth_getTransactionReceipt", &[const_hex::encode_prefixed(tx_hash)]).await?;
+        if answer.is_null() {
+            return Err(ProviderFault::Missing);
+        }
+        let read = || {
+            let is_it = hash(answer.get("transactionHash")?)? == *tx_hash
+                && hash(answer.get("blockHash")?)? == block.hash
+                && quantity(answer.get("status")?)? == 1;
+            let logs = answer.get("logs")?.as_array().filter(|_| is_it)?;
+            Some(logs.iter().filter_map(|log| event(log, vault, block)).collect())
+        };
+        read().ok_or(ProviderFault::Nonsense("no receipt of that"))
+    }
+
+    /// What stands at the address of a vault as of a block.
+    pub async fn standing(&self, vault: &Address, block: u64) -> Result<Standing, ProviderFault> {
+        let data = &keccak256("state()")[..4];
+        let answer = match self.call_at(vault, data, &format!("{block:#x}")).await {
+            Err(ProviderFault::Refused { code: REVERTED }) => return Ok(Standing::NoVault),
+            answer => answer?,
+        };
+        let read = || {
+            let (words, []) = answer.as_chunks::<32>() else { return None };
+            let [deposits, releases, signer, is_paused, domain]: &[Hash; 5] = words.try_into().ok()?;
+            Some(VaultState {
+                deposits: u64::try_from_word(deposits)?,
+                releases: u64::try_from_word(releases)?,
+                signer: address_of(signer)?,
+                is_paused: u8::try_from_word(is_paused).filter(|truth| *truth < 2)? == 1,
+                domain: *domain,
+            })
+        };
+        Ok(read().map_or(Standing::NoVault, Standing::Vault))
+    }
+
+    /// Bytes of code at an address, as of the newest block.
+    pub async fn code_len(&self, contract: &Address) -> Result<usize, ProviderFault> {
+        let asked = [const_hex::encode_prefixed(contract), "latest".to_owned()];
+        let answer = self.ask("eth_getCode", &asked).await?;
+        answer.as_str().and_then(bytes_of).map(|code| code.len()).ok_or(ProviderFault::Nonsense("no code"))
     }
 
     /// Calls a view of a contract on the newest block; the bytes it returns.
     pub async fn call(&self, contract: &Address, data: &[u8]) -> Result<Vec<u8>, ProviderFault> {
+        self.call_at(contract, data, "latest").await
+    }
+
+    async fn call_at(&self, contract: &Address, data: &[u8], block: &str) -> Result<Vec<u8>, ProviderFault> {
         let call = serde_json::json!([
             { "to": const_hex::encode_prefixed(contract), "data": const_hex::encode_prefixed(data) },
-            "latest",
+            block,
         ]);
         let answer = self.ask("eth_call", &call).await?;
         answer.as_str().and_then(bytes_of).ok_or(ProviderFault::Nonsense("no bytes"))
@@ -213,25 +313,32 @@ fn header(block: &Value) -> Option<Header> {
     })
 }
 
-/// An event, if it is a release of this vault in this block.
-fn release(log: &Value, vault: &Address, block: &Header) -> Option<VaultRelease> {
+/// An event, if it is a release or a deposit of this vault in this block.
+fn event(log: &Value, vault: &Address, block: &Header) -> Option<VaultEvent> {
     let is_of_block = quantity(log.get("blockNumber")?)? == block.number
         && hash(log.get("blockHash")?)? == block.hash
         && log.get("removed").and_then(Value::as_bool) != Some(true);
     let address = bytes_of(log.get("address")?.as_str()?)?;
     let topics: Option<Vec<Hash>> = log.get("topics")?.as_array()?.iter().map(hash).collect();
-    let [event, account, token] = <[Hash; 3]>::try_from(topics?).ok()?;
-    if !is_of_block || address != vault || event != *RELEASE_TOPIC {
+    if !is_of_block || address != vault {
         return None;
     }
     let data = bytes_of(log.get("data")?.as_str()?)?;
-    let (value, nonce) = data.split_first_chunk::<32>()?;
-    let nonce = <&Hash>::try_from(nonce).ok()?;
-    Some(VaultRelease {
+    let (value, rest) = data.split_first_chunk::<32>()?;
+    let (fact, account, token) = match topics?[..] {
+        [name, account, token] if name == *RELEASE_TOPIC => {
+            (Fact::Release { nonce: u64::try_from_word(<&Hash>::try_from(rest).ok()?)? }, account, token)
+        }
+        [name, number, account, token] if name == *DEPOSIT_TOPIC && rest.is_empty() => {
+            (Fact::Deposit { number: u64::try_from_word(&number)? }, account, token)
+        }
+        _ => return None,
+    };
+    Some(VaultEvent {
+        fact,
         account: address_of(&account)?,
         token: address_of(&token)?,
         value: u128::try_from_word(value).unwrap_or(u128::MAX),
-        nonce: u64::try_from_word(nonce)?,
         tx_hash: hash(log.get("transactionHash")?)?,
         log_index: quantity(log.get("logIndex")?)?,
     })

@@ -5,12 +5,15 @@
 //! `watcher.rs`.
 
 use super::figures::NodesFigures;
-use super::provider::{At, Header, Provider, ProviderFault, VaultRelease};
+use super::provider::{At, Header, Provider, ProviderFault, Standing, VaultEvent};
 use futures_util::future::join_all;
 use ringside_core::ids::Address;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+/// How often a node that did not know is asked again within one look.
+const ASKED_AGAIN: usize = 2;
 
 /// Why nothing can be concluded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,7 +88,7 @@ impl Quorum {
             };
             Ok((head, finalized))
         };
-        let answers: Vec<Result<_, ProviderFault>> = join_all(self.providers.iter().map(ask)).await;
+        let answers = self.ask(ask).await;
         for (node, answer) in self.figures.nodes.iter().zip(&answers) {
             node.up.set(answer.is_ok().into());
             match answer {
@@ -105,15 +108,43 @@ impl Quorum {
 
     /// The block of a number.
     pub async fn block(&self, number: u64) -> Result<Header, Doubt> {
-        let answers =
-            join_all(self.providers.iter().map(|provider| provider.block(At::Number(number)))).await;
+        let answers = self.ask(async |provider: &Provider| provider.block(At::Number(number)).await).await;
         self.agree(&answers, || format!("block {number}"))
     }
 
-    /// The releases of a vault in a block.
-    pub async fn releases(&self, vault: &Address, block: &Header) -> Result<Vec<VaultRelease>, Doubt> {
-        let answers = join_all(self.providers.iter().map(|provider| provider.releases(vault, block))).await;
-        self.agree(&answers, || format!("the releases of block {}", block.number))
+    /// The events of a vault in a block.
+    pub async fn events(&self, vault: &Address, block: &Header) -> Result<Vec<VaultEvent>, Doubt> {
+        let answers = self.ask(async |provider: &Provider| provider.events(vault, block).await).await;
+        self.agree(&answers, || format!("the events of block {}", block.number))
+    }
+
+    /// What stands at the address of a vault as of a block.
+    pub async fn standing(&self, vault: &Address, block: u64) -> Result<Standing, Doubt> {
+        let answers = self.ask(async |provider: &Provider| provider.standing(vault, block).await).await;
+        self.agree(&answers, || format!("the vault as of block {block}"))
+    }
+
+    /// Asks every node. Those that did not know, or said nonsense, are asked again while too few have answered: a node that does
+    /// so now and then is not lost for the whole look. One that is silent, or says that it is asked too much, is left alone.
+    async fn ask<T>(
+        &self,
+        ask: impl AsyncFn(&Provider) -> Result<T, ProviderFault>,
+    ) -> Vec<Result<T, ProviderFault>> {
+        let mut answers = join_all(self.providers.iter().map(|provider| ask(provider))).await;
+        for _ in 0..ASKED_AGAIN {
+            let is_passing = |answer: &Result<T, ProviderFault>| {
+                answer.as_ref().is_err_and(|fault| !matches!(fault, ProviderFault::Transport(_)))
+            };
+            let again: Vec<usize> = (0..answers.len()).filter(|&place| is_passing(&answers[place])).collect();
+            if again.is_empty() || answers.iter().filter(|answer| answer.is_ok()).count() >= self.needed {
+                break;
+            }
+            let more = join_all(again.iter().map(|&place| ask(&self.providers[place]))).await;
+            for (place, answer) in again.into_iter().zip(more) {
+                answers[place] = answer;
+            }
+        }
+        answers
     }
 
     /// The highest that enough nodes have reached.

@@ -10,17 +10,22 @@ const DOMAIN_TYPE: &str =
 const RELEASE_TYPE: &str =
     "SpotReleaseFunds(address account,address token,uint256 value,uint256 nonce,uint256 deadline)";
 
+/// Hash of the domain of what is signed for a vault.
+pub fn domain_separator(chain_id: u64, vault: &Address, vault_name: &str) -> [u8; 32] {
+    let fields = [
+        keccak256(DOMAIN_TYPE),
+        keccak256(vault_name),
+        keccak256(DOMAIN_VERSION),
+        word(&chain_id.to_be_bytes()),
+        word(vault),
+    ];
+    keccak256(fields.concat())
+}
+
 impl Release {
     /// Hash of the domain.
     pub fn domain_separator(&self) -> [u8; 32] {
-        let fields = [
-            keccak256(DOMAIN_TYPE),
-            keccak256(&self.vault_name),
-            keccak256(DOMAIN_VERSION),
-            word(&self.key.chain_id.to_be_bytes()),
-            word(&self.key.vault),
-        ];
-        keccak256(fields.concat())
+        domain_separator(self.key.chain_id, &self.key.vault, &self.vault_name)
     }
 
     /// Hash of the message.

@@ -1,13 +1,16 @@
-//! The thread of the chain: the signer's desk, the watch and the reader of discounts, with a lane of their own.
+//! The thread of the chain: the signer's desk, the watches, tokens and the reader of discounts, with a lane of their own.
 
 use super::desk::{Clerk, Desk};
 use super::discount::{Discounts, MakeReader};
-use super::port::{self, SeenReleases};
+use super::port::{self, SeenEvents};
+use super::tokens::Tokens;
 use super::{Signer, Watch};
 use crate::config::Config;
 use crate::ingress::{Ingress, Port};
 use crate::view::SharedViews;
+use ringside_core::ids::{Address, text};
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -17,11 +20,16 @@ use tokio_util::sync::CancellationToken;
 pub struct Parts {
     /// Who signs.
     pub signer: Option<Box<dyn Signer>>,
-    /// Who watches.
+    /// Who watches the vault.
     pub watch: Option<Box<dyn Watch>>,
+    /// Who watches a vault, of this address and name, that was replaced by it.
+    pub former: Option<MakeWatch>,
     /// Who knows what referrals are worth.
     pub referrals: Option<MakeReader>,
 }
+
+/// Makes the watch of a vault.
+pub type MakeWatch = Box<dyn Fn(Address, &str) -> Box<dyn Watch> + Send>;
 
 /// What the thread of the chain has of the process.
 pub struct Context {
@@ -33,8 +41,8 @@ pub struct Context {
     pub port: Arc<Port>,
     /// Where releases are signed.
     pub desk: Arc<Desk>,
-    /// Releases that are not final yet.
-    pub seen: Arc<SeenReleases>,
+    /// What is not final yet.
+    pub seen: Arc<SeenEvents>,
 }
 
 /// Starts the thread of the chain. It ends with `shutdown`.
@@ -58,15 +66,38 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
             let (views, ingress) = (views.clone(), ingress.clone());
             tasks.spawn_local(Discounts::new(reader, views, ingress, config.referral_every).run());
         }
-        if let Some(watch) = parts.watch {
-            let port = port::Port::new(ingress, views, seen);
-            tasks.spawn_local(async move {
-                if has_signer {
-                    desk.reconciled().await;
-                }
-                watch.run(Box::new(port)).await;
-            });
+        let (Some(vault), Some(watch)) = (config.vault_address, parts.watch) else {
+            // Nobody tells of deposits.
+            desk.know_deposits();
+            return tasks.block_on(&runtime, shutdown.cancelled());
+        };
+        let formers: Vec<_> = {
+            let views = views.read();
+            let known = views.withdrawals().vaults();
+            let formers = known.filter(|known| known.chain_id == config.chain_id && known.address != vault.0);
+            let names = formers.map(|former| (former.address, text(&former.name).to_owned()));
+            names.collect()
+        };
+        let shared = port::Shared {
+            ingress: ingress.clone(),
+            views: views.clone(),
+            seen,
+            desk: has_signer.then_some(desk),
+            stops: Rc::default(),
+            behind: Rc::default(),
+        };
+        let mut watches = vec![(watch, port::Port::new(shared.clone(), vault.0, &config.vault_name))];
+        for (address, name) in formers {
+            if let Some(make) = &parts.former {
+                watches.push((make(address, &name), port::Port::new(shared.clone(), address, &name)));
+            }
         }
+        tasks.spawn_local(async move {
+            let tokens = Tokens::new(ingress, views, config);
+            tokens.make_known().await;
+            let watches = watches.into_iter().map(|(watch, port)| watch.run(Box::new(port)));
+            futures_util::future::join(tokens.run(), futures_util::future::join_all(watches)).await;
+        });
         tasks.block_on(&runtime, shutdown.cancelled());
     })
 }

@@ -5,7 +5,7 @@
 //! than this can mend: it is said, and nothing goes on. Asks nobody, tells nobody: see `watcher.rs`.
 
 use super::FinalBlock;
-use super::provider::{Hash, Header, VaultRelease};
+use super::provider::{Hash, Header, VaultEvent};
 use std::collections::VecDeque;
 
 /// Blocks seen above the final one, at most: a chain whose finality stands still is not followed for ever.
@@ -16,8 +16,8 @@ pub const SEEN_MAX: usize = 4_096;
 pub struct Seen {
     /// The block.
     pub header: Header,
-    /// What the vault paid in it.
-    pub releases: Vec<VaultRelease>,
+    /// What the vault did in it.
+    pub events: Vec<VaultEvent>,
 }
 
 /// What a look at a known number says.

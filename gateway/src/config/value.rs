@@ -51,7 +51,7 @@ macro_rules! whole {
     )*};
 }
 
-whole!(u32, u64, usize);
+whole!(u8, u32, u64, usize);
 
 impl Value for bool {
     fn parse(text: &str) -> Result<bool, Wanted> {

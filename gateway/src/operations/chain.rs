@@ -5,7 +5,7 @@ use crate::chain::signer::figures::Outcome;
 use crate::metrics::{Kind, Page, Seconds};
 use crate::view::Views;
 use crate::worker::Shared;
-use ringside_core::command::{Ledger, WithdrawalStatus, pause};
+use ringside_core::command::{DepositStatus, Ledger, WithdrawalStatus, pause};
 use ringside_core::event::AlarmReason;
 
 pub(super) fn write(page: &mut Page, shared: &Shared) {
@@ -61,8 +61,17 @@ fn withdrawals(page: &mut Page, views: &Views, now_s: u64) {
         withdrawals.disputed(views.accounts()).count(),
     );
     page.family("ringside_withdrawals_paused", Kind::Gauge, "1 while withdrawals are paused, by the reason");
-    for (bit, reason) in [(pause::OPERATOR, "operator"), (pause::CHAIN, "chain"), (pause::ALARM, "alarm")] {
+    for (bit, reason) in [
+        (pause::OPERATOR, "operator"),
+        (pause::CHAIN, "chain"),
+        (pause::ALARM, "alarm"),
+        (pause::VAULT, "vault"),
+    ] {
         page.sample(&[("reason", reason)], u64::from(withdrawals.paused() & bit != 0));
+    }
+    page.family("ringside_deposits", Kind::Gauge, "Deposits by how far they are");
+    for status in DepositStatus::ALL {
+        page.sample(&[("status", &*word(status))], views.deposits().count(*status));
     }
     if let Some(vault) = withdrawals.vault(0).filter(|vault| vault.block > 0) {
         page.gauge(

@@ -54,7 +54,7 @@ kept! {
     EndedOrders "ended spot orders" since 3, by hand 1;
     SpotTrades "spot trades" since 3, by hand 1;
     SpotFills "spot fills" since 3, by hand 1;
-    Withdrawals "withdrawals" since 3, by hand 1;
+    Withdrawals "withdrawals" since 3, by hand 2;
     Vaults "vaults" since 3, by hand 1;
     Alarms "alarms of releases" since 3, rows of 96;
     Judged "judgements of withdrawals" since 3, rows of 48;
@@ -84,6 +84,9 @@ kept! {
     Transfers "transfers" since 7, rows of 32;
     Operators "actions of operators" since 7, rows of 184;
     PendingNotes "notes of operators" since 7, rows of 200;
+    Tokens "tokens" since 8, by hand 1;
+    VaultBooks "books of vaults" since 8, by hand 1;
+    Deposits "deposits" since 8, by hand 1;
 }
 
 impl Kept {

@@ -8,6 +8,7 @@ use ringside_core::command::{MarketKind, MarketStatus};
 use ringside_core::event;
 use ringside_core::ids::{AssetId, AssetName, MarketId, Symbol, text};
 use ringside_core::money::{Amount, FeeRate, Price, Quantity};
+use std::collections::BTreeSet;
 
 /// One market as it now is. The names of its assets stand beside their ids, so that a reply needs one record only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +72,19 @@ pub struct MarketView {
     markets: Vec<MarketRecord>,
     /// Markets in order of their symbols.
     by_symbol: Vec<(Symbol, MarketId)>,
+    /// Assets that a contract of a chain is; the bytes of views have them elsewhere.
+    on_chain: BTreeSet<AssetId>,
 }
 
 impl MarketView {
     pub(super) fn asset_created(&mut self, created: &event::AssetCreated) {
         assert_eq!(usize::from(created.asset), self.assets.len(), "asset ids are dense");
         self.assets.push(created.name);
+    }
+
+    /// An asset is a token of a chain.
+    pub(super) fn has_token(&mut self, asset: AssetId) {
+        self.on_chain.insert(asset);
     }
 
     pub(super) fn changed(&mut self, changed: &event::Market) {
@@ -168,11 +176,13 @@ impl MarketView {
         assets
     }
 
-    /// Whether an asset is a token of the spot side (`spot.md` 5): DF and USDT are, and what a market trades. Perpetual markets
+    /// Whether an asset is a token of the spot side (`spot.md` 5): DF and USDT are, what a market trades, and what
+    /// can be deposited. Perpetual markets
     /// have ledgers for their bases, which nobody asked this side for.
     pub fn is_token(&self, asset: AssetId) -> bool {
         self.asset_name(asset).is_some_and(|name| TOKENS.contains(&name))
             || self.markets.iter().any(|market| [market.base, market.quote].contains(&asset))
+            || self.on_chain.contains(&asset)
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod balance;
 pub mod chunked;
 pub mod codec;
+pub mod deposit;
 pub mod depth;
 pub mod hash;
 pub mod history;
@@ -34,6 +35,7 @@ use audit::AuditView;
 use balance::BalanceView;
 pub use codec::LoadError;
 use codec::{Reader, Writer};
+use deposit::DepositView;
 use depth::DepthView;
 use history::{Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
 use idempotency::IdempotencyView;
@@ -76,6 +78,7 @@ pub struct Views {
     perpetuals: Perpetuals,
     ledger: LedgerView,
     withdrawals: WithdrawalView,
+    deposits: DepositView,
     history: Box<dyn HistoryStore>,
     sequence: Sequence,
     time_ns: i64,
@@ -115,6 +118,7 @@ impl Views {
             perpetuals: Perpetuals::new(keep),
             ledger: LedgerView::default(),
             withdrawals: WithdrawalView::default(),
+            deposits: DepositView::default(),
             history,
             sequence: 0,
             time_ns: 0,
@@ -186,6 +190,11 @@ impl Views {
     /// Withdrawals.
     pub fn withdrawals(&self) -> &WithdrawalView {
         &self.withdrawals
+    }
+
+    /// Deposits, tokens and vaults.
+    pub fn deposits(&self) -> &DepositView {
+        &self.deposits
     }
 
     /// The spare memory of what grows with every trade.
@@ -304,8 +313,20 @@ impl Views {
                 | Kind::VaultOpened
                 | Kind::ChainAdvanced
                 | Kind::ReleaseAlarm
-                | Kind::WithdrawalsPaused,
-            ) => self.withdrawals.fold(event),
+                | Kind::WithdrawalsPaused
+                | Kind::ReleaseUndone,
+            ) => {
+                self.withdrawals.fold(event);
+                self.deposits.fold(event, &self.withdrawals);
+            }
+            Some(Kind::Token) => {
+                self.deposits.fold(event, &self.withdrawals);
+                self.markets_changed += 1;
+                self.each(event, |views, _, token: &event::Token| views.markets.has_token(token.asset));
+            }
+            Some(Kind::Deposit | Kind::DepositBlock | Kind::VaultSigner | Kind::VaultRewind) => {
+                self.deposits.fold(event, &self.withdrawals);
+            }
             Some(Kind::WithdrawalJudged) => self.each(event, |views, event, judged| {
                 views.withdrawals.judge(&views.accounts, judged, event.time_ns);
             }),
@@ -393,6 +414,7 @@ impl Views {
         self.perpetuals.save(writer);
         self.history.save(writer);
         self.withdrawals.save(writer);
+        self.deposits.save(writer);
     }
 
     /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
@@ -428,10 +450,16 @@ impl Views {
             true => WithdrawalView::default(),
             false => WithdrawalView::load(&mut reader)?,
         };
+        let deposits = match reader.has(Kept::Deposits) {
+            true => DepositView::load(&mut reader)?,
+            false => DepositView::of(&withdrawals),
+        };
         let upgraded = Upgraded::lists(found, &reader);
         reader.end()?;
         self.accounts = accounts;
         self.markets = markets;
+        deposits.tokens().for_each(|token| self.markets.has_token(token.asset));
+        self.deposits = deposits;
         self.open = open;
         self.depth = depth;
         self.balances = balances;

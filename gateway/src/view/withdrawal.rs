@@ -6,9 +6,10 @@
 use super::account::AccountView;
 use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
-use ringside_core::command::{Ledger, WithdrawalStatus};
+use super::kept::Kept;
+use ringside_core::command::{Ledger, WithdrawalStatus, pause};
 use ringside_core::event::{self, AlarmReason, Event};
-use ringside_core::ids::{AccountId, Address, AssetId, Sequence, WithdrawalId};
+use ringside_core::ids::{AccountId, Address, AssetId, Sequence, WithdrawalId, text};
 use ringside_core::money::Amount;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -46,12 +47,8 @@ pub struct WithdrawalRecord {
 }
 
 impl WithdrawalRecord {
-    /// What the typed message says, in base units of the token.
-    pub fn value(&self) -> u128 {
-        let steps = match self.ledger {
-            Ledger::Spot => 1,
-            Ledger::Perpetual => 1_000_000_000_000,
-        };
+    /// What the typed message says, in base units of the token: of so many amount steps each.
+    pub fn value(&self, steps: Amount) -> u128 {
         (self.amount / steps).unsigned_abs()
     }
 
@@ -99,7 +96,7 @@ pub struct VaultRecord {
 }
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct WithdrawalView {
     /// By number, less one.
     all: Chunked<WithdrawalRecord>,
@@ -108,6 +105,10 @@ pub struct WithdrawalView {
     unsigned: BTreeSet<WithdrawalId>,
     vaults: Vec<VaultRecord>,
     paused: u32,
+    /// What was last said of a pause that is not the operator's, padded with zeros.
+    pause_reason: [u8; 64],
+    /// Transactions of alarms that the chain has undone.
+    undone: BTreeSet<[u8; 32]>,
     /// Releases that must be impossible, oldest first.
     alarms: Vec<event::ReleaseAlarm>,
     /// What operators last said of disputed ones.
@@ -116,6 +117,24 @@ pub struct WithdrawalView {
     on_their_way: Amount,
     /// How many there are, by ledger and status.
     counts: BTreeMap<(u8, u8), u64>,
+}
+
+impl Default for WithdrawalView {
+    fn default() -> WithdrawalView {
+        WithdrawalView {
+            all: Chunked::default(),
+            by_account: HashMap::new(),
+            unsigned: BTreeSet::new(),
+            vaults: Vec::new(),
+            paused: 0,
+            pause_reason: [0; 64],
+            undone: BTreeSet::new(),
+            alarms: Vec::new(),
+            judged: BTreeMap::new(),
+            on_their_way: 0,
+            counts: BTreeMap::new(),
+        }
+    }
 }
 
 impl WithdrawalView {
@@ -145,6 +164,65 @@ impl WithdrawalView {
         self.vaults.iter().find(|vault| vault.chain_id == chain_id && vault.address == *address)
     }
 
+    /// All vaults, by number.
+    pub fn vaults(&self) -> impl Iterator<Item = &VaultRecord> {
+        self.vaults.iter()
+    }
+
+    /// Number of the vault of a contract.
+    pub fn vault_number(&self, chain_id: u64, address: &Address) -> Option<u16> {
+        let is_it = |vault: &VaultRecord| vault.chain_id == chain_id && vault.address == *address;
+        self.vaults.iter().position(is_it).map(|place| place as u16)
+    }
+
+    /// How many of a vault have not ended.
+    pub fn open_count(&self, vault: u16) -> usize {
+        let is_open = |record: &&WithdrawalRecord| {
+            record.vault == vault && (record.status.holds_amount() || record.status == WithdrawalStatus::Void)
+        };
+        self.all.iter().filter(is_open).count()
+    }
+
+    /// Withdrawals of a vault that were confirmed by releases in blocks above one, the last of each account first.
+    pub fn confirmed_above(&self, vault: u16, block: u64) -> Vec<WithdrawalRecord> {
+        let is_above = |record: &&WithdrawalRecord| {
+            record.vault == vault && record.release.is_some_and(|release| release.block > block)
+        };
+        let mut above: Vec<_> = self.all.iter().filter(is_above).copied().collect();
+        above.sort_by_key(|record| (record.account, std::cmp::Reverse(record.nonce)));
+        above
+    }
+
+    /// Releases that raised an alarm in blocks of a vault above one, and still count.
+    pub fn alarms_above(&self, vault: u16, block: u64) -> impl Iterator<Item = &event::ReleaseAlarm> {
+        self.alarms.iter().filter(move |alarm| {
+            alarm.vault == vault && alarm.block > block && !self.undone.contains(&alarm.tx_hash)
+        })
+    }
+
+    /// Releases that were taken of each vault.
+    pub(super) fn releases_by_vault(&self) -> BTreeMap<u16, u64> {
+        let mut counts: BTreeMap<u16, u64> = BTreeMap::new();
+        let is_settled =
+            |id| self.judged.get(id).is_some_and(|told| (told.is_settled, told.is_paid) == (1, 1));
+        for record in self.all.iter() {
+            if record.release.is_some() && !is_settled(&record.withdrawal) {
+                *counts.entry(record.vault).or_default() += 1;
+            }
+        }
+        for alarm in self.alarms.iter().filter(|alarm| alarm.block != 0) {
+            *counts.entry(alarm.vault).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Why requests are refused, where the chain's side has a reason: what was last said of its pauses.
+    pub fn pause_reason(&self) -> Option<&str> {
+        (self.paused & !pause::OPERATOR != 0)
+            .then(|| text(&self.pause_reason))
+            .filter(|text| !text.is_empty())
+    }
+
     /// Bits of [`ringside_core::command::pause`] in force.
     pub fn paused(&self) -> u32 {
         self.paused
@@ -161,7 +239,9 @@ impl WithdrawalView {
         &self,
         accounts: &AccountView,
     ) -> impl Iterator<Item = (&WithdrawalRecord, &event::ReleaseAlarm)> {
-        let mismatched = self.alarms.iter().filter(|alarm| alarm.reason == AlarmReason::Mismatch as u8);
+        let mismatched = self.alarms.iter().filter(|alarm| {
+            alarm.reason == AlarmReason::Mismatch as u8 && !self.undone.contains(&alarm.tx_hash)
+        });
         let pairs = mismatched.filter_map(|alarm| Some((self.disputed_by(accounts, alarm)?, alarm)));
         pairs.filter(|(record, _)| record.status == WithdrawalStatus::Signed)
     }
@@ -226,7 +306,16 @@ impl WithdrawalView {
         } else if let Some(told) = event.get::<event::ReleaseAlarm>() {
             self.alarms.push(*told);
         } else if let Some(told) = event.get::<event::WithdrawalsPaused>() {
+            if (self.paused ^ told.paused) & !pause::OPERATOR != 0 && told.paused & !pause::OPERATOR != 0 {
+                self.pause_reason = told.reason;
+            }
             self.paused = told.paused;
+        } else if let Some(told) = event.get::<event::ReleaseUndone>() {
+            let is_it = |alarm: &&event::ReleaseAlarm| {
+                (alarm.vault, alarm.account, alarm.nonce) == (told.vault, told.account, told.nonce)
+                    && alarm.block != 0
+            };
+            self.undone.extend(self.alarms.iter().filter(is_it).map(|alarm| alarm.tx_hash));
         }
     }
 
@@ -236,6 +325,9 @@ impl WithdrawalView {
         else {
             return;
         };
+        if told.is_adopted == event::RECONFIRMED_LATER {
+            self.with(told.withdrawal, |record| record.release = None);
+        }
         if status == WithdrawalStatus::Requested || told.is_adopted == 1 {
             self.put(WithdrawalRecord {
                 withdrawal: told.withdrawal,
@@ -322,6 +414,9 @@ impl WithdrawalView {
             }
         }
         writer.records(self.judged.values());
+        writer.fixed(&self.pause_reason);
+        writer.count(self.undone.len());
+        self.undone.iter().for_each(|tx_hash| writer.fixed(tx_hash));
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<WithdrawalView, LoadError> {
@@ -369,6 +464,12 @@ impl WithdrawalView {
         if !reader.is_left_out() {
             let judged = reader.records::<event::WithdrawalJudged>()?;
             view.judged = judged.into_iter().map(|judged| (judged.withdrawal, judged)).collect();
+        }
+        if reader.version(Kept::Withdrawals) >= 2 {
+            view.pause_reason = reader.fixed()?;
+            for _ in 0..reader.count()? {
+                view.undone.insert(reader.fixed()?);
+            }
         }
         Ok(view)
     }

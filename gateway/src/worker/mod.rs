@@ -9,7 +9,7 @@ use crate::archive::History;
 use crate::auth::Accounts;
 use crate::chain;
 use crate::chain::desk::Desk;
-use crate::chain::port::SeenReleases;
+use crate::chain::port::SeenEvents;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed;
@@ -47,8 +47,8 @@ pub struct Shared {
     pub chain_port: Arc<Port>,
     /// Where releases are signed.
     pub desk: Arc<Desk>,
-    /// Releases that are not final yet.
-    pub seen: Arc<SeenReleases>,
+    /// What is on the chain and not final yet.
+    pub seen: Arc<SeenEvents>,
     /// Who wants which pushes, and the way of pushes to each worker.
     pub hub: Arc<Hub>,
     /// Idempotency keys that the engine does not know of.
@@ -81,7 +81,7 @@ impl Shared {
         let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
         let feed_port = Arc::new(Port::new(phase.clone()));
         let chain_port = Arc::new(Port::new(phase.clone()));
-        let (desk, seen) = (Arc::<Desk>::default(), Arc::<SeenReleases>::default());
+        let (desk, seen) = (Arc::<Desk>::default(), Arc::<SeenEvents>::default());
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
@@ -149,6 +149,8 @@ pub struct Worker {
     pub figures: Arc<WorkerFigures>,
     /// The contract of referral records, where the deployment has one.
     pub referrals: Option<chain::referral::Reader>,
+    /// Contracts of tokens, where there is a node to ask.
+    pub tokens: Option<chain::token::TokenReader>,
 }
 
 impl Worker {
@@ -163,6 +165,7 @@ impl Worker {
             sessions: Sessions::new(shared.hub.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
             referrals: chain::parts::referrals(&shared.config),
+            tokens: chain::parts::tokens(&shared.config),
             figures,
             shared,
         }

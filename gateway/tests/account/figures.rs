@@ -94,7 +94,7 @@ fn withdrawals_are_counted_by_how_far_they_are() {
             .concat()
     };
     assert_eq!(paused(&mut venue), "000");
-    assert_eq!(chain.tell(&mut venue.exchange, Fact::Paused(true)), Told::Taken);
+    assert_eq!(chain.tell(&mut venue.exchange, Fact::paused(true)), Told::Taken);
     venue.operate("POST", "/admin/withdrawals/pause", r#"{"paused":true}"#);
     assert_eq!(paused(&mut venue), "110");
     assert_eq!(chain.tell(&mut venue.exchange, release(key(1), DF, 1, 120)), Told::Alarm);

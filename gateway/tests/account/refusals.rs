@@ -322,6 +322,7 @@ fn operators(produced: &mut Produced) {
     let terms = format!("/admin/accounts/{account}");
     let malformed = |name: &str| (400, "INVALID_PARAMETER", format!("{name}: missing or malformed"));
     let credited = |amount: &str| format!(r#"{{"user_address":"{account}","amount":{amount}}}"#);
+    let symbol = (400, "INVALID_PARAMETER", "symbol: 1 to 10 of A to Z and 0 to 9".to_owned());
     let long = json!({ "paused": true, "reason": "x".repeat(257) }).to_string();
     for (request, body, (status, code, text)) in [
         (credit, r#"{"user_address":"0x1","amount":"1"}"#.to_owned(), malformed("user_address")),
@@ -353,9 +354,12 @@ fn operators(produced: &mut Produced) {
         ),
         (("GET", "/admin/audit?limit=x"), String::new(), malformed("limit")),
         (("GET", "/admin/audit?before=0"), String::new(), malformed("before")),
+        (("POST", "/admin/tokens"), "{}".to_owned(), symbol.clone()),
+        (("POST", "/api/v1/admin/tokens"), "{}".to_owned(), symbol),
     ] {
         produced.request(exchange, request, &admin(), &body, (status, code, &text));
     }
+    tokens(produced, exchange);
     produced.request(exchange, index, &admin(), r#"{"symbol":"NONE"}"#, NO_MARKET);
     let state = |state: &str| format!(r#"{{"state":"{state}"}}"#);
     produced.request(
@@ -392,6 +396,34 @@ fn operators(produced: &mut Produced) {
     produced.request(exchange, market, &admin(), &state("TRADING"), closed);
     // Where there is no perpetual market there is no margin to credit.
     produced.request(&mut Exchange::start(), credit, &admin(), &credited("1"), NO_MARKET);
+}
+
+fn tokens(produced: &mut Produced, exchange: &mut Exchange) {
+    let body = |decimals: u8| {
+        format!(r#"{{"symbol":"GOLD","address":"0x{}","decimals":{decimals}}}"#, "44".repeat(20))
+    };
+    assert_eq!(exchange.request("POST", "/admin/tokens", &admin(), &body(6)).status, 200);
+    let text = "the contract is known as another token, or the token by another contract; both are for good";
+    for path in ["/admin/tokens", "/api/v1/admin/tokens"] {
+        produced.request(exchange, ("POST", path), &admin(), &body(8), (409, "TOKEN_EXISTS", text));
+    }
+    let nobody = (404, "NOT_FOUND", "there is no such thing");
+    produced.request(exchange, ("PATCH", "/admin/tokens/NONE"), &admin(), "{}", nobody);
+    let changed = r#"{"deposits_paused":1}"#;
+    let (status, code, text) = (400, "INVALID_PARAMETER", "deposits_paused: true or false");
+    produced.request(exchange, ("PATCH", "/admin/tokens/GOLD"), &admin(), changed, (status, code, text));
+    let named = [admin(), vec!["X-Operator: ann".to_owned()]].concat();
+    let (bob, rewind) = (vec![exchange.operator("bob")], ("POST", "/admin/chain/rewind"));
+    let vault = "11".repeat(20);
+    let back = format!(r#"{{"vault_address":"0x{vault}","block":5,"reason":"a test"}}"#);
+    produced.request(exchange, rewind, &named, &back, UNPROVEN);
+    produced.request(exchange, rewind, &bob, &back, nobody);
+    let no_block = format!(r#"{{"vault_address":"0x{vault}","reason":"a test"}}"#);
+    let no_reason = format!(r#"{{"vault_address":"0x{vault}","block":5}}"#);
+    for (body, name) in [("{}", "vault_address"), (no_block.as_str(), "block"), (&no_reason, "reason")] {
+        let text = format!("{name}: missing or malformed");
+        produced.request(exchange, rewind, &bob, body, (400, "INVALID_PARAMETER", &text));
+    }
 }
 
 /// The treasury, and what waits for a second operator.

@@ -80,6 +80,7 @@ const CREDIT: &str =
 const PERPETUAL_CREDIT: &str =
     r#"{"user_address":"0xa100000000000000000000000000000000000002","amount":"1"}"#;
 const TREASURY: &str = r#"{"from":"fees:spot","to":"account:0xa100000000000000000000000000000000000002","token":"DF","amount":"0.001","reason":"x"}"#;
+const REWIND: &str = r#"{"vault_address":"0x1111111111111111111111111111111111111111","block":5,"reason":"x"}"#;
 const LIST: &str = r#"{"id":"DFUSDT","base_token":"DF","quote_token":"USDT","tick_size":"1","lot_size":"1","min_notional":"1","maker_fee_bps":0,"taker_fee_bps":0}"#;
 const WITHDRAW: Asks = Asks::Login("API Key permission denied: withdraws not allowed");
 const LOGIN_ONLY: Asks = Asks::Login("FORBIDDEN");
@@ -99,6 +100,8 @@ static LINES: &[Line] = &[
     line(WITHDRAW, "POST", "/api/v1/spot/withdraw/request", "/api/v1/spot/withdraw/request", r#"{"token":"DF","amount":"5"}"#, 503, Other::Refused(503, "spot subsystem disabled")),
     line(WITHDRAW, "GET", "/api/v1/spot/withdrawals", "/api/v1/spot/withdrawals", "", 200, Other::Own(Some("[]"))),
     line(WITHDRAW, "GET", "/api/v1/spot/withdrawals/{id}", "/api/v1/spot/withdrawals/00000000-0000-8001-bb68-693ff2dce9d5", "", 404, Other::Refused(404, "not found")),
+    line(Asks::Reader, "GET", "/api/v1/spot/deposits", "/api/v1/spot/deposits", "", 200, Other::Own(Some("[]"))),
+    line(Asks::Reader, "GET", "/api/v1/spot/deposits/address", "/api/v1/spot/deposits/address", "", 503, Other::Refused(503, "spot subsystem disabled")),
     line(WITHDRAW, "GET", "/web/withdrawals.json", "/web/withdrawals.json", "", 200, Other::Own(Some(r#"{"paused":{"spot":false,"perpetual":false},"open":[]}"#))),
     line(LOGIN_ONLY, "POST", "/withdraw/request", "/withdraw/request", r#"{"token":"USDT","amount":"10"}"#, 503, Other::Refused(503, "WITHDRAWALS_PAUSED")),
     // The other account's own are shown and changed.
@@ -128,6 +131,12 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "GET", "/admin/approvals", "/admin/approvals", "", 200, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/approvals/{id}", "/admin/approvals/0123456789abcdef", "", 403, Other::Nobody),
     line(Asks::Admin, "DELETE", "/admin/approvals/{id}", "/admin/approvals/0123456789abcdef", "", 403, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/chain", "/admin/chain", "", 200, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/chain/rewind", "/admin/chain/rewind", REWIND, 403, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/tokens", "/admin/tokens", "", 200, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/tokens", "/admin/tokens", "{}", 400, Other::Nobody),
+    line(Asks::Admin, "POST", "/api/v1/admin/tokens", "/api/v1/admin/tokens", "{}", 400, Other::Nobody),
+    line(Asks::Admin, "PATCH", "/admin/tokens/{symbol}", "/admin/tokens/NONE", "{}", 404, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/ledger/proof", "/admin/ledger/proof", "", 200, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/perpetual/symbols/{symbol}", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"HALTED"}"#, 404, Other::Nobody),
     line(Asks::Admin, "GET", "/metrics", "/metrics", "", 200, Other::Nobody),

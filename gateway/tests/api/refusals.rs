@@ -5,13 +5,14 @@
 //! that route. Produced means: a transcript in `golden/spot` shows it, which `spot_golden.rs` runs byte for byte, or a
 //! function of this file gets it.
 
-use crate::exchange::chain::{self, Chain, Mood, SteeredSigner};
+use crate::exchange::chain::{self, Chain, Fact, Mood, SteeredSigner};
 use crate::exchange::rows;
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
 use ringside_core::event::{AccountCreated, Event};
 use ringside_core::ids::AccountId;
 use ringside_gateway::api::Method;
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
+use ringside_gateway::chain::Told;
 use ringside_gateway::dialect::Dialect;
 use ringside_gateway::ingress::Phase;
 use ringside_gateway::routes::routes;
@@ -353,7 +354,7 @@ fn withdrawals(produced: &mut Produced) {
     exchange.open();
     let alice = exchange.account(1);
     let signer = SteeredSigner::default();
-    let _chain = Chain::start(&exchange, Some(signer.clone()));
+    let chain = Chain::start(&exchange, Some(signer.clone()));
     let made = exchange.request("POST", KEYS, &alice, r#"{"label":"one"}"#).body;
     let made: Value = serde_json::from_str(&made).unwrap();
     let key = [format!("X-API-Key: {}", made["api_key"].as_str().unwrap())];
@@ -398,6 +399,15 @@ fn withdrawals(produced: &mut Produced) {
     produced.request(&mut exchange, ("GET", &wrong), &alice, "", (400, "invalid limit"));
     let foreign = format!("{}/7", LIST.1);
     produced.request(&mut exchange, ("GET", &foreign), &alice, "", (404, "not found"));
+    assert_eq!(chain.tell(&mut exchange, Fact::paused(true)), Told::Taken);
+    produced.request(&mut exchange, REQUEST, &alice, &body("DF", "1"), (503, "WITHDRAWALS_PAUSED"));
+    const DEPOSITS: &str = "/api/v1/spot/deposits";
+    for (query, error) in
+        [("status=open", "invalid status"), ("limit=x", "invalid limit"), ("cursor=7", "invalid cursor")]
+    {
+        let path = format!("{DEPOSITS}?{query}");
+        produced.request(&mut exchange, ("GET", &path), &alice, "", (400, error));
+    }
 }
 
 /// Keys are bounded, by account and in all; what is known is answered all the same, and so is what comes without one.

@@ -158,7 +158,7 @@ fn a_withdrawal_is_signed_and_confirmed() {
     }
     // The next request has the next nonce.
     assert_eq!(ask(&mut exchange, 1, "1").1["nonce"], 1);
-    assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 2, 1))), Told::Later, "one is missing");
+    assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 2, 1))), Told::Gap, "one is missing");
 }
 
 /// All of them can be read, page by page, whatever there are.
@@ -219,7 +219,7 @@ fn the_page_learns_how_far_a_release_is() {
     }
     assert_eq!(chain.tell(&mut exchange, Fact::Release(release(1, 0, 10))), Told::Taken);
     assert_eq!(read(&mut exchange, 1, OPEN)["open"], json!([shown[1]]), "what is final is in the list");
-    assert_eq!(chain.tell(&mut exchange, Fact::Paused(true)), Told::Taken);
+    assert_eq!(chain.tell(&mut exchange, Fact::paused(true)), Told::Taken);
     assert_eq!(read(&mut exchange, 1, OPEN)["paused"], json!({ "spot": true, "perpetual": true }));
     assert_eq!(exchange.request("GET", OPEN, &[], "").status, 401);
 }
@@ -516,7 +516,8 @@ fn a_release_that_does_not_fit_stops_withdrawals() {
     has(&mut exchange, 1, "900", "100");
     assert_eq!(read(&mut exchange, 1, LIST)[0]["status"], "signed", "never confirmed");
     let (code, answer) = ask(&mut exchange, 2, "100");
-    assert_eq!((code, &answer["error"]), (500, &json!("signer unavailable")));
+    let text = "a release that must be impossible";
+    assert_eq!((code, &answer), (503, &json!({ "error": "WITHDRAWALS_PAUSED", "message": text })));
     has(&mut exchange, 2, "1000", "0");
 }
 
@@ -617,10 +618,12 @@ fn operate(
 #[test]
 fn providers_that_disagree_pause() {
     let (mut exchange, signer, chain) = start();
-    assert_eq!(chain.tell(&mut exchange, Fact::Paused(true)), Told::Taken);
-    assert_eq!(chain.tell(&mut exchange, Fact::Paused(true)), Told::Known);
-    assert_eq!(ask(&mut exchange, 1, "100").0, 500);
+    assert_eq!(chain.tell(&mut exchange, Fact::paused(true)), Told::Taken);
+    assert_eq!(chain.tell(&mut exchange, Fact::paused(true)), Told::Known);
+    let text = "nodes of the chain do not agree or cannot be reached";
+    let refused = json!({ "error": "WITHDRAWALS_PAUSED", "message": text });
+    assert_eq!(ask(&mut exchange, 1, "100"), (503, refused));
     assert_eq!(signer.log_len(), 0);
-    assert_eq!(chain.tell(&mut exchange, Fact::Paused(false)), Told::Taken);
+    assert_eq!(chain.tell(&mut exchange, Fact::paused(false)), Told::Taken);
     assert_eq!(ask(&mut exchange, 1, "100").0, 200);
 }

@@ -153,9 +153,14 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
             let mut signer = folder.signer("log", policy(), Clock::manual(1_700_000_000_000));
             let mut requests = |rig: &mut Rig| {
                 for _ in 0..3 {
-                    let submission = rig.request(&mut signer).unwrap();
+                    let submission = loop {
+                        if let Some(submission) = rig.request(&mut signer) {
+                            break submission;
+                        }
+                    };
                     rig.remember(&mut signer);
                     rig.world.borrow_mut().pool.push(submission);
+                    rig.bring();
                     rig.world.borrow_mut().mine(3, false);
                 }
                 for _ in 0..rig.below(8) {
@@ -169,6 +174,7 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
             let culprit = rig.below(rig.moods.len() as u64) as usize;
             rig.moods[culprit].set(Mood::Faulty(kind));
             let before = rig.venue.borrow().cursor();
+            let known = rig.world.borrow().head().number;
             requests(&mut rig);
             for _ in 0..6 {
                 rig.world.borrow_mut().mine(100, false);
@@ -180,7 +186,9 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
                     |cursor: Option<ringside_gateway::chain::FinalBlock>| cursor.map(|cursor| cursor.block);
                 assert!(reached(after) > reached(before) && !is_paused, "{context}: two of three go on");
             } else if fault.is_paralysing {
-                assert!(after == before && is_paused, "{context}: nothing is concluded on one voice");
+                // What both had said before is still so.
+                let is_known = after.is_none_or(|after| after.block <= known);
+                assert!(is_known && is_paused, "{context}: nothing is concluded on one voice");
             }
             rig.end();
             drop(signer);
@@ -193,8 +201,6 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
 fn a_node_that_lags_holds_back_two_and_not_three() {
     for nodes in [2, 3] {
         let mut rig = Rig::new(7, 3, None, nodes);
-        // A vault is known from its first request on.
-        rig.venue.borrow_mut().request([0xa1; 20], 1_000_000_000_000_000_000).unwrap();
         for _ in 0..30 {
             rig.world.borrow_mut().mine(1, true);
         }

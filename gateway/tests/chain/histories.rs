@@ -4,14 +4,14 @@
 use crate::ledger::{EnginePort, LIFETIME_S, Venue};
 use crate::random::{Random, Rerun, seeds};
 use crate::signer::{Folder, sign};
-use crate::world::{CHAIN_ID, Mood, Node, Submission, TOKEN, VAULT, World};
+use crate::world::{Brought, CHAIN_ID, Mood, Node, SIGNER, Submission, TOKEN, VAULT, VAULT_NAME, World};
 use ringside_core::command::WithdrawalStatus;
 use ringside_core::ids::Address;
 use ringside_gateway::chain::Signer;
 use ringside_gateway::chain::provider::Provider;
 use ringside_gateway::chain::quorum::Quorum;
 use ringside_gateway::chain::signer::limits::{Limits, Policy, VaultPolicy};
-use ringside_gateway::chain::watcher::{Turn, Watcher, WatcherConfig};
+use ringside_gateway::chain::watcher::{Turn, TurnError, Watcher, WatcherConfig};
 use ringside_gateway::clock::Clock;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,6 +22,8 @@ const UNITS: u128 = 1_000_000_000_000_000_000;
 /// What every account has in the beginning.
 const EACH: u128 = 1_000_000 * UNITS;
 const ACCOUNTS: [Address; 3] = [[0xa1; 20], [0xa2; 20], [0xa3; 20]];
+/// One that has nothing but what it deposits.
+const POOR: Address = [0xa4; 20];
 
 pub(crate) fn policy() -> Policy {
     let vault = VaultPolicy { chain_id: CHAIN_ID, address: VAULT, name: "SpotVault".to_owned() };
@@ -44,6 +46,10 @@ pub(crate) struct Rig {
     restless: Rc<Cell<u64>>,
     random: Rc<RefCell<Random>>,
     depth_max: u64,
+    /// Questions that each node was asked in this turn.
+    questions: Vec<Rc<Cell<u64>>>,
+    /// Deposits that were sent.
+    sent: u64,
 }
 
 impl Rig {
@@ -52,6 +58,9 @@ impl Rig {
         let config = WatcherConfig {
             chain_id: CHAIN_ID,
             vault: VAULT,
+            vault_name: VAULT_NAME.to_owned(),
+            signer: Some(SIGNER),
+            is_former: false,
             start: 0,
             confirmations,
             wants_finalized: finality.is_some(),
@@ -71,6 +80,8 @@ impl Rig {
             random: Rc::new(RefCell::new(Random::new(seed))),
             // What is final is not replaced; a count of confirmations promises the same of what it counts.
             depth_max: finality.unwrap_or(confirmations),
+            questions: Vec::new(),
+            sent: 0,
         }
     }
 
@@ -82,9 +93,11 @@ impl Rig {
     fn start(&mut self) -> Watcher {
         let names = ["one", "two", "three"];
         let mut providers = Vec::new();
+        self.questions.clear();
         for (mood, name) in self.moods.iter_mut().zip(names) {
             let (node, fresh) = Node::new(name, &self.world);
             fresh.set(mood.get());
+            self.questions.push(node.questions.clone());
             *mood = fresh;
             let (world, random, restless, depth_max) =
                 (self.world.clone(), self.random.clone(), self.restless.clone(), self.depth_max);
@@ -113,20 +126,21 @@ impl Rig {
     }
 
     pub(crate) fn turn(&mut self) -> bool {
+        self.look().is_ok()
+    }
+
+    pub(crate) fn look(&mut self) -> Result<Turn, TurnError> {
         let mut watcher = self.watcher.take().unwrap_or_else(|| self.start());
+        self.questions.iter().for_each(|questions| questions.set(0));
         let turn = futures_util::FutureExt::now_or_never(watcher.turn()).expect("the model does not wait");
         self.watcher = Some(watcher);
-        turn.is_ok()
+        turn
     }
 
     /// Turns until everything up to the head is told.
     pub(crate) fn follow(&mut self) {
         for _ in 0..10_000 {
-            let mut watcher = self.watcher.take().unwrap_or_else(|| self.start());
-            let turn =
-                futures_util::FutureExt::now_or_never(watcher.turn()).expect("the model does not wait");
-            self.watcher = Some(watcher);
-            if turn == Ok(Turn::Done) {
+            if self.look() == Ok(Turn::Done) {
                 return;
             }
         }
@@ -134,7 +148,7 @@ impl Rig {
     }
 
     pub(crate) fn request(&mut self, signer: &mut dyn Signer) -> Option<Submission> {
-        let account = ACCOUNTS[self.below(3) as usize];
+        let account = [POOR, ACCOUNTS[0], ACCOUNTS[1], ACCOUNTS[2]][self.below(4) as usize];
         let value = u128::from(1 + self.below(1_000)) * UNITS;
         let release = self.venue.borrow_mut().request(account, value)?;
         sign(signer, &release).expect("what the venue asks for is signed");
@@ -145,6 +159,26 @@ impl Rig {
             self.venue.borrow_mut().record(release.withdrawal);
         }
         Some(Submission { account, value, nonce: release.key.nonce, deadline_s: release.deadline_s })
+    }
+
+    /// Somebody deposits.
+    pub(crate) fn bring(&mut self) {
+        let account = [POOR, ACCOUNTS[0], ACCOUNTS[1], ACCOUNTS[2]][self.below(4) as usize];
+        let value = u128::from(1 + self.below(2_000)) * UNITS;
+        self.sent += 1;
+        let brought = Brought { id: self.sent, account, token: TOKEN, value };
+        self.world.borrow_mut().waiting.push(brought);
+    }
+
+    /// After a copy was restored: what was deposited is told before the signer's log is compared, and releases after it.
+    pub(crate) fn start_from_copy(&mut self, signer: &mut dyn Signer) {
+        self.crash();
+        self.venue.borrow_mut().holds_releases = true;
+        self.venue.borrow_mut().is_caught_up = false;
+        self.follow();
+        assert!(self.venue.borrow().is_caught_up);
+        self.reconcile(signer);
+        self.venue.borrow_mut().holds_releases = false;
     }
 
     /// What the venue does with its signer's log after a start.
@@ -174,6 +208,11 @@ impl Rig {
         self.world.borrow_mut().reorganize(depth, &mut self.random.borrow_mut());
     }
 
+    /// Replaces blocks however deep, final ones too.
+    pub(crate) fn deep(&mut self, depth: u64) {
+        self.world.borrow_mut().reorganize(depth, &mut self.random.borrow_mut());
+    }
+
     /// Honest nodes, a calm world, and blocks until everything has ended.
     pub(crate) fn end(&mut self) {
         self.moods.iter().for_each(|mood| mood.set(Mood::Honest));
@@ -194,10 +233,16 @@ impl Rig {
         let (world, venue) = (self.world.borrow(), self.venue.borrow());
         assert_eq!((venue.open_count(), venue.alarms(), venue.is_paused()), (0, 0, false));
         venue.check();
-        for account in &ACCOUNTS {
-            let paid = world.paid(account);
+        assert_eq!(venue.deposits(), world.deposits(), "no deposit is left out");
+        for account in ACCOUNTS.iter().chain([&POOR]) {
+            let (paid, brought) = (world.paid(account), world.brought(account, &TOKEN));
+            let given = brought + if *account == POOR { 0 } else { EACH };
             let (available, frozen) = venue.balance(account);
-            assert_eq!((available + paid, frozen), (EACH, 0), "what it has and was paid is what it had");
+            assert_eq!(
+                (available + paid, frozen),
+                (given + venue.claim(account), 0),
+                "what it has and was paid is what it had and brought"
+            );
             let own = venue.withdrawals().filter(|one| one.submission.account == *account);
             let confirmed = own.filter(|one| one.status == WithdrawalStatus::Confirmed);
             assert_eq!(confirmed.map(|one| one.submission.value).sum::<u128>(), paid);
@@ -207,7 +252,8 @@ impl Rig {
 
 /// One step of a history that any may take.
 fn step(rig: &mut Rig, signed: &mut Vec<Submission>, signer: &mut dyn Signer) {
-    match rig.below(16) {
+    match rig.below(19) {
+        16..19 => rig.bring(),
         0..3 => {
             signed.extend(rig.request(signer));
             rig.remember(signer);
@@ -295,11 +341,10 @@ fn an_old_copy_neither_pays_twice_nor_loses() {
                 1 => {
                     let chosen = rig.below(copies.len() as u64) as usize;
                     rig.venue.borrow_mut().restore(&copies[chosen]);
-                    rig.crash();
                     // The signer may have died as well; its log is what it was.
                     drop(signer);
                     signer = folder.signer(&name, policy(), clock.clone());
-                    rig.reconcile(&mut signer);
+                    rig.start_from_copy(&mut signer);
                 }
                 _ => step(&mut rig, &mut signed, &mut signer),
             }

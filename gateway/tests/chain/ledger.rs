@@ -4,18 +4,20 @@
 //! What it keeps besides is what its own events have told, as the views do. A copy of both is what a backup is.
 
 use crate::market::df_usdt;
-use crate::world::{CHAIN_ID, Submission, TOKEN, VAULT, World};
+use crate::world::{CHAIN_ID, Submission, TOKEN, VAULT, World, deposit_hash};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
-    AdoptWithdrawal, AdvanceChain, Body, Command, Credit, Ledger, PauseWithdrawals, RecordRelease,
-    RecordSignature, RequestWithdrawal, WithdrawalStatus, pause,
+    AdoptWithdrawal, AdvanceChain, Body, Command, Credit, DepositStatus, Ledger, ObserveVault,
+    PauseWithdrawals, RecordDeposit, RecordRelease, RecordSignature, RequestWithdrawal, RewindVault,
+    SetToken, UndoEvent, WithdrawalStatus, pause,
 };
-use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm};
+use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm, RewindStage};
 use ringside_core::ids::{Address, WithdrawalId, padded};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::chain::{
-    FinalBlock, FinalRelease, Issued, Local, Release, ReleaseKey, Told, WatchPort,
+    Counters, FinalBlock, FinalDeposit, FinalRelease, Issued, Local, Release, ReleaseKey, Replaced, Stop,
+    Told, WatchPort,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,11 +32,22 @@ pub(crate) struct Withdrawal {
     pub(crate) status: WithdrawalStatus,
 }
 
+/// An event of the vault that the engine has taken.
+#[derive(Clone, Debug)]
+struct Taken {
+    block: u64,
+    undo: UndoEvent,
+    /// Of a deposit.
+    contents: Option<FinalDeposit>,
+}
+
 /// What events have told.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     withdrawals: BTreeMap<WithdrawalId, Withdrawal>,
     cursor: Option<FinalBlock>,
+    marks: Vec<FinalBlock>,
+    taken: Vec<Taken>,
     time_s: u64,
     alarms: u32,
 }
@@ -51,6 +64,14 @@ pub(crate) struct Venue {
     auditor: Auditor,
     events: Vec<Event>,
     seen: Seen,
+    /// The signer's log is still to be compared.
+    pub(crate) holds_releases: bool,
+    pub(crate) is_caught_up: bool,
+    /// What operators are told of final blocks that were replaced, and whether they agree to go back.
+    pub(crate) replaced: Option<Replaced>,
+    pub(crate) agrees: bool,
+    /// Why withdrawals were last stopped.
+    pub(crate) stops: Vec<Stop>,
 }
 
 impl Venue {
@@ -59,9 +80,27 @@ impl Venue {
         let engine = Engine::new(&EngineConfig::SMALLEST);
         let auditor = Auditor::new(&engine);
         let seen = Seen { time_s, ..Seen::default() };
-        let mut venue = Venue { engine, auditor, events: Vec::new(), seen };
+        let mut venue = Venue {
+            engine,
+            auditor,
+            events: Vec::new(),
+            seen,
+            holds_releases: false,
+            is_caught_up: false,
+            replaced: None,
+            agrees: false,
+            stops: Vec::new(),
+        };
         let df = padded("DF").unwrap();
         venue.take(df_usdt());
+        venue.take(SetToken {
+            chain_id: CHAIN_ID,
+            token: TOKEN,
+            asset: df,
+            decimals: 18,
+            paused: 0,
+            minimum: 1_000_000_000_000_000_000.into(),
+        });
         for &address in accounts {
             let amount = (each as i128).into();
             venue.take(Credit { address, asset: df, reserved: 0, amount, reason: [0; 64] });
@@ -111,7 +150,7 @@ impl Venue {
         });
         match done.rejected() {
             None => Some(self.release(done.order)),
-            Some(Reject::InsufficientBalance | Reject::WithdrawalsPaused) => None,
+            Some(Reject::InsufficientBalance | Reject::WithdrawalsPaused | Reject::NonceHeld) => None,
             Some(reject) => panic!("{reject:?}"),
         }
     }
@@ -175,7 +214,8 @@ impl Venue {
         let done = self.give(AdoptWithdrawal {
             address: release.key.account,
             ledger: Ledger::Spot as u8,
-            reserved: [0; 3],
+            is_of_new_signer: 0,
+            reserved: [0; 2],
             amount: (release.value as i128).into(),
             chain_id: CHAIN_ID,
             vault: VAULT,
@@ -197,7 +237,7 @@ impl Venue {
     /// Available and frozen of the token.
     pub(crate) fn balance(&self, address: &Address) -> (u128, u128) {
         let asset = self.engine.asset(&padded("DF").unwrap()).unwrap();
-        let account = self.engine.account(address).unwrap();
+        let Some(account) = self.engine.account(address) else { return (0, 0) };
         let (available, frozen) = self.engine.balance(account, asset).unwrap();
         (available.unsigned_abs(), frozen.unsigned_abs())
     }
@@ -222,6 +262,35 @@ impl Venue {
         self.seen.cursor
     }
 
+    /// Deposits that were taken.
+    pub(crate) fn deposits(&self) -> u64 {
+        self.engine.deposits(CHAIN_ID, &VAULT)
+    }
+
+    /// What an account was credited for deposits that the chain has undone.
+    pub(crate) fn claim(&self, address: &Address) -> u128 {
+        let asset = self.engine.asset(&padded("DF").unwrap()).unwrap();
+        let account = self.engine.account(address);
+        account.map_or(0, |account| self.engine.deposit_claim(account, asset).unsigned_abs())
+    }
+
+    pub(crate) fn paused(&self) -> u32 {
+        self.engine.withdrawals_paused()
+    }
+
+    /// Two operators agree, and everything above the block is taken back, the last first.
+    fn go_back(&mut self, kept: FinalBlock) {
+        let FinalBlock { chain_id, vault, block, hash, time_s } = kept;
+        for name in ["ann", "bob"] {
+            let operator = padded(name).unwrap();
+            self.take(RewindVault { chain_id, vault, reserved: 0, block, hash, time_s, operator });
+        }
+        while let Some(last) = self.seen.taken.pop_if(|taken| taken.block > block) {
+            self.take(last.undo);
+        }
+        self.take(RewindVault { chain_id, vault, reserved: 0, block, hash, time_s, operator: [0; 16] });
+    }
+
     /// What holds of every state: supply, and what the engine itself checks.
     pub(crate) fn check(&self) {
         self.engine.check_invariants().unwrap();
@@ -241,7 +310,14 @@ impl Seen {
             self.withdrawals.insert(told.withdrawal, Withdrawal { submission, status });
         } else if let Some(told) = event.get::<ChainAdvanced>() {
             let (block, hash, time_s) = (told.block, told.hash, told.time_s);
-            self.cursor = Some(FinalBlock { chain_id: CHAIN_ID, vault: VAULT, block, hash, time_s });
+            let block = FinalBlock { chain_id: CHAIN_ID, vault: VAULT, block, hash, time_s };
+            self.cursor = Some(block);
+            self.marks.push(block);
+        } else if let Some(told) = event.get::<event::VaultRewind>() {
+            if told.stage == RewindStage::Done as u8 {
+                self.marks.retain(|mark| mark.block <= told.block);
+                self.cursor = self.marks.last().copied();
+            }
         } else if event.get::<ReleaseAlarm>().is_some() {
             self.alarms += 1;
         }
@@ -271,7 +347,8 @@ impl EnginePort {
             None if venue.seen.alarms > before => Told::Alarm,
             None => Told::Taken,
             // As the venue's own port has it.
-            Some(Reject::AlreadyReleased | Reject::ChainBehind | Reject::VaultNotFound) => Told::Known,
+            Some(Reject::AlreadyReleased | Reject::AlreadyDeposited | Reject::ChainBehind) => Told::Known,
+            Some(Reject::ReleaseOutOfOrder | Reject::DepositOutOfOrder) => Told::Gap,
             Some(reject) => panic!("what the chain tells in its order is taken: {reject:?}"),
         }
     }
@@ -296,6 +373,7 @@ impl WatchPort for EnginePort {
         let truly = truly.expect("what is told has happened");
         assert_eq!((truly.value, TOKEN, block.time_s), (release.value, release.token, release.block_time_s));
         assert_eq!(crate::world::tx_hash(truly), release.tx_hash);
+        assert!(!self.venue.borrow().holds_releases, "not before the signer's log was compared");
         let told = self.told(RecordRelease {
             chain_id: CHAIN_ID,
             vault: VAULT,
@@ -308,6 +386,9 @@ impl WatchPort for EnginePort {
             block: release.block,
             block_time_s: release.block_time_s,
         });
+        if matches!(told, Told::Taken | Told::Alarm) {
+            self.note_release(&release);
+        }
         Box::pin(std::future::ready(told))
     }
 
@@ -327,14 +408,162 @@ impl WatchPort for EnginePort {
         Box::pin(std::future::ready(told))
     }
 
-    fn pause(&self, is_paused: bool) -> Local<'_, Told> {
-        let paused = if is_paused { pause::CHAIN } else { 0 };
+    fn marks(&self, _: u64, _: &Address) -> Vec<FinalBlock> {
+        self.venue.borrow().seen.marks.iter().rev().copied().collect()
+    }
+
+    fn counters(&self, _: u64, _: &Address) -> Counters {
+        let venue = self.venue.borrow();
+        let taken = &venue.seen.taken;
+        let deposits = taken.iter().filter(|taken| taken.contents.is_some()).count() as u64;
+        assert_eq!(deposits, venue.deposits());
+        Counters {
+            deposits,
+            releases: taken.len() as u64 - deposits,
+            block: taken.iter().map(|taken| taken.block).max().unwrap_or(0),
+        }
+    }
+
+    fn open(&self, _: u64, _: &Address) -> usize {
+        self.venue.borrow().open_count()
+    }
+
+    fn signer(&self, _: u64, _: &Address) -> Option<Address> {
+        let signer = self.venue.borrow().engine.vault_signer(CHAIN_ID, &VAULT);
+        (signer != [0; 20]).then_some(signer)
+    }
+
+    fn takes_releases(&self) -> bool {
+        !self.venue.borrow().holds_releases
+    }
+
+    fn caught_up(&self) {
+        self.venue.borrow_mut().is_caught_up = true;
+    }
+
+    fn deposit(&self, deposit: FinalDeposit) -> Local<'_, Told> {
+        if (self.is_busy)() {
+            return Box::pin(async { Told::Later });
+        }
+        self.assert_final(deposit.block);
+        let block = self.world.borrow().canonical[deposit.block as usize].clone();
+        let truly = block.brought.iter().find(|(number, _)| *number == deposit.number);
+        let (_, truly) = truly.expect("what is told has happened");
+        assert_eq!(
+            (truly.account, truly.token, truly.value),
+            (deposit.account, deposit.token, deposit.value)
+        );
+        assert_eq!((deposit_hash(truly), block.time_s), (deposit.tx_hash, deposit.block_time_s));
+        // As the venue's own port has it.
+        let contents = |known: &Taken| known.contents.filter(|known| known.number == deposit.number);
+        let known = self.venue.borrow().seen.taken.iter().find_map(contents);
+        if known.is_some_and(|known| known.tx_hash != deposit.tx_hash) {
+            return Box::pin(async { Told::Alarm });
+        }
+        let told = self.told(RecordDeposit {
+            chain_id: CHAIN_ID,
+            vault: VAULT,
+            account: deposit.account,
+            token: deposit.token,
+            reserved: 0,
+            value: (deposit.value as i128).into(),
+            number: deposit.number,
+            tx_hash: deposit.tx_hash,
+            block: deposit.block,
+            block_time_s: deposit.block_time_s,
+        });
+        if told == Told::Taken {
+            let venue = &mut *self.venue.borrow_mut();
+            let credited = venue.events.iter().find_map(Event::get::<event::Deposit>).unwrap();
+            assert_eq!(credited.status, DepositStatus::Credited as u8);
+            let undo = UndoEvent {
+                account: deposit.account,
+                is_deposit: 1,
+                amount: credited.amount,
+                number: deposit.number,
+                block: deposit.block,
+                ..NOTHING
+            };
+            venue.seen.taken.push(Taken { block: deposit.block, undo, contents: Some(deposit) });
+        }
+        Box::pin(std::future::ready(told))
+    }
+
+    fn observe(&self, _: u64, _: &Address, signer: Option<Address>, block: u64) -> Local<'_, Told> {
+        if (self.is_busy)() {
+            return Box::pin(async { Told::Later });
+        }
+        Box::pin(std::future::ready(self.told(ObserveVault {
+            chain_id: CHAIN_ID,
+            vault: VAULT,
+            signer: signer.unwrap_or_default(),
+            vault_name: padded("SpotVault").unwrap(),
+            block,
+        })))
+    }
+
+    fn stop(&self, stops: Vec<Stop>) -> Local<'_, Told> {
+        let bit = |stop: &Stop| if let Stop::Chain(_) = stop { pause::CHAIN } else { pause::VAULT };
+        let paused = stops.iter().map(bit).fold(0, |bits, bit| bits | bit);
+        self.venue.borrow_mut().stops = stops;
         Box::pin(std::future::ready(self.told(PauseWithdrawals {
-            mask: pause::CHAIN,
+            mask: pause::CHAIN | pause::VAULT,
             paused,
             reason: [0; 64],
         })))
     }
 
+    fn replaced(&self, replaced: Option<Replaced>) -> Local<'_, Told> {
+        let venue = &mut *self.venue.borrow_mut();
+        venue.replaced = replaced;
+        let told = match replaced {
+            Some(replaced) if venue.agrees => {
+                venue.go_back(replaced.kept);
+                Told::Taken
+            }
+            Some(_) => Told::Later,
+            None => Told::Known,
+        };
+        Box::pin(std::future::ready(told))
+    }
+
     fn seen(&self, _: ReleaseKey, _: [u8; 32], _: u64) {}
+
+    fn seen_deposit(&self, _: FinalDeposit, _: Option<u64>) {}
+}
+
+/// An event that is taken back, as far as all are alike.
+const NOTHING: UndoEvent = UndoEvent {
+    withdrawal: 0,
+    account: [0; 20],
+    vault: VAULT,
+    token: TOKEN,
+    asset: *b"DF\0\0\0\0\0\0\0\0",
+    ledger: Ledger::Spot as u8,
+    is_deposit: 0,
+    amount: ringside_core::money::RawAmount::ZERO,
+    chain_id: CHAIN_ID,
+    number: 0,
+    requested_at_s: 0,
+    deadline_s: 0,
+    block: 0,
+};
+
+impl EnginePort {
+    /// Remembers a release that was taken, and what it confirmed.
+    fn note_release(&self, release: &FinalRelease) {
+        let venue = &mut *self.venue.borrow_mut();
+        let confirmed = venue.events.iter().find_map(Event::get::<event::Withdrawal>);
+        let undo = UndoEvent {
+            withdrawal: confirmed.map_or(0, |told| told.withdrawal),
+            account: release.key.account,
+            amount: confirmed.map_or(0.into(), |told| told.amount),
+            requested_at_s: confirmed.map_or(0, |told| told.requested_at_s),
+            deadline_s: confirmed.map_or(0, |told| told.deadline_s),
+            number: release.key.nonce,
+            block: release.block,
+            ..NOTHING
+        };
+        venue.seen.taken.push(Taken { block: release.block, undo, contents: None });
+    }
 }

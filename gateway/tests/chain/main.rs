@@ -1,4 +1,4 @@
-//! The chain's side of withdrawals without a node: the signer and its log, and the watcher against simulated chains. What
+//! The chain's side of withdrawals and deposits without a node: the signer and its log, and the watcher against simulated chains. What
 //! needs a real node is `scripts/chain.sh`.
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
@@ -8,6 +8,7 @@ mod market;
 #[path = "../random/mod.rs"]
 mod random;
 
+mod absences;
 mod faults;
 mod figures;
 mod histories;

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use ringside_core::ids::Address;
 use ringside_gateway::chain::thread::{Parts, start};
 use ringside_gateway::chain::{
-    Consent, FinalBlock, FinalRelease, Issued, Local, Release, ReleaseKey, SignedRelease, Signer,
-    SignerFault, Told, Watch, WatchPort,
+    Consent, FinalBlock, FinalDeposit, FinalRelease, Issued, Local, Release, ReleaseKey, Replaced,
+    SignedRelease, Signer, SignerFault, Stop, Told, Watch, WatchPort,
 };
 use ringside_gateway::config::{Config, Wallet};
 use std::sync::Arc;
@@ -132,9 +132,24 @@ impl Signer for SteeredSigner {
 pub(crate) enum Fact {
     Release(FinalRelease),
     Block(FinalBlock),
-    Paused(bool),
+    Deposit(FinalDeposit),
+    /// What stops withdrawals on the chain's side.
+    Stops(Vec<Stop>),
+    /// Whose signatures the vault pays for, as of its last final block.
+    Signer(Address, u64),
+    /// Final blocks were replaced, or no longer are.
+    Replaced(Option<Replaced>),
     /// A release in a block that is not final, and how many blocks lie on it.
     Seen(FinalRelease, u64),
+    /// The same of a deposit; `None`: it is gone.
+    SeenDeposit(FinalDeposit, Option<u64>),
+}
+
+impl Fact {
+    /// The nodes do not agree, or do again.
+    pub(crate) fn paused(is_paused: bool) -> Fact {
+        Fact::Stops(if is_paused { vec![Stop::Chain("nodes disagree".to_owned())] } else { Vec::new() })
+    }
 }
 
 /// Facts, and where each answer goes.
@@ -145,11 +160,26 @@ struct SteeredWatch(Facts);
 impl Watch for SteeredWatch {
     fn run(mut self: Box<Self>, port: Box<dyn WatchPort>) -> Local<'static, ()> {
         Box::pin(async move {
+            port.observe(CHAIN, &VAULT, None, 0).await;
+            // A test that has nothing deposited has everything told.
+            port.caught_up();
             while let Some((fact, answer)) = self.0.recv().await {
                 let told = match fact {
-                    Fact::Release(release) => port.release(release).await,
+                    Fact::Release(release) => {
+                        while !port.takes_releases() {
+                            tokio::time::sleep(Duration::from_millis(1)).await;
+                        }
+                        port.release(release).await
+                    }
                     Fact::Block(block) => port.advance(block).await,
-                    Fact::Paused(paused) => port.pause(paused).await,
+                    Fact::Deposit(deposit) => port.deposit(deposit).await,
+                    Fact::Stops(stops) => port.stop(stops).await,
+                    Fact::Signer(signer, block) => port.observe(CHAIN, &VAULT, Some(signer), block).await,
+                    Fact::Replaced(replaced) => port.replaced(replaced).await,
+                    Fact::SeenDeposit(deposit, confirmations) => {
+                        port.seen_deposit(deposit, confirmations);
+                        Told::Taken
+                    }
                     Fact::Seen(release, confirmations) => {
                         port.seen(release.key, release.tx_hash, confirmations);
                         Told::Taken
@@ -176,6 +206,7 @@ impl Chain {
         let parts = Parts {
             signer: signer.map(|signer| Box::new(signer) as Box<dyn Signer>),
             watch: Some(Box::new(SteeredWatch(received))),
+            former: None,
             referrals: None,
         };
         let has_signer = parts.signer.is_some();

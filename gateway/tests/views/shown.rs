@@ -140,6 +140,16 @@ pub(crate) fn views(views: &Views) -> String {
 fn withdrawals(out: &mut String, views: &Views) {
     let withdrawals = views.withdrawals();
     line!(out, "withdrawals paused {}", withdrawals.paused());
+    if has(Kept::Withdrawals, 2) {
+        line!(out, "withdrawals paused because {:?}", withdrawals.pause_reason());
+        (0..3).for_each(|vault| {
+            let above = withdrawals.alarms_above(vault, 0);
+            above.for_each(|alarm| line!(out, "alarm of {vault} that counts {}", hex(&alarm.tx_hash)));
+        });
+    }
+    if has(Kept::Deposits, 1) {
+        deposits(out, views);
+    }
     for vault in (0..3).filter_map(|vault| withdrawals.vault(vault)) {
         let texts = [hex(&vault.address), hex(&vault.name), hex(&vault.hash)];
         line!(out, "vault {} {texts:?} {} {}", vault.chain_id, vault.block, vault.time_s);
@@ -158,6 +168,32 @@ fn withdrawals(out: &mut String, views: &Views) {
         line!(out, "withdrawal {number} {} {codes:?} {} {token} {times:?}", w.sequence, w.amount);
         line!(out, "withdrawal {number} {signature:?} {release:?}");
     }
+}
+
+fn deposits(out: &mut String, views: &Views) {
+    let deposits = views.deposits();
+    for t in deposits.tokens() {
+        let (address, numbers) = (hex(&t.address), (t.chain_id, t.asset, t.decimals, t.paused));
+        line!(out, "token {address} {numbers:?} {}", t.minimum);
+    }
+    for (number, book) in (0..3).filter_map(|number| Some((number, deposits.vault(number)?))) {
+        let counts = (book.deposits(), book.releases, book.last_block);
+        line!(out, "book {number} {} {counts:?}", hex(&book.signer));
+        if let Some(r) = &book.rewind {
+            let texts = [hex(&r.hash), hex(&r.proposed_by), hex(&r.agreed_by)];
+            line!(out, "book {number} goes back {} {} {texts:?} {}", r.stage, r.block, r.time_s);
+        }
+        for mark in book.marks() {
+            line!(out, "book {number} mark {} {} {}", mark.block, hex(&mark.hash), mark.time_s);
+        }
+        for d in (1..=book.deposits()).filter_map(|deposit| deposits.get(number, deposit)) {
+            let texts = [hex(&d.address), hex(&d.token), hex(&d.tx_hash)];
+            let codes = (d.asset, d.status as u8, d.reason as u8);
+            let times = (d.block, d.block_time_s, d.credited_at_s);
+            line!(out, "deposit {} {texts:?} {} {} {codes:?} {times:?}", d.number, d.value, d.amount);
+        }
+    }
+    deposits.held().for_each(|held| line!(out, "deposit {} is held", held.number));
 }
 
 fn log<T: Row>(out: &mut String, name: &str, log: &Log<T>) {

@@ -41,8 +41,18 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
-/// Of each snapshot and archive the lists that are not of version 1 in it.
-const VERSIONS: [&[(Kept, u16)]; 2] = [&[], &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2)]];
+/// Of each snapshot and archive the lists that are not of version 1 in it; 0 where it has no such list.
+const VERSIONS: [&[(Kept, u16)]; 3] = [
+    &[(Kept::Tokens, 0), (Kept::VaultBooks, 0), (Kept::Deposits, 0)],
+    &[
+        (Kept::Orders, 2),
+        (Kept::PerpetualMarkets, 2),
+        (Kept::Tokens, 0),
+        (Kept::VaultBooks, 0),
+        (Kept::Deposits, 0),
+    ],
+    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
+];
 const JOURNAL: [u8; 16] = [6; 16];
 const CHAIN: u64 = 31_337;
 const VAULT: Address = [0x11; 20];
@@ -292,6 +302,81 @@ fn withdrawals(time_s: u64) -> Vec<Command> {
     ]
 }
 
+fn deposited(account: u32, token: u8, number: u64, time_s: u64) -> Command {
+    Command::new(RecordDeposit {
+        chain_id: CHAIN,
+        vault: VAULT,
+        account: address(account),
+        token: [token; 20],
+        reserved: 0,
+        value: (7_000_000 + i128::from(number)).into(),
+        number,
+        tx_hash: [0x20 + number as u8; 32],
+        block: 5 + number,
+        block_time_s: time_s + 60,
+    })
+}
+
+fn rewound(operator: &str) -> Command {
+    let operator = padded(operator).unwrap();
+    let (vault, hash) = (VAULT, [5; 32]);
+    Command::new(RewindVault { chain_id: CHAIN, vault, reserved: 0, block: 5, hash, time_s: 1, operator })
+}
+
+/// A token, its deposits in every state and the books of two vaults, one of them with a rewind that an operator wants.
+fn deposits(time_s: u64) -> Vec<Command> {
+    let chain_id = CHAIN;
+    let observed = |vault, signer, block| {
+        let vault_name = padded("SpotVault").unwrap();
+        Command::new(ObserveVault { chain_id, vault, signer, vault_name, block })
+    };
+    let advanced = |block: u64, time_s| {
+        let hash = [block as u8; 32];
+        Command::new(AdvanceChain { chain_id, vault: VAULT, reserved: 0, block, hash, time_s })
+    };
+    let undone = UndoEvent {
+        withdrawal: 0,
+        account: address(3),
+        vault: VAULT,
+        token: [0x33; 20],
+        asset: padded("EURC").unwrap(),
+        ledger: 0,
+        is_deposit: 1,
+        amount: (7_000_004 * 1_000_000_000_000).into(),
+        chain_id,
+        number: 4,
+        requested_at_s: 0,
+        deadline_s: 0,
+        block: 9,
+    };
+    vec![
+        Command::new(SetToken {
+            chain_id,
+            token: [0x33; 20],
+            asset: padded("EURC").unwrap(),
+            decimals: 6,
+            paused: token_pause::WITHDRAWALS,
+            minimum: AMOUNT_UNIT.into(),
+        }),
+        observed([0x12; 20], [0; 20], 0),
+        deposited(1, 0x33, 1, time_s),
+        deposited(49, 0x33, 2, time_s),
+        deposited(2, 0x44, 3, time_s),
+        deposited(3, 0x33, 4, time_s),
+        advanced(5, time_s + 61),
+        observed(VAULT, [0x55; 20], 5),
+        advanced(9, time_s + 62),
+        rewound("ann"),
+        rewound("bob"),
+        Command::new(undone),
+        Command::new(PauseWithdrawals {
+            mask: pause::VAULT,
+            paused: pause::VAULT,
+            reason: padded("a stop").unwrap(),
+        }),
+    ]
+}
+
 /// Commands that leave something in every list: two perpetual markets and one of spot, operators, withdrawals.
 fn story() -> Vec<Command> {
     let mut engine = Engine::new(&EngineConfig::default());
@@ -317,7 +402,8 @@ fn story() -> Vec<Command> {
             give(&mut flow, on_spot(number / 12), time_ns);
         }
     }
-    for command in withdrawals(time_ns as u64 / 1_000_000_000) {
+    let time_s = time_ns as u64 / 1_000_000_000;
+    for command in withdrawals(time_s).into_iter().chain(deposits(time_s)) {
         give(&mut flow, command, time_ns);
     }
     given

@@ -5,7 +5,6 @@ use super::operator::reason;
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::operate::{Action, Subject, cut, operate, own};
-use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
@@ -112,7 +111,7 @@ fn shown(views: &Views, record: &WithdrawalRecord, paid: &ReleaseAlarm) -> Optio
     Some(json!({
         "id": order_uuid_text(record.withdrawal),
         "user_address": address_text(views.accounts().address(record.account)?),
-        "token": asset_of(record.ledger),
+        "token": views.markets().asset_name(record.asset),
         "amount": text::amount(record.amount),
         "nonce": record.nonce,
         "requested_at": record.requested_at_s,

@@ -2,6 +2,7 @@
 //! dialect's; what can be read, the views'; what has happened, the history's.
 
 pub mod approval;
+pub mod chain;
 pub mod dispute;
 pub mod fees;
 pub mod history;
@@ -12,6 +13,7 @@ pub mod order;
 pub mod overview;
 pub mod referral;
 pub mod shape;
+pub mod token;
 pub mod treasury;
 pub mod withdrawal;
 

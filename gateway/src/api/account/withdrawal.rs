@@ -79,10 +79,17 @@ pub static ROUTES: &[Route] = &[
 
 async fn request(call: Call) -> Answer {
     // Judged before the body (`account.md` 7).
-    if is_paused(&*views(&call)?) {
-        return Err(refusal::WITHDRAWALS_PAUSED.into());
+    {
+        let views = views(&call)?;
+        if is_paused(&views) {
+            let reason = views.withdrawals().pause_reason();
+            let reason = reason.map(|reason| format!("{}: {reason}", refusal::WITHDRAWALS_PAUSED.message));
+            let refused = reason.map(|reason| refusal::WITHDRAWALS_PAUSED.saying(reason));
+            return Err(refused.unwrap_or_else(|| refusal::WITHDRAWALS_PAUSED.into()).into());
+        }
     }
-    if withdrawal::command(&call, Ledger::Perpetual, 0, (0, 0)).is_none() {
+    let token = withdrawal::own_token(&call, Ledger::Perpetual);
+    if token.and_then(|token| withdrawal::command(&call, Ledger::Perpetual, &token, 0, (0, 0))).is_none() {
         return Err(refusal::WITHDRAWALS_PAUSED.saying("this deployment has no vault").into());
     }
     let body: WithdrawBody<'_> = call.json()?;
@@ -98,7 +105,8 @@ async fn request(call: Call) -> Answer {
         return Err(Error::from(refusal::TOO_MANY_WITHDRAWALS).with_retry_after(withdrawal::RETRY_AFTER_S));
     }
     let command =
-        withdrawal::command(&call, Ledger::Perpetual, amount, (0, 0)).ok_or(refusal::UNAVAILABLE)?;
+        token.and_then(|token| withdrawal::command(&call, Ledger::Perpetual, &token, amount, (0, 0)));
+    let command = command.ok_or(refusal::UNAVAILABLE)?;
     withdrawal::request(&call, command).await.map_err(|fault| match fault {
         Fault::Refused(reject) | Fault::Replayed(Err(reject)) => of_withdrawal(reject).into(),
         Fault::NotSigned(_) => refusal::SIGNER_UNAVAILABLE.into(),
@@ -114,6 +122,7 @@ fn is_paused(views: &Views) -> bool {
 fn of_withdrawal(reject: Reject) -> Refused {
     match reject {
         Reject::WithdrawalsPaused => refusal::WITHDRAWALS_PAUSED.into(),
+        Reject::TokenPaused => refusal::WITHDRAWALS_PAUSED.saying("withdrawals of this token are paused"),
         Reject::MarketNotFound => refusal::UNSUPPORTED_TOKEN.into(),
         Reject::InvalidAmount => invalid("amount"),
         Reject::AmountBelowMinimum => refusal::AMOUNT_TOO_SMALL.into(),

@@ -35,7 +35,7 @@ struct Paused {
 /// A withdrawal that is signed and not final.
 #[derive(Serialize)]
 struct Open {
-    token: &'static str,
+    token: String,
     #[serde(flatten)]
     authorization: Authorization,
     /// The transaction that was seen in a block, and how many blocks lie on that.
@@ -57,7 +57,7 @@ fn read(call: &Call) -> Answer {
             let authorization = authorization(record, withdrawals.vault(record.vault)?)?;
             let seen = shared.seen.get(&release_of(&views, record)?.key);
             Some(Open {
-                token: asset_of(record.ledger),
+                token: views.markets().asset_name(record.asset)?.to_owned(),
                 authorization,
                 tx_hash: seen.map(|(tx_hash, _)| const_hex::encode_prefixed(tx_hash)),
                 confirmations: seen.map_or(0, |(_, confirmations)| confirmations),

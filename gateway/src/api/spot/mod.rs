@@ -2,6 +2,7 @@
 //! the views'.
 
 pub mod admin;
+pub mod deposit;
 pub mod health;
 pub mod market_data;
 pub mod order;

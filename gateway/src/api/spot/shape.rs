@@ -182,6 +182,48 @@ pub(in crate::api) const AUTHORIZATION: Shape = Shape::Named(
 /// Hash of a transaction.
 const TX_HASH: Shape = Shape::Pattern("^0x[0-9a-f]{64}$");
 
+pub(super) const DEPOSIT: Shape = Shape::Named(
+    "Deposit",
+    &[
+        Field::new(
+            "id",
+            Shape::Pattern("^[0-9]+-0x[0-9a-f]{40}-[0-9]+$"),
+            "The same from its first block on",
+        ),
+        Field::new("token", Shape::Text, "Its name; the contract where that is not known here"),
+        Field::new("amount", Shape::Decimal, "What arrived; of a token that is not known in its base units"),
+        Field::new("chain_id", Shape::Integer, ""),
+        Field::new("number", Shape::Integer, "The vault's"),
+        Field::new("tx_hash", TX_HASH, ""),
+        Field::new("block_number", Shape::Integer, ""),
+        Field::new("confirmations", Shape::Integer, "Blocks on top of that one"),
+        Field::new("status", Shape::OneOf(&["pending", "credited"]), ""),
+        Field::new("seen_at", Shape::Integer, "UNIX seconds of its block"),
+        Field::new("credited_at", Shape::Nullable(&Shape::Integer), "UNIX seconds, once credited"),
+        Field::optional("held", Shape::Text, "Why it is final and not credited"),
+    ],
+);
+
+pub(super) const DEPOSIT_ADDRESS: Shape = Shape::Named(
+    "DepositAddress",
+    &[
+        Field::new("chain_id", Shape::Integer, ""),
+        Field::new("vault_address", ADDRESS, "The contract whose deposit and depositFor take it"),
+        Field::new("former_vault_addresses", Shape::List(&ADDRESS), "Replaced by it; to be used no more"),
+        Field::new(
+            "tokens",
+            Shape::List(&Shape::Object(&[
+                Field::new("symbol", TOKEN, ""),
+                Field::new("address", ADDRESS, "The contract"),
+                Field::new("decimals", Shape::Integer, "Of its base unit"),
+                Field::new("deposits_paused", Shape::Boolean, "What comes is held until it is taken back"),
+            ])),
+            "",
+        ),
+        Field::new("confirmations", Shape::Integer, "Blocks on top of one whose deposits are credited"),
+    ],
+);
+
 pub(in crate::api) const WITHDRAWAL: Shape = Shape::Named(
     "Withdrawal",
     &[

@@ -6,8 +6,7 @@ use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::transfer::{
-    DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, WITHDRAWALS_PAUSED, is_to_perpetual,
-    of_reject, transfer,
+    DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, is_to_perpetual, of_reject, transfer,
 };
 use crate::dialect::spot::{decode, refusal};
 use crate::ingress::Priority;
@@ -43,7 +42,7 @@ pub static ROUTES: &[Route] = &[
                 refusal::TOO_MANY_IDEMPOTENCY_KEYS,
                 refusal::IDEMPOTENCY_CONFLICT,
                 refusal::DISABLED,
-                WITHDRAWALS_PAUSED,
+                refusal::WITHDRAWALS_PAUSED,
             ],
             super::OF_ENGINE,
         ],

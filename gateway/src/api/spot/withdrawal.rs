@@ -1,15 +1,15 @@
-//! Withdrawals of DF to the chain (`spot.md` 10).
+//! Withdrawals to the chain: of DF, and of tokens that an operator has added (`spot.md` 10, 10.1).
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
 use super::{shape, views};
-use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::withdrawal::{self, Fault, NoId};
+use crate::api::docs::{Field, Param, Shape, TOKEN, UUID_SENT};
+use crate::api::withdrawal::{self, Fault, NoId, Token};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::chain::desk::NotSigned;
 use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::dialect::spot::withdrawal::{WithdrawBody, status};
+use crate::dialect::spot::withdrawal::{WithdrawBody, decimal, status};
 use crate::http::fault::Denied;
 use crate::worker::replays::Keyed;
 use ringside_core::command::Ledger;
@@ -17,7 +17,6 @@ use ringside_core::reject::Reject;
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/withdraw/request";
-const TOKEN: &str = withdrawal::asset_of(Ledger::Spot);
 const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);
 
 /// Rows.
@@ -25,11 +24,15 @@ pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::JwtOnly(Denied::Withdraw),
         tag: "withdrawals",
-        summary: "Reserve DF and get the signature that the vault pays for",
+        summary: "Reserve an amount and get the signature that the vault pays for",
         params: &[replay::HEADER],
         body: Shape::Object(&[
-            Field::new("token", Shape::OneOf(&[TOKEN]), ""),
-            Field::new("amount", Shape::DecimalInput, "At least 1, at most 18 decimals"),
+            Field::new("token", TOKEN, "DF, or one that was added"),
+            Field::new(
+                "amount",
+                Shape::DecimalInput,
+                "At least 1 DF, or the token's own minimum; no finer than the token",
+            ),
         ]),
         response: shape::AUTHORIZATION,
         refusals: &[
@@ -42,6 +45,7 @@ pub static ROUTES: &[Route] = &[
                 refusal::INSUFFICIENT_AVAILABLE,
                 refusal::SIGN_FAILED,
                 refusal::SIGNER_UNAVAILABLE,
+                refusal::WITHDRAWALS_PAUSED,
                 refusal::INVALID_IDEMPOTENCY_KEY,
                 refusal::TOO_MANY_IDEMPOTENCY_KEYS,
                 refusal::TOO_MANY_WITHDRAWALS,
@@ -81,13 +85,14 @@ pub static ROUTES: &[Route] = &[
 
 async fn request(call: Call) -> Answer {
     // Judged before the body: what this deployment does not have it does not read.
-    if withdrawal::command(&call, Ledger::Spot, 0, (0, 0)).is_none() {
+    let own = withdrawal::own_token(&call, Ledger::Spot);
+    if own.and_then(|own| withdrawal::command(&call, Ledger::Spot, &own, 0, (0, 0))).is_none() {
         return Err(refusal::SUBSYSTEM_DISABLED.into());
     }
     let body: WithdrawBody<'_> = call.json()?;
     let Some(key) = call.head.headers.get(IDEMPOTENCY_KEY) else {
         check_limit(&call)?;
-        return answer(carry_out(&call, &body, (0, 0)).await?);
+        return answer(&call, &body, carry_out(&call, &body, (0, 0)).await?);
     };
     let (keyed, claim) = match begin(&call, SCOPE, key)? {
         Begin::Fresh(keyed, claim) => (keyed, claim),
@@ -103,12 +108,12 @@ async fn request(call: Call) -> Answer {
             Ok(Err(Fault::Returned)) => {}
             // The first try may wait for its signature still.
             Ok(Err(Fault::Replayed(Ok(first)))) => {
-                return answer(withdrawal::signed(&call, first).await).map(replayed);
+                return answer(&call, &body, withdrawal::signed(&call, first).await).map(replayed);
             }
             Ok(Err(Fault::Replayed(Err(reject)))) => {
                 return Ok(replayed(Response::from(Error::from(refusal::of_withdrawal(reject)))));
             }
-            Ok(outcome) => return answer(outcome),
+            Ok(outcome) => return answer(&call, &body, outcome),
             Err(error) => return Err(not_handed_over(&call, tried, claim, error)),
         }
     }
@@ -130,22 +135,41 @@ async fn carry_out(
     keyed: (u64, u64),
 ) -> Result<Result<Response, Fault>, Error> {
     let token = body.token();
-    if token != TOKEN {
-        return Err(super::unsupported(&token));
-    }
+    let found = withdrawal::spot_token(call, &*views(call)?, &token);
+    let found = found.ok_or_else(|| super::unsupported(&token))?;
     let amount = match body.amount().ok_or(refusal::INVALID_AMOUNT)? {
         // The engine has no word for none at all.
-        0 => return Err(refusal::AMOUNT_BELOW_MINIMUM.into()),
+        0 => return Err(below_minimum(&found)),
         amount => amount,
     };
     let command =
-        withdrawal::command(call, Ledger::Spot, amount, keyed).ok_or(refusal::SUBSYSTEM_DISABLED)?;
-    Ok(withdrawal::request(call, command).await)
+        withdrawal::command(call, Ledger::Spot, &found, amount, keyed).ok_or(refusal::SUBSYSTEM_DISABLED)?;
+    Ok(match withdrawal::request(call, command).await {
+        Err(Fault::Refused(Reject::AmountBelowMinimum)) => return Err(below_minimum(&found)),
+        Err(Fault::Refused(Reject::InvalidAmount)) => {
+            let bound = format!("amount: above 0, with at most {} decimals", found.decimals);
+            return Err(Error::from(refusal::INVALID_AMOUNT).with_message(bound));
+        }
+        outcome => outcome,
+    })
 }
 
-fn answer(outcome: Result<Response, Fault>) -> Answer {
+fn below_minimum(token: &Token) -> Error {
+    let text = format!("amount below minimum {}", decimal(token.minimum));
+    Error::from(refusal::AMOUNT_BELOW_MINIMUM).with_text(text)
+}
+
+fn answer(call: &Call, body: &WithdrawBody<'_>, outcome: Result<Response, Fault>) -> Answer {
     outcome.map_err(|fault| match fault {
-        Fault::Refused(Reject::MarketNotFound) => super::unsupported(TOKEN),
+        Fault::Refused(Reject::MarketNotFound) => super::unsupported(&body.token()),
+        Fault::Refused(Reject::TokenPaused) => {
+            Error::from(refusal::WITHDRAWALS_PAUSED).with_message("withdrawals of this token are paused")
+        }
+        Fault::Refused(Reject::WithdrawalsPaused) => {
+            let reason =
+                views(call).ok().and_then(|views| views.withdrawals().pause_reason().map(str::to_owned));
+            Error::from(refusal::WITHDRAWALS_PAUSED).with_message(reason.unwrap_or_default())
+        }
         Fault::Refused(reject) | Fault::Replayed(Err(reject)) => refusal::of_withdrawal(reject).into(),
         Fault::NotSigned(NotSigned::Refused) => told_back(refusal::SIGN_FAILED),
         Fault::NotSigned(NotSigned::Unavailable) => told_back(refusal::SIGNER_UNAVAILABLE),

@@ -21,6 +21,8 @@ fn action(code: u16) -> String {
         Some(Kind::PauseWithdrawals) => "pause_withdrawals",
         Some(Kind::SettleWithdrawal) => "settle_withdrawal",
         Some(Kind::MoveTreasury) => "treasury_transfer",
+        Some(Kind::SetToken) => "token",
+        Some(Kind::RewindVault) => "rewind_vault",
         _ => return format!("command {code}"),
     };
     name.to_owned()

@@ -87,6 +87,12 @@ pub const OPEN_ORDERS_EXIST: Refusal =
 /// 409: of a change of margin mode.
 pub const POSITION_EXISTS: Refusal =
     refusal(409, "POSITION_EXISTS", "there is a position where the margin mode would change");
+/// 409: of a token that is added.
+pub const TOKEN_EXISTS: Refusal = refusal(
+    409,
+    "TOKEN_EXISTS",
+    "the contract is known as another token, or the token by another contract; both are for good",
+);
 /// 409: of operators' commands.
 pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
 /// 409: of operators' commands.

@@ -82,6 +82,13 @@ pub fn of_reject(reject: Reject) -> Refusal {
         | Reject::AlreadyReleased
         | Reject::ReleaseOutOfOrder
         | Reject::ChainBehind
-        | Reject::WithdrawalExpired => refusal::INTERNAL,
+        | Reject::WithdrawalExpired
+        | Reject::AlreadyDeposited
+        | Reject::DepositOutOfOrder
+        | Reject::DepositNotFound
+        | Reject::TokenNotFound
+        | Reject::TokenExists
+        | Reject::TokenPaused
+        | Reject::NotRewinding => refusal::INTERNAL,
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod decode;
+pub mod deposit;
 pub mod encode;
 pub mod id;
 pub mod push;

@@ -87,6 +87,10 @@ pub const NOT_FOUND: Refusal = refusal(404, "not found");
 pub const SIGN_FAILED: Refusal = refusal(500, "sign failed");
 /// 500: the signer did not answer, or must not be asked now.
 pub const SIGNER_UNAVAILABLE: Refusal = refusal(500, "signer unavailable");
+/// 503: the chain, the vault or the token takes none now, which the message says; or the insurance pool is in deficit.
+pub const WITHDRAWALS_PAUSED: Refusal = refusal(503, "WITHDRAWALS_PAUSED");
+/// 400: of a list.
+pub const INVALID_CURSOR: Refusal = refusal(400, "invalid cursor");
 /// 503: this deployment has no withdrawals.
 pub const SUBSYSTEM_DISABLED: Refusal = refusal(503, "spot subsystem disabled");
 /// 500: handed to the engine, and the journal has not confirmed it.
@@ -142,8 +146,10 @@ pub const fn of_withdrawal(reject: Reject) -> Refusal {
         Reject::AmountBelowMinimum => AMOUNT_BELOW_MINIMUM,
         Reject::AccountNotFound => INVALID_USER_ADDRESS,
         Reject::InsufficientBalance => INSUFFICIENT_AVAILABLE,
-        // Nothing may be signed while the chain is not understood, or the signer still owes an answer.
-        Reject::WithdrawalsPaused | Reject::NonceHeld => SIGNER_UNAVAILABLE,
+        // Nothing may be signed while the chain is not understood, or the vault would not pay it.
+        Reject::WithdrawalsPaused | Reject::TokenPaused => WITHDRAWALS_PAUSED,
+        // The signer still owes an answer.
+        Reject::NonceHeld => SIGNER_UNAVAILABLE,
         other => of_reject(other),
     }
 }

@@ -12,8 +12,6 @@ use serde_json::{Value, json};
 
 /// 400. The specification names the two words and no string.
 pub const INVALID_DIRECTION: Refusal = Refusal { status: 400, error: "invalid direction" };
-/// 503: to spot, while the insurance pool is in deficit.
-pub const WITHDRAWALS_PAUSED: Refusal = Refusal { status: 503, error: "WITHDRAWALS_PAUSED" };
 
 /// The one token that both ledgers know.
 pub const TOKEN: &str = "USDT";
@@ -81,7 +79,8 @@ pub const fn of_reject(reject: Reject) -> Refusal {
         Reject::InsufficientBalance | Reject::CrossInsufficient | Reject::InvalidAmount => {
             refusal::of_reject(Reject::InsufficientBalance)
         }
-        Reject::WithdrawalsPaused => WITHDRAWALS_PAUSED,
+        // To spot, while the insurance pool is in deficit.
+        Reject::WithdrawalsPaused => refusal::WITHDRAWALS_PAUSED,
         // Without a perpetual market there is no margin asset.
         Reject::MarketNotFound => refusal::DISABLED,
         reject => refusal::of_reject(reject),

@@ -117,7 +117,8 @@ fn prefixed(bytes: &[u8]) -> String {
     const_hex::encode_prefixed(bytes)
 }
 
-fn decimal(amount: Amount) -> String {
+/// An amount as the dialect writes it.
+pub fn decimal(amount: Amount) -> String {
     let mut out = Vec::with_capacity(24);
     write_amount(&mut out, amount);
     String::from_utf8_lossy(&out).into_owned()

@@ -1,0 +1,259 @@
+//! Tokens of the chain as operators keep them (`spot.md` 10.1): one is added with its contract and decimals, for good; its least
+//! withdrawal and its pauses change. Each step is a command behind a note in the audit log.
+
+use super::operator::reason;
+use super::{OF_ENGINE, OF_VIEWS, unavailable, views};
+use crate::api::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape, TOKEN};
+use crate::api::operate::{Action, Subject, operate};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::auth::access::Auth;
+use crate::chain::provider::ProviderFault;
+use crate::chain::token::TokenFault;
+use crate::dialect::Dialect;
+use crate::dialect::account::params::{member, number, typed};
+use crate::dialect::account::refusal::{self, Refused};
+use crate::dialect::address::{address_text, parse_address};
+use crate::dialect::fapi::text;
+use crate::view::Views;
+use crate::view::deposit::TokenRecord;
+use ringside_core::command::{DECIMALS_MAX, SetToken, token_pause};
+use ringside_core::ids::{AssetName, padded, text as name_of};
+use ringside_core::money::{AMOUNT_UNIT, Amount};
+use ringside_core::reject::Reject;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+const KNOWN: Shape = Shape::Named(
+    "ChainToken",
+    &[
+        Field::new("symbol", TOKEN, ""),
+        Field::new("chain_id", Shape::Integer, ""),
+        Field::new("address", ADDRESS, "The contract"),
+        Field::new("decimals", Shape::Integer, "Of its base unit"),
+        Field::new("min_withdrawal", Shape::Decimal, "From a spot balance"),
+        Field::new("deposits_paused", Shape::Boolean, "What comes is held until it is taken back"),
+        Field::new("withdrawals_paused", Shape::Boolean, ""),
+    ],
+);
+const CHANGES: [Field; 4] = [
+    Field::optional(
+        "min_withdrawal",
+        Shape::DecimalInput,
+        "Above 0, no finer than the token; 1 where it is added",
+    ),
+    Field::optional("deposits_paused", Shape::Boolean, ""),
+    Field::optional("withdrawals_paused", Shape::Boolean, ""),
+    Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes"),
+];
+const ADDED: Shape = Shape::Object(&[
+    Field::new("symbol", TOKEN, "1 to 10 of A to Z and 0 to 9"),
+    Field::new("address", ADDRESS_SENT, "The contract"),
+    Field::new("decimals", Shape::Integer, "Of its base unit, 0 to 18"),
+    CHANGES[0],
+    CHANGES[1],
+    CHANGES[2],
+    CHANGES[3],
+]);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Tokens that can be deposited and withdrawn",
+        response: Shape::Object(&[Field::new("items", Shape::List(&KNOWN), "")]),
+        named_refusals: &[OF_VIEWS],
+        ..Route::new(Method::Get, "/admin/tokens", Handler::Now(list))
+    },
+    add("/admin/tokens"),
+    // The same below the address of the spot venue, which its clients know.
+    add("/api/v1/admin/tokens"),
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Change a token's least withdrawal, or pause its deposits and withdrawals",
+        params: &[Param::path("symbol", TOKEN, "Its name")],
+        body: Shape::Object(&CHANGES),
+        response: KNOWN,
+        named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND], OF_ENGINE],
+        ..Route::new(Method::Patch, "/admin/tokens/{symbol}", Handler::Later(|call| Box::pin(change(call))))
+    },
+];
+
+const fn add(path: &'static str) -> Route {
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Add a token of the chain; contract and decimals are for good",
+        body: ADDED,
+        response: KNOWN,
+        named_refusals: &[
+            &[refusal::INVALID_PARAMETER, refusal::TOKEN_EXISTS, refusal::CHAIN_ERROR],
+            OF_ENGINE,
+        ],
+        ..Route::new(Method::Post, path, Handler::Later(|call| Box::pin(carry_out(call))))
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct TokenBody<'a> {
+    #[serde(borrow)]
+    symbol: Option<&'a RawValue>,
+    #[serde(borrow)]
+    address: Option<&'a RawValue>,
+    #[serde(borrow)]
+    decimals: Option<&'a RawValue>,
+    #[serde(borrow)]
+    min_withdrawal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    deposits_paused: Option<&'a RawValue>,
+    #[serde(borrow)]
+    withdrawals_paused: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
+}
+
+/// What of a token changes.
+struct Changes {
+    minimum: Amount,
+    paused: u8,
+}
+
+impl TokenBody<'_> {
+    /// What is asked for, beside what is now.
+    fn changes(&self, decimals: u8, now: &Changes) -> Result<Changes, Refused> {
+        let steps = 10i128.pow(u32::from(DECIMALS_MAX - decimals));
+        let minimum = match member(self.min_withdrawal) {
+            None => now.minimum,
+            Some(raw) => {
+                let minimum = number(raw).map(|minimum| minimum.0);
+                let minimum = minimum.filter(|minimum| *minimum > 0 && minimum % steps == 0);
+                minimum.ok_or_else(|| {
+                    wants("min_withdrawal", format!("above 0, with at most {decimals} decimals"))
+                })?
+            }
+        };
+        let mut paused = now.paused;
+        for (name, raw, bit) in [
+            ("deposits_paused", self.deposits_paused, token_pause::DEPOSITS),
+            ("withdrawals_paused", self.withdrawals_paused, token_pause::WITHDRAWALS),
+        ] {
+            let wanted = typed::<bool>(name, raw).map_err(|_| wants(name, "true or false"))?;
+            paused = wanted.map_or(paused, |wanted| paused & !bit | if wanted { bit } else { 0 });
+        }
+        Ok(Changes { minimum, paused })
+    }
+}
+
+/// A member that is not what it must be, with what that is.
+fn wants(name: &str, what: impl std::fmt::Display) -> Refused {
+    refusal::INVALID_PARAMETER.saying(format!("{name}: {what}"))
+}
+
+fn list(call: &Call) -> Answer {
+    let views = views(call)?;
+    let items: Vec<Value> = views.deposits().tokens().map(|token| shown(&views, token)).collect();
+    Ok(Response::of(&json!({ "items": items })))
+}
+
+fn shown(views: &Views, token: &TokenRecord) -> Value {
+    json!({
+        "symbol": views.markets().asset_name(token.asset),
+        "chain_id": token.chain_id,
+        "address": address_text(&token.address),
+        "decimals": token.decimals,
+        "min_withdrawal": text::amount(token.minimum),
+        "deposits_paused": token.paused & token_pause::DEPOSITS != 0,
+        "withdrawals_paused": token.paused & token_pause::WITHDRAWALS != 0,
+    })
+}
+
+async fn carry_out(call: Call) -> Answer {
+    let body: TokenBody<'_> = call.json()?;
+    let of = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let is_name = |name: &String| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    };
+    let asset: Option<AssetName> = of(body.symbol).filter(is_name).and_then(|name| padded(&name));
+    let asset = asset.ok_or_else(|| wants("symbol", "1 to 10 of A to Z and 0 to 9"))?;
+    let token = of(body.address).and_then(|text| parse_address(&text)).filter(|token| *token != [0; 20]);
+    let token = token.ok_or_else(|| wants("address", "a contract: 0x and 40 hex digits, not all zero"))?;
+    let decimals =
+        body.decimals.and_then(|raw| raw.get().parse::<u8>().ok()).filter(|own| *own <= DECIMALS_MAX);
+    let decimals = decimals.ok_or_else(|| wants("decimals", "a whole number from 0 to 18"))?;
+    let now = Changes { minimum: AMOUNT_UNIT, paused: 0 };
+    let changes = body.changes(decimals, &now)?;
+    let reason = reason(body.reason)?;
+    check_contract(&call, &token, decimals).await?;
+    set(&call, token, asset, decimals, &changes, &reason).await
+}
+
+async fn change(call: Call) -> Answer {
+    let body: TokenBody<'_> = call.json()?;
+    let symbol = call.path_param(0);
+    let (token, asset) = {
+        let views = views(&call)?;
+        let asset = views.markets().asset(&symbol).ok_or(refusal::NOT_FOUND)?;
+        let known = views.deposits().token_of(call.worker.config.chain_id, asset);
+        (*known.ok_or(refusal::NOT_FOUND)?, padded(&symbol).ok_or(refusal::NOT_FOUND)?)
+    };
+    for (name, raw) in [("symbol", body.symbol), ("address", body.address), ("decimals", body.decimals)] {
+        if raw.is_some() {
+            return Err(wants(name, "is for good").into());
+        }
+    }
+    let now = Changes { minimum: token.minimum, paused: token.paused };
+    let changes = body.changes(token.decimals, &now)?;
+    set(&call, token.address, asset, token.decimals, &changes, &reason(body.reason)?).await
+}
+
+/// What the chain says of a contract, where there is a node to ask: an address without code, or other decimals, would be for good.
+async fn check_contract(call: &Call, token: &[u8; 20], decimals: u8) -> Result<(), Error> {
+    let Some(tokens) = &call.worker.tokens else { return Ok(()) };
+    match tokens.check(token, decimals).await {
+        Ok(()) => Ok(()),
+        Err(TokenFault::NoCode) => Err(wants("address", "there is no contract at it").into()),
+        Err(TokenFault::NoToken) => Err(wants("address", "its contract is no token").into()),
+        Err(TokenFault::Decimals(own)) => Err(wants("decimals", format!("the contract has {own}")).into()),
+        Err(TokenFault::Node(ProviderFault::Refused { .. })) => {
+            Err(wants("address", "its contract is no token").into())
+        }
+        Err(TokenFault::Node(_)) => Err(refusal::CHAIN_ERROR.into()),
+    }
+}
+
+async fn set(
+    call: &Call,
+    token: [u8; 20],
+    asset: AssetName,
+    decimals: u8,
+    changes: &Changes,
+    reason: &str,
+) -> Answer {
+    let chain_id = call.worker.config.chain_id;
+    let Changes { minimum, paused } = *changes;
+    let detail = format!(
+        "{} {} decimals={decimals} min={} paused={paused}",
+        name_of(&asset),
+        address_text(&token),
+        text::amount(minimum)
+    );
+    let action = Action { subject: Subject::Venue, detail, reason };
+    let command = SetToken { chain_id, token, asset, decimals, paused, minimum: minimum.into() };
+    let reply = operate(call, action, command).await.map_err(unavailable)?;
+    match reply.done.rejected() {
+        None => {
+            let views = views(call)?;
+            let token = views.deposits().token(chain_id, &token).ok_or(refusal::INTERNAL)?;
+            Ok(Response::of(&shown(&views, token)))
+        }
+        Some(Reject::TokenExists) => Err(refusal::TOKEN_EXISTS.into()),
+        Some(Reject::ParameterOutOfRange) => {
+            Err(wants("symbol", "there are as many tokens as there may be").into())
+        }
+        Some(_) => Err(refusal::INTERNAL.into()),
+    }
+}

@@ -1,0 +1,46 @@
+//! What a node says of a token's contract, before an operator adds it for good. No money moves on these answers.
+
+use super::provider::{FromWord, Hash, Provider, ProviderFault};
+use crate::wallet::keccak256;
+use ringside_core::ids::Address;
+
+/// Why a contract is not the token that it is said to be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFault {
+    /// Nothing stands at the address.
+    #[error("there is no contract at the address")]
+    NoCode,
+    /// Something that does not answer as a token does.
+    #[error("the contract does not answer as a token does")]
+    NoToken,
+    /// It has so many decimals.
+    #[error("the contract has {0} decimals")]
+    Decimals(u8),
+    /// The node.
+    #[error(transparent)]
+    Node(#[from] ProviderFault),
+}
+
+/// Asks a node of the calling thread.
+pub struct TokenReader(Provider);
+
+impl TokenReader {
+    /// At a node.
+    pub fn new(provider: Provider) -> TokenReader {
+        TokenReader(provider)
+    }
+
+    /// Whether a token of so many decimals stands at an address.
+    pub async fn check(&self, token: &Address, decimals: u8) -> Result<(), TokenFault> {
+        if self.0.code_len(token).await? == 0 {
+            return Err(TokenFault::NoCode);
+        }
+        let answer = self.0.call(token, &keccak256("decimals()")[..4]).await?;
+        let own = <&Hash>::try_from(answer.as_slice()).ok().and_then(u8::try_from_word);
+        match own {
+            Some(own) if own == decimals => Ok(()),
+            Some(own) => Err(TokenFault::Decimals(own)),
+            None => Err(TokenFault::NoToken),
+        }
+    }
+}
