@@ -1,4 +1,4 @@
-// Withdrawals as somebody at the page does them: a real node, a real signer process, the real exchange, a headless Chromium.
+// Deposits and withdrawals as somebody at the page does them: a real node, a real signer process, the real exchange, a headless Chromium.
 //   node page.mjs <ringside> <node_modules> <playwright module> [<browser>]     one line per thing shown; exit code 0 or 1
 import assert from "node:assert/strict";
 import { key } from "./node.mjs";
@@ -110,6 +110,7 @@ try {
             assert.equal(call.from, address(ALICE).toLowerCase());
             return client.sendTransaction({ to: call.to, data: call.data, gas: 500_000n });
         });
+        await page.exposeFunction("walletAsks", (method, params) => node.rpc(method, ...params));
         await page.addInitScript((digits) => {
             let chain = "0x1";
             window.ethereum = {
@@ -123,6 +124,7 @@ try {
                         if (chain !== "0x7a69") throw new Error(`on chain ${chain}`);
                         return window.walletSends(params[0]);
                     }
+                    if (method !== "eth_signTypedData_v4") return window.walletAsks(method, params);
                     const { domain, message } = JSON.parse(params[1]);
                     return sign.signLogin(secret, domain.chainId, message.nonce, message.expiresAt);
                 },
@@ -164,6 +166,35 @@ try {
         await wallet.locator("#theme").click();
     }
     shown("what nobody submits expires; the history fits a phone, dark and light");
+
+    const deposits = async (state, text) =>
+        wallet.waitForFunction(
+            ([state, text]) => {
+                const row = document.querySelector("#deposit-rows tr");
+                return row?.dataset.state === state && row.textContent.includes(text);
+            },
+            [state, text],
+        );
+    const before = await paid(df);
+    await wallet.locator("#deposit select[name=token]").selectOption("DF");
+    await wallet.locator("#deposit input[name=amount]").fill("0.0000000000000000001");
+    await wallet.locator("#deposit-ask").click();
+    await wallet.waitForFunction(() => /at most 18 decimals/.test(document.querySelector("#deposit-answer").textContent));
+    await wallet.locator("#deposit input[name=amount]").fill("4.25");
+    await wallet.locator("#deposit-ask").click();
+    await wallet.waitForFunction(() => /^sent as 0x[0-9a-f]{64}/.test(document.querySelector("#deposit-answer").textContent));
+    assert.equal(await paid(df), before - 4_250_000_000_000_000_000n, "it is the vault's");
+    await deposits("pending", "0 of 20 confirmations");
+    for (const [blocks, seen] of [[1, 1], [6, 7], [12, 19]]) {
+        await mine(blocks);
+        await deposits("pending", `${seen} of 20 confirmations`);
+    }
+    const has = await wallet.evaluate(() => document.querySelector("#balances").textContent);
+    await mine(1);
+    await deposits("credited", "4.25");
+    await wallet.waitForFunction((has) => document.querySelector("#balances").textContent !== has, has);
+    assert.ok((await wallet.evaluate(() => document.documentElement.scrollWidth)) <= 390);
+    shown("a deposit by a browser wallet: the vault is allowed to take it and takes it, its confirmations count up, it is credited");
     assert.equal(await node.read(vault, "nonces", [address(ALICE)]), 4n);
     assert.deepEqual(faults, [], "the browser had nothing to complain of");
 } catch (error) {

@@ -1,5 +1,5 @@
-// A venue with withdrawals, for scripts: a real node with the contracts, a second way to it that lies when told to, the signer
-// as a process of its own, and the exchange. Everything ends with the script.
+// A venue with deposits and withdrawals, for scripts: a real node with the contracts, two ways to it that answer as told, the
+// signer as a process of its own, and the exchange. Everything ends with the script.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request as ask } from "node:http";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { freePort, key, startNode } from "./node.mjs";
 
 /** Keys of those who take part. */
-export const [SIGNER, ALICE, OWNER] = [1, 2, 4];
+export const [SIGNER, ALICE, BOB, OWNER, NEW_SIGNER] = [1, 2, 3, 4, 5];
 export const E18 = 10n ** 18n;
 /** What Alice is given of DF, in base units. */
 export const CREDIT = 100_000n * E18;
@@ -28,7 +28,9 @@ export async function startRig(ringside, modules, settings = () => ({})) {
     const vault = await node.deploy(OWNER, "SpotVault", ["SpotVault", address(SIGNER)]);
     await node.write(OWNER, df, "transfer", [vault.address, 5n * CREDIT]);
     await node.write(OWNER, usdt, "transfer", [vault.address, 500_000_000_000n]);
-    const { liar, port: liarPort } = await startLiar(node);
+    const gold = await node.deploy(OWNER, "TestToken", ["Gold", "GOLD", 6, 1_000_000_000_000n]);
+    const fee = await node.deploy(OWNER, "TestFeeToken", [8, 1_000_000_000_000n]);
+    const [twin, liar] = [await startProxy(node), await startProxy(node)];
 
     const socket = join(folder, "signer.socket");
     const secret = (name, text) => {
@@ -36,14 +38,18 @@ export async function startRig(ringside, modules, settings = () => ({})) {
         chmodSync(join(folder, name), 0o600);
         return join(folder, name);
     };
-    const caps = `account = "${CREDIT}"\nhour = "${5n * CREDIT}"\ntotal = "${5n * CREDIT}"\n`;
-    writeFileSync(
-        join(folder, "signer.toml"),
-        `socket = "${socket}"\nlog = "${join(folder, "signer.log")}"\nkey_file = "${secret("key", key(SIGNER))}"\n` +
-            `token_secret_file = "${secret("tokens", TOKEN_SECRET)}"\n` +
-            `[[vault]]\nchain_id = 31337\naddress = "${vault.address}"\nname = "SpotVault"\n` +
-            `[[token]]\naddress = "${df.address}"\n${caps}[[token]]\naddress = "${usdt.address}"\n${caps}`,
-    );
+    const caps = `account = "${5n * CREDIT}"\nhour = "${5n * CREDIT}"\ntotal = "${5n * CREDIT}"\n`;
+    const tokens = [df, usdt, gold, fee].map((token) => `[[token]]\naddress = "${token.address}"\n${caps}`).join("");
+    const vaults = [vault];
+    const writeSigner = (number) =>
+        writeFileSync(
+            join(folder, "signer.toml"),
+            `socket = "${socket}"\nlog = "${join(folder, `signer-${number}.log`)}"\n` +
+                `key_file = "${secret(`key-${number}`, key(number))}"\n` +
+                `token_secret_file = "${secret("tokens", TOKEN_SECRET)}"\n` +
+                vaults.map(({ address }) => `[[vault]]\nchain_id = 31337\naddress = "${address}"\nname = "SpotVault"\n`).join("") +
+                tokens,
+        );
 
     const children = new Set();
     process.once("exit", () => children.forEach((child) => child.kill("SIGKILL")));
@@ -59,9 +65,14 @@ export async function startRig(ringside, modules, settings = () => ({})) {
         return child;
     };
 
-    const rig = { folder, node, address, df, usdt, vault, liar, socket, signer: null, venue: null, url: null, token: null };
-    rig.secrets = [key(SIGNER).slice(2), TOKEN_SECRET];
+    const rig = {
+        folder, node, address, df, usdt, gold, fee, vault, twin, liar, socket, vaults,
+        signerKey: SIGNER, signer: null, venue: null, url: null, token: null,
+    };
+    rig.secrets = [key(SIGNER).slice(2), key(NEW_SIGNER).slice(2), TOKEN_SECRET];
+    rig.signerLog = () => join(folder, `signer-${rig.signerKey}.log`);
     rig.startSigner = async () => {
+        writeSigner(rig.signerKey);
         rig.signer = start(["signer", "--settings", join(folder, "signer.toml")], { RINGSIDE_LOG: "warn" }, "signer");
         await said(rig.signer, /signs for (0x\w+)/);
     };
@@ -73,14 +84,14 @@ export async function startRig(ringside, modules, settings = () => ({})) {
             RINGSIDE_LOG: "warn",
             RINGSIDE_ADMIN_KEY: ADMIN_KEY,
             RINGSIDE_JWT_SECRET: TOKEN_SECRET,
-            RINGSIDE_CHAIN_NODES: `${node.url},http://127.0.0.1:${liarPort}`,
+            RINGSIDE_CHAIN_NODES: `http://127.0.0.1:${twin.port},http://127.0.0.1:${liar.port}`,
             RINGSIDE_CHAIN_EVERY: "100ms",
             RINGSIDE_CHAIN_PATIENCE: "1s",
-            RINGSIDE_VAULT_ADDRESS: vault.address,
+            RINGSIDE_VAULT_ADDRESS: rig.vaults.at(-1).address,
             RINGSIDE_DF_ADDRESS: df.address,
             RINGSIDE_USDT_ADDRESS: usdt.address,
             RINGSIDE_SIGNER_SOCKET: socket,
-            RINGSIDE_SIGNER_ADDRESS: address(SIGNER),
+            RINGSIDE_SIGNER_ADDRESS: address(rig.signerKey),
             ...settings(node),
         };
         rig.venue = start([], env, "exchange");
@@ -98,10 +109,19 @@ export async function startRig(ringside, modules, settings = () => ({})) {
         });
         return { status: answer.status, body: await answer.json() };
     };
-    rig.operate = (path, body) => rig.ask(path, body, { "x-api-key": ADMIN_KEY });
+    const keys = new Map();
+    const keyOf = (name) => {
+        const env = { ...process.env, RINGSIDE_DATA_DIR: join(folder, "data") };
+        if (!keys.has(name)) keys.set(name, execFileSync(ringside, ["operator", name], { env }).toString().trim());
+        return keys.get(name);
+    };
+    /** As an operator by a key of their own. */
+    rig.operate = (path, body, name = "ann") => rig.ask(path, body, { "x-api-key": keyOf(name) });
     rig.mine = (blocks, seconds = 1) => node.rpc("anvil_mine", node.viem.toHex(blocks), node.viem.toHex(seconds));
     await rig.startSigner();
     await rig.startVenue();
+    // Before anything is copied: keys are in the data folder.
+    ["ann", "bob"].forEach(keyOf);
     return rig;
 }
 
@@ -115,29 +135,38 @@ async function said(child, pattern) {
     throw new Error(`${child.name} does not start:\n${child.said}${child.log}`);
 }
 
-/** A second way to the node, which lies, lags, fails, drowns or says nothing when told to by `liar.mood`. */
-async function startLiar(node) {
-    const liar = { mood: "honest", head: 0 };
-    const port = await freePort();
-    const proxy = createServer((request, response) => {
+/** A way to the node, which answers as `mood` has it. */
+async function startProxy(node) {
+    const proxy = { mood: "honest", head: 0, asked: new Set(), count: 0, budget: 10, port: await freePort() };
+    // Of a node that answers ten questions a second.
+    setInterval(() => (proxy.budget = Math.min(10, proxy.budget + 1)), 100).unref();
+    const server = createServer((request, response) => {
         const parts = [];
         request.on("data", (part) => parts.push(part));
         request.on("end", () => {
             const question = JSON.parse(Buffer.concat(parts));
-            if (liar.mood === "silent") return;
-            if (liar.mood === "fails") return response.writeHead(429).end();
-            if (liar.mood === "drowns") {
+            proxy.count += 1;
+            if (proxy.mood === "silent") return;
+            if (proxy.mood === "fails") return response.writeHead(429).end();
+            if (proxy.mood === "slow" && (proxy.budget -= 1) < 0) return (proxy.budget = 0), response.writeHead(429).end();
+            if (proxy.mood === "drowns") {
                 response.writeHead(200, { "content-length": 64 << 20 });
                 return response.end(Buffer.alloc(64 << 20, 120));
             }
-            if (liar.mood === "lags" && question.params?.[0] === "latest") question.params[0] = node.viem.toHex(liar.head);
+            if (proxy.mood === "lags" && question.params?.[0] === "latest") question.params[0] = node.viem.toHex(proxy.head);
             const onward = ask({ port: node.port, method: "POST", headers: { "content-type": "application/json" } }, (answer) => {
                 let text = "";
                 answer.on("data", (part) => (text += part));
                 answer.on("end", () => {
                     const said = JSON.parse(text);
-                    if (liar.mood === "hides" && question.method === "eth_getLogs") said.result = [];
-                    if (liar.mood === "forges" && question.method === "eth_getBlockByNumber" && said.result) {
+                    const isOfEvents = question.method === "eth_getLogs";
+                    if (proxy.mood === "hides" && isOfEvents) said.result = [];
+                    if (proxy.mood === "forgets" && isOfEvents && !proxy.asked.has(question.params[0].blockHash)) {
+                        proxy.asked.add(question.params[0].blockHash);
+                        said.result = [];
+                    }
+                    if (proxy.mood === "stutters" && proxy.count % 3 === 0) said.result = null;
+                    if (proxy.mood === "forges" && question.method === "eth_getBlockByNumber" && said.result) {
                         said.result.hash = said.result.hash.replace(/^0x../, "0xfe");
                     }
                     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(said));
@@ -146,7 +175,7 @@ async function startLiar(node) {
             onward.on("error", () => response.writeHead(502).end());
             onward.end(JSON.stringify(question));
         });
-    }).listen(port, "127.0.0.1");
-    proxy.unref();
-    return { liar, port };
+    }).listen(proxy.port, "127.0.0.1");
+    server.unref();
+    return proxy;
 }
