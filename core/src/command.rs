@@ -188,6 +188,14 @@ kinds! {
     ProveLedger = 74,
     /// Switches a rule change on, for good.
     ActivateRule = 75,
+    /// Begins to collect what is to be configured of a perpetual market, existing or not.
+    DraftPerpetual = 76,
+    /// Makes all of a draft so at once.
+    ApplyDraft = 77,
+    /// One tier of the fee schedule that holds from the next midnight on.
+    ScheduleVipTier = 78,
+    /// Limits that an account has of its own.
+    SetAccountLimits = 79,
     /// A new perpetual order.
     PlacePerpetual = 80,
     /// Changes a resting perpetual limit order.
@@ -375,7 +383,8 @@ body! {
         pub subject: [u8; 20],
         /// A [`Kind`]: the command that follows.
         pub action: u16,
-        /// 0 for the first note of an action; one that carries its texts on has the next number.
+        /// 0 for the first note of an action; one that carries its texts on has the next number. [`OperatorNote::END`]: it only
+        /// ends an action that is no command, whose notes name this kind.
         pub part: u8,
         /// 1: the name is proven by a key of its own; 0: it is said by somebody who has the key that all share.
         pub proven: u8,
@@ -616,6 +625,11 @@ impl OrderStatus {
     pub const fn is_resting(self) -> bool {
         matches!(self, OrderStatus::Open | OrderStatus::PartiallyFilled)
     }
+}
+
+impl OperatorNote {
+    /// A `part` that ends an action of which no command is made.
+    pub const END: u8 = u8::MAX;
 }
 
 impl PlaceOrder {

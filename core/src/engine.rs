@@ -109,6 +109,8 @@ pub struct Engine {
     pub(crate) orders: Orders,
     /// The perpetual side, once it was spoken of.
     pub(crate) perpetual: Option<Box<Perpetual>>,
+    /// Some account has limits of its own: follows from the perpetual side, which keeps them.
+    pub(crate) has_limits: bool,
     pub(crate) withdrawals: Withdrawals,
     pub(crate) deposits: Deposits,
     /// The last checkpoint and its hash: not part of what is hashed.
@@ -173,6 +175,7 @@ impl Engine {
             markets: Vec::new(),
             orders: Orders::new(config.orders, config.pages, &config.hash_seed),
             perpetual: None,
+            has_limits: false,
             withdrawals: Withdrawals::new(),
             deposits: Deposits::default(),
             checkpoint: None,
@@ -319,6 +322,9 @@ impl Engine {
 
     fn open_epoch<S: Sink>(&mut self, open: &OpenEpoch, emitter: &mut Emitter<'_, S>) -> Outcome {
         if self.sources.open_epoch(open.epoch) {
+            if let Some(perpetual) = &mut self.perpetual {
+                perpetual.state.forget_unfinished();
+            }
             self.start_recovery_windows(emitter);
             Outcome::default()
         } else {

@@ -257,6 +257,12 @@ kinds! {
     PerpetualLedger = 121,
     /// The insurance pool has fallen into deficit, or is out of it.
     PoolDeficit = 122,
+    /// A fee tier as it will be.
+    VipTierScheduled = 123,
+    /// Limits of an account's own as they now are.
+    AccountLimits = 124,
+    /// From which age on a source of the index is not fresh.
+    PerpetualSourceAge = 125,
     /// Money of the venue's own was moved by an operator.
     TreasuryMoved = 127,
     /// Who is about to act as an operator, and on what.

@@ -21,6 +21,8 @@ pub const FEE_ACCOUNT: AccountId = 0;
 pub const FIRST_PERPETUAL: MarketId = 1 << 30;
 /// "Every market" in [`crate::command::CancelAll`].
 pub const ALL_MARKETS: MarketId = MarketId::MAX;
+/// The market that a draft describes ([`crate::command::DraftPerpetual`]), in commands that change a market's configuration.
+pub const DRAFT_MARKET: MarketId = MarketId::MAX - 1;
 
 /// A wallet address.
 pub type Address = [u8; 20];

@@ -109,8 +109,8 @@ pub enum Reject {
     LeverageReduction = 81,
     /// Equity does not cover the requirement at that leverage.
     InsufficientMarginForLeverage = 82,
-    /// Position and open orders would be worth more than the leverage allows, or so much is open in the market that nothing may
-    /// open more (8 x 10^18 steps).
+    /// Position and open orders would be worth more than the leverage or the account's own limit allows, or so much is open in the
+    /// market that nothing may open more (8 x 10^18 steps).
     ExceedsBracket = 83,
     /// Equity does not cover the requirement.
     InsufficientMargin = 84,
@@ -176,11 +176,13 @@ pub enum Reject {
     TokenPaused = 124,
     /// Nobody has agreed to go back to a block before that.
     NotRewinding = 125,
+    /// No draft of this source, or not all of it came.
+    DraftNotFound = 126,
 }
 
 impl Reject {
     /// Every reject, in order of its number.
-    pub const ALL: [Reject; 85] = [
+    pub const ALL: [Reject; 86] = [
         Reject::Malformed,
         Reject::Duplicate,
         Reject::IdempotencyReplay,
@@ -266,6 +268,7 @@ impl Reject {
         Reject::TokenExists,
         Reject::TokenPaused,
         Reject::NotRewinding,
+        Reject::DraftNotFound,
     ];
 
     /// The number in events.

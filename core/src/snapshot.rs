@@ -218,6 +218,7 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     if !reader.bytes.is_empty() && !Withdrawals::is_next(reader) && !Deposits::is_next(reader) {
         let accounts = engine.accounts.count();
         let perpetual = Perpetual::read(config, reader, accounts, assets, engine.next_order)?;
+        engine.has_limits = !perpetual.state.limits.is_empty();
         engine.perpetual = Some(Box::new(perpetual));
     }
     if Withdrawals::is_next(reader) {

@@ -194,9 +194,10 @@ fn measurements_build_what_they_measure() {
 }
 
 /// Folders and files of the gateway, the lowest first: each may name those before it, and itself.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
     "clock",
     "form",
+    "tls",
     "view",
     "archive",
     "dialect",

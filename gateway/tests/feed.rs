@@ -412,7 +412,7 @@ fn prices_of_three_sources_become_an_index() {
     );
     let mut venue = Venue::open(&rig);
     for (source, weight) in [(1, 3), (2, 2), (3, 1)] {
-        venue.apply(&rig, Command::new(SetSource { market: FIRST_PERPETUAL, source, weight, reserved: 0 }));
+        venue.apply(&rig, Command::new(SetSource { market: FIRST_PERPETUAL, source, weight, stale_ms: 0 }));
     }
     venue.wait_for(&mut rig, |price| price.index == 6_005_667_500_000);
     let told = venue.price.expect("it was waited for");

@@ -83,7 +83,8 @@ body! {
 
     /// See [`Kind::SetPerpetualParameter`]. Rejects: Malformed (no such parameter), MarketNotFound, StepsDoNotFit (of a
     /// tick or lot: some product of a tick and a lot that the market ever had is no multiple of 10^10),
-    /// ParameterOutOfRange (see each [`PerpetualParameter`]).
+    /// ParameterOutOfRange (see each [`PerpetualParameter`]). Of [`crate::ids::DRAFT_MARKET`]: DraftNotFound; bounds are judged
+    /// when the draft is applied.
     pub struct SetPerpetualParameter {
         /// Which market; [`crate::ids::ALL_MARKETS`] for a parameter of the whole venue.
         pub market: MarketId,
@@ -95,12 +96,13 @@ body! {
 
     /// See [`Kind::SetBrackets`]. The whole table at once. Rejects: MarketNotFound, Malformed (count not 1..=8),
     /// ParameterOutOfRange: caps not ascending from above 0 to 10^15, leverages not strictly falling within 1..=125,
-    /// maintenance rates not strictly rising within 1..10^8, a `cum` that is no integer, or a bound of `risk.md` 2 that
-    /// the market's own parameters would break (mark clamp, liquidation fee, funding cap).
+    /// maintenance rates not strictly rising within 1..10^8, more maintenance than initial margin at a cap, a `cum` that is no
+    /// integer, or a bound of `risk.md` 2 that the market's own parameters would break (mark clamp, liquidation fee, funding
+    /// cap). Of [`crate::ids::DRAFT_MARKET`]: as [`SetPerpetualParameter`].
     pub struct SetBrackets {
         /// Which market.
         pub market: MarketId,
-        /// How many count, 1 to 8.
+        /// How many count, 1 to 8. Of [`crate::ids::DRAFT_MARKET`], plus 2^16 where they follow on eight that came before.
         pub count: u32,
         /// Largest notional of each, micro-quote.
         pub caps: [i64; 8],
@@ -165,7 +167,8 @@ body! {
     }
 
     /// See [`Kind::SetSource`]. Weight 0 takes the source away. Rejects: MarketNotFound, ParameterOutOfRange (weight above
-    /// 10^6, or more than 16 sources).
+    /// 10^6, an age above 600 000, or more than 16 sources). Of [`crate::ids::DRAFT_MARKET`], where the sources named are all that
+    /// the market will have, and weight 0 names none: as [`SetPerpetualParameter`].
     pub struct SetSource {
         /// Which market.
         pub market: MarketId,
@@ -173,8 +176,8 @@ body! {
         pub source: u32,
         /// Its weight.
         pub weight: u32,
-        /// Zero.
-        pub reserved: u32,
+        /// Age after which it is not fresh, milliseconds; 0: as the market's parameter says.
+        pub stale_ms: u32,
     }
 
     /// See [`Kind::FeedPrice`]. Rejects: MarketNotFound, InvalidPrice (not 1..=10^17), SourceNotFound.
@@ -224,6 +227,79 @@ body! {
         pub rule: u32,
         /// Zero.
         pub reserved: u32,
+    }
+
+    /// See [`Kind::DraftPerpetual`]. A draft is what a market's configuration is to become, collected and seen by nobody: the
+    /// commands that follow, of the same source, name [`crate::ids::DRAFT_MARKET`] as their market, and [`ApplyDraft`] makes all of
+    /// it so in one command or nothing. There is one draft at a time: this one takes the place of the one before, whoever's it
+    /// was, and an epoch ends it. What is not named stays as it is, or, of a new market, as it ships. Rejects: MarketNotFound.
+    pub struct DraftPerpetual {
+        /// Name of the market to list; not looked at where `market` is set.
+        pub symbol: Symbol,
+        /// What is traded; likewise.
+        pub base: AssetName,
+        /// The margin asset; likewise.
+        pub quote: AssetName,
+        /// The market to change; 0 to list one.
+        pub market: MarketId,
+        /// Zero.
+        pub reserved: u32,
+    }
+
+    /// See [`Kind::ApplyDraft`]. Rejects, in order: DraftNotFound (none of this source, or of another count of changes), Malformed
+    /// (a state that there is not, or CLOSED), and of a new market MarketExists, Malformed (names as in [`ListPerpetual`]),
+    /// MarginAssetDiffers; of a market that is there MarketDelisted; then StepsDoNotFit, ParameterOutOfRange
+    /// ([`crate::risk::perpetual::bounds::check_all`] of the configuration as it would be, its first breach; or a source that
+    /// [`SetSource`] would refuse), NoMarkPrice (as [`SetPerpetualState`]). A draft that is refused stays.
+    pub struct ApplyDraft {
+        /// How many commands it consists of, [`DraftPerpetual`] not counted.
+        pub changes: u32,
+        /// A [`PerpetualState`]; 255 leaves it, or, of a new market, is HALTED.
+        pub state: u8,
+        /// Zero.
+        pub reserved: [u8; 3],
+    }
+
+    /// See [`Kind::ScheduleVipTier`]. Tiers come one after the other from 0 to `count` - 1; with the last the whole schedule waits for
+    /// the next UTC midnight, in place of one that waits already. It then holds as one set by [`SetVipTier`]s. Rejects: Malformed
+    /// (tier not below count, count not 1..=16, or a tier that does not follow the one before), ParameterOutOfRange (rates as in
+    /// [`SetVipTier`]; of the last, volumes that do not ascend from 0).
+    pub struct ScheduleVipTier {
+        /// Which tier, from 0.
+        pub tier: u32,
+        /// How many tiers there are.
+        pub count: u32,
+        /// Traded value from which it holds, micro-quote.
+        pub volume: i64,
+        /// Base rate of the resting side, 10^-8; below 0 a rebate.
+        pub maker_rate: i64,
+        /// Base rate of the arriving side, 10^-8.
+        pub taker_rate: i64,
+    }
+
+    /// See [`Kind::SetAccountLimits`]. A limit of the account in a market counts before its limit over all markets, and that
+    /// before what the market says; 0 takes a limit away. Orders that rest are not judged again. Rejects: AccountNotFound,
+    /// MarketNotFound (no spot or perpetual market, nor [`crate::ids::ALL_MARKETS`]), Malformed (no bit or an unknown one in the
+    /// mask; a rate of one market, a notional of a spot market), ParameterOutOfRange (outside 0 to [`OWN_OPEN_ORDERS_MAX`],
+    /// [`OWN_RATE_MAX`], 10^15).
+    pub struct SetAccountLimits {
+        /// Whose.
+        pub account: AccountId,
+        /// Where, or [`crate::ids::ALL_MARKETS`]: every market of both sides.
+        pub market: MarketId,
+        /// Which of the fields count: bits of [`limit_mask`].
+        pub mask: u32,
+        /// Most open orders in one market, untriggered ones included.
+        pub open_orders: u32,
+        /// Most orders in ten seconds. The engine keeps it; who lets orders in applies it.
+        pub order_rate_10s: u32,
+        /// Most orders in a minute, likewise.
+        pub order_rate_1m: u32,
+        /// Largest notional of position and open orders of one side in a perpetual market, micro-quote, where an order opens more;
+        /// beside what brackets allow.
+        pub max_position_notional: i64,
+        /// Largest notional of an order in a perpetual market, micro-quote.
+        pub max_order_notional: i64,
     }
 
     /// See [`Kind::PlacePerpetual`]. Checks in order, the first that fails answers (`perpetual.md` 7.10): IdempotencyReplay /
@@ -452,9 +528,9 @@ body! {
 
 /// Rule changes, by number: what an engine of this version decides otherwise once [`ActivateRule`] named them.
 pub mod rule {
-    /// The mark clamp of a market is at most (imr - mmr) / (1 + mmr) of its first bracket, down, not imr - mmr: a short
-    /// opened at full leverage at the index pays maintenance on the higher mark too, so the wider bound of `risk.md` 2 can
-    /// leave it short by mmr x clamp (`risk.md` 21, property 7). Markets listed from then on start within it.
+    /// Every market's mark clamp is within the bound of `risk.md` 2 that holds for shorts and for every bracket. Since engine
+    /// version 11 no command can leave that bound, whatever the rule; what an earlier version configured beyond it stays until it
+    /// is changed, and this is refused while there is any.
     pub const STRICT_MARK_CLAMP: u32 = 1;
     /// The last that this version knows.
     pub const LAST: u32 = 1;
@@ -488,6 +564,27 @@ pub mod order_class {
     /// Untriggered orders placed on the conditional-order service.
     pub const CONDITIONAL_SERVICE: u32 = 2;
 }
+
+/// Bits of [`SetAccountLimits::mask`].
+pub mod limit_mask {
+    /// `open_orders` counts.
+    pub const OPEN_ORDERS: u32 = 1;
+    /// `order_rate_10s` counts.
+    pub const RATE_10S: u32 = 2;
+    /// `order_rate_1m` counts.
+    pub const RATE_1M: u32 = 4;
+    /// `max_position_notional` counts.
+    pub const POSITION: u32 = 8;
+    /// `max_order_notional` counts.
+    pub const ORDER: u32 = 16;
+    /// All of them.
+    pub const ALL: u32 = OPEN_ORDERS | RATE_10S | RATE_1M | POSITION | ORDER;
+}
+
+/// Most open orders in one market that an account may be given.
+pub const OWN_OPEN_ORDERS_MAX: u32 = 20_000;
+/// Most orders in a window that an account may be given.
+pub const OWN_RATE_MAX: u32 = 1_000_000;
 
 /// Bits of [`SetPerpetualAccount::mask`].
 pub mod account_mask {
@@ -644,9 +741,9 @@ byte_enum! {
         TakeBound = 14,
         /// Greatest |mark - last| / mark for a protected trigger: 5 000 000. 0..=10^8.
         TriggerProtect = 15,
-        /// Liquidation fee: 250 000. 0..=3/4 of the first maintenance rate.
+        /// Liquidation fee: 250 000. From 0, below the first maintenance rate.
         LiquidationFee = 16,
-        /// Largest basis in the mark: 400 000. 0..=imr - mmr of the first bracket.
+        /// Largest basis in the mark: 398 009. 0..=[`crate::risk::perpetual::bracket::widest_clamp`] of the brackets.
         MarkClamp = 17,
         /// Clamp of a source around the median: 500 000. 0..=10^8.
         SourceClamp = 18,

@@ -15,9 +15,16 @@ use crate::matching::{Ending, Settlement, Step, Taker, sweep, walk};
 use crate::money::{Amount, MAX_ENTRY, Price, Quantity};
 use crate::order::market::Budget;
 use crate::order::{Incoming, Order, limit, market};
+use crate::perpetual::Perpetual;
 use crate::reject::Reject;
 use crate::risk::spot::{SpotMatch, SpotPurse};
 use crate::risk::{Purse, reservation_of};
+
+/// Most open orders that the account of an order may have in its market, where it has a limit of its own.
+#[cold]
+fn own_open_orders(perpetual: Option<&Perpetual>, order: &Incoming) -> Option<u32> {
+    perpetual?.state.limits.open_orders(order.account, order.market)
+}
 
 impl Engine {
     /// See [`PlaceOrder`]. An order that rests whole is carried out here, every other goes on to [`Engine::arrive`].
@@ -36,7 +43,7 @@ impl Engine {
             return refuse(command, Reject::AccountNotFound, self.emitter(sink));
         }
         let emitter = self.emitter(sink);
-        let Engine { orders, balances, markets, next_order, .. } = self;
+        let Engine { orders, balances, markets, next_order, perpetual, has_limits, .. } = self;
         let Some(market) = markets.get_mut(order.market as usize) else {
             return refuse(command, Reject::MarketNotFound, emitter);
         };
@@ -54,7 +61,11 @@ impl Engine {
             Err(reject) => return self.refuse_judged(command, reject, sink),
         };
         let seat = seats.get_mut(order.account);
-        if order.may_rest() && seat.open_orders() >= rules.max_open_orders {
+        let mut most = rules.max_open_orders;
+        if *has_limits {
+            most = own_open_orders(perpetual.as_deref(), &order).unwrap_or(most);
+        }
+        if order.may_rest() && seat.open_orders() >= most {
             return refuse(command, Reject::TooManyOpenOrders, emitter);
         }
         let steps = book.steps(order.price);

@@ -3,7 +3,7 @@
 //! **Order within a command.** Facts come as they happen, then what the command left changed:
 //!
 //! 1. As they happen: [`AccountCreated`], [`AssetCreated`], [`PerpetualListed`], [`PerpetualSetting`], [`PerpetualBracket`],
-//!    [`VipTier`], [`AccountTerms`], [`PerpetualSource`], [`PerpetualPrice`], [`FundingSettled`], [`PerpetualStateChanged`],
+//!    [`VipTier`], [`VipTierScheduled`], [`AccountTerms`], [`AccountLimits`], [`PerpetualSource`], [`PerpetualSourceAge`], [`PerpetualPrice`], [`FundingSettled`], [`PerpetualStateChanged`],
 //!    [`PerpetualPlaced`], [`PerpetualOrder`], [`PerpetualTrade`], [`PreventedMatch`], [`PerpetualAmended`],
 //!    [`TriggerDeferred`], [`TriggerRefused`], [`PositionMoved`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`],
 //!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`].
@@ -585,6 +585,56 @@ payload! {
     pub struct RuleActivated {
         /// A number of [`crate::command::rule`].
         pub rule: u32,
+        /// Zero.
+        pub reserved: u32,
+    }
+
+    /// See [`Kind::VipTierScheduled`]. All of a schedule, ascending, with the command that completes it; when it holds, each is told
+    /// as [`VipTier`].
+    pub struct VipTierScheduled {
+        /// From 0.
+        pub tier: u32,
+        /// How many there will be.
+        pub count: u32,
+        /// Traded value from which it holds.
+        pub volume: i64,
+        /// Base rate of the resting side.
+        pub maker_rate: i64,
+        /// Base rate of the arriving side.
+        pub taker_rate: i64,
+        /// From when on, milliseconds.
+        pub effective_ms: i64,
+    }
+
+    /// See [`Kind::AccountLimits`]. 0: none of that kind.
+    pub struct AccountLimits {
+        /// Whose.
+        pub account: AccountId,
+        /// Where, or [`crate::ids::ALL_MARKETS`].
+        pub market: MarketId,
+        /// Most open orders in one market.
+        pub open_orders: u32,
+        /// Most orders in ten seconds.
+        pub order_rate_10s: u32,
+        /// Most orders in a minute.
+        pub order_rate_1m: u32,
+        /// Zero.
+        pub reserved: u32,
+        /// Largest notional of position and open orders of a side, micro-quote.
+        pub max_position_notional: i64,
+        /// Largest notional of an order, micro-quote.
+        pub max_order_notional: i64,
+    }
+
+    /// See [`Kind::PerpetualSourceAge`]. Comes behind the source's [`PerpetualSource`] where it changed; a source that is added has
+    /// none of its own, and one that is taken away leaves none.
+    pub struct PerpetualSourceAge {
+        /// Which market.
+        pub market: MarketId,
+        /// Which source.
+        pub source: u32,
+        /// Milliseconds; 0: as the market's parameter says.
+        pub stale_ms: u32,
         /// Zero.
         pub reserved: u32,
     }

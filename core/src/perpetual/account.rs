@@ -10,6 +10,11 @@ use crate::risk::perpetual::position::Position;
 use std::mem::offset_of;
 use zerocopy::FromZeros;
 
+/// Placements are refused.
+pub(crate) const DISABLED: u8 = 1;
+/// It has limits of its own; follows from those.
+pub(crate) const LIMITED: u8 = 2;
+
 /// An account over all markets. All zeros: one that did nothing yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 #[repr(C, align(64))]
@@ -26,8 +31,8 @@ pub(crate) struct Account {
     pub(crate) referral_total_bps: u32,
     pub(crate) referral_share_bps: u32,
     pub(crate) fee_burn: u8,
-    /// Placements are refused.
-    pub(crate) disabled: u8,
+    /// [`DISABLED`] and [`LIMITED`].
+    pub(crate) restrictions: u8,
     /// 0 cross, 1 isolated: of markets without a mode of their own.
     pub(crate) default_mode: u8,
     /// The cross scope is being liquidated.

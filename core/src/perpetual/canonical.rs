@@ -7,6 +7,7 @@
 //! after what; the records themselves are in `canonical/`.
 
 mod account;
+mod extra;
 mod market;
 mod order;
 
@@ -31,6 +32,8 @@ const VERSION: u32 = 1;
 /// Version of a section with a tail: the windows after a recovery, and rules that were switched on. Where there is nothing
 /// of this the section is of the version before, byte by byte, so that hashes recorded then still hold.
 const VERSION_WITH_TAIL: u32 = 2;
+/// Version of a section with a tail, of whatever, and behind it what `extra.rs` says.
+const VERSION_WITH_EXTRAS: u32 = 3;
 
 fn put<B: Bytes>(out: &mut B, value: i64) {
     out.put(&value.to_le_bytes());
@@ -44,7 +47,11 @@ impl Perpetual {
     /// Writes the section.
     pub(crate) fn write<B: Bytes>(&self, out: &mut B, accounts: u32) {
         let state = &self.state;
-        let version = if state.has_tail() { VERSION_WITH_TAIL } else { VERSION };
+        let version = match (state.has_extras(), state.has_tail()) {
+            (true, _) => VERSION_WITH_EXTRAS,
+            (false, true) => VERSION_WITH_TAIL,
+            (false, false) => VERSION,
+        };
         out.put(&version.to_le_bytes());
         put(out, state.margin_asset.map_or(-1, i64::from));
         put(out, state.fee_burn_bps.into());
@@ -86,13 +93,16 @@ impl Perpetual {
             }
         }
         self.write_orders(out);
-        if state.has_tail() {
+        if version >= VERSION_WITH_TAIL {
             put(out, state.rules.into());
             state.recovery_ms.into_iter().for_each(|value| put(out, value));
             for symbol in &state.symbols {
                 symbol.recovery_ms.into_iter().for_each(|value| put(out, value));
                 put(out, symbol.recovery as i64);
             }
+        }
+        if version >= VERSION_WITH_EXTRAS {
+            state.write_extras(out);
         }
     }
 
@@ -106,7 +116,7 @@ impl Perpetual {
     ) -> Read<Perpetual> {
         let version = reader.u32()?;
         ensure(
-            version == VERSION || version == VERSION_WITH_TAIL,
+            (VERSION..=VERSION_WITH_EXTRAS).contains(&version),
             "unknown version of the perpetual section",
         )?;
         let mut perpetual = Perpetual::new(config);
@@ -194,8 +204,14 @@ impl Perpetual {
             perpetual.books[index].update = update;
         }
         perpetual.read_orders(reader, accounts, next_order)?;
-        if version == VERSION_WITH_TAIL {
+        if version >= VERSION_WITH_TAIL {
             perpetual.state.read_tail(reader)?;
+        }
+        if version == VERSION_WITH_TAIL {
+            ensure(perpetual.state.has_tail(), "a tail of nothing")?;
+        }
+        if version >= VERSION_WITH_EXTRAS {
+            perpetual.state.read_extras(reader, accounts)?;
         }
         for account in 0..accounts {
             let state = &perpetual.state;
@@ -235,7 +251,6 @@ impl State {
             let recovery = u8::try_from(reader.i64()?).ok().and_then(PerpetualState::from_code);
             symbol.recovery = recovery.ok_or_else(|| invalid("unknown state of a window"))?;
         }
-        ensure(self.has_tail(), "a tail of nothing")?;
         Ok(())
     }
 }

@@ -7,9 +7,10 @@ use crate::book::grid::Step;
 use crate::command::{PerpetualParameter, PerpetualState, Side};
 use crate::event::PerpetualPrice;
 use crate::ids::{AssetId, Symbol as Name, TradeId};
-use crate::money::{Money, Price, Quantity, RATE_ONE};
+use crate::money::{Price, Quantity};
 use crate::risk::perpetual::band::{Band, bound, market_limit};
-use crate::risk::perpetual::bracket::{BracketRow, Brackets, rates_fit};
+use crate::risk::perpetual::bounds::{self, QUANTITY_MAX, SHIPPED_BRACKETS};
+use crate::risk::perpetual::bracket::Brackets;
 use crate::risk::perpetual::funding::{FundingRules, Premiums};
 use crate::risk::perpetual::index::{Index, IndexState};
 use crate::risk::perpetual::mark::Basis;
@@ -19,9 +20,7 @@ use crate::risk::perpetual::window::Window;
 
 /// Most that may be open where an order opens more, in steps of 10^-8. The fund may have to take all of it over.
 const OPEN_INTEREST_MAX: i128 = 8_000_000_000_000_000_000;
-/// Largest order that a market may be set to take, in steps of 10^-8.
-const ORDER_QUANTITY_MAX: i64 = 1_000_000_000_000_000_000;
-const _: () = assert!(OPEN_INTEREST_MAX + ORDER_QUANTITY_MAX as i128 <= i64::MAX as i128);
+const _: () = assert!(OPEN_INTEREST_MAX + QUANTITY_MAX as i128 <= i64::MAX as i128);
 /// Leverage of whoever never set one.
 pub(crate) const LEVERAGE_DEFAULT: u32 = 20;
 /// How long the dynamic band may bind before the market pauses, ms.
@@ -44,6 +43,8 @@ pub(crate) struct Source {
     /// 0 before the first.
     pub(crate) price: Price,
     pub(crate) at_ms: i64,
+    /// Age after which it is not fresh, ms; 0: as the market's parameter says.
+    pub(crate) stale_ms: u32,
 }
 
 /// Prices in force.
@@ -143,60 +144,17 @@ pub(crate) struct Symbol {
     pub(crate) reducing: [u32; 2],
 }
 
-/// Shipped values, by number of the parameter (`risk.md` 2, `perpetual.md` 5). Tick and lot are the listing's.
-const SHIPPED: [i64; PARAMETERS] = [
-    0,
-    0,
-    0,
-    10_000_000,
-    1_000_000_000_000_000,
-    100_000,
-    100_000_000_000,
-    12_000_000_000,
-    5_000_000,
-    5_000_000_000_000,
-    200,
-    100,
-    105_000_000,
-    95_000_000,
-    5_000_000,
-    5_000_000,
-    250_000,
-    400_000,
-    500_000,
-    10_000,
-    2,
-    25_000_000_000,
-    1,
-    10_000,
-    50_000,
-    300_000,
-    10_000_000,
-    300,
-    -1,
-];
-
-/// Shipped brackets: cap in quote, greatest leverage, maintenance rate.
-const BRACKETS: [(Money, u32, i64); 7] = [
-    (50_000, 125, 400_000),
-    (500_000, 100, 500_000),
-    (1_000_000, 50, 1_000_000),
-    (5_000_000, 20, 2_500_000),
-    (10_000_000, 10, 5_000_000),
-    (20_000_000, 5, 10_000_000),
-    (50_000_000, 2, 12_500_000),
-];
-
 impl Symbol {
     /// A market as it is listed.
     pub(crate) fn new(name: Name, base: AssetId, tick: Price, lot: Quantity, now_ms: i64) -> Symbol {
-        let rows = BRACKETS.map(|(cap, leverage_max, maintenance_rate)| BracketRow {
-            cap: cap * 1_000_000,
-            maintenance_rate,
-            leverage_max,
-        });
-        let Some(brackets) = Brackets::new(&rows) else { unreachable!("shipped brackets are sound") };
-        let mut parameters = SHIPPED;
+        let Ok(brackets) = bounds::table(&SHIPPED_BRACKETS) else {
+            unreachable!("shipped brackets are sound")
+        };
+        let mut parameters = [0; PARAMETERS];
+        for &parameter in PerpetualParameter::ALL.iter().filter(|parameter| bounds::is_of_market(**parameter))
+        {
+            parameters[parameter as usize] = bounds::shipped(parameter);
+        }
         parameters[PerpetualParameter::Tick as usize] = tick;
         parameters[PerpetualParameter::Lot as usize] = lot;
         let mut symbol = Symbol {
@@ -438,42 +396,4 @@ impl Symbol {
     pub(crate) fn sell_reference(&self) -> Price {
         self.bounds.sell_reference
     }
-
-    /// Whether rates and brackets fit each other.
-    pub(crate) fn fits(&self, brackets: &Brackets) -> bool {
-        rates_fit(
-            brackets,
-            self.get(PerpetualParameter::LiquidationFee),
-            self.get(PerpetualParameter::MarkClamp),
-            self.get(PerpetualParameter::FundingCap),
-        )
-    }
-}
-
-/// Whether a value is within the range of its parameter, other rules apart.
-pub(crate) fn is_in_range(parameter: PerpetualParameter, value: i64) -> bool {
-    use PerpetualParameter as P;
-    let range = match parameter {
-        P::Tick | P::Lot => 1..=crate::money::MAX_ENTRY,
-        P::MinPrice => 0..=100_000_000_000_000_000,
-        P::MaxPrice => 1..=100_000_000_000_000_000,
-        P::MinQuantity | P::MaxQuantity | P::MaxMarketQuantity => 1..=ORDER_QUANTITY_MAX,
-        P::MinNotional => 0..=1_000_000_000_000_000,
-        P::MaxNotional | P::ImpactNotional => 1..=1_000_000_000_000_000,
-        P::MaxOpenOrders | P::MaxConditionalOrders => 1..=10_000,
-        P::BandUp => RATE_ONE..=10 * RATE_ONE,
-        P::BandDown | P::TriggerProtect | P::SourceClamp | P::Damp => 0..=RATE_ONE,
-        P::TakeBound => 1..=RATE_ONE - 1,
-        P::LiquidationFee | P::MarkClamp | P::FundingCap => 0..=RATE_ONE,
-        P::SourceStaleMs => 1..=600_000,
-        P::MinSources => 1..=16,
-        P::FundingIntervalHours => return matches!(value, 1 | 2 | 4 | 8),
-        P::Interest => -RATE_ONE..=RATE_ONE,
-        P::DynamicBand => 1..=RATE_ONE,
-        P::DynamicReferenceSeconds => 1..=600,
-        P::SpotMarket => -1..=i64::from(u32::MAX),
-        P::FeeBurnBps => 0..=5_000,
-        P::RecoveryCancelOnlyMs | P::RecoveryPostOnlyMs => 0..=3_600_000,
-    };
-    range.contains(&value)
 }

@@ -8,7 +8,9 @@ pub(crate) mod account;
 pub(crate) mod bands;
 pub(crate) mod canonical;
 pub(crate) mod crowd;
+pub(crate) mod draft;
 pub(crate) mod facts;
+pub(crate) mod limits;
 pub(crate) mod market;
 pub(crate) mod members;
 pub(crate) mod names;
@@ -31,11 +33,13 @@ use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, Ord
 use crate::money::{Money, Price};
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
-use crate::risk::perpetual::vip::Tiers;
+use crate::risk::perpetual::vip::{Tier, Tiers};
 use account::{Account, Holding};
 use bands::Bands;
 use crowd::Crowd;
+use draft::Draft;
 use facts::Facts;
+use limits::Limits;
 use market::Symbol;
 use names::Names;
 use order::Details;
@@ -94,6 +98,13 @@ pub(crate) struct State {
     /// Test every account, whatever the bands say: what they are compared with.
     pub(crate) tests_all: bool,
     pub(crate) tiers: Tiers,
+    /// The schedule that takes its place, and when, ms.
+    pub(crate) next_tiers: Option<(Tiers, i64)>,
+    /// Tiers of a schedule that is not complete, and how many it will have.
+    pub(crate) tier_rows: (Vec<Tier>, u32),
+    pub(crate) limits: Limits,
+    /// What a market is to become.
+    pub(crate) draft: Option<Box<Draft>>,
     pub(crate) volumes: Volumes,
     /// Accounts with a scheduled downgrade, and some whose downgrade was dropped.
     pub(crate) pending: Vec<AccountId>,
@@ -189,6 +200,10 @@ impl Perpetual {
                 has_backlog: false,
                 tests_all: false,
                 tiers: volume::shipped_tiers(),
+                next_tiers: None,
+                tier_rows: (Vec::new(), 0),
+                limits: Limits::default(),
+                draft: None,
                 volumes: Volumes::new(accounts, pages),
                 pending: Vec::with_capacity(1024),
                 fee_burn_bps: 0,

@@ -244,7 +244,7 @@ fn a_trailing_order_follows_marks_that_it_must_not_fire_on_yet() {
     let mut venue = Venue::trading("60000");
     let (one, other) = (venue.account("1000000"), venue.account("1000000"));
     open(&mut venue, one, other, Side::Buy, "0.1", "60000");
-    venue.ok(SetSource { market: BTC, source: 1, weight: 1, reserved: 0 });
+    venue.ok(SetSource { market: BTC, source: 1, weight: 1, stale_ms: 0 });
     venue.ok(FeedPrice { market: BTC, source: 1, price: dec("60000") });
     venue.ok(SetManualPrice { market: BTC, reserved: 0, price: 0 });
     venue.tick();
@@ -271,18 +271,18 @@ fn a_trailing_order_follows_marks_that_it_must_not_fire_on_yet() {
     // Fresh for 10 s, held for 60.
     let stale = event::IndexState::Stale as u8;
     assert_eq!(pass(&mut venue, 75), Some((stale, dec("60000"))));
-    // Without the nearest ask the basis is 299.5, clamped to 240; of no bid nothing is known, and after 30 repeats it is 0.
+    // Without the nearest ask the basis is 299.5, clamped to 238.8054; of no bid nothing is known, and after 30 repeats it is 0.
     let cancel = |venue: &mut Venue, order: u64| {
         let (account, market, client_order, classes) = (other, BTC, [0; 36], 3);
         venue.ok(CancelPerpetual { account, market, order, client_order, classes });
     };
     cancel(&mut venue, quotes[1]);
-    assert_eq!(pass(&mut venue, 40), Some((stale, dec("60240"))));
+    assert_eq!(pass(&mut venue, 40), Some((stale, dec("60238.8054"))));
     cancel(&mut venue, quotes[0]);
     assert_eq!(pass(&mut venue, 70), Some((stale, dec("60000"))));
     let is_waiting = |venue: &Venue| venue.engine.perpetual_orders().any(|order| order.order == trailing);
     assert!(is_waiting(&venue));
-    // 0.3 % below 60,240 is 60,059.28.
+    // 0.3 % below 60,238.8054 is 60,058.09.
     venue.ok(FeedPrice { market: BTC, source: 1, price: dec("60000") });
     assert_eq!(pass(&mut venue, 1), Some((event::IndexState::Single as u8, dec("60000"))));
     assert!(!is_waiting(&venue));

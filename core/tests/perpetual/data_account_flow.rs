@@ -2,7 +2,8 @@
 //! fills; market and limit orders, partial fills, adding, closing in parts, crossing through zero, isolated margin,
 //! deposits and withdrawals. Once by the functions of `risk::perpetual`, and once through the whole engine: the recorded
 //! orders are placed, what they traded with is placed by another account, cancels, transfers and modes are commands, and
-//! every event is followed by the invariants.
+//! every event is followed by the invariants. The market is listed with what that exchange published of it: filters, rates, nine
+//! brackets.
 //!
 //! Each fill is computed from our own state before it, which begins with what a session publishes and is never set
 //! right in between: fee, position, entry price, realised profit, wallet. Prices (0.01) and quantities (0.01) are exact
@@ -18,7 +19,7 @@ use crate::support::data;
 use crate::support::perpetual::Venue;
 use ringside_core::command::*;
 use ringside_core::event::{self, PerpetualTrade};
-use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, padded};
+use ringside_core::ids::{AccountId, DRAFT_MARKET, FIRST_PERPETUAL, MarketId, OrderId, padded};
 use ringside_core::money::{MONEY_UNIT, Money, Price, Quantity, Rate, UNIT};
 use ringside_core::risk::perpetual::position::{Filled, Position};
 use ringside_core::risk::perpetual::{fee, isolated, units};
@@ -31,6 +32,35 @@ const TAKER: Rate = 40_000;
 const MAKER: Rate = 20_000;
 const TICK: Price = UNIT / 100;
 const LOT: Quantity = UNIT / 100;
+/// Filters and rates that the recorded exchange published for the market (`binance-rest-golden`, July 2021): a clearance fee of
+/// 0.5 % among them. What it does not publish stays as it ships.
+const SETTINGS: [(PerpetualParameter, i64); 13] = [
+    (PerpetualParameter::Tick, TICK),
+    (PerpetualParameter::Lot, LOT),
+    (PerpetualParameter::MinPrice, 6 * UNIT + 60 * UNIT / 100),
+    (PerpetualParameter::MaxPrice, 100_000 * UNIT),
+    (PerpetualParameter::MinQuantity, LOT),
+    (PerpetualParameter::MaxQuantity, 100_000 * UNIT),
+    (PerpetualParameter::MaxMarketQuantity, 20_000 * UNIT),
+    (PerpetualParameter::MaxConditionalOrders, 10),
+    (PerpetualParameter::BandUp, 115_000_000),
+    (PerpetualParameter::BandDown, 85_000_000),
+    (PerpetualParameter::TakeBound, 30_000_000),
+    (PerpetualParameter::TriggerProtect, 5_000_000),
+    (PerpetualParameter::LiquidationFee, 500_000),
+];
+/// Its brackets in spring 2022: cap in USDT, greatest leverage, maintenance rate.
+const BRACKETS: [(i64, u32, u32); 9] = [
+    (10_000, 75, 650_000),
+    (50_000, 50, 1_000_000),
+    (250_000, 25, 2_000_000),
+    (1_000_000, 10, 5_000_000),
+    (2_000_000, 5, 10_000_000),
+    (5_000_000, 4, 12_500_000),
+    (10_000_000, 3, 15_000_000),
+    (20_000_000, 2, 25_000_000),
+    (50_000_000, 1, 50_000_000),
+];
 /// The session with isolated margin was at twofold leverage: 16.1596 of value moved 8.0798.
 const LEVERAGE: u32 = 2;
 
@@ -369,9 +399,28 @@ impl Live {
         let mut venue = Venue::new();
         let symbol = padded("BNBUSDT").expect("it fits");
         let (base, quote) = (padded("BNB").expect("it fits"), padded("USDT").expect("it fits"));
-        venue.ok(ListPerpetual { symbol, base, quote, tick: TICK, lot: LOT });
-        let minimum = PerpetualParameter::MinQuantity as u32;
-        venue.ok(SetPerpetualParameter { market: BNB, parameter: minimum, value: LOT });
+        venue.ok(DraftPerpetual { symbol, base, quote, market: 0, reserved: 0 });
+        for (parameter, value) in SETTINGS {
+            venue.ok(SetPerpetualParameter { market: DRAFT_MARKET, parameter: parameter as u32, value });
+        }
+        for (part, rows) in BRACKETS.chunks(8).enumerate() {
+            let mut set = SetBrackets {
+                market: DRAFT_MARKET,
+                count: 0,
+                caps: [0; 8],
+                leverages: [0; 8],
+                rates: [0; 8],
+            };
+            set.count = rows.len() as u32 + ((part as u32) << 16);
+            for (at, (cap, leverage, rate)) in rows.iter().enumerate() {
+                (set.caps[at], set.leverages[at], set.rates[at]) = (cap * MONEY_UNIT, *leverage, *rate);
+            }
+            venue.ok(set);
+        }
+        let changes = (SETTINGS.len() + BRACKETS.len().div_ceil(8)) as u32;
+        let state = PerpetualState::CancelOnly as u8;
+        let listed = venue.ok(ApplyDraft { changes, state, reserved: [0; 3] });
+        assert_eq!(listed.market, BNB);
         venue.ok(SetVipTier { tier: 0, count: 1, volume: 0, maker_rate: MAKER, taker_rate: TAKER });
         let other = venue.account("1000000");
         let mut live = Live {
@@ -418,7 +467,7 @@ impl Live {
         self.loan = if self.is_isolated { 10 * MONEY_UNIT } else { 0 };
         self.trader = self.venue.account("0");
         self.credit(wallet + self.loan);
-        let leverage = if self.is_isolated { LEVERAGE } else { 125 };
+        let leverage = if self.is_isolated { LEVERAGE } else { BRACKETS[0].1 };
         if self.is_isolated {
             let mode = MarginMode::Isolated as u32;
             self.venue.ok(SetMarginMode { account: self.trader, market: BNB, mode, reserved: 0 });

@@ -8,6 +8,7 @@ mod naive;
 mod support;
 
 mod audit;
+mod configure;
 mod conformance;
 mod crowd;
 mod data_account_flow;

@@ -56,7 +56,7 @@ fn an_operator_is_refused_a_price_at_which_what_is_open_cannot_be_valued() {
 #[test]
 fn a_source_is_not_followed_there_and_is_again_when_it_comes_back() {
     let mut venue = wide();
-    venue.ok(SetSource { market: BTC, source: 1, weight: 1, reserved: 0 });
+    venue.ok(SetSource { market: BTC, source: 1, weight: 1, stale_ms: 0 });
     let feed = |venue: &mut Venue, price: &str| {
         venue.ok(FeedPrice { market: BTC, source: 1, price: dec(price) });
         venue.tick();

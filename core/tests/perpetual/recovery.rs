@@ -6,7 +6,7 @@ use ringside_core::command::*;
 use ringside_core::event::{
     self, PerpetualLedger, PerpetualStateChanged, PoolDeficit, SpotLedger, StateHash,
 };
-use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
+use ringside_core::ids::{ALL_MARKETS, padded};
 use ringside_core::reject::Reject;
 
 fn window(venue: &mut Venue, parameter: PerpetualParameter, value: i64) {
@@ -157,59 +157,42 @@ fn rules_are_switched_on_in_order_and_for_good() {
     for rule in [0, 2, 9] {
         assert_eq!(venue.refused(ActivateRule { rule, reserved: 0 }), Reject::Malformed, "rule {rule}");
     }
-    // The shipped clamp is the widest that `risk.md` 2 allows, and wider than a short at full leverage bears.
-    assert_eq!(venue.refused(ActivateRule { rule: 1, reserved: 0 }), Reject::ParameterOutOfRange);
-    let clamp = PerpetualParameter::MarkClamp as u32;
-    let strict = 400_000 * 100_000_000 / 100_400_000;
-    venue.ok(SetPerpetualParameter { market: BTC, parameter: clamp, value: strict });
     venue.ok(ActivateRule { rule: 1, reserved: 0 });
     assert_eq!(venue.said::<event::RuleActivated>()[0].rule, rule::STRICT_MARK_CLAMP);
     assert_eq!(venue.refused(ActivateRule { rule: 1, reserved: 0 }), Reject::Malformed, "only once");
-    let wider = SetPerpetualParameter { market: BTC, parameter: clamp, value: strict + 1 };
-    assert_eq!(venue.refused(wider), Reject::ParameterOutOfRange);
     venue.reload();
-    assert_eq!(venue.refused(wider), Reject::ParameterOutOfRange, "the rule is in the snapshot");
-    // Brackets that leave less room are judged by it too.
-    let mut brackets = SetBrackets { market: BTC, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
-    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (50_000 * USDT, 125, 402_000);
-    assert_eq!(venue.refused(brackets), Reject::ParameterOutOfRange);
-    // A market listed from now on begins within it.
-    venue.list_second();
-    let listed: Vec<_> = venue.said::<event::PerpetualSetting>();
-    let of_clamp = listed.iter().find(|setting| setting.parameter == clamp).unwrap();
-    assert_eq!((of_clamp.market, of_clamp.value), (FIRST_PERPETUAL + 1, strict));
+    assert_eq!(
+        venue.refused(ActivateRule { rule: 1, reserved: 0 }),
+        Reject::Malformed,
+        "it is in the snapshot"
+    );
 }
 
-/// Property 7 of `risk.md` 21 end to end: a short opened at full leverage at the index, and a book that holds the mark at
-/// its clamp. With the shipped clamp it is liquidated though the index never moved; under rule 1 it is not.
+/// `risk.md` 2: every bound that follows from the brackets, with the largest value that is taken and the next.
 #[test]
-fn a_short_at_full_leverage_survives_the_book_only_under_the_strict_clamp() {
-    for (is_strict, survives) in [(false, false), (true, true)] {
-        let mut venue = Venue::trading("60000");
-        let (maker, short) = (venue.account("10000000"), venue.account("0"));
-        if is_strict {
-            let parameter = PerpetualParameter::MarkClamp as u32;
-            venue.ok(SetPerpetualParameter { market: BTC, parameter, value: 398_406 });
-            venue.ok(ActivateRule { rule: 1, reserved: 0 });
-        }
-        let mut address = [9; 20];
-        address[..4].copy_from_slice(&short.to_le_bytes());
-        // 0.5 at 60,000 and 125x: initial margin 240, and the fee of the opening fill.
-        venue.ok(CreditPerpetual { address, reserved: 0, amount: usd("255"), reason: [0; 64] });
-        venue.ok(SetLeverage { account: short, market: BTC, leverage: 125, reserved: 0 });
-        venue.buy(maker, "0.5", "60000");
-        venue.sell(short, "0.5", "60000");
-        let wallet = venue.engine.perpetual_wallet(short);
-        assert_eq!(wallet, usd("240"), "what is left is the initial margin");
-        // Bids and asks far above the index: the basis is clamped.
-        venue.buy(maker, "2", "60500");
-        venue.sell(maker, "2", "60600");
-        for _ in 0..40 {
-            venue.tick();
-        }
-        let held = venue.engine.perpetual_position(short, BTC).unwrap().quantity;
-        assert_eq!(held != 0, survives, "strict: {is_strict}");
+fn rates_are_bound_by_the_brackets() {
+    use PerpetualParameter::*;
+    let mut venue = Venue::trading("60000");
+    for (parameter, most) in [(MarkClamp, 398_009), (LiquidationFee, 399_999), (FundingCap, 300_000)] {
+        let mut set = SetPerpetualParameter { market: BTC, parameter: parameter as u32, value: most };
+        venue.ok(set);
+        set.value = most + 1;
+        assert_eq!(venue.refused(set), Reject::ParameterOutOfRange, "{parameter:?}");
+        set.value = -1;
+        assert_eq!(venue.refused(set), Reject::ParameterOutOfRange, "{parameter:?}");
     }
+    // Brackets that leave less room than what is set uses up.
+    let mut brackets = SetBrackets { market: BTC, count: 1, caps: [0; 8], leverages: [0; 8], rates: [0; 8] };
+    (brackets.caps[0], brackets.leverages[0], brackets.rates[0]) = (50_000 * USDT, 125, 402_000);
+    assert_eq!(venue.refused(brackets), Reject::ParameterOutOfRange, "the clamp");
+    brackets.rates[0] = 399_999;
+    assert_eq!(venue.refused(brackets), Reject::ParameterOutOfRange, "the fee of liquidations");
+    brackets.rates[0] = 400_000;
+    venue.ok(brackets);
+    // Not the lowest bracket alone: of the second 0.1 % of its cap would be spare.
+    (brackets.count, brackets.caps[1], brackets.leverages[1], brackets.rates[1]) =
+        (2, 500_000 * USDT, 100, 955_500);
+    assert_eq!(venue.refused(brackets), Reject::ParameterOutOfRange);
 }
 
 /// Both sides of every ledger, from all accounts, at a stated sequence, with the hash of that state.

@@ -11,7 +11,7 @@ use crate::support::perpetual::{BTC, USDT, dec};
 use ringside_core::command::*;
 use ringside_core::event::{Event, StateHash};
 use ringside_core::hash_seed::HashSeed;
-use ringside_core::ids::{ALL_MARKETS, padded};
+use ringside_core::ids::{ALL_MARKETS, DRAFT_MARKET, padded};
 use ringside_core::memory::Pages;
 use ringside_core::snapshot::SnapshotError;
 use ringside_core::{Engine, EngineConfig};
@@ -26,20 +26,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "7976bc7b3b8c27d1e76235e95cb8afb0c18d1578aa5d4f0455a80a0685a94ed3",
-        "2ec57bf56fcf8cca4057d7e96ac72dd4",
+        "bb6a56e6114d48653e6bd49cbf72b522991bd752d5b51c1dacd2f5d83a4d3e08",
+        "6cfea53ca8518c491dbdc1e5b5ba35c6",
     ),
     (
         2,
         20_000,
-        "ce1255847a470b976ad187df26679703547ae247116f72cbeb9cabf04aee3199",
-        "9a348dbcc234023f80c9e61d3a5c891f",
+        "74e7896a1a08aa47491672fe37d4783b7f76cab4a6bb2b1d8d3c626659655ba2",
+        "27f266ca6b2084eaf1c633ff12c1f04a",
     ),
     (
         3,
         5_000,
-        "641cc4aa7867ec2b23baddfde0bd97cf8082516a141d5be5472424299d744422",
-        "89c2991e0e390900e7be9883211b49fc",
+        "731972a5310902f8b2dae850f6658ab2341d4091a0d43cbc7cd646a73eaa1833",
+        "42352ee3f9b640bfdddc5ecc31fbe8c4",
     ),
 ];
 
@@ -344,6 +344,35 @@ fn terms(mask: u32) -> Command {
     })
 }
 
+fn limits(market: u32, open_orders: u32) -> Command {
+    Command::new(SetAccountLimits {
+        account: 1,
+        market,
+        mask: limit_mask::OPEN_ORDERS,
+        open_orders,
+        order_rate_10s: 0,
+        order_rate_1m: 0,
+        max_position_notional: 0,
+        max_order_notional: 0,
+    })
+}
+
+/// The first of `count` tiers.
+fn scheduled(count: u32, taker_rate: i64) -> Command {
+    Command::new(ScheduleVipTier { tier: 0, count, volume: 0, maker_rate: 10_000, taker_rate })
+}
+
+fn drafted(market: u32, name: [u8; 3]) -> Command {
+    let mut symbol = [0; 20];
+    symbol[..3].copy_from_slice(&name);
+    let (base, quote) = (padded("X").unwrap(), padded("USDT").unwrap());
+    Command::new(DraftPerpetual { symbol, base, quote, market, reserved: 0 })
+}
+
+fn drafted_change(parameter: PerpetualParameter, value: i64) -> Command {
+    Command::new(SetPerpetualParameter { market: DRAFT_MARKET, parameter: parameter as u32, value })
+}
+
 fn variants() -> Vec<(&'static str, Change)> {
     vec![
         ("as it is", |_| {}),
@@ -527,13 +556,56 @@ fn variants() -> Vec<(&'static str, Change)> {
         ("a referral", |all| all[FREE] = terms(account_mask::REFERRAL)),
         ("a promotion", |all| all[FREE] = terms(account_mask::PROMO)),
         ("a source", |all| {
-            all[FREE] = Command::new(SetSource { market: BTC, source: 1, weight: 2, reserved: 0 });
+            all[FREE] = Command::new(SetSource { market: BTC, source: 1, weight: 2, stale_ms: 0 });
         }),
         ("a heavier source", |all| {
-            all[FREE] = Command::new(SetSource { market: BTC, source: 1, weight: 3, reserved: 0 });
+            all[FREE] = Command::new(SetSource { market: BTC, source: 1, weight: 3, stale_ms: 0 });
+        }),
+        ("a source of an age", |all| {
+            all[FREE] = Command::new(SetSource { market: BTC, source: 1, weight: 2, stale_ms: 7 });
+        }),
+        ("limits of an account", |all| all[FREE] = limits(BTC, 7)),
+        ("other limits of an account", |all| all[FREE] = limits(BTC, 8)),
+        ("limits over all markets", |all| all[FREE] = limits(ALL_MARKETS, 7)),
+        ("a fee table for midnight", |all| all[FREE] = scheduled(1, 40_000)),
+        ("another fee table for midnight", |all| all[FREE] = scheduled(1, 50_000)),
+        ("half a fee table", |all| all[FREE] = scheduled(2, 40_000)),
+        ("half of another fee table", |all| all[FREE] = scheduled(3, 40_000)),
+        ("a draft", |all| all[FREE] = drafted(BTC, *b"BTC")),
+        ("a draft of a new market", |all| all[FREE] = drafted(0, *b"ETH")),
+        ("a draft of another new market", |all| all[FREE] = drafted(0, *b"XRP")),
+        ("a draft with a parameter", |all| {
+            all[12] = drafted(BTC, *b"BTC");
+            all[FREE] = drafted_change(PerpetualParameter::MaxOpenOrders, 9);
+        }),
+        ("a draft with another value", |all| {
+            all[12] = drafted(BTC, *b"BTC");
+            all[FREE] = drafted_change(PerpetualParameter::MaxOpenOrders, 8);
+        }),
+        ("a draft with another parameter", |all| {
+            all[12] = drafted(BTC, *b"BTC");
+            all[FREE] = drafted_change(PerpetualParameter::MaxConditionalOrders, 9);
+        }),
+        ("a draft with a source", |all| {
+            all[12] = drafted(BTC, *b"BTC");
+            all[FREE] = Command::new(SetSource { market: DRAFT_MARKET, source: 1, weight: 2, stale_ms: 0 });
+        }),
+        ("a draft without sources", |all| {
+            all[12] = drafted(BTC, *b"BTC");
+            all[FREE] = Command::new(SetSource { market: DRAFT_MARKET, source: 1, weight: 0, stale_ms: 0 });
+        }),
+        ("a draft with brackets", |all| {
+            all[12] = drafted(BTC, *b"BTC");
+            all[FREE] = Command::new(SetBrackets {
+                market: DRAFT_MARKET,
+                count: 1,
+                caps: [7; 8],
+                leverages: [7; 8],
+                rates: [7; 8],
+            });
         }),
         ("a price of a source", |all| {
-            all[12] = Command::new(SetSource { market: BTC, source: 1, weight: 2, reserved: 0 });
+            all[12] = Command::new(SetSource { market: BTC, source: 1, weight: 2, stale_ms: 0 });
             all[FREE] = Command::new(FeedPrice { market: BTC, source: 1, price: dec("60001") });
         }),
         ("no manual price", |all| {

@@ -4,6 +4,7 @@ use crate::support::perpetual::*;
 use ringside_core::command::*;
 use ringside_core::event;
 use ringside_core::reject::Reject;
+use ringside_core::risk::perpetual::bounds;
 
 /// The wallet that an account has now.
 fn wallet(venue: &Venue, account: u32) -> i64 {
@@ -512,4 +513,40 @@ fn v13_v14_fees_and_tiers() {
     // 1 920 000 traded: the tier came with the fill that crossed the line, which still paid the old rate.
     open(&mut venue, trader, maker, Side::Buy, "1", "60000");
     assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("27"));
+}
+
+/// `V-35` and `V-35b` of `risk.md` 10 (C-08), and positions of later brackets: opened at full leverage at the index with nothing but their
+/// initial margin, they stay, whatever a stranger quotes at a constant index, long and short.
+#[test]
+fn v35_a_position_at_full_leverage_survives_any_book_at_constant_index() {
+    let vectors = [Some((192_955_680, 192_764_178)), Some((200_915_101, 200_894_625)), None, None];
+    let sizes = [("0.8", 125, "384"), ("0.833", 125, "399.84"), ("8", 100, "4800"), ("80", 20, "240000")];
+    for ((quantity, leverage, margin), vector) in sizes.into_iter().zip(vectors) {
+        for side in [Side::Sell, Side::Buy] {
+            let mut venue = Venue::trading("60000");
+            no_fees(&mut venue);
+            let (maker, trader) = (venue.account("100000000"), venue.account(margin));
+            venue.ok(SetLeverage { account: trader, market: BTC, leverage, reserved: 0 });
+            open(&mut venue, trader, maker, side, quantity, "60000");
+            let (bid, ask) = if side == Side::Sell { ("60300", "60310") } else { ("59690", "59700") };
+            let stranger = venue.account("100000000");
+            venue.buy(stranger, "10", bid);
+            venue.sell(stranger, "10", ask);
+            let mut mark = 0;
+            for _ in 0..120 {
+                venue.tick();
+                mark = venue.said::<event::PerpetualPrice>().last().map_or(mark, |price| price.mark);
+            }
+            let (held, _) = position(&venue, trader);
+            assert_eq!(held.abs(), dec(quantity), "{quantity} {side:?}: it stays");
+            let far = if side == Side::Sell { "60238.8054" } else { "59761.1946" };
+            assert_eq!(mark, dec(far), "{quantity} {side:?}");
+            if let (Side::Sell, Some((equity, maintenance))) = (side, vector) {
+                let cross = venue.engine.perpetual_cross(trader).unwrap();
+                assert_eq!(cross.equity(), Some(equity));
+                let brackets = bounds::table(&bounds::SHIPPED_BRACKETS).unwrap();
+                assert_eq!(brackets.maintenance_at(held, mark), Some(maintenance));
+            }
+        }
+    }
 }

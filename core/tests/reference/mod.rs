@@ -147,6 +147,8 @@ pub struct Reference {
     pub markets: Vec<Market>,
     /// Every resting order, by id.
     pub orders: Table<OrderId, Resting>,
+    /// Open orders that accounts may have, where that is not what the market says; over all markets: ALL_MARKETS.
+    pub own_limits: BTreeMap<(AccountId, MarketId), u32>,
     last_order: OrderId,
     arrivals: u64,
 }

@@ -128,7 +128,9 @@ impl Reference {
         if incoming.may_rest() && !is_replace {
             let mine =
                 |order: &&Resting| order.account == incoming.account && order.market == incoming.market;
-            if self.orders.values().filter(mine).count() >= market.max_open_orders as usize {
+            let own = |market| self.own_limits.get(&(incoming.account, market)).copied();
+            let most = own(incoming.market).or_else(|| own(ALL_MARKETS)).unwrap_or(market.max_open_orders);
+            if self.orders.values().filter(mine).count() >= most as usize {
                 return Err(Reject::TooManyOpenOrders);
             }
         }

@@ -56,7 +56,7 @@ fn commands() {
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
     withdrawal_commands();
-    assert_eq!(Kind::ALL.len(), 53, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 57, "a new kind belongs into this test");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn events() {
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
     withdrawal_events();
-    assert_eq!(Kind::ALL.len(), 56, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 59, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -105,12 +105,19 @@ fn perpetual_commands() {
     layout!(SetPerpetualState, SetPerpetualState::KIND, 67, 8, market 0, state 4, reserved 5);
     layout!(SetVipTier, SetVipTier::KIND, 68, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
     layout!(SetPerpetualAccount, SetPerpetualAccount::KIND, 69, 48, account 0, mask 4, trade_group 8, trading_enabled 16, fee_burn 20, referral_total_bps 24, referral_share_bps 28, promo_bps 32, reserved 36, promo_until_ms 40);
-    layout!(SetSource, SetSource::KIND, 70, 16, market 0, source 4, weight 8, reserved 12);
+    layout!(SetSource, SetSource::KIND, 70, 16, market 0, source 4, weight 8, stale_ms 12);
     layout!(FeedPrice, FeedPrice::KIND, 71, 16, market 0, source 4, price 8);
     layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, reserved 4, price 8);
     layout!(CreditPerpetual, CreditPerpetual::KIND, 73, 96, address 0, reserved 20, amount 24, reason 32);
     layout!(ProveLedger, ProveLedger::KIND, 74, 0,);
     layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, reserved 4);
+    layout!(DraftPerpetual, DraftPerpetual::KIND, 76, 48, symbol 0, base 20, quote 30, market 40, reserved 44);
+    layout!(ApplyDraft, ApplyDraft::KIND, 77, 8, changes 0, state 4, reserved 5);
+    layout!(ScheduleVipTier, ScheduleVipTier::KIND, 78, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
+    layout!(
+        SetAccountLimits, SetAccountLimits::KIND, 79, 40, account 0, market 4, mask 8, open_orders 12, order_rate_10s 16,
+        order_rate_1m 20, max_position_notional 24, max_order_notional 32
+    );
     layout!(PlacePerpetual, PlacePerpetual::KIND, 80, 128, account 0, market 4, side 8, order_type 9, time_in_force 10, self_trade 11, working_type 12, price_match 13, flags 14, price 16, quantity 24, stop_price 32, callback_rate 40, leverage 44, good_till_ms 48, take_profit 56, stop_loss 64, client_order 72, attached_working_type 108, reserved 109, idempotency_key 112, idempotency_body 120);
     layout!(ModifyPerpetual, ModifyPerpetual::KIND, 81, 72, account 0, market 4, order 8, price 16, quantity 24, side 32, price_match 33, flags 34, client_order 36);
     layout!(CancelPerpetual, CancelPerpetual::KIND, 82, 56, account 0, market 4, order 8, client_order 16, classes 52);
@@ -192,6 +199,12 @@ fn perpetual_events() {
     layout!(PerpetualSource, PerpetualSource::KIND, 117, 24, market 0, source 4, weight 8, manual 12, price 16);
     layout!(FundingSettled, FundingSettled::KIND, 118, 48, market 0, sparse 4, rate 8, mark 16, funding_ms 24, residue 32, positions 40);
     layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, reserved 4);
+    layout!(VipTierScheduled, VipTierScheduled::KIND, 123, 40, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24, effective_ms 32);
+    layout!(
+        AccountLimits, AccountLimits::KIND, 124, 40, account 0, market 4, open_orders 8, order_rate_10s 12,
+        order_rate_1m 16, reserved 20, max_position_notional 24, max_order_notional 32
+    );
+    layout!(PerpetualSourceAge, PerpetualSourceAge::KIND, 125, 16, market 0, source 4, stale_ms 8, reserved 12);
     layout!(PerpetualLedger, PerpetualLedger::KIND, 121, 88, wallets 0, isolated 16, costs 32, fund 48, fees 56, affiliates 64, deposits 72, asset 80, reserved 82);
     layout!(TreasuryMoved, TreasuryMoved::KIND, 127, 32, amount 0, from_account 16, to_account 20, asset 24, from 26, to 27, reserved 28);
     layout!(PoolDeficit, PoolDeficit::KIND, 122, 24, deficit 0, wallet 8, equity 16);
@@ -289,7 +302,7 @@ fn enumerations_and_rejects() {
             1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 50,
             51, 52, 53, 54, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79,
             80, 81, 82, 83, 84, 85, 86, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 110, 111, 112,
-            113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125
+            113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126
         ]
     );
 }

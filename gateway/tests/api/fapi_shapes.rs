@@ -83,7 +83,7 @@ fn ours() -> Answers {
     let market = FIRST_PERPETUAL;
     let mut more = vec![
         Command::new(SetMarginMode { account: 1, market, mode: 1, reserved: 0 }),
-        Command::new(SetSource { market, source: 1, weight: 1, reserved: 0 }),
+        Command::new(SetSource { market, source: 1, weight: 1, stale_ms: 0 }),
         Command::new(FeedPrice { market, source: 1, price: 6_000_000_000_000 }),
     ];
     // Long enough for a funding rate to be settled.

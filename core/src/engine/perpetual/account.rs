@@ -7,7 +7,7 @@ use crate::command::{
 };
 use crate::event::{AccountTerms, Execution, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
-use crate::perpetual::account::Holding;
+use crate::perpetual::account::{DISABLED, Holding};
 use crate::perpetual::triggers::{countdown, counted};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
@@ -194,7 +194,7 @@ impl State {
         let record = *self.accounts.get(account);
         self.facts.emit(AccountTerms {
             account,
-            trading_enabled: u32::from(record.disabled == 0),
+            trading_enabled: u32::from(record.restrictions & DISABLED == 0),
             trade_group: record.group - 1,
             promo_until_ms: record.promo_until_ms,
             fee_burn: record.fee_burn.into(),

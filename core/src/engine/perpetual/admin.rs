@@ -3,113 +3,108 @@
 use super::tiers::HOUR_MS;
 use crate::book::grid::{Step, gcd};
 use crate::command::{
-    ActivateRule, FeedPrice, PerpetualParameter as P, PerpetualState, SetBrackets, SetManualPrice,
-    SetPerpetualAccount, SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask, rule,
+    ActivateRule, FeedPrice, OWN_OPEN_ORDERS_MAX, OWN_RATE_MAX, PerpetualParameter as P, PerpetualState,
+    ScheduleVipTier, SetAccountLimits, SetBrackets, SetManualPrice, SetPerpetualAccount,
+    SetPerpetualParameter, SetPerpetualState, SetSource, SetVipTier, account_mask, limit_mask, rule,
 };
 use crate::event::{
-    PerpetualBracket, PerpetualListed, PerpetualSetting, PerpetualSource, RuleActivated, VipTier,
+    PerpetualBracket, PerpetualListed, PerpetualSetting, PerpetualSource, PerpetualSourceAge, RuleActivated,
+    VipTier, VipTierScheduled,
 };
-use crate::ids::{ALL_MARKETS, AssetId, MarketId, Symbol as Name};
+use crate::ids::{ALL_MARKETS, AssetId, DRAFT_MARKET, MarketId};
 use crate::money::{Price, Quantity};
-use crate::perpetual::market::{Source, Symbol, is_in_range};
+use crate::perpetual::account::DISABLED;
+use crate::perpetual::draft::{Draft, SourceTerms};
+use crate::perpetual::market::{Source, Symbol};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
-use crate::risk::perpetual::bracket::{BracketRow, Brackets, strict_clamp, widest_clamp};
-use crate::risk::perpetual::index::SOURCES_MAX;
-use crate::risk::perpetual::units::value_of_step;
+use crate::risk::perpetual::bounds::{self, SOURCES_MAX, STALE_MS_MAX, VALUE_MAX, WEIGHT_MAX};
+use crate::risk::perpetual::bracket::{BracketRow, Brackets};
 use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
 
 /// Greatest price of a source or an index, P8.
 const PRICE_MAX: Price = 100_000_000_000_000_000;
-/// Greatest weight of a source.
-const WEIGHT_MAX: u32 = 1_000_000;
-
-/// Whether a parameter is the venue's, not a market's.
-fn is_of_venue(parameter: P) -> bool {
-    parameter as u8 >= P::FeeBurnBps as u8
-}
 
 impl Perpetual {
-    /// Opens a market whose names and steps are sound.
-    pub(crate) fn open_market(
-        &mut self,
-        name: Name,
-        base: AssetId,
-        quote: AssetId,
-        tick: Price,
-        lot: Quantity,
-    ) -> MarketId {
-        let mut symbol = Symbol::new(name, base, tick, lot, self.state.now_ms);
-        if self.state.rules >= rule::STRICT_MARK_CLAMP {
-            let clamp = &mut symbol.parameters[P::MarkClamp as usize];
-            *clamp = (*clamp).min(strict_clamp(&symbol.brackets));
-        }
+    /// Opens a market whose names, steps and configuration are sound.
+    pub(crate) fn open_market(&mut self, symbol: Symbol, quote: AssetId) -> MarketId {
+        let (name, base) = (symbol.name, symbol.base);
         let index = self.list(symbol);
         let market = id_of(index);
         self.state.margin_asset = Some(quote);
         self.state.facts.emit(PerpetualListed { market, base, quote, symbol: name, reserved: 0 });
-        for &parameter in P::ALL {
-            if !is_of_venue(parameter) {
-                let value = self.state.symbols[index].get(parameter);
-                self.state.facts.emit(PerpetualSetting { market, parameter: parameter as u32, value });
-            }
+        for &parameter in P::ALL.iter().filter(|parameter| bounds::is_of_market(**parameter)) {
+            let value = self.state.symbols[index].get(parameter);
+            self.state.facts.emit(PerpetualSetting { market, parameter: parameter as u32, value });
         }
         self.state.tell_brackets(index);
         market
     }
 
-    /// See [`SetPerpetualParameter`]. `spot_markets` is the count of spot markets.
+    /// See [`SetPerpetualParameter`]. `spot_markets` is the count of spot markets, `source` who says it.
     pub(crate) fn set_parameter(
         &mut self,
         set: &SetPerpetualParameter,
         spot_markets: usize,
+        source: u32,
     ) -> Result<(), Reject> {
+        let SetPerpetualParameter { market, value, .. } = *set;
         let code = u8::try_from(set.parameter).ok();
         let parameter = code.and_then(P::from_code).ok_or(Reject::Malformed)?;
-        if is_of_venue(parameter) {
-            if set.market != ALL_MARKETS {
+        if !bounds::is_of_market(parameter) {
+            if market != ALL_MARKETS {
                 return Err(Reject::MarketNotFound);
             }
-            if !is_in_range(parameter, set.value) {
+            if !bounds::is_possible(parameter, value) {
                 return Err(Reject::ParameterOutOfRange);
             }
             match parameter {
-                P::RecoveryCancelOnlyMs => self.state.recovery_ms[0] = set.value,
-                P::RecoveryPostOnlyMs => self.state.recovery_ms[1] = set.value,
-                _ => self.state.fee_burn_bps = set.value as u32,
+                P::RecoveryCancelOnlyMs => self.state.recovery_ms[0] = value,
+                P::RecoveryPostOnlyMs => self.state.recovery_ms[1] = value,
+                _ => self.state.fee_burn_bps = value as u32,
             }
-        } else {
-            let index = self.state.index_of(set.market).ok_or(Reject::MarketNotFound)?;
-            self.state.check_parameter(index, parameter, set.value, spot_markets)?;
-            let now_ms = self.state.now_ms;
-            let symbol = &mut self.state.symbols[index];
-            symbol.parameters[parameter as usize] = set.value;
-            match parameter {
-                P::Tick => {
-                    symbol.tick = Step::new(set.value);
-                    symbol.steps.0 = gcd(symbol.steps.0, set.value);
-                    self.books[index].fit(&mut self.orders, set.value);
-                }
-                P::Lot => {
-                    symbol.lot = Step::new(set.value);
-                    symbol.steps.1 = gcd(symbol.steps.1, set.value);
-                }
-                // What is due stays due at the tick.
-                P::FundingIntervalHours if now_ms < symbol.next_funding_ms => {
-                    symbol.next_funding_ms = symbol.funding_after(now_ms);
-                }
-                _ => {}
-            }
-            self.state.symbols[index].refresh_bounds();
+            self.state.facts.emit(PerpetualSetting { market, parameter: set.parameter, value });
+            return Ok(());
         }
-        let SetPerpetualParameter { market, value, .. } = *set;
-        self.state.facts.emit(PerpetualSetting { market, parameter: set.parameter, value });
-        if parameter == P::Lot
-            && let Some(index) = self.state.index_of(market)
-        {
+        if market == DRAFT_MARKET {
+            return self.state.draft_parameter(parameter, value, source);
+        }
+        let index = self.state.index_of(market).ok_or(Reject::MarketNotFound)?;
+        let symbol = &self.state.symbols[index];
+        bounds::check(parameter, value, &symbol.brackets, spot_markets)?;
+        let step = |of: P| (parameter == of).then_some(value);
+        judge_steps(symbol.steps, step(P::Tick), step(P::Lot))?;
+        self.put_parameter(index, parameter, value);
+        Ok(())
+    }
+
+    /// Gives a market's parameter a value that was judged, and tells it.
+    pub(super) fn put_parameter(&mut self, index: usize, parameter: P, value: i64) {
+        let now_ms = self.state.now_ms;
+        let symbol = &mut self.state.symbols[index];
+        symbol.parameters[parameter as usize] = value;
+        match parameter {
+            P::Tick => {
+                symbol.tick = Step::new(value);
+                symbol.steps.0 = gcd(symbol.steps.0, value);
+                self.books[index].fit(&mut self.orders, value);
+            }
+            P::Lot => {
+                symbol.lot = Step::new(value);
+                symbol.steps.1 = gcd(symbol.steps.1, value);
+            }
+            // What is due stays due at the tick.
+            P::FundingIntervalHours if now_ms < symbol.next_funding_ms => {
+                symbol.next_funding_ms = symbol.funding_after(now_ms);
+            }
+            _ => {}
+        }
+        self.state.symbols[index].refresh_bounds();
+        let (market, number) = (id_of(index), parameter as u32);
+        self.state.facts.emit(PerpetualSetting { market, parameter: number, value });
+        if parameter == P::Lot {
             self.finish_remainders(index);
         }
-        Ok(())
     }
 
     /// See [`SetPerpetualState`].
@@ -120,8 +115,7 @@ impl Perpetual {
             return Err(Reject::MarketDelisted);
         }
         let state = PerpetualState::from_code(set.state).ok_or(Reject::Malformed)?;
-        let needs_mark = !matches!(state, PerpetualState::Halted | PerpetualState::CancelOnly);
-        if needs_mark && symbol.prices.mark == 0 {
+        if needs_mark(state) && symbol.prices.mark == 0 {
             return Err(Reject::NoMarkPrice);
         }
         if state == PerpetualState::Closed {
@@ -139,52 +133,43 @@ impl Perpetual {
     }
 }
 
-impl State {
-    /// Bounds that only the state knows.
-    fn check_parameter(
-        &self,
-        index: usize,
-        parameter: P,
-        value: i64,
-        spot_markets: usize,
-    ) -> Result<(), Reject> {
-        let symbol = &self.symbols[index];
-        if !is_in_range(parameter, value) {
+/// Whether a state can be set only once the market has a mark.
+pub(super) fn needs_mark(state: PerpetualState) -> bool {
+    !matches!(state, PerpetualState::Halted | PerpetualState::CancelOnly)
+}
+
+/// A new tick, a new lot or both fit all that a market ever had, whose greatest common divisors are `had`.
+pub(super) fn judge_steps(
+    had: (Price, Quantity),
+    tick: Option<Price>,
+    lot: Option<Quantity>,
+) -> Result<(), Reject> {
+    for (parameter, value) in [(P::Tick, tick), (P::Lot, lot)] {
+        if value.is_some_and(|value| !bounds::is_possible(parameter, value)) {
             return Err(Reject::ParameterOutOfRange);
         }
-        let first = symbol.brackets.first();
-        // Of every parameter, the largest included.
-        let three_quarters = i128::from(value) * 4 <= 3 * i128::from(first.maintenance_rate);
-        let (tick, lot) = symbol.steps;
-        let holds = match parameter {
-            P::Tick if value_of_step(gcd(tick, value), lot).is_none() => return Err(Reject::StepsDoNotFit),
-            P::Lot if value_of_step(tick, gcd(lot, value)).is_none() => return Err(Reject::StepsDoNotFit),
-            P::LiquidationFee | P::FundingCap => three_quarters,
-            P::MarkClamp => value <= self.clamp_max(&symbol.brackets),
-            P::SpotMarket => value < spot_markets as i64,
-            _ => true,
-        };
-        if holds { Ok(()) } else { Err(Reject::ParameterOutOfRange) }
     }
+    let with = |had, value: Option<i64>| value.map_or(had, |value| gcd(had, value));
+    let named = if tick.is_some() { P::Tick } else { P::Lot };
+    Ok(bounds::check_steps(with(had.0, tick), with(had.1, lot), named)?)
+}
 
-    /// The widest mark clamp that brackets allow, by the rules in force.
-    fn clamp_max(&self, brackets: &Brackets) -> i64 {
-        if self.rules >= rule::STRICT_MARK_CLAMP { strict_clamp(brackets) } else { widest_clamp(brackets) }
-    }
+/// A source of such a weight and age may be added to `others`.
+pub(super) fn judge_source(weight: u32, stale_ms: u32, others: usize) -> Result<(), Reject> {
+    let is_sound = weight <= WEIGHT_MAX && stale_ms <= STALE_MS_MAX && (weight == 0 || others < SOURCES_MAX);
+    if is_sound { Ok(()) } else { Err(Reject::ParameterOutOfRange) }
+}
 
-    /// Whether the parameters of a market allow these brackets.
-    fn fits(&self, index: usize, brackets: &Brackets) -> bool {
-        let symbol = &self.symbols[index];
-        symbol.fits(brackets) && symbol.get(P::MarkClamp) <= self.clamp_max(brackets)
-    }
-
+impl State {
     /// See [`ActivateRule`].
     pub(crate) fn activate(&mut self, activate: &ActivateRule) -> Result<(), Reject> {
         if activate.rule != self.rules + 1 || activate.rule > rule::LAST {
             return Err(Reject::Malformed);
         }
         let fits = self.symbols.iter().all(|symbol| {
-            symbol.set == PerpetualState::Closed || symbol.get(P::MarkClamp) <= strict_clamp(&symbol.brackets)
+            let clamp = symbol.get(P::MarkClamp);
+            symbol.set == PerpetualState::Closed
+                || bounds::check(P::MarkClamp, clamp, &symbol.brackets, 0).is_ok()
         });
         if !fits {
             return Err(Reject::ParameterOutOfRange);
@@ -195,10 +180,14 @@ impl State {
     }
 
     /// See [`SetBrackets`].
-    pub(crate) fn set_brackets(&mut self, set: &SetBrackets) -> Result<(), Reject> {
-        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
-        let count = set.count as usize;
-        if !(1..=set.caps.len()).contains(&count) {
+    pub(crate) fn set_brackets(&mut self, set: &SetBrackets, source: u32) -> Result<(), Reject> {
+        let is_draft = set.market == DRAFT_MARKET;
+        let index = self.index_of(set.market);
+        if !is_draft && index.is_none() {
+            return Err(Reject::MarketNotFound);
+        }
+        let (count, follows) = (set.count as usize & 0xffff, set.count >> 16);
+        if !(1..=set.caps.len()).contains(&count) || follows > u32::from(is_draft) {
             return Err(Reject::Malformed);
         }
         let mut rows = [BracketRow::default(); 8];
@@ -210,14 +199,21 @@ impl State {
             };
         }
         let rows = &rows[..count];
-        let is_bounded = rows.iter().all(|row| row.cap <= 1_000_000_000_000_000 && row.leverage_max <= 125);
-        let brackets = Brackets::new(rows).filter(|brackets| is_bounded && self.fits(index, brackets));
-        self.symbols[index].brackets = brackets.ok_or(Reject::ParameterOutOfRange)?;
+        let Some(index) = index else { return self.draft_brackets(rows, follows != 0, source) };
+        let brackets = bounds::table(rows)?;
+        let symbol = &self.symbols[index];
+        bounds::check_rates(|parameter| symbol.get(parameter), &brackets)?;
+        self.put_brackets(index, brackets);
+        Ok(())
+    }
+
+    /// Gives a market brackets that were judged, and tells them.
+    pub(super) fn put_brackets(&mut self, index: usize, brackets: Brackets) {
+        self.symbols[index].brackets = brackets;
         self.tell_brackets(index);
         let State { symbols, suspects, rankings, .. } = self;
         rankings.forget();
         suspects.extend(symbols[index].holders.iter());
-        Ok(())
     }
 
     fn tell_brackets(&mut self, index: usize) {
@@ -243,28 +239,94 @@ impl State {
         if tier >= count || !(1..=TIERS_MAX).contains(&count) {
             return Err(Reject::Malformed);
         }
-        let limit = 1_000_000;
-        let is_rate = (-limit..=limit).contains(&set.maker_rate)
-            && (0..=limit).contains(&set.taker_rate)
-            && set.maker_rate + set.taker_rate >= 0;
+        let new = Tier { volume_min: set.volume, maker_rate: set.maker_rate, taker_rate: set.taker_rate };
         let mut rows = [Tier::default(); TIERS_MAX];
         let known = self.tiers.rows();
         let kept = known.len().min(count);
         rows[..kept].copy_from_slice(&known[..kept]);
-        rows[tier] = Tier { volume_min: set.volume, maker_rate: set.maker_rate, taker_rate: set.taker_rate };
-        let tiers = Tiers::new(&rows[..count]).filter(|_| is_rate);
+        rows[tier] = new;
+        let tiers = Tiers::new(&rows[..count]).filter(|_| new.has_sound_rates());
         self.tiers = tiers.ok_or(Reject::ParameterOutOfRange)?;
-        self.facts.emit(VipTier {
-            tier: set.tier,
-            count: set.count,
-            volume: set.volume,
-            maker_rate: set.maker_rate,
-            taker_rate: set.taker_rate,
-        });
-        let hour = self.now_ms.div_euclid(HOUR_MS);
-        for account in 0..self.accounts_count {
-            self.judge_tier(account, hour);
+        self.tell_vip_tier(tier);
+        self.judge_tiers(self.now_ms.div_euclid(HOUR_MS));
+        Ok(())
+    }
+
+    /// See [`ScheduleVipTier`].
+    pub(crate) fn schedule_tier(&mut self, set: &ScheduleVipTier) -> Result<(), Reject> {
+        let (tier, count) = (set.tier as usize, set.count as usize);
+        let (rows, of) = (&self.tier_rows.0, self.tier_rows.1);
+        let follows = tier == 0 || (tier == rows.len() && set.count == of);
+        if tier >= count || !(1..=TIERS_MAX).contains(&count) || !follows {
+            return Err(Reject::Malformed);
         }
+        let new = Tier { volume_min: set.volume, maker_rate: set.maker_rate, taker_rate: set.taker_rate };
+        if !new.has_sound_rates() {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        if tier + 1 < count {
+            let rows = &mut self.tier_rows.0;
+            rows.truncate(tier);
+            rows.push(new);
+            self.tier_rows.1 = set.count;
+            return Ok(());
+        }
+        let mut all = if tier == 0 { Vec::new() } else { rows.clone() };
+        all.push(new);
+        let tiers = Tiers::new(&all).ok_or(Reject::ParameterOutOfRange)?;
+        let effective_ms = (self.now_ms.div_euclid(24 * HOUR_MS) + 1) * 24 * HOUR_MS;
+        self.tier_rows = (Vec::new(), 0);
+        self.next_tiers = Some((tiers, effective_ms));
+        for (tier, row) in (0..).zip(all) {
+            self.facts.emit(VipTierScheduled {
+                tier,
+                count: set.count,
+                volume: row.volume_min,
+                maker_rate: row.maker_rate,
+                taker_rate: row.taker_rate,
+                effective_ms,
+            });
+        }
+        Ok(())
+    }
+
+    /// Tells a tier of the schedule in force.
+    pub(super) fn tell_vip_tier(&mut self, tier: usize) {
+        let rows = self.tiers.rows();
+        let (Tier { volume_min, maker_rate, taker_rate }, count) = (rows[tier], rows.len() as u32);
+        self.facts.emit(VipTier { tier: tier as u32, count, volume: volume_min, maker_rate, taker_rate });
+    }
+
+    /// See [`SetAccountLimits`]. `spot_markets` is the count of spot markets.
+    pub(crate) fn limit_account(
+        &mut self,
+        set: &SetAccountLimits,
+        spot_markets: usize,
+    ) -> Result<(), Reject> {
+        self.check_account(set.account)?;
+        let is_spot = (set.market as usize) < spot_markets;
+        if !is_spot && set.market != ALL_MARKETS && self.index_of(set.market).is_none() {
+            return Err(Reject::MarketNotFound);
+        }
+        let rates = limit_mask::RATE_10S | limit_mask::RATE_1M;
+        let notionals = limit_mask::POSITION | limit_mask::ORDER;
+        let is_sound = set.mask != 0
+            && set.mask & !limit_mask::ALL == 0
+            && (set.market == ALL_MARKETS || set.mask & rates == 0)
+            && !(is_spot && set.mask & notionals != 0);
+        if !is_sound {
+            return Err(Reject::Malformed);
+        }
+        let counts = |bit: u32, is_in_range: bool| set.mask & bit == 0 || is_in_range;
+        let fits = counts(limit_mask::OPEN_ORDERS, set.open_orders <= OWN_OPEN_ORDERS_MAX)
+            && counts(limit_mask::RATE_10S, set.order_rate_10s <= OWN_RATE_MAX)
+            && counts(limit_mask::RATE_1M, set.order_rate_1m <= OWN_RATE_MAX)
+            && counts(limit_mask::POSITION, (0..=VALUE_MAX).contains(&set.max_position_notional))
+            && counts(limit_mask::ORDER, (0..=VALUE_MAX).contains(&set.max_order_notional));
+        if !fits {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.set_limits(set);
         Ok(())
     }
 
@@ -284,7 +346,7 @@ impl State {
             record.group = set.trade_group + 1;
         }
         if counts(account_mask::TRADING) {
-            record.disabled = u8::from(set.trading_enabled == 0);
+            record.restrictions = record.restrictions & !DISABLED | u8::from(set.trading_enabled == 0);
         }
         if counts(account_mask::FEE_BURN) {
             record.fee_burn = u8::from(set.fee_burn != 0);
@@ -302,30 +364,55 @@ impl State {
     }
 
     /// See [`SetSource`].
-    pub(crate) fn set_source(&mut self, set: &SetSource) -> Result<(), Reject> {
-        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
-        let sources = &mut self.symbols[index].sources;
-        let found = sources.binary_search_by_key(&set.source, |source| source.id);
-        if set.weight > WEIGHT_MAX || (found.is_err() && set.weight > 0 && sources.len() == SOURCES_MAX) {
-            return Err(Reject::ParameterOutOfRange);
+    pub(crate) fn set_source(&mut self, set: &SetSource, source: u32) -> Result<(), Reject> {
+        if set.market == DRAFT_MARKET {
+            return self.draft_source(set, source);
         }
-        let mut price = 0;
+        let index = self.index_of(set.market).ok_or(Reject::MarketNotFound)?;
+        let sources = &self.symbols[index].sources;
+        let others = sources.iter().filter(|source| source.id != set.source).count();
+        judge_source(set.weight, set.stale_ms, others)?;
+        self.put_source(index, SourceTerms { id: set.source, weight: set.weight, stale_ms: set.stale_ms });
+        Ok(())
+    }
+
+    /// Adds, weighs or takes away a source that was judged, and tells it.
+    fn put_source(&mut self, index: usize, terms: SourceTerms) {
+        let sources = &mut self.symbols[index].sources;
+        let SourceTerms { id, weight, stale_ms } = terms;
+        let found = sources.binary_search_by_key(&id, |source| source.id);
+        let (mut price, mut stale_before) = (0, 0);
         match found {
-            Ok(place) if set.weight == 0 => {
+            Ok(place) if weight == 0 => {
                 sources.remove(place);
             }
             Ok(place) => {
-                sources[place].weight = set.weight;
-                price = sources[place].price;
+                let source = &mut sources[place];
+                (price, stale_before) = (source.price, source.stale_ms);
+                (source.weight, source.stale_ms) = (weight, stale_ms);
             }
-            Err(_) if set.weight == 0 => {}
-            Err(place) => {
-                sources.insert(place, Source { id: set.source, weight: set.weight, ..Source::default() })
-            }
+            Err(_) if weight == 0 => {}
+            Err(place) => sources.insert(place, Source { id, weight, stale_ms, ..Source::default() }),
         }
-        let (market, source, weight) = (set.market, set.source, set.weight);
-        self.facts.emit(PerpetualSource { market, source, weight, manual: 0, price });
-        Ok(())
+        let market = id_of(index);
+        self.facts.emit(PerpetualSource { market, source: id, weight, manual: 0, price });
+        if weight > 0 && stale_ms != stale_before {
+            self.facts.emit(PerpetualSourceAge { market, source: id, stale_ms, reserved: 0 });
+        }
+    }
+
+    /// Gives a market the sources that a draft names, if it names any, and no others.
+    pub(super) fn put_sources(&mut self, index: usize, draft: &Draft) {
+        let Some(sources) = &draft.sources else { return };
+        let is_named = |id: u32| sources.iter().any(|source| source.id == id);
+        let gone: Vec<u32> =
+            self.symbols[index].sources.iter().map(|source| source.id).filter(|id| !is_named(*id)).collect();
+        for id in gone {
+            self.put_source(index, SourceTerms { id, weight: 0, stale_ms: 0 });
+        }
+        for source in sources {
+            self.put_source(index, *source);
+        }
     }
 
     /// See [`FeedPrice`].

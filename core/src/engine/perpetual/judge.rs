@@ -195,7 +195,8 @@ impl State {
             units::notional_and_value(holding.quantity, symbol.prices.mark).ok_or(TOO_LARGE)?;
         let exposure = Exposure::of(holding.quantity, notional, buys, sells);
         let opens = bucket.opening(side, holding.quantity).ok_or(TOO_LARGE)? > 0;
-        let most = symbol.brackets.exposure_max(leverage);
+        let own = self.position_notional_max(account, index, self.accounts.get(account));
+        let most = symbol.brackets.exposure_max(leverage).min(own);
         if opens && (exposure.filled(side).ok_or(TOO_LARGE)? > most || symbol.is_full()) {
             return Err(Reject::ExceedsBracket);
         }

@@ -5,6 +5,7 @@
 mod account;
 mod admin;
 mod close;
+mod draft;
 mod funding;
 mod hints;
 mod invariants;
@@ -36,8 +37,9 @@ use crate::command::{
     order_flag,
 };
 use crate::event::{self, PostingReason, Sink};
-use crate::ids::{AssetId, FEE_ACCOUNT, MarketId, OrderId};
+use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money};
+use crate::perpetual::market::Symbol;
 use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
@@ -49,6 +51,9 @@ const TRANSFER_MAX: Money = 1_000_000_000_000_000_000;
 
 /// What a perpetual command comes to.
 type Answer = Result<Acted, Reject>;
+
+/// Names of a market, its base and its quote.
+type Names = (crate::ids::Symbol, AssetName, AssetName);
 
 /// What [`event::Done`] says of it.
 #[derive(Clone, Copy, Default)]
@@ -105,6 +110,7 @@ impl Engine {
         let mut perpetual = self.take_perpetual(emitter);
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
+            Kind::ApplyDraft => self.apply_draft(&mut perpetual, command),
             Kind::CreditPerpetual => self.credit_perpetual(&mut perpetual, command.body()),
             // One begins with the fields of the other.
             Kind::TransferPerpetual | Kind::TransferOnce => {
@@ -234,6 +240,7 @@ impl Engine {
         state.finish_facts();
         self.next_order = state.next_order;
         state.facts.end(emitter);
+        self.has_limits = !state.limits.is_empty();
         self.perpetual = Some(perpetual);
     }
 
@@ -245,35 +252,49 @@ impl Engine {
     }
 
     fn list_perpetual(&mut self, perpetual: &mut Perpetual, list: &ListPerpetual) -> Answer {
-        if perpetual.state.symbols.iter().any(|symbol| symbol.name == list.symbol) {
+        let names = (list.symbol, list.base, list.quote);
+        self.check_listing(perpetual, &names, is_step(list.tick) && is_step(list.lot))?;
+        if value_of_step(list.tick, list.lot).is_none() {
+            return Err(Reject::StepsDoNotFit);
+        }
+        let (base, quote) = self.assets_of(perpetual, &names);
+        let symbol = Symbol::new(list.symbol, base, list.tick, list.lot, perpetual.state.now_ms);
+        let market = perpetual.open_market(symbol, quote);
+        Ok(Acted { market: Some(market), ..Acted::default() })
+    }
+
+    /// Whether a market of these names (its own, base and quote) may be listed; `is_sound`: all else that is malformed or not.
+    fn check_listing(&self, perpetual: &Perpetual, names: &Names, is_sound: bool) -> Result<(), Reject> {
+        let (symbol, base, quote) = names;
+        if perpetual.state.symbols.iter().any(|listed| listed.name == *symbol) {
             return Err(Reject::MarketExists);
         }
-        let is_sound = is_name(&list.symbol, 2)
-            && is_name(&list.base, 1)
-            && is_name(&list.quote, 1)
-            && list.base != list.quote
-            && is_step(list.tick)
-            && is_step(list.lot)
+        let is_sound = is_sound
+            && is_name(symbol, 2)
+            && is_name(base, 1)
+            && is_name(quote, 1)
+            && base != quote
             && self.assets.len() < AssetId::MAX as usize - 2
             && perpetual.books.len() < MARKETS_MAX;
         if !is_sound {
             return Err(Reject::Malformed);
         }
-        if perpetual.state.margin_asset.is_some_and(|asset| self.assets[asset as usize].name != list.quote) {
+        if perpetual.state.margin_asset.is_some_and(|asset| self.assets[asset as usize].name != *quote) {
             return Err(Reject::MarginAssetDiffers);
         }
-        if value_of_step(list.tick, list.lot).is_none() {
-            return Err(Reject::StepsDoNotFit);
-        }
-        let [base, quote] = [list.base, list.quote].map(|name| {
+        Ok(())
+    }
+
+    /// Base and quote of a listing; made where they are new, and told.
+    fn assets_of(&mut self, perpetual: &mut Perpetual, (_, base, quote): &Names) -> (AssetId, AssetId) {
+        let [base, quote] = [*base, *quote].map(|name| {
             self.asset(&name).unwrap_or_else(|| {
                 let asset = self.add_asset(name);
                 perpetual.state.facts.emit(event::AssetCreated { name, asset, reserved: 0 });
                 asset
             })
         });
-        let market = perpetual.open_market(list.symbol, base, quote, list.tick, list.lot);
-        Ok(Acted { market: Some(market), ..Acted::default() })
+        (base, quote)
     }
 
     /// See [`CreditPerpetual`].
@@ -362,6 +383,7 @@ fn in_range(sum: Money, amount: Money) -> bool {
 fn named_account(kind: Kind, command: &Command) -> u32 {
     match kind {
         Kind::SetPerpetualAccount
+        | Kind::SetAccountLimits
         | Kind::PlacePerpetual
         | Kind::ModifyPerpetual
         | Kind::CancelPerpetual
@@ -401,14 +423,21 @@ impl Perpetual {
         let of_market = Acted { market: self.state.index_of(market).map(|_| market), ..Acted::default() };
         match kind {
             Kind::SetPerpetualParameter => {
-                self.set_parameter(command.body(), spot_markets).map(|()| of_market)
+                self.set_parameter(command.body(), spot_markets, command.source).map(|()| of_market)
             }
-            Kind::SetBrackets => self.state.set_brackets(command.body()).map(|()| of_market),
+            Kind::SetBrackets => self.state.set_brackets(command.body(), command.source).map(|()| of_market),
+            Kind::DraftPerpetual => {
+                self.state.begin_draft(command.body(), command.source).map(|()| Acted::default())
+            }
             Kind::SetPerpetualState => self.set_state(command.body()).map(|()| of_market),
             Kind::ActivateRule => self.state.activate(command.body()).map(|()| Acted::default()),
             Kind::SetVipTier => self.state.set_tier(command.body()).map(|()| Acted::default()),
             Kind::SetPerpetualAccount => self.state.set_account(command.body()).map(|()| of_account),
-            Kind::SetSource => self.state.set_source(command.body()).map(|()| of_market),
+            Kind::ScheduleVipTier => self.state.schedule_tier(command.body()).map(|()| Acted::default()),
+            Kind::SetAccountLimits => {
+                self.state.limit_account(command.body(), spot_markets).map(|()| of_account)
+            }
+            Kind::SetSource => self.state.set_source(command.body(), command.source).map(|()| of_market),
             Kind::FeedPrice => self.state.feed(command.body()).map(|()| of_market),
             Kind::SetManualPrice => self.state.set_manual(command.body()).map(|()| of_market),
             Kind::PlacePerpetual => {

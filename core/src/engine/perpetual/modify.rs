@@ -9,6 +9,7 @@ use crate::command::{
 use crate::event::{Execution, PerpetualAmended};
 use crate::ids::OrderId;
 use crate::perpetual::Perpetual;
+use crate::perpetual::account::DISABLED;
 use crate::perpetual::order::{Details, Stage};
 use crate::reject::Reject;
 use crate::risk::perpetual::reduce_only;
@@ -82,7 +83,7 @@ impl Perpetual {
             return Err(Reject::PriorityNotKept);
         }
         let record = self.state.accounts.get(new.account);
-        if record.disabled != 0 {
+        if record.restrictions & DISABLED != 0 {
             return Err(Reject::TradingDisabled);
         }
         if record.liquidating != 0 || self.state.holding(new.account, index).liquidating != 0 {

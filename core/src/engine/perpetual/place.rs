@@ -9,6 +9,7 @@ use crate::command::{
 };
 use crate::ids::{AccountId, OrderId};
 use crate::money::{Money, Price, Quantity};
+use crate::perpetual::account::DISABLED;
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
@@ -162,7 +163,7 @@ impl Perpetual {
         let attached_count = attached(place).count() as i64;
         state.check_limits(index, &details, waits, attached_count)?;
         let record = state.accounts.get(details.account);
-        if record.disabled != 0 {
+        if record.restrictions & DISABLED != 0 {
             return Err(Reject::TradingDisabled);
         }
         if record.liquidating != 0 || state.holding(details.account, index).liquidating != 0 {
@@ -377,7 +378,8 @@ impl State {
         if notional < symbol.get(P::MinNotional) && !order.is(order_flag::REDUCE_ONLY) {
             return Err(Reject::BelowMinNotional);
         }
-        if notional > symbol.get(P::MaxNotional) {
+        let record = self.accounts.get(order.account);
+        if notional > self.order_notional_max(order.account, index, record) {
             return Err(Reject::AboveMaxNotional);
         }
         Ok(())
@@ -409,7 +411,8 @@ impl State {
     fn check_limits(&self, index: usize, order: &Details, waits: bool, attached: i64) -> Result<(), Reject> {
         let symbol = &self.symbols[index];
         let holding = self.holding(order.account, index);
-        if i64::from(holding.orders.open_orders()) + 1 + attached > symbol.get(P::MaxOpenOrders) {
+        let most = self.open_orders_max(order.account, index, self.accounts.get(order.account));
+        if i64::from(holding.orders.open_orders()) + 1 + attached > most {
             return Err(Reject::TooManyOpenOrders);
         }
         let waiting = i64::from(waits) + attached;

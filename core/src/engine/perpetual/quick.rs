@@ -20,7 +20,7 @@ use crate::event::{Done, Execution, PerpetualAmended, PerpetualPlaced, Sink};
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
-use crate::perpetual::account::{Account, Holding, exposure_event};
+use crate::perpetual::account::{Account, DISABLED, Holding, exposure_event};
 use crate::perpetual::market::Symbol;
 use crate::perpetual::order::{Details, Stage, is_name};
 use crate::perpetual::{Perpetual, State};
@@ -109,10 +109,10 @@ impl Perpetual {
         let working_type = WorkingType::from_code(place.working_type)?;
         WorkingType::from_code(place.attached_working_type)?;
         let (book, entrant) = (&mut books[index], state.entrant(account, index));
-        let Entrant { symbol, record, holding, .. } = entrant;
+        let Entrant { record, holding, .. } = entrant;
         let is_allowed = self_trade != SelfTradePrevention::RejectTaker
-            && i64::from(holding.orders.open_orders()) < symbol.get(P::MaxOpenOrders)
-            && record.disabled == 0
+            && i64::from(holding.orders.open_orders()) < state.open_orders_max(account, index, record)
+            && record.restrictions & DISABLED == 0
             && is_name(&place.client_order);
         if !is_allowed {
             return None;
@@ -265,7 +265,7 @@ impl Perpetual {
         let remaining = orders.pool.get(slot).remaining;
         let part = details.reservation.scaled(remaining, details.reserved_quantity)?;
         let entrant = state.entrant(account, index);
-        if entrant.record.disabled != 0 || entrant.symbol.has_odd_lots() {
+        if entrant.record.restrictions & DISABLED != 0 || entrant.symbol.has_odd_lots() {
             return None;
         }
         let before = entrant.holding.bucket(side);
@@ -418,7 +418,7 @@ impl State {
         before: Bucket,
     ) -> Option<(Bucket, Reservation)> {
         let Opening { side, price, whole, open } = *opening;
-        let Entrant { symbol, record, holding, .. } = *entrant;
+        let Entrant { account, index, symbol, record, holding } = *entrant;
         let opposite = book.side(side.opposite());
         let is_sound = symbol.is_trading()
             && !symbol.is_full()
@@ -433,7 +433,8 @@ impl State {
             return None;
         }
         let notional = units::value(price, whole)?;
-        if !(symbol.get(P::MinNotional)..=symbol.get(P::MaxNotional)).contains(&notional) {
+        let most = self.order_notional_max(account, index, record);
+        if !(symbol.get(P::MinNotional)..=most).contains(&notional) {
             return None;
         }
         // Sides are as good as random, so nothing that both can have in common branches on one.
@@ -475,8 +476,11 @@ impl State {
         let filled = exposure.filled(Side::Buy)?;
         // Most stay within the lowest bracket, whose leverage is the largest.
         let lowest = symbol.brackets.first();
-        let is_low = filled <= lowest.cap && leverage <= lowest.leverage_max;
-        if !is_low && bucket.opening(Side::Buy, held)? > 0 && filled > symbol.brackets.exposure_max(leverage)
+        let own = self.position_notional_max(account, index, record);
+        let is_low = filled <= lowest.cap.min(own) && leverage <= lowest.leverage_max;
+        if !is_low
+            && bucket.opening(Side::Buy, held)? > 0
+            && filled > symbol.brackets.exposure_max(leverage).min(own)
         {
             return None;
         }

@@ -229,7 +229,7 @@ impl State {
         let is_allowed = terms.self_trade != SelfTradePrevention::RejectTaker
             && (terms.self_trade == SelfTradePrevention::None || record.group == 0)
             && i64::from(holding.orders.open_orders()) < symbol.get(P::MaxOpenOrders)
-            && (record.disabled | record.liquidating | holding.liquidating) == 0;
+            && (record.restrictions | record.liquidating | holding.liquidating) == 0;
         if !is_allowed {
             return None;
         }

@@ -110,6 +110,7 @@ impl Perpetual {
         let mut fresh = 0;
         let stale_ms = symbol.get(PerpetualParameter::SourceStaleMs) as u64;
         for source in &symbol.sources {
+            let stale_ms = if source.stale_ms == 0 { stale_ms } else { source.stale_ms.into() };
             if source.price > 0 && is_fresh(source.at_ms as u64, now_ms as u64, stale_ms) {
                 quotes[fresh] = Quote { price: source.price, source: source.id, weight: source.weight };
                 fresh += 1;

@@ -57,12 +57,13 @@ impl State {
         let now = self.now_ms / HOUR_MS;
         while self.volumes.hour < now {
             // Nothing happens in hours in which nothing leaves and nothing is pending.
-            if self.volumes.entries.is_empty() && self.pending.is_empty() {
+            if self.volumes.entries.is_empty() && self.pending.is_empty() && self.next_tiers.is_none() {
                 self.volumes.hour = now;
                 return;
             }
             let hour = self.volumes.hour + 1;
             if hour % 24 == 0 {
+                self.change_schedule(hour);
                 self.apply_pending(hour);
             }
             self.volumes.hour = hour;
@@ -81,6 +82,26 @@ impl State {
                 self.judge_tier(account, hour);
             }
             self.concerned = accounts;
+        }
+    }
+
+    /// The schedule that waits for this midnight takes the place of the one in force.
+    fn change_schedule(&mut self, hour: i64) {
+        let Some((tiers, _)) = self.next_tiers.take_if(|(_, effective_ms)| *effective_ms <= hour * HOUR_MS)
+        else {
+            return;
+        };
+        self.tiers = tiers;
+        for tier in 0..self.tiers.rows().len() {
+            self.tell_vip_tier(tier);
+        }
+        self.judge_tiers(hour);
+    }
+
+    /// Judges every account by a table that changed.
+    pub(super) fn judge_tiers(&mut self, hour: i64) {
+        for account in 0..self.accounts_count {
+            self.judge_tier(account, hour);
         }
     }
 

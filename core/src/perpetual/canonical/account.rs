@@ -2,7 +2,7 @@
 //! on reading.
 
 use super::{Read, put};
-use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::account::{Account, DISABLED, Holding, LIMITED};
 use crate::snapshot::{Reader, ensure};
 use crate::state_hash::Bytes;
 use zerocopy::FromZeros;
@@ -15,6 +15,7 @@ pub(super) fn blank(record: &Account) -> Account {
         note: record.note,
         parked: record.parked,
         is_unranked: record.is_unranked,
+        restrictions: record.restrictions & LIMITED,
         ..Account::default()
     }
 }
@@ -51,7 +52,8 @@ pub(super) fn write_account<B: Bytes>(out: &mut B, of: &Account) {
         put(out, value);
     }
     // The last was once whether it is warned, which nothing depends on.
-    out.put(&[of.fee_burn, of.disabled, of.default_mode, of.tier, of.pending, of.countdown_keeps, 0]);
+    let disabled = of.restrictions & DISABLED;
+    out.put(&[of.fee_burn, disabled, of.default_mode, of.tier, of.pending, of.countdown_keeps, 0]);
 }
 
 /// What [`write_account`] wrote.
@@ -72,13 +74,14 @@ pub(super) fn read_account(reader: &mut Reader<'_>) -> Read<Account> {
     };
     [
         account.fee_burn,
-        account.disabled,
+        account.restrictions,
         account.default_mode,
         account.tier,
         account.pending,
         account.countdown_keeps,
         _,
     ] = reader.array()?;
+    ensure(account.restrictions <= DISABLED, "an unknown restriction")?;
     ensure(account.default_mode <= 1, "unknown margin mode")?;
     ensure(account.wallet.unsigned_abs() <= 4_000_000_000_000_000_000, "a wallet out of range")?;
     Ok(account)

@@ -4,8 +4,9 @@ use super::{Read, count, put};
 use crate::book::grid::Step;
 use crate::command::{PerpetualParameter, PerpetualState};
 use crate::event::PerpetualPrice;
-use crate::perpetual::market::{Prices, Range, Source, Symbol, is_in_range};
-use crate::risk::perpetual::bracket::{BracketRow, Brackets};
+use crate::perpetual::market::{Prices, Range, Source, Symbol};
+use crate::risk::perpetual::bounds;
+use crate::risk::perpetual::bracket::{BRACKETS_MAX, BracketRow, Brackets};
 use crate::risk::perpetual::funding::Premiums;
 use crate::risk::perpetual::index::{Index, IndexState};
 use crate::risk::perpetual::mark::Basis;
@@ -97,7 +98,7 @@ pub(super) fn read_symbol(reader: &mut Reader<'_>) -> Read<Symbol> {
     for parameter in 0..symbol.parameters.len() {
         symbol.parameters[parameter] = reader.i64()?;
         if let Some(known) = PerpetualParameter::from_code(parameter as u8) {
-            ensure(is_in_range(known, symbol.parameters[parameter]), "a parameter out of range")?;
+            ensure(bounds::is_possible(known, symbol.parameters[parameter]), "a parameter out of range")?;
         }
     }
     let state =
@@ -134,18 +135,18 @@ pub(super) fn read_symbol(reader: &mut Reader<'_>) -> Read<Symbol> {
     symbol.contract_range = Range { low: values[18], high: values[19] };
     symbol.mark_range = Range { low: values[20], high: values[21] };
     symbol.prevented = values[22] as u64;
-    let mut rows = [BracketRow::default(); 8];
+    let mut rows = [BracketRow::default(); BRACKETS_MAX];
     let brackets = reader.count(24)?;
     let rows = rows.get_mut(..brackets).ok_or_else(|| invalid("too many brackets"))?;
     for row in rows.iter_mut() {
         let (cap, maintenance_rate, leverage) = (reader.i64()?, reader.i64()?, reader.i64()?);
         *row = BracketRow { cap, maintenance_rate, leverage_max: leverage as u32 };
     }
-    let brackets = Brackets::new(rows).filter(|brackets| symbol.fits(brackets));
-    symbol.brackets = brackets.ok_or_else(|| invalid("unsound brackets"))?;
+    // Other bounds were others in earlier versions, and hold for what is set from now on.
+    symbol.brackets = Brackets::new(rows).ok_or_else(|| invalid("unsound brackets"))?;
     for _ in 0..reader.count(32)? {
         let (id, weight) = (reader.i64()? as u32, reader.i64()? as u32);
-        symbol.sources.push(Source { id, weight, price: reader.i64()?, at_ms: reader.i64()? });
+        symbol.sources.push(Source { id, weight, price: reader.i64()?, at_ms: reader.i64()?, stale_ms: 0 });
     }
     ensure(symbol.sources.len() <= 16, "too many sources")?;
     let mut samples = Vec::new();

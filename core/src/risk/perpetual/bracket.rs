@@ -1,7 +1,7 @@
 //! Brackets by notional (`risk.md` 7): maintenance margin, the largest exposure at a leverage, the liquidation price.
 
 use super::position::Position;
-use super::units::{PRODUCTS_PER_MICRO, ceil_div, ceil_of, half_even_div, narrow, notional};
+use super::units::{PRODUCTS_PER_MICRO, ceil_div, ceil_of, floor_div, half_even_div, narrow, notional};
 use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
 
 /// Most brackets of a market.
@@ -29,6 +29,13 @@ pub struct Bracket {
     pub cumulated: Money,
     /// Largest leverage.
     pub leverage_max: u32,
+}
+
+impl Bracket {
+    /// What an administrator set of it.
+    pub const fn as_set(&self) -> BracketRow {
+        BracketRow { cap: self.cap, maintenance_rate: self.maintenance_rate, leverage_max: self.leverage_max }
+    }
 }
 
 /// The brackets of a market, by rising cap: at least one, at most [`BRACKETS_MAX`].
@@ -150,39 +157,23 @@ impl Brackets {
     }
 }
 
-/// `imr` of the lowest bracket: the margin rate at the largest leverage, up. `leverage_max` > 0.
-pub const fn initial_rate(leverage_max: u32) -> Rate {
-    (RATE_ONE as u64).div_ceil(leverage_max as u64) as Rate
-}
-
-/// Whether rates of a market fit its brackets (`risk.md` 2): the basis alone liquidates nobody who opened at the
-/// index, and a partial liquidation can cure.
-pub fn rates_fit(brackets: &Brackets, liquidation_fee: Rate, mark_clamp: Rate, funding_cap: Rate) -> bool {
-    let first = brackets.first();
-    let three_quarters =
-        |rate: Rate| rate.checked_mul(4).is_some_and(|four| four <= 3 * first.maintenance_rate);
-    let room = initial_rate(first.leverage_max) - first.maintenance_rate;
-    liquidation_fee >= 0
-        && mark_clamp >= 0
-        && funding_cap >= 0
-        && three_quarters(liquidation_fee)
-        && three_quarters(funding_cap)
-        && mark_clamp <= room
-}
-
-/// The widest mark clamp of `risk.md` 2: imr - mmr of the first bracket.
-pub(crate) fn widest_clamp(brackets: &Brackets) -> Rate {
-    let first = brackets.first();
-    initial_rate(first.leverage_max) - first.maintenance_rate
-}
-
-/// The widest mark clamp under which a short opened at full leverage at the index survives any book: maintenance is due on
-/// the higher mark too, so (imr - mmr) / (1 + mmr), down.
-pub(crate) fn strict_clamp(brackets: &Brackets) -> Rate {
-    let room = widest_clamp(brackets).max(0);
-    let one = RATE_ONE;
-    let clamp = i128::from(room) * i128::from(one) / i128::from(one + brackets.first().maintenance_rate);
-    clamp as Rate
+/// The widest mark clamp of `risk.md` 2, the least over the brackets: on whatever mark the basis can make of an index, whoever opened
+/// at that index with the initial margin of its bracket's greatest leverage still has the maintenance margin. A short's notional,
+/// and with it the bracket, grows with the mark; hence the next bracket's rate in the divisor. Below 0 where a bracket asks more
+/// maintenance than initial margin; `None` where a number leaves its range.
+pub fn widest_clamp(brackets: &Brackets) -> Option<Rate> {
+    let rows = brackets.rows();
+    let one = i128::from(RATE_ONE);
+    let mut least = None;
+    for (index, row) in rows.iter().enumerate() {
+        let initial = ceil_div(row.cap.into(), row.leverage_max.into());
+        let room = initial - i128::from(brackets.maintenance(row.cap)?);
+        let next = rows.get(index + 1).unwrap_or(row).maintenance_rate;
+        let divisor = i128::from(row.cap) * (one + i128::from(next));
+        let clamp = narrow(floor_div(room.checked_mul(one * one)?, divisor))?;
+        least = Some(least.map_or(clamp, |least: Rate| least.min(clamp)));
+    }
+    least
 }
 
 #[cfg(test)]
@@ -306,15 +297,43 @@ pub(crate) mod tests {
         assert_eq!(change(0, |row| row.cap += 1), None, "what it saves is no whole micro");
     }
 
+    /// The bounds that `risk.md` 2 gives for the shipped tables.
     #[test]
-    fn rates_have_bounds() {
-        let brackets = bitcoin();
-        assert_eq!(initial_rate(125), 800_000);
-        assert_eq!(initial_rate(3), 33_333_334);
-        assert!(rates_fit(&brackets, 250_000, 400_000, 300_000));
-        assert!(!rates_fit(&brackets, 300_001, 400_000, 300_000));
-        assert!(!rates_fit(&brackets, 250_000, 400_001, 300_000));
-        assert!(!rates_fit(&brackets, 250_000, 400_000, 300_001));
-        assert!(!rates_fit(&brackets, -1, 400_000, 300_000));
+    fn the_widest_clamp_is_the_least_of_all_brackets() {
+        let table = |rows: &[(i64, i64, u32)]| {
+            let rows: Vec<_> = rows
+                .iter()
+                .map(|&(cap, maintenance_rate, leverage_max)| BracketRow {
+                    cap: cap * MONEY_UNIT,
+                    maintenance_rate,
+                    leverage_max,
+                })
+                .collect();
+            widest_clamp(&Brackets::new(&rows).unwrap())
+        };
+        assert_eq!(widest_clamp(&bitcoin()), Some(398_009));
+        let ether = [
+            (50_000, 500_000, 100),
+            (500_000, 1_000_000, 50),
+            (2_000_000, 2_500_000, 20),
+            (5_000_000, 5_000_000, 10),
+            (10_000_000, 10_000_000, 5),
+            (20_000_000, 12_500_000, 2),
+        ];
+        assert_eq!(table(&ether), Some(495_049));
+        let sol = [
+            (10_000, 1_000_000, 50),
+            (100_000, 2_000_000, 25),
+            (500_000, 5_000_000, 10),
+            (1_000_000, 10_000_000, 5),
+            (5_000_000, 12_500_000, 2),
+        ];
+        assert_eq!(table(&sol), Some(980_392));
+        // A later bracket may bind: 20 % initial beside 19.9 % maintenance at its cap.
+        assert_eq!(table(&[(1_000, 100_000, 100), (100_000, 20_000_000, 5)]), Some(165_833));
+        // The one and only has its own rate in the divisor.
+        assert_eq!(table(&[(50_000, 400_000, 125)]), Some(398_406));
+        // More maintenance than initial margin: no clamp would do.
+        assert!(table(&[(50_000, 400_000, 125), (500_000, 10_000_000, 100)]).unwrap() < 0);
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn mark(index: Price, basis: Price, clamp: Rate) -> Option<Mark> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bracket::{initial_rate, tests::bitcoin};
+    use super::super::bracket::{tests::bitcoin, widest_clamp};
     use super::super::order_margin::margin;
     use super::super::position::Position;
     use super::super::units::{notional, value};
@@ -161,12 +161,12 @@ mod tests {
     }
 
     /// What is left of equity over maintenance margin where a position of `lots`, opened at `index` with the margin of
-    /// the largest leverage and nothing else, is judged at `price`.
+    /// the largest leverage that its size allows and nothing else, is judged at `price`.
     fn spare(side: Side, lots: i64, index: Price, price: Price) -> i64 {
         let brackets = bitcoin();
         let worth = value(index, lots * 100_000).unwrap();
         let position = Position::default().fill(side, lots * 100_000, worth).unwrap().position;
-        let wallet = margin(worth, brackets.first().leverage_max).unwrap();
+        let wallet = margin(worth, brackets.of(worth).leverage_max).unwrap();
         let maintenance = brackets.maintenance(notional(position.quantity, price).unwrap()).unwrap();
         wallet + position.unrealised(price).unwrap() - maintenance
     }
@@ -176,25 +176,31 @@ mod tests {
         prop::option::weighted(0.9, prop_oneof![9_900i64..10_100, 1i64..50_000])
     }
 
+    /// `V-35` and `V-35b` of `risk.md` 10, and that the bound cannot be wider.
     #[test]
-    fn a_short_at_the_upper_end_of_the_band_lacks_the_maintenance_of_the_basis() {
+    fn v35_a_short_at_the_upper_end_of_the_band_keeps_its_maintenance_margin() {
         let index = 60_000 * UNIT;
-        let top = mark(index, Price::MAX, 400_000).unwrap().price;
-        assert_eq!(top, 60_240 * UNIT);
-        // 0.5 short: 240 of margin, 120 lost, 120.48 to maintain.
-        assert_eq!(spare(Side::Sell, 500, index, top), -480_000);
-        let bottom = mark(index, -Price::MAX, 400_000).unwrap().price;
-        assert_eq!(spare(Side::Buy, 500, index, bottom), 480_000);
+        let clamp = widest_clamp(&bitcoin()).unwrap();
+        let top = mark(index, Price::MAX, clamp).unwrap().price;
+        assert_eq!(top, 6_023_880_540_000);
+        for (lots, equity, maintenance) in [(800, 192_955_680, 192_764_178), (833, 200_915_101, 200_894_625)]
+        {
+            let worth = value(index, lots * 100_000).unwrap();
+            let short = Position::default().fill(Side::Sell, lots * 100_000, worth).unwrap().position;
+            assert_eq!(margin(worth, 125).unwrap() + short.unrealised(top).unwrap(), equity);
+            assert_eq!(bitcoin().maintenance_at(short.quantity, top), Some(maintenance));
+            assert_eq!(spare(Side::Sell, lots, index, top), equity - maintenance);
+        }
+        // What was once the bound lets go of both.
+        let once = mark(index, Price::MAX, 400_000).unwrap().price;
+        assert!(spare(Side::Sell, 800, index, once) < 0 && spare(Side::Sell, 833, index, once) < 0);
+        let bottom = mark(index, -Price::MAX, clamp).unwrap().price;
+        assert!(spare(Side::Buy, 833, index, bottom) > 0);
     }
 
     proptest! {
-        /// `risk.md` 21, property 7: the mark stays in its band for any book, and a position opened at the largest
-        /// leverage at the index survives any book at constant index.
-        ///
-        /// For a short position the second half holds up to the maintenance margin of the basis itself: at the upper
-        /// end of the band the margin to maintain is taken of a notional that is larger by the clamp, so a clamp of
-        /// exactly `imr - mmr` leaves it short by `mmr x clamp` of the notional, and one of `(imr - mmr) / (1 + mmr)`
-        /// leaves it whole. Both are held here.
+        /// `risk.md` 21, property 7: the mark stays in its band for any book, and a position of any size opened at the
+        /// largest leverage at the index survives any book at constant index, long and short.
         #[test]
         fn no_book_moves_the_mark_out_of_its_band(
             index in 1_000i64..10_000_000,
@@ -202,29 +208,24 @@ mod tests {
             part in 1i64..=1_000,
         ) {
             let index = index * UNIT / 10;
-            let first = *bitcoin().first();
-            // Where the largest leverage is allowed, at a mark above the index too.
-            let lots = part * (first.cap / 2 / value(index, 100_000).unwrap()) / 1_000;
+            // In the last bracket there is no leverage beyond its cap.
+            let last = bitcoin().rows().last().unwrap().cap;
+            let share = if part <= 500 { bitcoin().first().cap * 2 * part / 1_000 } else { last / 1_000 * part };
+            let lots = share / value(index, 100_000).unwrap();
+            let clamp = widest_clamp(&bitcoin()).unwrap();
             let mut basis = Basis::default();
             for (bid, ask) in books {
                 let price = |parts: i64| index / 10_000 * parts;
                 basis.sample(index, bid.map(price), ask.map(price));
-                let clamp = 400_000;
-                prop_assert_eq!(clamp, initial_rate(first.leverage_max) - first.maintenance_rate);
-                let mark_of = |clamp| mark(index, basis.average(), clamp).unwrap().price;
-                let at = mark_of(clamp);
+                let at = mark(index, basis.average(), clamp).unwrap().price;
                 let drift = i128::from(at - index).abs() * i128::from(RATE_ONE);
                 prop_assert!(drift <= i128::from(index) * i128::from(clamp));
 
                 if lots == 0 {
                     continue;
                 }
-                prop_assert!(spare(Side::Buy, lots, index, at) >= 0);
-                let worth = value(index, lots * 100_000).unwrap();
-                let second_order = worth * 4 / 1_000 * 4 / 1_000;
-                prop_assert!(spare(Side::Sell, lots, index, at) >= -second_order - 2);
-                let tight = clamp * RATE_ONE / (RATE_ONE + first.maintenance_rate);
-                prop_assert!(spare(Side::Sell, lots, index, mark_of(tight)) >= -2, "but for micros of rounding");
+                prop_assert!(spare(Side::Buy, lots, index, at) >= -2, "but for micros of rounding");
+                prop_assert!(spare(Side::Sell, lots, index, at) >= -2, "but for micros of rounding");
             }
         }
     }

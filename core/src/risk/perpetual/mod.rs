@@ -13,6 +13,7 @@ pub mod adl;
 pub(crate) mod adl_region;
 pub mod band;
 pub(crate) mod bankruptcy;
+pub mod bounds;
 pub mod bracket;
 pub mod fee;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]

@@ -6,7 +6,7 @@
 use super::adl::{self, Place};
 use super::band::{self, Band};
 use super::bankruptcy::{self, Distress};
-use super::bracket::{BRACKETS_MAX, BracketRow, Brackets, initial_rate, rates_fit};
+use super::bracket::{BRACKETS_MAX, BracketRow, Brackets, widest_clamp};
 use super::funding::{self, FundingRules, Premiums};
 use super::impact::{average_price, impact_price, mid, spot_index};
 use super::index::{self, Index, Inputs, Quote};
@@ -153,8 +153,7 @@ proptest! {
         brackets.maintenance_at(a, b);
         brackets.exposure_max(leverage);
         brackets.liquidation_price(Position { quantity: a, cost: b }, c);
-        initial_rate(leverage.max(1));
-        rates_fit(&brackets, a, b, c);
+        widest_clamp(&brackets);
         let row = BracketRow { cap: a, maintenance_rate: b, leverage_max: leverage };
         Brackets::new(&[row, BracketRow { cap: c, maintenance_rate: d, leverage_max: leverage / 2 }]);
 

@@ -4,11 +4,12 @@
 //! Hours are whole hours of UTC since 1970. Buckets of all accounts lie in one pool, one for each hour in which an
 //! account traded, so that an account costs what it trades; they leave when the account is looked at.
 
+use super::bounds::check_tier;
 use crate::book::pool::{Chained, NONE, Pool};
 use crate::money::{Money, Rate};
 
-/// Most tiers.
-pub(crate) const TIERS_MAX: usize = 16;
+pub(crate) use super::bounds::TIERS_MAX;
+
 /// Whole hours before the running one that count for a tier.
 const TIER_HOURS: u32 = 14 * 24;
 /// Whole hours before the running one that buckets are kept for.
@@ -21,6 +22,13 @@ pub(crate) struct Tier {
     pub(crate) volume_min: Money,
     pub(crate) maker_rate: Rate,
     pub(crate) taker_rate: Rate,
+}
+
+impl Tier {
+    /// Whether its rates are within what tiers may have.
+    pub(crate) fn has_sound_rates(&self) -> bool {
+        check_tier(None, (0, self.maker_rate, self.taker_rate)).is_ok()
+    }
 }
 
 /// The tiers by rising volume, at least one; the first from volume 0.

@@ -1,6 +1,6 @@
 //! Markets, parameters, sources, fee tiers, terms of accounts.
 
-use super::arithmetic::{E8, E10, ceil_div, narrow};
+use super::arithmetic::{E8, E10, ceil_div, floor_div, narrow};
 use super::fees::HOUR_MS;
 use super::{Bracket, FUND, Market, Model, Outcome, Source, Tier};
 use ringside_core::command::{
@@ -9,12 +9,14 @@ use ringside_core::command::{
     account_mask,
 };
 use ringside_core::event::{self, PostingReason};
-use ringside_core::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, MarketId};
+use ringside_core::ids::{
+    ALL_MARKETS, AccountId, AssetName, DRAFT_MARKET, FIRST_PERPETUAL, MarketId, Symbol,
+};
 use ringside_core::reject::Reject;
 use std::collections::BTreeMap;
 
 /// Number, shipped default, least, greatest of each parameter of a market.
-const PARAMETERS: [(u32, i128, i128, i128); 28] = [
+pub(super) const PARAMETERS: [(u32, i128, i128, i128); 28] = [
     (1, 0, 1, crate::naive::MAX_ENTRY as i128),
     (2, 0, 1, crate::naive::MAX_ENTRY as i128),
     (3, 10_000_000, 0, 100_000_000_000_000_000),
@@ -31,7 +33,7 @@ const PARAMETERS: [(u32, i128, i128, i128); 28] = [
     (14, 5_000_000, 1, 99_999_999),
     (15, 5_000_000, 0, 100_000_000),
     (16, 250_000, 0, i64::MAX as i128),
-    (17, 400_000, 0, i64::MAX as i128),
+    (17, 398_009, 0, i64::MAX as i128),
     (18, 500_000, 0, 100_000_000),
     (19, 10_000, 1, 600_000),
     (20, 2, 1, 16),
@@ -76,7 +78,7 @@ pub fn shipped_tiers() -> Vec<Tier> {
 }
 
 /// A table with its sums, or `None` where it breaks a rule.
-fn brackets_of(rows: &[(i128, u32, i128)]) -> Option<Vec<Bracket>> {
+pub(super) fn brackets_of(rows: &[(i128, u32, i128)]) -> Option<Vec<Bracket>> {
     let mut brackets: Vec<Bracket> = Vec::new();
     for &(cap, leverage, rate) in rows {
         let mut cumulated = 0;
@@ -97,49 +99,101 @@ fn brackets_of(rows: &[(i128, u32, i128)]) -> Option<Vec<Bracket>> {
         if !fits {
             return None;
         }
-        brackets.push(Bracket { cap, leverage, rate, cumulated });
+        let bracket = Bracket { cap, leverage, rate, cumulated };
+        if spare_at_cap(&bracket) < 0 {
+            return None;
+        }
+        brackets.push(bracket);
     }
     Some(brackets)
 }
 
-/// The bounds of `risk.md` 2.
-fn bounds_hold(brackets: &[Bracket], parameters: &BTreeMap<u32, i128>, rules: u32) -> bool {
-    let first = brackets[0];
-    let under = |rate: i128| 4 * rate <= 3 * first.rate;
-    under(parameters[&16]) && under(parameters[&25]) && parameters[&17] <= clamp_max(first, rules)
+/// Initial margin at the greatest leverage less maintenance margin, of the largest position of a bracket.
+fn spare_at_cap(bracket: &Bracket) -> i128 {
+    let initial = ceil_div(bracket.cap, bracket.leverage.into());
+    initial - (ceil_div(bracket.cap * bracket.rate, E8) - bracket.cumulated)
 }
 
-/// The widest mark clamp: what margin leaves above maintenance; from rule 1 on, above maintenance on the higher mark.
-fn clamp_max(first: Bracket, rules: u32) -> i128 {
-    let room = ceil_div(E8, first.leverage.into()) - first.rate;
-    // The largest c with c + c x mmr <= room.
-    if rules == 0 { room } else { (room.max(0) * E8).div_euclid(E8 + first.rate) }
+/// The bounds of `risk.md` 2.
+pub(super) fn bounds_hold(brackets: &[Bracket], parameters: &BTreeMap<u32, i128>) -> bool {
+    let first = brackets[0];
+    parameters[&16] < first.rate
+        && 4 * parameters[&25] <= 3 * first.rate
+        && parameters[&17] <= clamp_max(brackets)
+}
+
+/// The widest mark clamp: in each bracket the largest c with c x cap x (1 + rate of the next bracket) <= what is spare at its cap.
+pub(super) fn clamp_max(brackets: &[Bracket]) -> i128 {
+    let of = |at: usize| {
+        let next = brackets.get(at + 1).unwrap_or(&brackets[at]).rate;
+        floor_div(spare_at_cap(&brackets[at]) * E8 * E8, brackets[at].cap * (E8 + next))
+    };
+    (0..brackets.len()).map(of).min().expect("there is one at least")
+}
+
+/// Rates of a tier that may be.
+pub(super) fn rates_hold(maker: i128, taker: i128) -> bool {
+    (-1_000_000..=1_000_000).contains(&maker) && (0..=1_000_000).contains(&taker) && taker + maker >= 0
+}
+
+/// Tiers that begin at nothing, each above the one before.
+pub(super) fn volumes_hold(tiers: &[Tier]) -> bool {
+    tiers[0].volume == 0 && tiers.windows(2).all(|pair| pair[0].volume < pair[1].volume)
+}
+
+/// The brackets that ship.
+pub(super) fn shipped_brackets() -> Vec<(i128, u32, i128)> {
+    BRACKETS.iter().map(|&(cap, leverage, rate)| (cap * super::E6, leverage, rate)).collect()
 }
 
 impl Model {
     pub(super) fn list(&mut self, list: &ListPerpetual) -> Result<Outcome, Reject> {
-        if self.markets.iter().any(|market| market.symbol == list.symbol) {
-            return Err(Reject::MarketExists);
-        }
         let step = |step: i64| (1..=crate::naive::MAX_ENTRY).contains(&step);
-        if !crate::naive::is_name(&list.symbol, 2)
-            || !crate::naive::is_name(&list.base, 1)
-            || !crate::naive::is_name(&list.quote, 1)
-            || list.base == list.quote
-            || !step(list.tick)
-            || !step(list.lot)
-        {
-            return Err(Reject::Malformed);
-        }
-        if let Some(asset) = self.margin_asset
-            && self.spot.assets[usize::from(asset)] != list.quote
-        {
-            return Err(Reject::MarginAssetDiffers);
-        }
+        self.judge_names((list.symbol, list.base, list.quote), step(list.tick) && step(list.lot))?;
         let (tick, lot) = (i128::from(list.tick), i128::from(list.lot));
         if tick * lot % E10 != 0 {
             return Err(Reject::StepsDoNotFit);
         }
+        let mut parameters: BTreeMap<u32, i128> =
+            PARAMETERS.iter().map(|&(number, default, _, _)| (number, default)).collect();
+        parameters.insert(1, tick);
+        parameters.insert(2, lot);
+        let brackets = brackets_of(&shipped_brackets()).expect("the shipped table is sound");
+        Ok(self.open_market((list.symbol, list.base, list.quote), parameters, brackets))
+    }
+
+    /// Whether a market of these names (its own, base, quote) may be listed.
+    pub(super) fn judge_names(
+        &self,
+        (symbol, base, quote): (Symbol, AssetName, AssetName),
+        steps: bool,
+    ) -> Result<(), Reject> {
+        if self.markets.iter().any(|market| market.symbol == symbol) {
+            return Err(Reject::MarketExists);
+        }
+        let names = crate::naive::is_name(&symbol, 2)
+            && crate::naive::is_name(&base, 1)
+            && crate::naive::is_name(&quote, 1);
+        if !names || base == quote || !steps {
+            return Err(Reject::Malformed);
+        }
+        if let Some(asset) = self.margin_asset
+            && self.spot.assets[usize::from(asset)] != quote
+        {
+            return Err(Reject::MarginAssetDiffers);
+        }
+        Ok(())
+    }
+
+    /// A market that was judged.
+    pub(super) fn open_market(
+        &mut self,
+        (symbol, base, quote): (Symbol, AssetName, AssetName),
+        parameters: BTreeMap<u32, i128>,
+        brackets: Vec<Bracket>,
+    ) -> Outcome {
+        let list = ListPerpetual { symbol, base, quote, tick: 0, lot: 0 };
+        let (tick, lot) = (parameters[&1], parameters[&2]);
         let (base, new_base) = self.spot.asset_named(list.base);
         if new_base {
             self.output.fact(event::AssetCreated { name: list.base, asset: base, reserved: 0 });
@@ -150,16 +204,7 @@ impl Model {
         }
         self.margin_asset = Some(quote);
         let id = FIRST_PERPETUAL + self.markets.len() as MarketId;
-        let mut parameters: BTreeMap<u32, i128> =
-            PARAMETERS.iter().map(|&(number, default, _, _)| (number, default)).collect();
-        parameters.insert(1, tick);
-        parameters.insert(2, lot);
-        let rows: Vec<_> =
-            BRACKETS.iter().map(|&(cap, leverage, rate)| (cap * super::E6, leverage, rate)).collect();
-        let brackets = brackets_of(&rows).expect("the shipped table is sound");
-        let clamp = parameters[&17].min(clamp_max(brackets[0], self.rules));
-        parameters.insert(17, clamp);
-        let interval = HOUR_MS;
+        let interval = parameters[&22] as i64 * HOUR_MS;
         let next_funding_ms = (self.now_ms().div_euclid(interval) + 1) * interval;
         self.markets.push(Market {
             id,
@@ -212,15 +257,15 @@ impl Model {
             self.tell_setting(id, number);
         }
         self.tell_brackets(id);
-        Ok(Outcome { market: Some(id), ..Outcome::default() })
+        Outcome { market: Some(id), ..Outcome::default() }
     }
 
-    fn tell_setting(&mut self, market: MarketId, parameter: u32) {
+    pub(super) fn tell_setting(&mut self, market: MarketId, parameter: u32) {
         let value = self.market(market).parameters[&parameter];
         self.output.fact(event::PerpetualSetting { market, parameter, value: narrow(value) });
     }
 
-    fn tell_brackets(&mut self, market: MarketId) {
+    pub(super) fn tell_brackets(&mut self, market: MarketId) {
         let brackets = self.market(market).brackets.clone();
         for (index, bracket) in brackets.iter().enumerate() {
             self.output.fact(event::PerpetualBracket {
@@ -236,7 +281,11 @@ impl Model {
         }
     }
 
-    pub(super) fn set_parameter(&mut self, set: &SetPerpetualParameter) -> Result<Outcome, Reject> {
+    pub(super) fn set_parameter(
+        &mut self,
+        set: &SetPerpetualParameter,
+        source: u32,
+    ) -> Result<Outcome, Reject> {
         let value = i128::from(set.value);
         if let Some(&(_, most)) = OF_VENUE.iter().find(|row| row.0 == set.parameter) {
             if set.market != ALL_MARKETS {
@@ -257,8 +306,12 @@ impl Model {
         let Some(&(number, _, least, most)) = PARAMETERS.iter().find(|row| row.0 == set.parameter) else {
             return Err(Reject::Malformed);
         };
+        if set.market == DRAFT_MARKET {
+            self.drafted(source)?.parameters.insert(number, value);
+            return Ok(Outcome::default());
+        }
         self.known_market(set.market)?;
-        if value < least || value > most {
+        if value < least || value > most || (number == 22 && ![1, 2, 4, 8].contains(&value)) {
             return Err(Reject::ParameterOutOfRange);
         }
         let at = self.market(set.market);
@@ -268,17 +321,26 @@ impl Model {
         if number == 2 && at.ticks.iter().any(|tick| value * tick % E10 != 0) {
             return Err(Reject::StepsDoNotFit);
         }
-        let mut parameters = at.parameters.clone();
-        parameters.insert(number, value);
-        let out_of_range = !bounds_hold(&at.brackets, &parameters, self.rules)
-            || (number == 22 && ![1, 2, 4, 8].contains(&value))
-            || (number == 28 && value >= self.spot.markets.len() as i128);
+        let first = at.brackets[0];
+        let out_of_range = match number {
+            16 => value >= first.rate,
+            17 => value > clamp_max(&at.brackets),
+            25 => 4 * value > 3 * first.rate,
+            28 => value >= self.spot.markets.len() as i128,
+            _ => false,
+        };
         if out_of_range {
             return Err(Reject::ParameterOutOfRange);
         }
+        self.put_parameter(set.market, number, value);
+        Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    /// A value that was judged.
+    pub(super) fn put_parameter(&mut self, market: MarketId, number: u32, value: i128) {
         let now = self.now_ms();
-        let at = self.market_mut(set.market);
-        at.parameters = parameters;
+        let at = self.market_mut(market);
+        at.parameters.insert(number, value);
         match number {
             1 if !at.ticks.contains(&value) => at.ticks.push(value),
             2 if !at.lots.contains(&value) => at.lots.push(value),
@@ -290,29 +352,40 @@ impl Model {
             }
             _ => {}
         }
-        self.tell_setting(set.market, number);
+        self.tell_setting(market, number);
         if number == 2 {
-            self.finish_remainders(set.market);
+            self.finish_remainders(market);
         }
+    }
+
+    pub(super) fn set_brackets(&mut self, set: &SetBrackets, source: u32) -> Result<Outcome, Reject> {
+        if set.market != DRAFT_MARKET {
+            self.known_market(set.market)?;
+        }
+        let follows = set.count / 65_536;
+        let count = set.count % 65_536;
+        if !(1..=8).contains(&count) || follows > 1 || (follows == 1 && set.market != DRAFT_MARKET) {
+            return Err(Reject::Malformed);
+        }
+        let rows: Vec<_> = (0..count as usize)
+            .map(|at| (i128::from(set.caps[at]), set.leverages[at], i128::from(set.rates[at])))
+            .collect();
+        if set.market == DRAFT_MARKET {
+            return self.draft_brackets(rows, follows == 1, source);
+        }
+        let brackets = brackets_of(&rows).ok_or(Reject::ParameterOutOfRange)?;
+        if !bounds_hold(&brackets, &self.market(set.market).parameters) {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.put_brackets(set.market, brackets);
         Ok(Outcome { market: Some(set.market), ..Outcome::default() })
     }
 
-    pub(super) fn set_brackets(&mut self, set: &SetBrackets) -> Result<Outcome, Reject> {
-        self.known_market(set.market)?;
-        if !(1..=8).contains(&set.count) {
-            return Err(Reject::Malformed);
-        }
-        let rows: Vec<_> = (0..set.count as usize)
-            .map(|at| (i128::from(set.caps[at]), set.leverages[at], i128::from(set.rates[at])))
-            .collect();
-        let brackets = brackets_of(&rows).ok_or(Reject::ParameterOutOfRange)?;
-        if !bounds_hold(&brackets, &self.market(set.market).parameters, self.rules) {
-            return Err(Reject::ParameterOutOfRange);
-        }
-        self.market_mut(set.market).brackets = brackets;
-        self.tell_brackets(set.market);
-        self.suspect_holders(set.market);
-        Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    /// A table that was judged.
+    pub(super) fn put_brackets(&mut self, market: MarketId, brackets: Vec<Bracket>) {
+        self.market_mut(market).brackets = brackets;
+        self.tell_brackets(market);
+        self.suspect_holders(market);
     }
 
     pub(super) fn activate(&mut self, activate: &ActivateRule) -> Result<Outcome, Reject> {
@@ -321,7 +394,7 @@ impl Model {
         }
         let fits = |market: &Market| {
             market.set_state == PerpetualState::Closed
-                || market.parameters[&17] <= clamp_max(market.brackets[0], activate.rule)
+                || market.parameters[&17] <= clamp_max(&market.brackets)
         };
         if !self.markets.iter().all(fits) {
             return Err(Reject::ParameterOutOfRange);
@@ -369,8 +442,7 @@ impl Model {
             return Err(Reject::Malformed);
         }
         let (maker, taker) = (i128::from(set.maker_rate), i128::from(set.taker_rate));
-        let range = -1_000_000..=1_000_000;
-        if !range.contains(&maker) || !range.contains(&taker) || taker < 0 || taker + maker < 0 {
+        if !rates_hold(maker, taker) {
             return Err(Reject::ParameterOutOfRange);
         }
         let mut tiers = self.tiers.clone();
@@ -381,22 +453,11 @@ impl Model {
             tiers.push(Tier { volume: 0, maker: 0, taker: 0 });
         }
         tiers[set.tier as usize] = tier;
-        let ascending = tiers.windows(2).all(|pair| pair[0].volume < pair[1].volume);
-        if tiers[0].volume != 0 || !ascending {
+        if !volumes_hold(&tiers) {
             return Err(Reject::ParameterOutOfRange);
         }
         self.tiers = tiers;
-        for (index, tier) in self.tiers.clone().iter().enumerate() {
-            if index == set.tier as usize {
-                self.output.fact(event::VipTier {
-                    tier: set.tier,
-                    count: set.count,
-                    volume: narrow(tier.volume),
-                    maker_rate: narrow(tier.maker),
-                    taker_rate: narrow(tier.taker),
-                });
-            }
-        }
+        self.tell_tier(set.tier as usize);
         for account in 0..self.accounts.len() as AccountId {
             self.judge_downgrade(account, self.now_ms());
         }
@@ -451,29 +512,37 @@ impl Model {
         });
     }
 
-    pub(super) fn set_source(&mut self, set: &SetSource) -> Result<Outcome, Reject> {
+    pub(super) fn set_source(&mut self, set: &SetSource, source: u32) -> Result<Outcome, Reject> {
+        if set.market == DRAFT_MARKET {
+            return self.draft_source(set, source);
+        }
         self.known_market(set.market)?;
         let at = self.market_mut(set.market);
         let full = at.sources.len() >= 16 && !at.sources.contains_key(&set.source) && set.weight > 0;
-        if set.weight > 1_000_000 || full {
+        if set.weight > 1_000_000 || set.stale_ms > 600_000 || full {
             return Err(Reject::ParameterOutOfRange);
         }
-        let mut price = 0;
-        if set.weight == 0 {
-            at.sources.remove(&set.source);
-        } else {
-            let source = at.sources.entry(set.source).or_insert(Source { weight: 0, last: None });
-            source.weight = set.weight.into();
-            price = source.last.map_or(0, |(price, _)| narrow(price));
-        }
-        self.output.fact(event::PerpetualSource {
-            market: set.market,
-            source: set.source,
-            weight: set.weight,
-            manual: 0,
-            price,
-        });
+        self.put_source(set.market, (set.source, set.weight, set.stale_ms));
         Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+
+    /// A source that was judged.
+    pub(super) fn put_source(&mut self, market: MarketId, (source, weight, stale_ms): (u32, u32, u32)) {
+        let at = self.market_mut(market);
+        let mut price = 0;
+        let mut changed = false;
+        if weight == 0 {
+            at.sources.remove(&source);
+        } else {
+            let of = at.sources.entry(source).or_insert(Source { weight: 0, stale_ms: 0, last: None });
+            changed = of.stale_ms != i64::from(stale_ms);
+            (of.weight, of.stale_ms) = (weight.into(), stale_ms.into());
+            price = of.last.map_or(0, |(price, _)| narrow(price));
+        }
+        self.output.fact(event::PerpetualSource { market, source, weight, manual: 0, price });
+        if changed {
+            self.output.fact(event::PerpetualSourceAge { market, source, stale_ms, reserved: 0 });
+        }
     }
 
     pub(super) fn feed(&mut self, feed: &FeedPrice) -> Result<Outcome, Reject> {

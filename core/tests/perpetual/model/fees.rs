@@ -156,6 +156,7 @@ impl Model {
         while self.running_hour() < now {
             let (last, hour) = (self.running_hour(), self.running_hour() + 1);
             if hour % 24 == 0 {
+                self.take_schedule(hour * HOUR_MS);
                 self.apply_pending(last, hour * HOUR_MS);
             }
             self.hour = Some(hour);
@@ -163,6 +164,22 @@ impl Model {
                 self.account_mut(account).volumes.retain(|&of, _| of >= hour - 720);
                 self.judge_downgrade(account, hour * HOUR_MS);
             }
+        }
+    }
+
+    /// A schedule that waits for this midnight holds from it on, for those whose lower tier comes due as well.
+    fn take_schedule(&mut self, midnight_ms: i64) {
+        let Some((tiers, effective_ms)) = self.scheduled.clone() else { return };
+        if effective_ms > midnight_ms {
+            return;
+        }
+        self.scheduled = None;
+        self.tiers = tiers;
+        for tier in 0..self.tiers.len() {
+            self.tell_tier(tier);
+        }
+        for account in 0..self.accounts.len() as AccountId {
+            self.judge_downgrade(account, midnight_ms);
         }
     }
 

@@ -11,6 +11,7 @@
 mod admin;
 mod arithmetic;
 mod conditional;
+mod configure;
 mod fees;
 mod funding;
 mod invariants;
@@ -39,7 +40,7 @@ use ringside_core::command::{
     SelfTradePrevention, Side, WorkingType,
 };
 use ringside_core::event::{self, Event, IndexState};
-use ringside_core::ids::{AccountId, AssetId, MarketId, OrderId, Symbol};
+use ringside_core::ids::{AccountId, AssetId, AssetName, MarketId, OrderId, Symbol};
 use ringside_core::reject::Reject;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -187,6 +188,8 @@ pub struct Bracket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     pub weight: i128,
+    /// Age after which it is not fresh, 0 for the market's.
+    pub stale_ms: i64,
     /// Last price and its time.
     pub last: Option<(i128, i64)>,
 }
@@ -247,6 +250,30 @@ pub struct Market {
     pub told_price: Option<event::PerpetualPrice>,
 }
 
+/// Limits of an account's own in a market, or over all; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnLimits {
+    pub open_orders: i128,
+    pub rate_10s: u32,
+    pub rate_1m: u32,
+    pub position: i128,
+    pub order: i128,
+}
+
+/// What a market is to become.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub source: u32,
+    /// `None`: a new one of these names.
+    pub market: Option<MarketId>,
+    pub names: (Symbol, AssetName, AssetName),
+    pub changes: u32,
+    pub parameters: BTreeMap<u32, i128>,
+    pub brackets: Option<Vec<(i128, u32, i128)>>,
+    /// Id, weight, age.
+    pub sources: Option<Vec<(u32, u32, u32)>>,
+}
+
 /// A fee tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tier {
@@ -270,6 +297,13 @@ pub struct Model {
     pub affiliates: i128,
     pub deposits: i128,
     pub tiers: Vec<Tier>,
+    /// The schedule to come, and when.
+    pub scheduled: Option<(Vec<Tier>, i64)>,
+    /// Tiers of one that is not complete, and how many it will have.
+    pub collected: (Vec<Tier>, u32),
+    /// By account and market, or ALL_MARKETS.
+    pub limits: BTreeMap<(AccountId, MarketId), OwnLimits>,
+    pub draft: Option<Draft>,
     pub fee_burn_bps: i128,
     /// Lengths of the windows after a recovery.
     pub windows: [i128; 2],
@@ -325,6 +359,10 @@ impl Model {
             affiliates: 0,
             deposits: 0,
             tiers: admin::shipped_tiers(),
+            scheduled: None,
+            collected: (Vec::new(), 0),
+            limits: BTreeMap::new(),
+            draft: None,
             fee_burn_bps: 0,
             windows: [0; 2],
             rules: 0,
@@ -367,6 +405,12 @@ impl Model {
         if !is_perpetual || kind.is_none() {
             let events = self.spot.apply(command);
             self.meet_accounts();
+            let done = events.last().and_then(Event::get::<event::Done>).expect("the last one");
+            if kind == Some(Kind::OpenEpoch) && done.reject == 0 {
+                // What a source of the epoch before began is not ended any more.
+                self.draft = None;
+                self.collected = (Vec::new(), 0);
+            }
             return events;
         }
         self.spot.skip(command);
@@ -476,8 +520,12 @@ impl Model {
                 Ok(Outcome::default())
             }
             Kind::ListPerpetual => self.list(command.body()),
-            Kind::SetPerpetualParameter => self.set_parameter(command.body()),
-            Kind::SetBrackets => self.set_brackets(command.body()),
+            Kind::SetPerpetualParameter => self.set_parameter(command.body(), command.source),
+            Kind::SetBrackets => self.set_brackets(command.body(), command.source),
+            Kind::DraftPerpetual => self.begin_draft(command.body(), command.source),
+            Kind::ApplyDraft => self.apply_draft(command.body(), command.source),
+            Kind::ScheduleVipTier => self.schedule_tier(command.body()),
+            Kind::SetAccountLimits => self.limit_account(command.body()),
             Kind::SetPerpetualState => self.set_state(command.body()),
             Kind::ActivateRule => self.activate(command.body()),
             Kind::ProveLedger => {
@@ -486,7 +534,7 @@ impl Model {
             }
             Kind::SetVipTier => self.set_tier(command.body()),
             Kind::SetPerpetualAccount => self.set_account(command.body()),
-            Kind::SetSource => self.set_source(command.body()),
+            Kind::SetSource => self.set_source(command.body(), command.source),
             Kind::FeedPrice => self.feed(command.body()),
             Kind::SetManualPrice => self.set_manual(command.body()),
             Kind::CreditPerpetual => self.credit(command.body()),
@@ -518,6 +566,7 @@ fn named_account(kind: Kind, command: &Command) -> AccountId {
         Kind::AdjustIsolatedMargin => command.body::<command::AdjustIsolatedMargin>().account,
         Kind::TransferPerpetual => command.body::<command::TransferPerpetual>().account,
         Kind::SetPerpetualAccount => command.body::<command::SetPerpetualAccount>().account,
+        Kind::SetAccountLimits => command.body::<command::SetAccountLimits>().account,
         _ => 0,
     }
 }

@@ -379,7 +379,8 @@ impl Model {
         if !order.has(order_flag::REDUCE_ONLY) && notional < market.parameters[&8] {
             return Err(Reject::BelowMinNotional);
         }
-        if notional > market.parameters[&9] {
+        let own = self.own_limit(order.account, order.market, |limits| limits.order);
+        if notional > own.unwrap_or(market.parameters[&9]) {
             return Err(Reject::AboveMaxNotional);
         }
         Ok(())
@@ -409,7 +410,9 @@ impl Model {
         let kinds: Vec<PerpetualOrderType> = std::iter::once(order.kind)
             .chain(attached.orders().into_iter().map(|(_, kind, _)| kind))
             .collect();
-        if (0..kinds.len()).any(|before| (open.len() + before) as i128 >= parameters[&10]) {
+        let own = self.own_limit(order.account, order.market, |limits| limits.open_orders);
+        let most = own.unwrap_or(parameters[&10]);
+        if (0..kinds.len()).any(|before| (open.len() + before) as i128 >= most) {
             return Err(Reject::TooManyOpenOrders);
         }
         let waiting = open.iter().filter(|open| open.stage == Stage::Waiting).count();
@@ -488,7 +491,7 @@ impl Model {
         let now = self.buckets(order.account, order.market);
         let mut new = now;
         new[order.side as usize].add(added);
-        self.judge_bracket(order.market, &position, &new, order.side)?;
+        self.judge_bracket((order.account, order.market), &position, &new, order.side)?;
         let (before, after) = (
             self.requirement(order.market, &position, &old),
             self.requirement(order.market, &position, &new),
@@ -503,7 +506,7 @@ impl Model {
 
     fn judge_bracket(
         &self,
-        market: MarketId,
+        (account, market): (AccountId, MarketId),
         position: &super::Position,
         buckets: &[Bucket; 2],
         side: Side,
@@ -512,7 +515,9 @@ impl Model {
         let bucket = buckets[side as usize];
         let exposure = (notional + super::ledger::sign(side) * bucket.reference).abs();
         let closing = (-super::ledger::sign(side) * position.quantity).max(0);
-        let cap = self.market(market).exposure_cap(self.leverage(market, position));
+        let own = self.own_limit(account, market, |limits| limits.position);
+        let cap =
+            self.market(market).exposure_cap(self.leverage(market, position)).min(own.unwrap_or(i128::MAX));
         // With the largest order more, what is open would still fit one account.
         let full = self.open_interest(market) > 80_000_000_000 * E8;
         if bucket.quantity > closing && (exposure > cap || full) {

@@ -179,6 +179,7 @@ impl Model {
             .iter()
             .filter_map(|(&source, of)| {
                 let (price, time) = of.last?;
+                let stale_after = if of.stale_ms == 0 { stale_after } else { of.stale_ms };
                 (now - time <= stale_after).then_some(Fresh { price, source, weight: of.weight })
             })
             .collect();

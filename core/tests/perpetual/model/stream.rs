@@ -9,7 +9,9 @@ use super::fees::{DAY_MS, HOUR_MS};
 use super::{FUND, Model, Order, Stage};
 use crate::support::random::Random;
 use ringside_core::command::*;
-use ringside_core::ids::{ALL_MARKETS, AccountId, Address, FIRST_PERPETUAL, MarketId, OrderId, padded};
+use ringside_core::ids::{
+    ALL_MARKETS, AccountId, Address, DRAFT_MARKET, FIRST_PERPETUAL, MarketId, OrderId, padded,
+};
 
 /// Funds of `risk.md` 21, in USDT.
 const FUNDS: [i64; 4] = [0, 5, 500, 50_000];
@@ -147,6 +149,8 @@ impl Stream {
                 }
             }
             if self.profile.small_brackets {
+                // They leave less room than the shipped ones.
+                first.push(Command::new(SetPerpetualParameter { market, parameter: 17, value: 396_039 }));
                 first.push(Command::new(self.small_brackets(market)));
             }
             if self.profile.funding {
@@ -162,7 +166,7 @@ impl Stream {
             if self.profile.sources {
                 for source in 1..=3 {
                     let weight = self.random.between(1, 3) as u32;
-                    first.push(Command::new(SetSource { market, source, weight, reserved: 0 }));
+                    first.push(Command::new(SetSource { market, source, weight, stale_ms: 0 }));
                 }
             }
         }
@@ -255,6 +259,10 @@ impl Stream {
         }
         command.time_ns = self.time_ns + passed;
         self.time_ns = command.time_ns;
+        if command.source != 0 {
+            // Somebody else, who does not number.
+            return command;
+        }
         command.source = 3;
         if self.random.permille(990) {
             self.source_seq += 1;
@@ -277,9 +285,9 @@ impl Stream {
         }
         let crowded = model.orders.len() > self.profile.crowd;
         let weights: &[u64] = if crowded {
-            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3, 4]
+            &[350, 250, 8, 90, 120, 60, 12, 8, 8, 8, 6, 6, 14, 6, 3, 4]
         } else {
-            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 10, 6, 3, 4]
+            &[600, 60, 2, 70, 120, 60, 12, 8, 8, 8, 6, 6, 14, 6, 3, 4]
         };
         match self.random.weighted(weights) {
             0 => Command::new(self.place(model)),
@@ -854,7 +862,10 @@ impl Stream {
 
     fn administer(&mut self, model: &Model) -> Command {
         let market = self.market();
-        match self.random.below(10) {
+        match self.random.below(16) {
+            10..13 => self.draft(model, market),
+            13 => self.schedule(),
+            14..16 => self.limits(market),
             0 => {
                 let set = Command::new(SetPerpetualState {
                     market,
@@ -879,7 +890,7 @@ impl Stream {
                 }
                 // What is configured must fit it.
                 let [first, second] = self.markets().map(|market| {
-                    let value = *self.random.pick(&[100_000, 398_406, 398_407]);
+                    let value = *self.random.pick(&[100_000, 396_039, 398_009, 398_010]);
                     Command::new(SetPerpetualParameter { market, parameter: 17, value })
                 });
                 self.opening.extend([activate, second]);
@@ -928,7 +939,9 @@ impl Stream {
                     (16, 100_000),
                     (16, 250_000),
                     (17, 100_000),
-                    (17, 400_000),
+                    (17, 396_039),
+                    (17, 398_009),
+                    (17, 398_010),
                     (21, 2_000_000_000),
                     (22, 1),
                     (22, 4),
@@ -939,6 +952,140 @@ impl Stream {
             }
             _ => Command::new(AdvanceTime {}),
         }
+    }
+
+    /// A market is changed as a whole, or listed: most are taken, some break a bound, a count or a state, or meet another draft.
+    fn draft(&mut self, model: &Model, market: MarketId) -> Command {
+        let is_new = self.random.permille(60) && model.markets.len() < 6;
+        let name = format!("N{}USDT", model.markets.len());
+        let symbol = if is_new { name.as_str() } else { "BTCUSDT" };
+        let names = [symbol, "NEW", "USDT"];
+        let mut commands = vec![Command::new(DraftPerpetual {
+            symbol: padded(names[0]).expect("short"),
+            base: padded(names[1]).expect("short"),
+            quote: padded(names[if self.random.permille(50) { 1 } else { 2 }]).expect("short"),
+            market: if is_new || self.random.permille(20) { 0 } else { market },
+            reserved: 0,
+        })];
+        let market = DRAFT_MARKET;
+        if is_new {
+            for (parameter, value) in [(1, 1_000_000), (2, *self.random.pick(&[1_000_000, 1_000_000, 3]))] {
+                commands.push(Command::new(SetPerpetualParameter { market, parameter, value }));
+            }
+        }
+        for _ in 0..self.random.below(4) {
+            let sound = [
+                (8, 5_000_000),
+                (9, 4_000_000_000_000),
+                (10, 150),
+                (16, 250_000),
+                (16, 399_999),
+                (17, 396_039),
+                (17, 390_000),
+                (22, 2),
+                (25, 300_000),
+            ];
+            let broken =
+                [(8, 4_000_000_000_000_000), (16, 400_000), (17, 398_010), (22, 3), (25, 300_001), (28, 9)];
+            let (parameter, value) = if self.random.permille(100) {
+                *self.random.pick(&broken)
+            } else {
+                *self.random.pick(&sound)
+            };
+            commands.push(Command::new(SetPerpetualParameter { market, parameter, value }));
+        }
+        if self.random.permille(200) {
+            let mut brackets = self.small_brackets(market);
+            if self.random.permille(300) {
+                brackets.leverages[1] = *self.random.pick(&[0, 100, 125, 126]);
+            }
+            if self.random.permille(300) {
+                // In two parts, the second of which alone is none.
+                let (mut first, mut rest) = (brackets, brackets);
+                for at in 0..8 {
+                    (first.caps[at], rest.caps[at]) =
+                        (brackets.caps[0] / 16 * (at as i64 + 1), brackets.caps[at]);
+                    first.leverages[at] = 125 - at as u32;
+                    first.rates[at] = 200_000 + at as u32 * 20_000;
+                }
+                (first.count, rest.count) = (*self.random.pick(&[8, 8, 8, 7]), brackets.count + (1 << 16));
+                (rest.leverages[0], rest.rates[0]) = (100, 400_000);
+                if self.random.permille(800) {
+                    commands.push(Command::new(first));
+                }
+                commands.push(Command::new(rest));
+            } else {
+                commands.push(Command::new(brackets));
+            }
+        }
+        if self.random.permille(500) && (self.profile.sources || is_new) {
+            for source in 1..=*self.random.pick(&[0, 3, 3, 3, 3, 3, 17]) {
+                let weight = *self.random.pick(&[0, 1, 1, 2, 2, 3]);
+                let stale_ms = *self.random.pick(&[0, 3_000]);
+                let source = if self.random.permille(50) { 1 } else { source };
+                commands.push(Command::new(SetSource { market, source, weight, stale_ms }));
+            }
+        }
+        let changes = commands.len() as u32 - 1 + u32::from(self.random.permille(40));
+        let state = if self.random.permille(60) { *self.random.pick(&[5, 9]) } else { 255 };
+        let state = if self.random.permille(100) { *self.random.pick(&[0, 3]) } else { state };
+        commands.push(Command::new(ApplyDraft { changes, state, reserved: [0; 3] }));
+        if self.random.permille(100) {
+            let at = self.random.below(commands.len() as u64 - 1) as usize;
+            commands[at].source = 8;
+        }
+        if self.random.permille(50) {
+            commands.truncate(2);
+        }
+        commands.reverse();
+        let first = commands.pop().expect("at least one");
+        self.opening.extend(commands);
+        first
+    }
+
+    /// A schedule of fees for the next midnight, which comes soon.
+    fn schedule(&mut self) -> Command {
+        let count = *self.random.pick(&[1, 2, 3, 3]);
+        let step = *self.random.pick(&[0, 20_000, 100_000]);
+        let mut rows: Vec<Command> = (0..count)
+            .map(|tier| {
+                Command::new(ScheduleVipTier {
+                    tier,
+                    count,
+                    volume: i64::from(tier) * step * MICRO,
+                    maker_rate: self.random.between(-1, 2) * 10_000,
+                    taker_rate: self.random.between(1, 6) * 10_000,
+                })
+            })
+            .collect();
+        if self.random.permille(100) {
+            rows.remove(0);
+        }
+        if rows.is_empty() {
+            return Command::new(AdvanceTime {});
+        }
+        if self.random.permille(300) {
+            rows.push(Command { time_ns: DAY_MS * 1_000_000, ..Command::new(AdvanceTime {}) });
+        }
+        rows.reverse();
+        let first = rows.pop().expect("at least one");
+        self.opening.extend(rows);
+        first
+    }
+
+    /// Limits of an account's own: tight, wide, none.
+    fn limits(&mut self, market: MarketId) -> Command {
+        let account = self.trader();
+        Command::new(SetAccountLimits {
+            account: if self.random.permille(30) { 9_999 } else { account },
+            market: *self.random.pick(&[market, market, ALL_MARKETS, ALL_MARKETS, 0, FIRST_PERPETUAL + 9]),
+            mask: *self.random.pick(&[1, 8, 16, 25, 25, 31, 6, 0, 33]),
+            open_orders: *self.random.pick(&[0, 2, 5, 300, 20_001]),
+            order_rate_10s: *self.random.pick(&[0, 5, 1_000_001]),
+            order_rate_1m: *self.random.pick(&[0, 7]),
+            max_position_notional: *self.random.pick(&[0, 500, 5_000, 100_000, -1]) * MICRO,
+            max_order_notional: *self.random.pick(&[0, 300, 3_000, 9_000_000]) * MICRO,
+        })
     }
 
     /// The index comes from the own spot market for a while: both impact prices stand there, no source is fresh, nobody
@@ -1000,7 +1147,7 @@ impl Stream {
         if self.profile.sources {
             // Sources of this market are silent from now on: the ages of their prices run out.
             for source in 1..=3 {
-                commands.push(Command::new(SetSource { market, source, weight: 0, reserved: 0 }));
+                commands.push(Command::new(SetSource { market, source, weight: 0, stale_ms: 0 }));
             }
         }
         for _ in 0..2 + self.random.below(6) {
@@ -1010,7 +1157,7 @@ impl Stream {
         if self.profile.sources {
             for source in 1..=3 {
                 let weight = self.random.between(1, 3) as u32;
-                commands.push(Command::new(SetSource { market, source, weight, reserved: 0 }));
+                commands.push(Command::new(SetSource { market, source, weight, stale_ms: 0 }));
             }
         }
         commands.push(Command::new(CancelAll { account: rich.unwrap_or(1), market: spot }));

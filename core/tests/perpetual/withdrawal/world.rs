@@ -389,7 +389,7 @@ impl World {
                 *nonce += 1;
                 let done = self.venue.give(release);
                 self.note();
-                let known = Some(ringside_core::reject::Reject::AlreadyReleased);
+                let known = Some(Reject::AlreadyReleased);
                 assert!(done.rejected().is_none() || done.rejected() == known, "{done:?}");
             }
             // Not every block is told, only every other that is.

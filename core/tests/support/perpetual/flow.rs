@@ -214,7 +214,7 @@ impl Flow {
                 let price = self.marks[1] / 1_000 * (999 + jitter / 500);
                 if self.random.chance(20) {
                     let weight = self.random.below(4) as u32;
-                    Command::new(SetSource { market: FIRST_PERPETUAL + 1, source, weight, reserved: 0 })
+                    Command::new(SetSource { market: FIRST_PERPETUAL + 1, source, weight, stale_ms: 0 })
                 } else {
                     Command::new(FeedPrice { market: FIRST_PERPETUAL + 1, source, price })
                 }

@@ -89,6 +89,7 @@ pub fn of_reject(reject: Reject) -> Refusal {
         | Reject::TokenNotFound
         | Reject::TokenExists
         | Reject::TokenPaused
-        | Reject::NotRewinding => refusal::INTERNAL,
+        | Reject::NotRewinding
+        | Reject::DraftNotFound => refusal::INTERNAL,
     }
 }
