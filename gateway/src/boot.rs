@@ -83,6 +83,7 @@ pub fn run_and_tell(
     let router = Arc::new(Router::new(ROUTES)?);
     let edge = Edge::new(&config, auth, shutdown.clone());
     let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
+    shared.feeds.load().map_err(BootError::Feeds)?;
     shutdown_on_signals(shutdown.clone()).map_err(BootError::Thread)?;
     let server = Server::start(shared.clone(), router, workers(&shared))
         .map_err(|cause| BootError::Listen { address: config.listen, cause })?;

@@ -178,6 +178,9 @@ settings! {
     /// How long a request for a withdrawal waits for the signer before its amount goes back; at most 8 s.
     signer_patience: Duration = Duration::from_secs(5);
 
+    /// File of authorities (PEM) that price feeds by `https` and `wss` may be vouched for by, beside those that this host trusts.
+    feed_authorities: Option<PathBuf> = None;
+
     /// The administrator's key; unset: kept in the data folder, made at first start.
     admin_key: Option<Secret> = None;
     /// Key of login tokens, at least 32 characters; unset: kept in the data folder, made at first start.
@@ -185,7 +188,8 @@ settings! {
     /// Key that seals API secrets, 64 hex digits; unset: kept in the data folder, made at first start.
     key_encryption_key: Option<Secret> = None;
 
-    /// Amount of a token, in its own units, above which POST /admin/treasury/transfer is carried out by two operators alone; 0: always.
+    /// Amount of a token, in its own units, that POST /admin/treasury/transfer moves within a day for one operator, all of them counted
+    /// together; what goes above it takes two. 0: two always.
     treasury_two_operators_above: TokenAmount = TokenAmount::whole(1_000);
 
     /// Whether a crash may write the process's memory, in which secrets are, to a core dump.

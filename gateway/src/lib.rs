@@ -26,6 +26,7 @@ pub mod operations;
 pub mod push;
 pub mod routes;
 pub mod server;
+pub mod tls;
 pub mod view;
 pub mod wallet;
 pub mod worker;

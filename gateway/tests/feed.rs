@@ -2,6 +2,8 @@
 //! up while a source is away. The feeds run on their own thread as in the exchange; the test stands where the matcher and
 //! egress would, at the other end of the lane.
 
+#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
+
 use ringside_core::command::{
     AdvanceTime, Body, Command, Credit, FeedPrice, Kind, ListMarket, ListPerpetual, PlaceOrder, SetSource,
     Side,
@@ -15,7 +17,9 @@ use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
+use ringside_gateway::config::feed::Table;
 use ringside_gateway::feed;
+use ringside_gateway::feed::registry::Feeds;
 use ringside_gateway::ingress::{Lane, Phase, Reply};
 use ringside_gateway::worker::Shared;
 use ringside_gateway::worker::edge::Edge;
@@ -26,6 +30,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::sync::CancellationToken;
 
@@ -204,7 +212,7 @@ fn http_server() -> (SocketAddr, Arc<Mutex<Script>>) {
 }
 
 /// Answers requests of one connection until it closes.
-fn serve(mut stream: TcpStream, script: &Mutex<Script>) {
+fn serve(mut stream: impl Read + Write, script: &Mutex<Script>) {
     let (mut request, mut byte) = (Vec::new(), [0]);
     while let Ok(1) = stream.read(&mut byte) {
         request.push(byte[0]);
@@ -359,6 +367,106 @@ fn a_websocket_source_is_listened_to() {
     go.send(()).unwrap();
     assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), (2, r#"{"op":"one"}"#.to_owned(), "two".to_owned()));
     rig.wait_for((9, 200 * UNIT + UNIT / 5));
+}
+
+/// The server's end of a connection that is encrypted as `localhost`'s.
+fn encrypted(stream: TcpStream) -> StreamOwned<ServerConnection, TcpStream> {
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("chain/tls/localhost.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("chain/tls/localhost.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = config.with_single_cert(vec![certificate], key).unwrap();
+    StreamOwned::new(ServerConnection::new(Arc::new(config)).unwrap(), stream)
+}
+
+/// Servers of `https` and `wss`, whose certificate an authority of these tests gave: a feed believes it where the file of
+/// authorities names that one, and nobody else.
+#[test]
+fn encrypted_sources_are_read_if_they_are_who_they_say() {
+    let script = Arc::new(Mutex::new(Script {
+        status: 200,
+        body: r#"{"p":"60000"}"#.to_owned(),
+        ..Script::default()
+    }));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let https = listener.local_addr().unwrap().port();
+    let shared = script.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let shared = shared.clone();
+            std::thread::spawn(move || serve(encrypted(stream), &shared));
+        }
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let wss = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let Ok(mut socket) = tungstenite::accept(encrypted(stream)) else { return };
+                while socket.send(Message::text(r#"{"p":"60001"}"#)).is_ok() {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            });
+        }
+    });
+    let feed = |source: u32, kind: &str, url: String| {
+        format!(
+            "[[feed]]\nmarket = \"BTCUSDT\"\nsource = {source}\nkind = \"{kind}\"\nurl = \"{url}\"\nprice = \"p\"\nevery = \"50ms\"\n"
+        )
+    };
+    let feeds = [
+        feed(1, "http", format!("https://localhost:{https}/ticker")),
+        feed(2, "websocket", format!("wss://localhost:{wss}/ws")),
+        // Its certificate names another host.
+        feed(3, "http", format!("https://127.0.0.1:{https}/ticker")),
+    ]
+    .concat();
+    let authorities = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chain/tls/authority.pem");
+    let mut rig = Rig::start(&format!("feed_authorities = \"{authorities}\"\n{feeds}"));
+    rig.wait_for((1, 60_000 * UNIT));
+    rig.wait_for((2, 60_001 * UNIT));
+    let prices = rig.watch(Duration::from_secs(1));
+    assert!(prices.iter().all(|(source, _)| *source != 3), "{prices:?}");
+    assert!(script.lock().unwrap().requests[0].starts_with("GET /ticker HTTP/1.1\r\n"));
+    drop(rig);
+    // Without that file nobody vouches for them.
+    let mut rig = Rig::start(&feeds);
+    assert_eq!(rig.watch(Duration::from_secs(2)), []);
+}
+
+/// Feeds come, change and go while the thread runs, and are there again in the next run.
+#[test]
+fn feeds_are_added_changed_and_taken_away_at_run_time() {
+    let mut rig = Rig::start(
+        "[[feed]]\nmarket = \"BTCUSDT\"\nsource = 1\nkind = \"fixed\"\nprice = \"60000\"\nevery = \"50ms\"",
+    );
+    assert_eq!(rig.next(), (1, 60_000 * UNIT));
+    let table = |source: u32, price: &str| -> Table {
+        serde_json::from_value(serde_json::json!({
+            "market": "BTCUSDT", "source": source, "kind": "fixed", "price": price, "every": "50ms",
+        }))
+        .unwrap()
+    };
+    let feeds = rig.shared.feeds.clone();
+    feeds.load().unwrap();
+    assert!(!feeds.put(table(2, "60002")).unwrap());
+    rig.wait_for((2, 60_002 * UNIT));
+    assert!(feeds.put(table(1, "60005")).unwrap());
+    rig.wait_for((1, 60_005 * UNIT));
+    rig.watch(Duration::from_millis(200));
+    let prices = rig.watch(Duration::from_millis(500));
+    assert!(
+        prices.iter().all(|price| [(1, 60_005 * UNIT), (2, 60_002 * UNIT)].contains(price)),
+        "{prices:?}"
+    );
+    assert!(prices.iter().any(|price| price.0 == 2), "the other runs on");
+    feeds.remove("BTCUSDT", 1).unwrap();
+    rig.watch(Duration::from_millis(200));
+    let prices = rig.watch(Duration::from_millis(500));
+    assert!(!prices.is_empty() && prices.iter().all(|price| price.0 == 2), "{prices:?}");
+    let again = Feeds::new(&rig.shared.config);
+    again.load().unwrap();
+    assert_eq!(*again.all(), *feeds.all());
 }
 
 #[test]

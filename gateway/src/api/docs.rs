@@ -59,6 +59,9 @@ pub const API_KEY: Shape = Shape::Pattern("^[A-Za-z0-9]{64}$");
 /// A decimal that may be below zero.
 pub const SIGNED: Shape = Shape::Pattern("^-?[0-9]{1,20}(\\.[0-9]{1,18})?$");
 
+/// A decimal, or null.
+pub const DECIMAL_OR_NULL: Shape = Shape::Nullable(&Shape::Decimal);
+
 /// A member of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {

@@ -3,6 +3,7 @@
 //!
 //! What two operators must want waits for the second one ([`for_two`]), and is then carried out as any other request.
 
+use super::docs::{Param, Shape};
 use super::{Call, Error, Handler, Response, StatusCode};
 use crate::auth::access::{Acting, Operator};
 use crate::dialect::account::audit::PARTS_MAX;
@@ -11,12 +12,18 @@ use crate::http::response::JSON;
 use crate::ingress::{Priority, Reply, Unavailable};
 use crate::worker::approvals::{APPROVALS_MAX, Proposal};
 use hyper::Request;
-use ringside_core::command::{Body, Command, OperatorNote};
+use ringside_core::command::{Body, Command, Kind, OperatorNote};
 use ringside_core::ids::{Address, Symbol};
 use serde_json::json;
 use std::cell::Cell;
 use std::net::IpAddr;
 
+/// The header of who acts, for a row.
+pub const BY: Param = Param::header(
+    "X-Operator",
+    Shape::Text,
+    "Who acts, where the key is not the operator's own: at most 16 characters",
+);
 /// Who acts, where the key is not the operator's own: up to 16 visible characters.
 const OPERATOR: &str = "x-operator";
 /// Who it is without that header.
@@ -53,8 +60,31 @@ pub struct Action<'a> {
 
 /// Notes an action, carries it out, and waits for its reply.
 pub async fn operate<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<Reply, Unavailable> {
+    operate_after(call, action, Vec::new(), body).await
+}
+
+/// The same where other commands come first, which do nothing that anybody sees; the reply is to the last.
+pub async fn operate_after<B: Body>(
+    call: &Call,
+    action: Action<'_>,
+    mut before: Vec<Command>,
+    body: B,
+) -> Result<Reply, Unavailable> {
+    before.extend(notes(call, &action, B::KIND));
+    call.worker.ingress.submit_after(&before, Command::new(body), Priority::Internal).await
+}
+
+/// Notes an action that was done and is no command.
+pub async fn note(call: &Call, action: Action<'_>) -> Result<Reply, Unavailable> {
+    let notes = notes(call, &action, Kind::OperatorNote);
+    let end = OperatorNote { part: OperatorNote::END, ..*notes[0].body::<OperatorNote>() };
+    let end = OperatorNote { reason: [0; REASON_LEN], detail: [0; DETAIL_LEN], ..end };
+    call.worker.ingress.submit_after(&notes, Command::new(end), Priority::Internal).await
+}
+
+fn notes(call: &Call, action: &Action<'_>, kind: Kind) -> Vec<Command> {
     let sent = || call.header(OPERATOR).map(str::trim).filter(|name| !name.is_empty());
-    let mut detail = action.detail;
+    let mut detail = action.detail.clone();
     let (operator, is_proven) = match call.acting() {
         Acting::Shared => (sent().unwrap_or(NAMELESS), false),
         Acting::Own(operator) => (operator.name.as_str(), true),
@@ -76,14 +106,13 @@ pub async fn operate<B: Body>(call: &Call, action: Action<'_>, body: B) -> Resul
             Subject::Market(symbol) => symbol,
             Subject::Venue => [0; 20],
         },
-        action: B::KIND as u16,
+        action: kind as u16,
         part: 0,
         proven: is_proven.into(),
         reason: [0; REASON_LEN],
         detail: [0; DETAIL_LEN],
     };
-    let notes = parts(note, action.reason, &detail);
-    call.worker.ingress.submit_after(&notes, Command::new(body), Priority::Internal).await
+    parts(note, action.reason, &detail)
 }
 
 /// Who asks by a key of their own, where nothing less will do: the key that all share proves nobody.

@@ -46,7 +46,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SIGNED_KEY: HeaderName = HeaderName::from_static("x-ex-apikey");
 const COMPATIBLE_KEY: HeaderName = HeaderName::from_static("x-mbx-apikey");
 /// Folder of the data folder that holds keys and secrets.
-const FOLDER: &str = "auth";
+pub(crate) const FOLDER: &str = "auth";
 /// Characters of an administrator's key and of a token secret that are made here.
 const MADE_LEN: usize = 64;
 

@@ -2,6 +2,7 @@
 
 use crate::archive::readers::ReadersError;
 use crate::auth::AuthError;
+use crate::auth::secret::SecretError;
 use crate::chain;
 use crate::server::router::RouterError;
 use ringside_core::ring::RingError;
@@ -63,6 +64,9 @@ pub enum BootError {
     /// A ring.
     #[error(transparent)]
     Ring(#[from] RingError),
+    /// The feeds that operators changed.
+    #[error(transparent)]
+    Feeds(SecretError),
     /// A thread.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

@@ -58,6 +58,7 @@ const SHIPPED: [Shipped; 3] = [
             (Setting::MaxMarketQuantity, 2_000 * UNIT),
             (Setting::MaxNotional, 2_000_000 * MONEY_UNIT),
             (Setting::ImpactNotional, 20_000 * MONEY_UNIT),
+            (Setting::MarkClamp, 495_049),
         ],
         brackets: &[
             (50_000, 100, 500_000),
@@ -85,6 +86,7 @@ const SHIPPED: [Shipped; 3] = [
             (Setting::BandDown, 90_000_000),
             (Setting::TakeBound, 10_000_000),
             (Setting::FundingCap, 750_000),
+            (Setting::MarkClamp, 980_392),
         ],
         brackets: &[
             (10_000, 50, 1_000_000),
@@ -171,6 +173,28 @@ const fn field<const N: usize>(text: &[u8]) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringside_core::risk::perpetual::bounds;
+    use ringside_core::risk::perpetual::bracket::{BracketRow, widest_clamp};
+
+    /// `risk.md` 2: the clamp ships at its bound.
+    #[test]
+    fn mark_clamps_are_the_widest_that_the_brackets_allow() {
+        for shipped in &SHIPPED {
+            let set = shipped.settings.iter().find(|(setting, _)| *setting == Setting::MarkClamp);
+            let clamp = set.map_or(bounds::shipped(Setting::MarkClamp), |(_, clamp)| *clamp);
+            let row = |(cap, leverage_max, rate): &(i64, u32, u32)| BracketRow {
+                cap: cap * MONEY_UNIT,
+                maintenance_rate: (*rate).into(),
+                leverage_max: *leverage_max,
+            };
+            let rows: Vec<_> = match shipped.brackets {
+                [] => bounds::SHIPPED_BRACKETS.to_vec(),
+                rows => rows.iter().map(row).collect(),
+            };
+            let brackets = bounds::table(&rows).expect("sound");
+            assert_eq!(Some(clamp), widest_clamp(&brackets), "{}", shipped.base);
+        }
+    }
 
     /// `risk.md` 2: 200 USDT times the greatest leverage of the first bracket.
     #[test]

@@ -3,8 +3,8 @@
 //! With encryption where the address says `https`. What the bytes mean is the business of `provider.rs`.
 
 use super::Local;
-use super::tls::Tls;
 use crate::config::feed::{NodeUrl, Url};
+use crate::tls::Tls;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};

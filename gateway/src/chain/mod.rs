@@ -20,7 +20,6 @@ pub mod referral;
 pub mod release;
 pub mod signer;
 pub mod thread;
-pub mod tls;
 pub mod token;
 pub mod tokens;
 pub mod tracker;

@@ -16,6 +16,7 @@ use crate::auth::key_log::{KeyLog, Record};
 use crate::auth::{logout, operators};
 use crate::boot::{self, ViewFold};
 use crate::config::Config;
+use crate::feed::registry;
 use crate::view::Views;
 use anyhow::{Context, Result, bail, ensure};
 use ringside_core::Engine;
@@ -39,7 +40,7 @@ const ARCHIVE: &str = "history.db";
 const KEYS: &str = "keys.log";
 const LISTEN_KEYS: &str = "listen_keys.log";
 /// Secrets in the clear.
-const SECRETS: [&str; 3] = ["admin_key", "jwt_secret", "key_encryption_key"];
+const SECRETS: [&str; 4] = ["admin_key", "jwt_secret", "key_encryption_key", registry::FILE];
 
 /// What a copy holds.
 #[derive(Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 //! market = "BTCUSDT"               # a perpetual market of this exchange
 //! source = 1                       # number of the source in that market, as SetSource named it
 //! kind = "websocket"               # fixed, spot, http or websocket
-//! url = "ws://127.0.0.1:9100/ws"
+//! url = "wss://127.0.0.1:9100/ws"   # or ws; of http: https or http
 //! send = ['{"method":"SUBSCRIBE","params":["btcusdt@bookTicker"],"id":1}']
 //! price = ["data.b", "data.a"]     # where the price stands in a message; of two, their middle
 //! every = "250ms"                  # shortest time between two prices; of http, between two requests
@@ -17,7 +17,7 @@
 use super::value::{Value, Wanted};
 use crate::dialect::decimal::{parse_amount, parse_entry};
 use ringside_core::money::{AMOUNT_UNIT, MONEY_UNIT, Money, Price};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
@@ -60,6 +60,8 @@ pub enum FeedKind {
     Http {
         /// Which.
         url: Url,
+        /// Whether it is asked in secret: `https`.
+        is_encrypted: bool,
         /// Where the price stands in its JSON.
         price: PricePaths,
         /// Where the base traded in 24 hours stands, to be shown.
@@ -69,6 +71,8 @@ pub enum FeedKind {
     WebSocket {
         /// Which.
         url: Url,
+        /// Whether it is listened to in secret: `wss`.
+        is_encrypted: bool,
         /// Texts sent when a connection is open.
         send: Vec<String>,
         /// Where the price stands in a message's JSON; messages without it are passed over.
@@ -78,7 +82,7 @@ pub enum FeedKind {
     },
 }
 
-/// An address without encryption.
+/// An address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// Host and port.
@@ -187,29 +191,42 @@ impl fmt::Display for Feed {
         match &self.kind {
             FeedKind::Fixed { .. } => f.write_str("a fixed price"),
             FeedKind::Spot { market, .. } => write!(f, "spot market {market}"),
-            FeedKind::Http { url, .. } => write!(f, "http://{}", url.authority),
-            FeedKind::WebSocket { url, .. } => write!(f, "ws://{}", url.authority),
+            FeedKind::Http { url, is_encrypted, .. } => {
+                write!(f, "http{}://{}", if *is_encrypted { "s" } else { "" }, url.authority)
+            }
+            FeedKind::WebSocket { url, is_encrypted, .. } => {
+                write!(f, "ws{}://{}", if *is_encrypted { "s" } else { "" }, url.authority)
+            }
         }
     }
 }
 
 /// A table as it is written.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    market: String,
-    source: u32,
+pub struct Table {
+    /// See [`Feed::market`].
+    pub market: String,
+    /// See [`Feed::source`].
+    pub source: u32,
     kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     every: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<OneOrMore>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     volume: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     send: Option<OneOrMore>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     spot_market: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     notional: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(untagged)]
 enum OneOrMore {
     One(String),
@@ -243,7 +260,8 @@ pub(super) fn parse(value: &toml::Value) -> Result<Vec<Feed>, String> {
 }
 
 impl Table {
-    fn feed(mut self) -> Result<Feed, String> {
+    /// The feed that it describes; `Err` says what is wrong with it.
+    pub fn feed(mut self) -> Result<Feed, String> {
         let every = match self.every.take() {
             None => Duration::from_secs(1),
             Some(text) => Duration::parse(&text).map_err(|wanted| format!("`every` must be {}", wanted.0))?,
@@ -266,14 +284,14 @@ impl Table {
                 notional: self.notional()?,
             },
             "http" => {
-                FeedKind::Http { url: self.url("http")?, price: self.paths()?, volume: self.volume_path()? }
+                let (url, is_encrypted) = self.url("http")?;
+                FeedKind::Http { url, is_encrypted, price: self.paths()?, volume: self.volume_path()? }
             }
-            "websocket" => FeedKind::WebSocket {
-                url: self.url("ws")?,
-                price: self.paths()?,
-                send: self.messages()?,
-                volume: self.volume_path()?,
-            },
+            "websocket" => {
+                let (url, is_encrypted) = self.url("ws")?;
+                let (price, send, volume) = (self.paths()?, self.messages()?, self.volume_path()?);
+                FeedKind::WebSocket { url, is_encrypted, send, price, volume }
+            }
             _ => return Err("`kind` must be one of fixed, spot, http, websocket".to_owned()),
         };
         // What no kind took is a misunderstanding.
@@ -307,15 +325,12 @@ impl Table {
         notional.ok_or_else(|| "`notional` must be an amount above 0, as text".to_owned())
     }
 
-    fn url(&mut self, scheme: &str) -> Result<Url, String> {
+    /// Where, and whether in secret: the scheme with an `s` behind it.
+    fn url(&mut self, scheme: &str) -> Result<(Url, bool), String> {
         let text = self.url.take().ok_or("`url` is missing")?;
-        let secure = format!("{scheme}s://");
-        if text.starts_with(&secure) {
-            return Err(format!(
-                "`url`: {secure} is not spoken here; put a proxy that ends the encryption in front"
-            ));
-        }
-        Url::parse(&text, scheme).ok_or_else(|| format!("`url` must be {scheme}://host:port/path"))
+        let plain = Url::parse(&text, scheme).map(|url| (url, false));
+        let found = plain.or_else(|| Some((Url::parse_with(&text, &format!("{scheme}s"), 443)?, true)));
+        found.ok_or_else(|| format!("`url` must be {scheme}://host:port/path or {scheme}s://host:port/path"))
     }
 
     fn paths(&mut self) -> Result<PricePaths, String> {
@@ -393,7 +408,7 @@ mod tests {
             market = "BTCUSDT"
             source = 4
             kind = "websocket"
-            url = "ws://localhost"
+            url = "wss://localhost"
             send = "subscribe"
             price = ["b", "a"]
             "#,
@@ -407,14 +422,21 @@ mod tests {
         let url =
             |authority: &str, path: &str| Url { authority: authority.to_owned(), path: path.to_owned() };
         let price = PricePaths::One(path("data.0.last"));
-        assert_eq!(http.kind, FeedKind::Http { url: url("localhost:9000", "/?a=b"), price, volume: None });
+        let (is_encrypted, of_http) = (false, url("localhost:9000", "/?a=b"));
+        assert_eq!(http.kind, FeedKind::Http { url: of_http, is_encrypted, price, volume: None });
         let price = PricePaths::Middle(path("b"), path("a"));
         let send = vec!["subscribe".to_owned()];
         assert_eq!(
             websocket.kind,
-            FeedKind::WebSocket { url: url("localhost:80", "/"), send, price, volume: None }
+            FeedKind::WebSocket {
+                url: url("localhost:443", "/"),
+                is_encrypted: true,
+                send,
+                price,
+                volume: None
+            }
         );
-        assert_eq!(websocket.to_string(), "BTCUSDT source 4 from ws://localhost:80");
+        assert_eq!(websocket.to_string(), "BTCUSDT source 4 from wss://localhost:443");
     }
 
     #[test]
@@ -436,15 +458,11 @@ mod tests {
         );
         check(
             "kind = \"http\"\nurl = \"ftp://x\"\nprice = \"p\"",
-            "feed 1: `url` must be http://host:port/path",
+            "feed 1: `url` must be http://host:port/path or https://host:port/path",
         );
         check(
-            "kind = \"http\"\nurl = \"http://name:password@x\"\nprice = \"p\"",
-            "feed 1: `url` must be http://host:port/path",
-        );
-        check(
-            "kind = \"http\"\nurl = \"https://x\"\nprice = \"p\"",
-            "feed 1: `url`: https:// is not spoken here; put a proxy that ends the encryption in front",
+            "kind = \"websocket\"\nurl = \"wss://name:password@x\"\nprice = \"p\"",
+            "feed 1: `url` must be ws://host:port/path or wss://host:port/path",
         );
         let place = "feed 1: `price` must be the place of the price in the JSON, such as data.0.price, or two of them";
         check("kind = \"http\"\nurl = \"http://x\"", place);

@@ -1,7 +1,8 @@
 //! A feed that asks a resource for its JSON again and again, over one connection that is made anew when it is gone.
 
-use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Tell, price};
-use crate::config::feed::{PricePaths, Url};
+use super::connection::{Stream, connect};
+use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Place, Tell, price};
+use crate::config::feed::PricePaths;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -10,14 +11,14 @@ use hyper_util::rt::TokioIo;
 use ringside_core::money::Price;
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 type Sender = SendRequest<Empty<Bytes>>;
 
 /// Asks every so often; tells each price. Ends with the first thing that fails.
 pub(super) async fn run(
-    url: &Url,
+    place: &Place<'_>,
     paths: &PricePaths,
     every: Duration,
     newest: &Newest,
@@ -28,7 +29,7 @@ pub(super) async fn run(
     let mut connection = None;
     loop {
         turns.tick().await;
-        let price = timeout(PATIENCE, ask(url, paths, &mut connection, tell))
+        let price = timeout(PATIENCE, ask(place, paths, &mut connection, tell))
             .await
             .map_err(|_| FeedError::Silent)??;
         newest.send_replace(Some(price));
@@ -37,7 +38,7 @@ pub(super) async fn run(
 
 /// Asks once.
 async fn ask(
-    url: &Url,
+    place: &Place<'_>,
     paths: &PricePaths,
     connection: &mut Option<Sender>,
     tell: Tell<'_>,
@@ -45,11 +46,11 @@ async fn ask(
     let mut sender = match connection.take() {
         // A server may close between two requests; that is no failure.
         Some(sender) if !sender.is_closed() => sender,
-        _ => connect(url).await?,
+        _ => open(place).await?,
     };
     let request = Request::builder()
-        .uri(&url.path)
-        .header("host", &url.authority)
+        .uri(&place.url.path)
+        .header("host", &place.url.authority)
         .header("accept", "application/json")
         .body(Empty::new())
         .map_err(|error| FeedError::Body(error.to_string()))?;
@@ -68,9 +69,14 @@ async fn ask(
     Ok(price)
 }
 
-async fn connect(url: &Url) -> Result<Sender, FeedError> {
-    let stream = TcpStream::connect(&url.authority).await.map_err(FeedError::Connect)?;
-    let _ = stream.set_nodelay(true);
+async fn open(place: &Place<'_>) -> Result<Sender, FeedError> {
+    match connect(place).await? {
+        Stream::Plain(stream) => shake(stream).await,
+        Stream::Encrypted(stream) => shake(*stream).await,
+    }
+}
+
+async fn shake<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S) -> Result<Sender, FeedError> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // What ends it, the sender says too.
     tokio::task::spawn_local(connection);

@@ -6,27 +6,32 @@
 //! engine, which knows each source's age, sees it go stale. What a price does to an index, and what weighs a source,
 //! is decided by the engine.
 
+mod connection;
 mod fixed;
 mod http;
 pub mod price;
 mod publisher;
 pub mod quote;
+pub mod registry;
 mod spot;
 mod websocket;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::config::feed::{Feed, FeedKind};
+use crate::config::feed::{Feed, FeedKind, Url};
 use crate::ingress::{Ingress, Port, WorkerFigures};
 use crate::view::SharedViews;
 use publisher::Publisher;
 use quote::Quotes;
+use registry::{Entry, Feeds};
 use ringside_core::money::Price;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// How long anything at a source's end may take before it counts as failed.
@@ -41,6 +46,14 @@ type Tell<'a> = &'a dyn Fn(&str, Price);
 
 /// Where a feed leaves its newest price: whoever reads it sees no older one.
 type Newest = watch::Sender<Option<Price>>;
+
+/// Where a source of the outside is.
+struct Place<'a> {
+    url: &'a Url,
+    is_encrypted: bool,
+    /// Authorities beside those that this host trusts.
+    authorities: Option<&'a Path>,
+}
 
 /// Why a source was given up for now.
 #[derive(Debug, thiserror::Error)]
@@ -78,29 +91,52 @@ pub struct Context {
     pub figures: Arc<WorkerFigures>,
     /// What outside sources last said.
     pub quotes: Arc<Quotes>,
+    /// Which feeds there are.
+    pub feeds: Arc<Feeds>,
 }
 
-/// Starts the thread of all feeds of the configuration. It ends with `shutdown`.
+/// Starts the thread of all feeds, which follows what is added, changed and taken away. It ends with `shutdown`.
 pub fn start(context: Context, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("feed".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
-        let Context { config, clock, views, port, figures, .. } = context.clone();
+        let Context { clock, port, figures, .. } = context.clone();
         let ingress = Ingress::measured(port, clock, figures);
         tasks.spawn_local(ingress.clone().run());
-        for feed in &config.feeds {
-            let (newest, published) = watch::channel(None);
-            let publisher = Publisher::new(feed, ingress.clone(), views.clone(), published);
-            tasks.spawn_local(publisher.run());
-            tasks.spawn_local(read(feed.clone(), context.clone(), newest));
-        }
+        tasks.spawn_local(keep(context, ingress));
         tasks.block_on(&runtime, shutdown.cancelled());
     })
 }
 
+/// Has exactly the feeds run that there are.
+async fn keep(context: Context, ingress: Ingress) {
+    let mut list = context.feeds.follow();
+    let mut running: Vec<(Feed, JoinSet<()>)> = Vec::new();
+    loop {
+        let wanted = list.borrow_and_update().clone();
+        // Those that are gone, or are another now, end with their tasks.
+        running.retain(|(feed, _)| wanted.iter().any(|entry| entry.feed == *feed));
+        for Entry { feed, .. } in wanted.iter() {
+            if running.iter().any(|(other, _)| other == feed) {
+                continue;
+            }
+            let (newest, published) = watch::channel(None);
+            let publisher = Publisher::new(feed, ingress.clone(), context.views.clone(), published);
+            let mut tasks = JoinSet::new();
+            tasks.spawn_local(publisher.run());
+            tasks.spawn_local(read(feed.clone(), context.clone(), newest));
+            running.push((feed.clone(), tasks));
+        }
+        if list.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Reads a source for ever.
 async fn read(feed: Feed, context: Context, newest: Newest) {
-    let Context { clock, views, quotes, .. } = context;
+    let Context { config, clock, views, quotes, .. } = context;
+    let authorities = config.feed_authorities.as_deref();
     let mut attempts = Attempts::new();
     let tell = |json: &str, price: Price| quotes.put(&feed, json, price, clock.now_ms());
     loop {
@@ -109,9 +145,13 @@ async fn read(feed: Feed, context: Context, newest: Newest) {
             FeedKind::Spot { market, notional } => {
                 spot::run(&views, market, *notional, feed.every, &newest).await
             }
-            FeedKind::Http { url, price, .. } => http::run(url, price, feed.every, &newest, &tell).await,
-            FeedKind::WebSocket { url, send, price, .. } => {
-                websocket::run(url, send, price, &newest, &tell).await
+            FeedKind::Http { url, is_encrypted, price, .. } => {
+                let place = Place { url, is_encrypted: *is_encrypted, authorities };
+                http::run(&place, price, feed.every, &newest, &tell).await
+            }
+            FeedKind::WebSocket { url, is_encrypted, send, price, .. } => {
+                let place = Place { url, is_encrypted: *is_encrypted, authorities };
+                websocket::run(&place, send, price, &newest, &tell).await
             }
         };
         let Err(error) = outcome;

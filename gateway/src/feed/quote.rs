@@ -31,7 +31,7 @@ pub struct Quotes(Mutex<BTreeMap<(String, u32), Quote>>);
 impl Quotes {
     /// Takes what a source of the outside said.
     pub(super) fn put(&self, feed: &Feed, json: &str, last: Price, time_ms: i64) {
-        let (FeedKind::Http { url, price: paths, volume }
+        let (FeedKind::Http { url, price: paths, volume, .. }
         | FeedKind::WebSocket { url, price: paths, volume, .. }) = &feed.kind
         else {
             return;
@@ -47,10 +47,11 @@ impl Quotes {
     }
 
     /// The newest quote of the first outside source that is configured for a market.
-    pub fn of(&self, feeds: &[Feed], market: &str) -> Option<Quote> {
+    pub fn of<'f>(&self, feeds: impl IntoIterator<Item = &'f Feed>, market: &str) -> Option<Quote> {
         let is_outside =
             |feed: &&Feed| matches!(feed.kind, FeedKind::Http { .. } | FeedKind::WebSocket { .. });
-        let first = feeds.iter().filter(is_outside).find(|feed| feed.market.eq_ignore_ascii_case(market))?;
+        let first =
+            feeds.into_iter().filter(is_outside).find(|feed| feed.market.eq_ignore_ascii_case(market))?;
         self.0.lock().get(&(first.market.to_ascii_uppercase(), first.source)).cloned()
     }
 }
@@ -68,8 +69,10 @@ mod tests {
         let middle = PricePaths::Middle(path("b"), path("a"));
         let feed =
             |source, kind| Feed { market: "btcusdt".to_owned(), source, every: Duration::from_secs(1), kind };
-        let outside = FeedKind::Http { url: url.clone(), price: middle, volume: Some(path("v")) };
-        let other = FeedKind::Http { url, price: PricePaths::One(path("p")), volume: None };
+        let outside =
+            FeedKind::Http { url: url.clone(), is_encrypted: false, price: middle, volume: Some(path("v")) };
+        let other =
+            FeedKind::Http { url, is_encrypted: true, price: PricePaths::One(path("p")), volume: None };
         let feeds = [feed(1, FeedKind::Fixed { price: 5 }), feed(2, outside), feed(3, other)];
         let quotes = Quotes::default();
         quotes.put(&feeds[2], r#"{"p":"7"}"#, 700_000_000, 5);

@@ -1,11 +1,12 @@
 //! A feed that listens to a stream of JSON messages.
 
-use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Tell, price};
-use crate::config::feed::{PricePaths, Url};
+use super::connection::{Stream, connect};
+use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Place, Tell, price};
+use crate::config::feed::PricePaths;
 use futures_util::{SinkExt, StreamExt};
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -17,19 +18,33 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Connects, sends what is to be sent, and tells each price that comes. Messages without a price are passed over: answers
 /// to what was sent, other channels. Ends with the first thing that fails.
 pub(super) async fn run(
-    url: &Url,
+    place: &Place<'_>,
     send: &[String],
     paths: &PricePaths,
     newest: &Newest,
     tell: Tell<'_>,
 ) -> Result<Infallible, FeedError> {
-    let connecting = async {
-        let stream = TcpStream::connect(&url.authority).await.map_err(FeedError::Connect)?;
-        let _ = stream.set_nodelay(true);
+    let connecting = timeout(PATIENCE, connect(place)).await.map_err(|_| FeedError::Silent)?;
+    match connecting? {
+        Stream::Plain(stream) => listen(stream, place, send, paths, newest, tell).await,
+        Stream::Encrypted(stream) => listen(*stream, place, send, paths, newest, tell).await,
+    }
+}
+
+async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    place: &Place<'_>,
+    send: &[String],
+    paths: &PricePaths,
+    newest: &Newest,
+    tell: Tell<'_>,
+) -> Result<Infallible, FeedError> {
+    let opening = async {
         let settings = WebSocketConfig::default()
             .max_message_size(Some(MESSAGE_LEN_MAX))
             .max_frame_size(Some(MESSAGE_LEN_MAX));
-        let request = format!("ws://{}{}", url.authority, url.path);
+        // The stream is encrypted already where it is to be: of the scheme nothing depends on any more.
+        let request = format!("ws://{}{}", place.url.authority, place.url.path);
         let (mut socket, _) =
             client_async_with_config(request, stream, Some(settings)).await.map_err(boxed)?;
         for text in send {
@@ -37,7 +52,7 @@ pub(super) async fn run(
         }
         Ok::<_, FeedError>(socket)
     };
-    let mut socket = timeout(PATIENCE, connecting).await.map_err(|_| FeedError::Silent)??;
+    let mut socket = timeout(PATIENCE, opening).await.map_err(|_| FeedError::Silent)??;
     let mut deadline = Instant::now() + SILENCE;
     loop {
         let message = timeout_at(deadline, socket.next()).await.map_err(|_| FeedError::Silent)?;

@@ -72,15 +72,22 @@ impl OrderRates {
         }
     }
 
-    /// Counts orders of an account; refused ones are not counted. The ten-second window is judged first; the spot dialect
-    /// limits no other.
+    /// Most orders in ten seconds and in a minute of an account whose own rates are these, 0 where it has none.
+    pub fn limits(&self, own: [u32; 2]) -> [u32; 2] {
+        let of = |own: u32, shipped: u32| if own == 0 { shipped } else { own };
+        [of(own[0], self.per_ten_seconds), of(own[1], self.per_minute)]
+    }
+
+    /// Counts orders of an account, with its own rates; refused ones are not counted. The ten-second window is judged first; the
+    /// spot dialect limits no other.
     pub fn count(
         &self,
-        account: AccountId,
+        (account, own): (AccountId, [u32; 2]),
         dialect: Dialect,
         orders: OrderCount,
         now_ms: i64,
     ) -> Result<Counted, Fault> {
+        let [per_ten_seconds, per_minute] = self.limits(own);
         let (ten_seconds, minute) = windows_of(now_ms);
         let mut shard = self.shard(account);
         shard.sweep(minute);
@@ -92,15 +99,15 @@ impl OrderRates {
             Err(Fault::TooManyOrders { limit, window_s, retry_after_s })
         };
         let counted = add(&windows.ten_seconds, ten_seconds, orders.ten_seconds);
-        if counted > self.per_ten_seconds {
+        if counted > per_ten_seconds {
             take(&windows.ten_seconds, ten_seconds, orders.ten_seconds);
-            return refused(self.per_ten_seconds, 10);
+            return refused(per_ten_seconds, 10);
         }
         let counted_minute = add(&windows.minute, minute, orders.minute);
-        if dialect == Dialect::Fapi && counted_minute > self.per_minute {
+        if dialect == Dialect::Fapi && counted_minute > per_minute {
             take(&windows.ten_seconds, ten_seconds, orders.ten_seconds);
             take(&windows.minute, minute, orders.minute);
-            return refused(self.per_minute, 60);
+            return refused(per_minute, 60);
         }
         Ok(Counted { ten_seconds: counted, minute: counted_minute })
     }
@@ -146,7 +153,7 @@ mod tests {
     #[test]
     fn ten_second_windows_are_aligned_and_refused_orders_do_not_count() {
         let rates = rates();
-        let count = |now_ms| rates.count(7, Dialect::Spot, OrderCount::ONE, now_ms);
+        let count = |now_ms| rates.count((7, [0; 2]), Dialect::Spot, OrderCount::ONE, now_ms);
         for n in 1..=3 {
             assert_eq!(count(T0 + 9_000).map(|counted| counted.ten_seconds), Ok(n));
         }
@@ -158,17 +165,30 @@ mod tests {
         // Spot has no limit per minute.
         assert!(count(T0 + 20_000).is_ok());
         // Another account has its own.
-        assert!(rates.count(8, Dialect::Spot, OrderCount::ONE, T0 + 10_000).is_ok());
+        assert!(rates.count((8, [0; 2]), Dialect::Spot, OrderCount::ONE, T0 + 10_000).is_ok());
+    }
+
+    #[test]
+    fn an_account_may_have_rates_of_its_own() {
+        let rates = rates();
+        let count = |account, own| rates.count((account, own), Dialect::Fapi, OrderCount::ONE, T0);
+        for _ in 0..7 {
+            assert!(count(1, [8, 7]).is_ok());
+        }
+        assert!(matches!(count(1, [8, 7]), Err(Fault::TooManyOrders { limit: 7, window_s: 60, .. })));
+        assert!(count(2, [1, 0]).is_ok());
+        assert!(matches!(count(2, [1, 0]), Err(Fault::TooManyOrders { limit: 1, window_s: 10, .. })));
+        assert_eq!(rates.limits([0, 9]), [3, 9]);
     }
 
     #[test]
     fn the_other_dialect_counts_apart_and_by_the_minute_too() {
         let rates = rates();
         let batch = OrderCount { ten_seconds: 3, minute: 1 };
-        let count = |orders, now_ms| rates.count(7, Dialect::Fapi, orders, now_ms);
+        let count = |orders, now_ms| rates.count((7, [0; 2]), Dialect::Fapi, orders, now_ms);
         assert_eq!(count(batch, T0), Ok(Counted { ten_seconds: 3, minute: 1 }));
         assert!(matches!(count(batch, T0), Err(Fault::TooManyOrders { window_s: 10, .. })));
-        assert!(rates.count(7, Dialect::Spot, OrderCount::ONE, T0).is_ok());
+        assert!(rates.count((7, [0; 2]), Dialect::Spot, OrderCount::ONE, T0).is_ok());
         for at in [10_000, 20_000, 30_000, 40_000] {
             assert!(count(OrderCount::ONE, T0 + at).is_ok());
         }
@@ -181,7 +201,7 @@ mod tests {
     fn a_batch_that_is_refused_takes_no_room_in_either_window() {
         let rates = rates();
         let count = |ten_seconds, minute, now_ms| {
-            rates.count(7, Dialect::Fapi, OrderCount { ten_seconds, minute }, now_ms)
+            rates.count((7, [0; 2]), Dialect::Fapi, OrderCount { ten_seconds, minute }, now_ms)
         };
         // More than ten seconds take: the rest of them is there still.
         assert!(count(2, 4, T0).is_ok());
@@ -197,9 +217,9 @@ mod tests {
         let rates = rates();
         // All of one shard, which has to let go of somebody or grow.
         for account in [0; 3].into_iter().chain((1..50_000).map(|account| account * SHARDS as u32)) {
-            assert!(rates.count(account, Dialect::Spot, OrderCount::ONE, T0).is_ok());
+            assert!(rates.count((account, [0; 2]), Dialect::Spot, OrderCount::ONE, T0).is_ok());
         }
-        let refused = rates.count(0, Dialect::Spot, OrderCount::ONE, T0);
+        let refused = rates.count((0, [0; 2]), Dialect::Spot, OrderCount::ONE, T0);
         assert!(matches!(refused, Err(Fault::TooManyOrders { .. })), "{refused:?}");
     }
 
@@ -207,7 +227,7 @@ mod tests {
     fn what_is_given_back_can_be_spent_again() {
         let rates = rates();
         for _ in 0..10 {
-            assert!(rates.count(7, Dialect::Spot, OrderCount::ONE, T0).is_ok());
+            assert!(rates.count((7, [0; 2]), Dialect::Spot, OrderCount::ONE, T0).is_ok());
             rates.give_back(7, Dialect::Spot, OrderCount::ONE, T0);
         }
     }
@@ -216,7 +236,8 @@ mod tests {
     fn accounts_of_earlier_minutes_are_forgotten() {
         let rates = rates();
         for account in 0..100_000 {
-            let _ = rates.count(account, Dialect::Spot, OrderCount::ONE, T0 + i64::from(account) * 100);
+            let _ =
+                rates.count((account, [0; 2]), Dialect::Spot, OrderCount::ONE, T0 + i64::from(account) * 100);
         }
         let kept: usize = rates.shards.iter().map(|shard| shard.lock().accounts.len()).sum();
         assert!(kept < SHARDS * SWEEP_ABOVE * 2, "{kept}");

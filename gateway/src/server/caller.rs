@@ -107,7 +107,9 @@ impl Caller {
             && let Some(identity) = &call.identity
         {
             let rates = &self.worker.shared.edge.order_rates;
-            let counted = rates.count(identity.account, route.dialect, route.orders, call.now_ms);
+            let own = self.worker.markets.order_rates(identity.account);
+            let who = (identity.account, own);
+            let counted = rates.count(who, route.dialect, route.orders, call.now_ms);
             charged.orders = Some(counted.map_err(refused)?);
             charged.counted = Some((identity.account, route.orders));
             charged.now_ms = call.now_ms;

@@ -87,6 +87,10 @@ kept! {
     Tokens "tokens" since 8, by hand 1;
     VaultBooks "books of vaults" since 8, by hand 1;
     Deposits "deposits" since 8, by hand 1;
+    Changes "changes of configurations" since 8, rows of 40;
+    SourceAges "ages of sources" since 8, rows of 16;
+    NextTiers "fee tiers to come" since 8, rows of 40;
+    Limits "limits of accounts" since 8, rows of 40;
 }
 
 impl Kept {

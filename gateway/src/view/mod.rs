@@ -137,7 +137,7 @@ impl Views {
         &self.markets
     }
 
-    /// How many times a market or an asset changed: tells whether a copy of [`Views::markets`] is still good.
+    /// How many times a market, an asset or an account's own order rate changed: tells whether copies of those are still good.
     pub fn markets_changed(&self) -> u64 {
         self.markets_changed
     }
@@ -330,6 +330,7 @@ impl Views {
             Some(Kind::WithdrawalJudged) => self.each(event, |views, event, judged| {
                 views.withdrawals.judge(&views.accounts, judged, event.time_ns);
             }),
+            Some(Kind::AccountLimits) => self.markets_changed += 1,
             Some(Kind::Done) => self.each(event, Views::done),
             // Facts of the perpetual side: no view of spot holds them.
             Some(_) => {}

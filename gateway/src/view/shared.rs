@@ -6,17 +6,26 @@
 use super::Views;
 use super::market::MarketView;
 use parking_lot::{RwLock, RwLockReadGuard};
-use ringside_core::ids::Sequence;
+use ringside_core::ids::{AccountId, Sequence};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What order entry looks at.
+#[derive(Default)]
+struct EntryTable {
+    markets: MarketView,
+    /// Order rates of accounts that have their own: in ten seconds, in a minute.
+    rates: BTreeMap<AccountId, [u32; 2]>,
+}
 
 /// Views behind a lock. Share it in an `Arc`.
 #[derive(Default)]
 pub struct SharedViews {
     views: RwLock<Views>,
-    markets: RwLock<Arc<MarketView>>,
-    /// Grows each time `markets` is replaced.
+    entry: RwLock<Arc<EntryTable>>,
+    /// Grows each time `entry` is replaced.
     version: AtomicU64,
     /// Sequence through which history is in the archive.
     archived: AtomicU64,
@@ -68,16 +77,17 @@ impl SharedViews {
     }
 
     fn publish_markets(&self, views: &Views) {
-        *self.markets.write() = Arc::new(views.markets().clone());
+        let rates = views.perpetuals().configured().order_rates().collect();
+        *self.entry.write() = Arc::new(EntryTable { markets: views.markets().clone(), rates });
         // Release: partner of the Acquire in `MarketReader::with`.
         self.version.fetch_add(1, Ordering::Release);
     }
 }
 
-/// One thread's look at the table of markets: one atomic load unless the table has changed.
+/// One thread's look at the table of markets and at own order rates: one atomic load unless something has changed.
 pub struct MarketReader {
     shared: Arc<SharedViews>,
-    cached: RefCell<(u64, Arc<MarketView>)>,
+    cached: RefCell<(u64, Arc<EntryTable>)>,
 }
 
 impl MarketReader {
@@ -88,11 +98,20 @@ impl MarketReader {
 
     /// Calls `look` with the table as of now: every reply that was given before shows in it.
     pub fn with<R>(&self, look: impl FnOnce(&MarketView) -> R) -> R {
+        self.look(|table| look(&table.markets))
+    }
+
+    /// Order rates of an account's own, in ten seconds and in a minute; 0 where it has none.
+    pub fn order_rates(&self, account: AccountId) -> [u32; 2] {
+        self.look(|table| table.rates.get(&account).copied().unwrap_or_default())
+    }
+
+    fn look<R>(&self, look: impl FnOnce(&EntryTable) -> R) -> R {
         let mut cached = self.cached.borrow_mut();
         // Acquire: partner of the Release in `publish_markets`.
         let version = self.shared.version.load(Ordering::Acquire);
         if cached.0 != version {
-            *cached = (version, self.shared.markets.read().clone());
+            *cached = (version, self.shared.entry.read().clone());
         }
         look(&cached.1)
     }

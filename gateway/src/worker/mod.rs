@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed;
 use crate::feed::quote::Quotes;
+use crate::feed::registry::Feeds;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port, WorkerFigures};
 use crate::metrics::Metrics;
 use crate::push::hub::Hub;
@@ -57,6 +58,10 @@ pub struct Shared {
     pub ranks: Ranks,
     /// What outside sources last said.
     pub quotes: Arc<Quotes>,
+    /// Which feeds there are.
+    pub feeds: Arc<Feeds>,
+    /// Held while a market's draft is collected and applied: the engine keeps one.
+    pub drafts: tokio::sync::Mutex<()>,
     /// What is counted.
     pub metrics: Metrics,
     /// Referral records of the last seconds.
@@ -85,6 +90,7 @@ impl Shared {
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
         let hub = Arc::new(Hub::new(workers, clock.clone()));
+        let feeds = Arc::new(Feeds::new(&config));
         let (ranks, quotes, metrics) = (Ranks::default(), Arc::<Quotes>::default(), Metrics::new(workers));
         Shared {
             config,
@@ -102,6 +108,8 @@ impl Shared {
             replays,
             ranks,
             quotes,
+            feeds,
+            drafts: tokio::sync::Mutex::new(()),
             metrics,
             referrals: chain::referral::Kept::default(),
         }
@@ -127,6 +135,7 @@ impl Shared {
             port: self.feed_port.clone(),
             figures: self.metrics.feed.clone(),
             quotes: self.quotes.clone(),
+            feeds: self.feeds.clone(),
         }
     }
 }

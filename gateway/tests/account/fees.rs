@@ -43,7 +43,7 @@ fn anyone_sees_the_schedule_and_the_known_see_themselves() {
         row(4, "100000000", "0.00008", "0.0003"),
         row(5, "500000000", "0.00005", "0.00025"),
     ]);
-    assert_eq!(info, json!({ "window_days": 14, "schedule": schedule }));
+    assert_eq!(info, json!({ "window_days": 14, "schedule": schedule, "next_schedule": null }));
     let discount = |name: &str| json!({ "name": name, "bps": 0, "active": false, "expires_at": null });
     assert_eq!(
         standing(&mut venue, 2),

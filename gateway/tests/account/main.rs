@@ -10,6 +10,7 @@ mod random;
 mod fees;
 mod figures;
 mod history;
+mod listing;
 mod margin_mode;
 mod market;
 mod operator;

@@ -70,6 +70,7 @@ fn what_the_outside_says_is_shown_while_it_is_new() {
     let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<String>>();
     let kind = FeedKind::Http {
         url: Url { authority: authority.clone(), path: "/".to_owned() },
+        is_encrypted: false,
         price: PricePaths::Middle(path("bid"), path("ask")),
         volume: Some(path("day.base")),
     };

@@ -180,7 +180,10 @@ fn refusals_of_operators_routes() {
         venue.commands("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"REDUCE_ONLY"}"#).0,
         200
     );
-    assert_eq!(venue.commands("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED"}"#).0, 200);
+    assert_eq!(
+        venue.commands("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED","confirm":true}"#).0,
+        200
+    );
     let (status, answer) =
         venue.commands("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"TRADING"}"#);
     assert_eq!((status, &answer["code"]), (409, &json!("MARKET_CLOSED")));

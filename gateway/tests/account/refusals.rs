@@ -3,7 +3,7 @@
 //! Three lists must agree, as in `api/refusals.rs`: what the specification names (`account.md` 1 and 13, below as [`SPECIFIED`]) is
 //! produced; what a row documents as a client's fault is produced on that very route; what is produced is documented there.
 
-use super::venue_with;
+use super::{SECOND_MS, venue_with};
 use crate::exchange::chain::{self, Chain, Mood, SteeredSigner};
 use crate::exchange::rows;
 use crate::exchange::venue::Venue;
@@ -361,7 +361,7 @@ fn operators(produced: &mut Produced) {
     }
     tokens(produced, exchange);
     produced.request(exchange, index, &admin(), r#"{"symbol":"NONE"}"#, NO_MARKET);
-    let state = |state: &str| format!(r#"{{"state":"{state}"}}"#);
+    let state = |state: &str| format!(r#"{{"state":"{state}","confirm":true}}"#);
     produced.request(
         exchange,
         ("PATCH", "/admin/perpetual/symbols/NONE"),
@@ -554,10 +554,264 @@ fn treasury(produced: &mut Produced) {
     produced.request(exchange, ROUTE, &bob, &large("600"), full);
 }
 
+/// Listings, parameters, tiers, limits and feeds: each with the field that is wrong, and what it may be.
+fn listings(produced: &mut Produced) {
+    let mut venue = venue_with(&[], |config| config.test_deployment = false);
+    let exchange = &mut venue.exchange;
+    let list = ("POST", "/admin/perpetual/symbols");
+    let bracket = r#"[{"notional_cap":"50000","max_leverage":50,"maint_margin_ratio":"0.01"}]"#;
+    let listing = |more: &str| {
+        format!(
+            r#"{{"symbol":"DOGEUSDT","base":"DOGE","tick_size":"0.00001","lot_size":"1","brackets":{bracket},"sources":[]{more}}}"#
+        )
+    };
+    let without = |name: &str| {
+        let mut body: Value = serde_json::from_str(&listing("")).unwrap();
+        body.as_object_mut().unwrap().remove(name);
+        body.to_string()
+    };
+    let with = |name: &str, value: Value| {
+        let mut body: Value = serde_json::from_str(&listing("")).unwrap();
+        body[name] = value;
+        body.to_string()
+    };
+    let missing = |name: &str| (without(name), format!("{name}: missing or malformed"));
+    let bound = |name: &str, value: Value, may: &str| (with(name, value), format!("{name}: may be {may}"));
+    let row = |cap: &str, leverage: i64, rate: &str| json!([{ "notional_cap": cap, "max_leverage": leverage, "maint_margin_ratio": rate }]);
+    let two = json!([
+        { "notional_cap": "50000", "max_leverage": 50, "maint_margin_ratio": "0.01" },
+        { "notional_cap": "50000", "max_leverage": 25, "maint_margin_ratio": "0.02" },
+    ]);
+    let bodies = [
+        ("nothing".to_owned(), "body: missing or malformed".to_owned()),
+        missing("symbol"),
+        missing("base"),
+        missing("tick_size"),
+        missing("lot_size"),
+        missing("brackets"),
+        missing("sources"),
+        (with("symbol", json!("DO-GE")), "symbol: missing or malformed".to_owned()),
+        (with("base", json!("USDT")), "base: missing or malformed".to_owned()),
+        (with("state", json!("CLOSED")), "state: missing or malformed".to_owned()),
+        (with("tick", json!(1)), "tick: there is no such parameter".to_owned()),
+        (
+            with("lot_size", json!("0.001")),
+            "lot_size: tick_size x lot_size must be a multiple of 0.000001".to_owned(),
+        ),
+        (with("lot_size", json!("0.000000001")), "lot_size: at most 8 decimals".to_owned()),
+        bound("tick_size", json!("0"), "0.00000001 to 92233720368"),
+        bound("liquidation_fee", json!("0.01"), "0 to 0.00999999"),
+        bound("mark_clamp", json!("0.009901"), "0 to 0.00990099"),
+        (with("mark_clamp", json!("0.0099009901")), "mark_clamp: at most 8 decimals".to_owned()),
+        bound("funding_cap", json!("0.0076"), "0 to 0.0075"),
+        bound("source_clamp", json!("1.1"), "0 to 1"),
+        bound("source_stale_ms", json!(0), "1 to 600000"),
+        bound("min_sources", json!(17), "1 to 16"),
+        bound("impact_notional", json!("0"), "0.000001 to 1000000000"),
+        bound("funding_interval_h", json!(3), "1, 2, 4 or 8"),
+        bound("interest", json!("-1.5"), "-1 to 1"),
+        bound("damp", json!("1.5"), "0 to 1"),
+        bound("dynamic_band", json!("0"), "0.00000001 to 1"),
+        bound("dynamic_reference_s", json!(601), "1 to 600"),
+        bound("min_notional", json!("5000001"), "0 to 5000000"),
+        bound("max_notional", json!("1000000001"), "0.000001 to 1000000000"),
+        bound("price_band", json!("1.2"), "0 to 1"),
+        bound("multiplier_up", json!("0.9"), "1 to 10"),
+        bound("take_bound", json!("1"), "0.00000001 to 0.99999999"),
+        bound("trigger_protect", json!("2"), "0 to 1"),
+        bound("max_open_orders", json!(10_001), "1 to 10000"),
+        bound("max_conditional", json!(0), "1 to 10000"),
+        bound("pool", json!("OTHER"), "MAIN"),
+        bound("spot_market", json!("NONE"), "a spot market of this exchange or null"),
+        bound("brackets", json!([]), "1 to 16 rows"),
+        (
+            with("brackets", row("0", 50, "0.01")),
+            "brackets[0].notional_cap: may be 0.000001 to 1000000000".to_owned(),
+        ),
+        (with("brackets", row("5", 126, "0.01")), "brackets[0].max_leverage: may be 1 to 125".to_owned()),
+        (
+            with("brackets", row("5", 50, "0.021")),
+            "brackets[0].maint_margin_ratio: may be 0.00000001 to 0.02".to_owned(),
+        ),
+        (with("brackets", two), "brackets[1].notional_cap: may be 50000.000001 to 1000000000".to_owned()),
+        (with("sources", json!([{ "feed": 1 }])), "sources[0].weight: missing or malformed".to_owned()),
+        (
+            with("sources", json!([{ "feed": 1, "weight": 0 }])),
+            "sources[0].weight: may be 1 to 1000000".to_owned(),
+        ),
+        (with("reason", json!("x".repeat(257))), "reason: at most 256 bytes".to_owned()),
+    ];
+    for (body, message) in bodies {
+        produced.request(exchange, list, &admin(), &body, (400, "INVALID_PARAMETER", &message));
+    }
+    let known = listing("").replace("DOGEUSDT", "BTCUSDT");
+    let there = (409, "SYMBOL_EXISTS", "a market of that name is there, and is another");
+    produced.request(exchange, list, &admin(), &known, there);
+    let no_mark = "DOGEUSDT is listed, in CANCEL_ONLY: it has no mark price yet; send this again";
+    let trading = listing(r#","state":"TRADING""#);
+    produced.request(exchange, list, &admin(), &trading, (409, "NO_MARK_PRICE", no_mark));
+
+    let of = |symbol: &str, what: &str| format!("/admin/perpetual/symbols/{symbol}/{what}");
+    let nothing = (400, "INVALID_PARAMETER", "body: nothing to change");
+    let closed = (409, "MARKET_CLOSED", "the market is closed for good");
+    let close = r#"{"state":"CLOSED","confirm":true}"#;
+    assert_eq!(exchange.request("PATCH", "/admin/perpetual/symbols/SOLUSDT", &admin(), close).status, 200);
+    for (method, what, good, bad, message) in [
+        (
+            "PATCH",
+            "parameters",
+            r#"{"max_open_orders":7}"#.to_owned(),
+            r#"{"mark_clamp":"0.00398010"}"#,
+            "mark_clamp: may be 0 to 0.00398009",
+        ),
+        ("PUT", "brackets", format!(r#"{{"brackets":{bracket}}}"#), "[]", "brackets: may be 1 to 16 rows"),
+        (
+            "PUT",
+            "sources",
+            "[]".to_owned(),
+            r#"{"sources":[{"feed":"x","weight":1}]}"#,
+            "sources[0].feed: missing or malformed",
+        ),
+    ] {
+        produced.request(exchange, (method, &of("NONE", what)), &admin(), &good, NO_MARKET);
+        produced.request(exchange, (method, &of("SOLUSDT", what)), &admin(), &good, closed);
+        let bound = (400, "INVALID_PARAMETER", message);
+        produced.request(exchange, (method, &of("BTCUSDT", what)), &admin(), bad, bound);
+    }
+    produced.request(exchange, ("PATCH", &of("BTCUSDT", "parameters")), &admin(), "{}", nothing);
+    for (what, message) in
+        [("brackets", "brackets: missing or malformed"), ("sources", "sources: missing or malformed")]
+    {
+        let body = r#"{"confirm":true}"#;
+        produced.request(
+            exchange,
+            ("PUT", &of("BTCUSDT", what)),
+            &admin(),
+            body,
+            (400, "INVALID_PARAMETER", message),
+        );
+    }
+    // The clamp in force is too wide for these.
+    let narrow = r#"[{"notional_cap":"50000","max_leverage":125,"maint_margin_ratio":"0.0041"}]"#;
+    let said = (400, "INVALID_PARAMETER", "mark_clamp: may be 0 to 0.00388407");
+    produced.request(exchange, ("PUT", &of("BTCUSDT", "brackets")), &admin(), narrow, said);
+    produced.request(exchange, ("GET", "/admin/perpetual/symbols/NONE"), &admin(), "", NO_MARKET);
+
+    let tiers = ("PUT", "/admin/vip-tiers");
+    for (body, message) in [
+        ("{}", "schedule: missing or malformed"),
+        ("nothing", "body: missing or malformed"),
+        ("[]", "schedule: may be 1 to 16 tiers"),
+        (
+            r#"[{"min_volume_14d":"1","maker_rate":"0","taker_rate":"0"}]"#,
+            "schedule[0].min_volume_14d: may be 0 to 0",
+        ),
+        (
+            r#"[{"min_volume_14d":"0","maker_rate":"0.02","taker_rate":"0"}]"#,
+            "schedule[0].maker_rate: may be -0.01 to 0.01",
+        ),
+        (
+            r#"[{"min_volume_14d":"0","maker_rate":"-0.001","taker_rate":"0"}]"#,
+            "schedule[0].taker_rate: may be 0.001 to 0.01",
+        ),
+    ] {
+        produced.request(exchange, tiers, &admin(), body, (400, "INVALID_PARAMETER", message));
+    }
+
+    let limits = format!("/admin/accounts/{}/limits", wallet_text(1));
+    let limits = ("PATCH", limits.as_str());
+    for (body, message) in [
+        ("{}", "body: nothing to change"),
+        (r#"{"orders":1}"#, "orders: there is no such limit"),
+        (r#"{"open_orders":0}"#, "open_orders: may be 1 to 20000 or null"),
+        (r#"{"open_orders":20001}"#, "open_orders: may be 1 to 20000 or null"),
+        (r#"{"order_rate_10s":1000001}"#, "order_rate_10s: may be 1 to 1000000 or null"),
+        (r#"{"order_rate_1m":"5"}"#, "order_rate_1m: may be 1 to 1000000 or null"),
+        (
+            r#"{"max_order_notional":"0"}"#,
+            "max_order_notional: may be 0.000001 to 1000000000, with 6 decimals, or null",
+        ),
+        (
+            r#"{"max_position_notional":"-1"}"#,
+            "max_position_notional: may be 0.000001 to 1000000000, with 6 decimals, or null",
+        ),
+        (
+            r#"{"symbol":"BTCUSDT","order_rate_1m":5}"#,
+            "order_rate_1m: is of all markets; send it without symbol",
+        ),
+        (r#"{"symbol":"BTCUSDT","ledger":"other","open_orders":5}"#, "ledger: may be perpetual or spot"),
+    ] {
+        produced.request(exchange, limits, &admin(), body, (400, "INVALID_PARAMETER", message));
+    }
+    let unknown = format!("/admin/accounts/{}/limits", wallet_text(99));
+    let nobody = (404, "NOT_FOUND", "there is no such thing");
+    produced.request(exchange, ("PATCH", &unknown), &admin(), r#"{"open_orders":5}"#, nobody);
+    produced.request(exchange, limits, &admin(), r#"{"symbol":"NONE","open_orders":5}"#, NO_MARKET);
+    produced.request(
+        exchange,
+        limits,
+        &admin(),
+        r#"{"symbol":"BTCUSDT","ledger":"spot","open_orders":5}"#,
+        NO_MARKET,
+    );
+
+    let feed = ("PUT", "/admin/feeds/DOGEUSDT/1");
+    for (body, message) in [
+        ("{}", "missing field `kind`"),
+        (r#"{"kind":"pigeon"}"#, "`kind` must be one of fixed, spot, http, websocket"),
+        (
+            r#"{"kind":"fixed","price":"0"}"#,
+            "`price` must be a price above 0 with at most 8 decimals, as text",
+        ),
+        (r#"{"kind":"http","price":"p"}"#, "`url` is missing"),
+        (
+            r#"{"kind":"http","price":"p","url":"wss://x"}"#,
+            "`url` must be http://host:port/path or https://host:port/path",
+        ),
+        (r#"{"kind":"fixed","price":"1","every":"1ms"}"#, "`every` must be from 50ms to 60s"),
+        (r#"{"kind":"fixed","price":"1","market":"BTCUSDT"}"#, "market: stands in the path"),
+    ] {
+        produced.request(exchange, feed, &admin(), body, (400, "INVALID_PARAMETER", message));
+    }
+    let fixed = r#"{"kind":"fixed","price":"1"}"#;
+    for method in ["PUT", "DELETE"] {
+        let numbered = (400, "INVALID_PARAMETER", "feed: missing or malformed");
+        produced.request(exchange, (method, "/admin/feeds/DOGEUSDT/x"), &admin(), fixed, numbered);
+        let named = (400, "INVALID_PARAMETER", "symbol: missing or malformed");
+        produced.request(exchange, (method, "/admin/feeds/D-E/1"), &admin(), fixed, named);
+    }
+    produced.request(exchange, ("DELETE", "/admin/feeds/DOGEUSDT/7"), &admin(), "", nobody);
+    endangering(produced, &mut venue);
+}
+
+/// Changes of a market that bring somebody into liquidation, confirmed by a key that is nobody's own. Account 3 has 992.5 of equity at
+/// the index of 60000 and holds 0.25, and 60 more at the mark.
+fn endangering(produced: &mut Produced, venue: &mut Venue) {
+    let limit = "symbol=BTCUSDT&type=LIMIT&timeInForce=GTC";
+    venue.place(2, &format!("{limit}&side=SELL&quantity=0.25&price=60000"));
+    venue.place(3, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.25");
+    venue.place(1, &format!("{limit}&side=BUY&quantity=5&price=60300"));
+    venue.place(2, &format!("{limit}&side=SELL&quantity=5&price=60310"));
+    for _ in 0..400 {
+        venue.pass(SECOND_MS);
+    }
+    let [brackets, parameters] =
+        ["brackets", "parameters"].map(|what| format!("/admin/perpetual/symbols/BTCUSDT/{what}"));
+    let rows = |rate: &str| {
+        let row = json!({ "notional_cap": "5000000", "max_leverage": 10, "maint_margin_ratio": rate });
+        json!({ "brackets": [row], "confirm": true }).to_string()
+    };
+    assert_eq!(venue.exchange.request("PUT", &brackets, &admin(), &rows("0.0665")).status, 200);
+    produced.request(&mut venue.exchange, ("PUT", &brackets), &admin(), &rows("0.08"), UNPROVEN);
+    let clamp = r#"{"mark_clamp":"0","confirm":true}"#;
+    produced.request(&mut venue.exchange, ("PATCH", &parameters), &admin(), clamp, UNPROVEN);
+}
+
 #[test]
 fn every_refusal_is_produced_and_documented() {
     let mut produced = Produced::default();
-    for produce in [edge, engine, reads, margin_modes, withdrawals, referrals, operators, treasury] {
+    for produce in [edge, engine, reads, margin_modes, withdrawals, referrals, operators, treasury, listings]
+    {
         produce(&mut produced);
     }
     let missing = rows::disagreements(&produced.0, SPECIFIED, |route| {

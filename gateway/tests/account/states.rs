@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const LIMIT: &str = "symbol=BTCUSDT&type=LIMIT&quantity=0.01";
 
 fn set(venue: &mut Venue, state: &str) {
-    let body = json!({ "state": state }).to_string();
+    let body = json!({ "state": state, "confirm": state == "CLOSED" }).to_string();
     assert_eq!(venue.operate("PATCH", "/admin/perpetual/symbols/btcusdt", &body), json!({ "ok": true }));
 }
 

@@ -240,7 +240,7 @@ fn while_the_fund_is_in_deficit_no_margin_leaves() {
     venue.place(1, &limit("SELL"));
     assert_eq!(venue.place(3, &limit("BUY"))["status"], "FILLED");
     assert_eq!(ask(&mut venue, "USDT", "10").0, 200);
-    venue.operate("PATCH", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"CLOSED"}"#);
+    venue.operate("PATCH", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"CLOSED","confirm":true}"#);
     let proof = venue.operate("GET", "/admin/ledger/proof", "");
     let rows = proof["ledgers"].as_array().unwrap();
     let fund = rows.iter().find_map(|row| row["terms"]["insurance_fund"].as_str()).unwrap();

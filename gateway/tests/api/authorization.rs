@@ -80,7 +80,8 @@ const CREDIT: &str =
 const PERPETUAL_CREDIT: &str =
     r#"{"user_address":"0xa100000000000000000000000000000000000002","amount":"1"}"#;
 const TREASURY: &str = r#"{"from":"fees:spot","to":"account:0xa100000000000000000000000000000000000002","token":"DF","amount":"0.001","reason":"x"}"#;
-const REWIND: &str = r#"{"vault_address":"0x1111111111111111111111111111111111111111","block":5,"reason":"x"}"#;
+const REWIND: &str =
+    r#"{"vault_address":"0x1111111111111111111111111111111111111111","block":5,"reason":"x"}"#;
 const LIST: &str = r#"{"id":"DFUSDT","base_token":"DF","quote_token":"USDT","tick_size":"1","lot_size":"1","min_notional":"1","maker_fee_bps":0,"taker_fee_bps":0}"#;
 const WITHDRAW: Asks = Asks::Login("API Key permission denied: withdraws not allowed");
 const LOGIN_ONLY: Asks = Asks::Login("FORBIDDEN");
@@ -139,6 +140,20 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "PATCH", "/admin/tokens/{symbol}", "/admin/tokens/NONE", "{}", 404, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/ledger/proof", "/admin/ledger/proof", "", 200, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/perpetual/symbols/{symbol}", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"HALTED"}"#, 404, Other::Nobody),
+    // Nothing of the kind is listed on this stage, and what would be is malformed.
+    line(Asks::Admin, "POST", "/admin/perpetual/symbols", "/admin/perpetual/symbols", r#"{"symbol":"X"}"#, 400, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/perpetual/symbols", "/admin/perpetual/symbols", "", 200, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/perpetual/symbols/{symbol}", "/admin/perpetual/symbols/BTCUSDT", "", 404, Other::Nobody),
+    line(Asks::Admin, "PATCH", "/admin/perpetual/symbols/{symbol}/parameters", "/admin/perpetual/symbols/BTCUSDT/parameters", r#"{"max_open_orders":7}"#, 404, Other::Nobody),
+    line(Asks::Admin, "PUT", "/admin/perpetual/symbols/{symbol}/brackets", "/admin/perpetual/symbols/BTCUSDT/brackets", "[]", 404, Other::Nobody),
+    line(Asks::Admin, "PUT", "/admin/perpetual/symbols/{symbol}/sources", "/admin/perpetual/symbols/BTCUSDT/sources", "[]", 404, Other::Nobody),
+    line(Asks::Admin, "PUT", "/admin/vip-tiers", "/admin/vip-tiers", "[]", 400, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/vip-tiers", "/admin/vip-tiers", "", 200, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/feeds", "/admin/feeds", "", 200, Other::Nobody),
+    line(Asks::Admin, "PUT", "/admin/feeds/{symbol}/{feed}", "/admin/feeds/BTCUSDT/1", r#"{"kind":"pigeon"}"#, 400, Other::Nobody),
+    line(Asks::Admin, "DELETE", "/admin/feeds/{symbol}/{feed}", "/admin/feeds/BTCUSDT/1", "", 404, Other::Nobody),
+    line(Asks::Admin, "PATCH", "/admin/accounts/{address}/limits", "/admin/accounts/0x00/limits", r#"{"open_orders":5}"#, 400, Other::Nobody),
+    line(Asks::Reader, "GET", "/api/v1/account/limits", "/api/v1/account/limits", "", 200, Other::Own(None)),
     line(Asks::Admin, "GET", "/metrics", "/metrics", "", 200, Other::Nobody),
     line(Asks::Nothing, "GET", "/livez", "/livez", "", 200, Other::Nobody),
     line(Asks::Nothing, "GET", "/readyz", "/readyz", "", 200, Other::Nobody),

@@ -258,7 +258,7 @@ fn of_state(seen: &mut Seen) {
     seen.expect(&ask(&mut venue, 1, "POST", ORDER, &format!("{sol}&price=145")), -4140);
     let modify = format!("symbol=SOLUSDT&orderId={}&quantity=2&price=145", rests["orderId"]);
     seen.expect(&ask(&mut venue, 1, "PUT", ORDER, &modify), -5024);
-    venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED"}"#);
+    venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED","confirm":true}"#);
     seen.expect(&ask(&mut venue, 1, "POST", ORDER, &format!("{sol}&price=145")), -4141);
 }
 

@@ -85,7 +85,8 @@ fn the_state_of_a_symbol_is_judged_first() {
         ("HALTED", -4140, HELD),
         ("CLOSED", -4141, "Symbol is closed"),
     ] {
-        venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", &json!({ "state": state }).to_string());
+        let body = json!({ "state": state, "confirm": state == "CLOSED" }).to_string();
+        venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", &body);
         for order in &all {
             venue.refuses(1, "POST", ORDER, order, code, msg);
         }

@@ -823,7 +823,7 @@ fn channels_of_a_closed_market_take_nobody_new() {
     let mut venue = venue();
     let mut socket = Socket::open(&venue.exchange);
     assert_eq!(socket.subscribe("mark_price:SOLUSDT")["type"], "subscribed");
-    venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED"}"#);
+    venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"CLOSED","confirm":true}"#);
     for channel in ["orderbook", "trades", "ticker", "mark_price", "liquidations", "kline"] {
         let channel = format!("{channel}:SOLUSDT{}", if channel == "kline" { ":1m" } else { "" });
         let mut socket = Socket::open(&venue.exchange);

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ringside_gateway::chain::http::{ANSWER_LEN_MAX, HttpTransport, Transport, TransportFault};
-use ringside_gateway::chain::tls::Tls;
 use ringside_gateway::config::feed::{NodeUrl, Url};
+use ringside_gateway::tls::Tls;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

@@ -47,7 +47,7 @@ pub(crate) const INPUT_SLOTS: usize = 64;
 /// Slots of the output ring: fewer than the events of a long command.
 pub(crate) const OUTPUT_SLOTS: usize = 32;
 /// How long anything may take before a test gives up. Machines can be very busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// See the module.
 pub(crate) struct Exchange {
@@ -238,6 +238,9 @@ impl Exchange {
         let (chain_input, chain_inputs) =
             ring::create::<Command>(Mapping::anonymous(), options(INPUT_SLOTS, 1)).expect("a ring");
         inputs.extend(chain_inputs);
+        let (feed_input, feed_inputs) =
+            ring::create::<Command>(Mapping::anonymous(), options(INPUT_SLOTS, 1)).expect("a ring");
+        inputs.extend(feed_inputs);
         let (to_journal, mut journal) =
             ring::create::<Command>(Mapping::anonymous(), options(1024, sequence + 1)).expect("a ring");
         let (output, mut outputs) =
@@ -248,12 +251,16 @@ impl Exchange {
         let quiet =
             MatcherOptions { checkpoint_every: 0, tick_ns: self.tick_ns, ..MatcherOptions::default() };
         // Lanes of a restarted exchange carry new sources.
-        let of_chain = 1_000_000 + self.epoch;
-        let ports =
-            vec![(self.epoch, self.shared.ports[0].clone()), (of_chain, self.shared.chain_port.clone())];
+        let (of_chain, of_feeds) = (1_000_000 + self.epoch, 2_000_000 + self.epoch);
+        let ports = vec![
+            (self.epoch, self.shared.ports[0].clone()),
+            (of_chain, self.shared.chain_port.clone()),
+            (of_feeds, self.shared.feed_port.clone()),
+        ];
         self.shared.views.replace(views);
         self.shared.ports[0].attach(Lane::new(input, self.epoch));
         self.shared.chain_port.attach(Lane::new(chain_input, of_chain));
+        self.shared.feed_port.attach(Lane::new(feed_input, of_feeds));
         let mut egress = Egress::new(
             outputs.pop().expect("one consumer"),
             gate.clone(),

@@ -53,6 +53,15 @@ impl Venue {
         venue
     }
 
+    /// Restarts the exchange with other settings, and gives every account a key again: this exchange keeps none of them.
+    pub(crate) fn restart_with(&mut self, configure: impl FnOnce(&mut Config)) {
+        self.exchange.restart_with(configure);
+        for number in self.traders.keys().copied().collect::<Vec<_>>() {
+            let trader = self.trader(number, (true, true));
+            self.traders.insert(number, trader);
+        }
+    }
+
     /// One more API key of an account, with permissions to read and to trade.
     pub(crate) fn trader(&self, number: u8, permissions: (bool, bool)) -> Trader {
         let new = NewKey { label: "t".to_owned(), permissions, ip_whitelist: vec![], expires_at_s: None };

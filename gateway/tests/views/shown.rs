@@ -3,7 +3,7 @@
 
 use crate::stored::{has, hex_of, hex_of_entry};
 use ringside_core::command::PerpetualParameter;
-use ringside_core::ids::{AccountId, AssetId, MarketId};
+use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId};
 use ringside_gateway::archive::rows;
 use ringside_gateway::view::Views;
 use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
@@ -237,6 +237,9 @@ fn perpetuals(out: &mut String, views: &Perpetuals, now_ms: i64) {
             }
         }
     }
+    if has(Kept::Changes, 1) {
+        configured(out, views);
+    }
     views.accounts().tiers().iter().for_each(|row| line!(out, "tier {}", hex_of(row)));
     for account in 0..ACCOUNTS {
         line!(out, "volumes {account} {:?}", views.volumes().of(account));
@@ -260,6 +263,27 @@ fn perpetuals(out: &mut String, views: &Perpetuals, now_ms: i64) {
     log(out, "fundings", views.fundings());
     log(out, "transfers", views.transfers());
     log(out, "operators", views.operators().log());
+}
+
+fn configured(out: &mut String, views: &Perpetuals) {
+    let configured = views.configured();
+    let markets = || views.markets().all().iter().map(|market| market.market).chain([ALL_MARKETS]);
+    for market in markets() {
+        configured.change(market).iter().for_each(|row| line!(out, "changed {market} {}", hex_of(*row)));
+        (0..9)
+            .for_each(|source| line!(out, "age {market} {source} {}", configured.source_age(market, source)));
+    }
+    configured.next_tiers().iter().for_each(|row| line!(out, "next tier {}", hex_of(row)));
+    configured.order_rates().for_each(|(account, rates)| line!(out, "rates {account} {rates:?}"));
+    for (account, market) in (0..ACCOUNTS).flat_map(|account| markets().map(move |market| (account, market)))
+    {
+        let orders = configured.own_limit(account, market, |limits| limits.open_orders);
+        let notionals = [
+            configured.own_limit(account, market, |limits| limits.max_position_notional),
+            configured.own_limit(account, market, |limits| limits.max_order_notional),
+        ];
+        line!(out, "limits {account} {market} {orders:?} {notionals:?}");
+    }
 }
 
 /// All entries of an owner's list, oldest first.

@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use ringside_core::command::*;
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{self, Event};
-use ringside_core::ids::{Address, padded};
+use ringside_core::ids::{ALL_MARKETS, Address, DRAFT_MARKET, FIRST_PERPETUAL, padded, text as text_of};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::archive::perpetual::row_of;
@@ -22,6 +22,7 @@ use ringside_gateway::archive::rows;
 use ringside_gateway::view::kept::{Kept, RowError, Stored};
 use ringside_gateway::view::perpetual::Added;
 use ringside_gateway::view::perpetual::account::Holding;
+use ringside_gateway::view::perpetual::configured::Change;
 use ringside_gateway::view::perpetual::day::Bucket;
 use ringside_gateway::view::perpetual::log::{FIRST_CANDLES, List, Row};
 use ringside_gateway::view::perpetual::operator::Pending;
@@ -42,14 +43,35 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 /// Of each snapshot and archive the lists that are not of version 1 in it; 0 where it has no such list.
-const VERSIONS: [&[(Kept, u16)]; 3] = [
-    &[(Kept::Tokens, 0), (Kept::VaultBooks, 0), (Kept::Deposits, 0)],
+const VERSIONS: [&[(Kept, u16)]; 4] = [
+    &[
+        (Kept::Tokens, 0),
+        (Kept::VaultBooks, 0),
+        (Kept::Deposits, 0),
+        (Kept::Changes, 0),
+        (Kept::SourceAges, 0),
+        (Kept::NextTiers, 0),
+        (Kept::Limits, 0),
+    ],
     &[
         (Kept::Orders, 2),
         (Kept::PerpetualMarkets, 2),
         (Kept::Tokens, 0),
         (Kept::VaultBooks, 0),
         (Kept::Deposits, 0),
+        (Kept::Changes, 0),
+        (Kept::SourceAges, 0),
+        (Kept::NextTiers, 0),
+        (Kept::Limits, 0),
+    ],
+    &[
+        (Kept::Orders, 2),
+        (Kept::PerpetualMarkets, 2),
+        (Kept::Withdrawals, 2),
+        (Kept::Changes, 0),
+        (Kept::SourceAges, 0),
+        (Kept::NextTiers, 0),
+        (Kept::Limits, 0),
     ],
     &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
 ];
@@ -198,7 +220,11 @@ fn layouts_are_those_that_were_written() {
     check::<event::PerpetualBracket>(&mut seen);
     check::<event::PerpetualPrice>(&mut seen);
     check::<event::PerpetualSource>(&mut seen);
+    check::<event::PerpetualSourceAge>(&mut seen);
+    check::<Change>(&mut seen);
     check::<event::VipTier>(&mut seen);
+    check::<event::VipTierScheduled>(&mut seen);
+    check::<event::AccountLimits>(&mut seen);
     check::<event::AccountTerms>(&mut seen);
     check::<event::VipChanged>(&mut seen);
     check::<event::PerpetualPools>(&mut seen);
@@ -377,6 +403,51 @@ fn deposits(time_s: u64) -> Vec<Command> {
     ]
 }
 
+/// A market changed by a draft, an age of a source, a fee schedule to come, limits of an account.
+fn configured() -> Vec<Command> {
+    let market = FIRST_PERPETUAL + 1;
+    let tier =
+        |tier, volume| ScheduleVipTier { tier, count: 2, volume, maker_rate: 20_000, taker_rate: 50_000 };
+    let limits = SetAccountLimits {
+        account: 2,
+        market: ALL_MARKETS,
+        mask: limit_mask::ALL,
+        open_orders: 10,
+        order_rate_10s: 20,
+        order_rate_1m: 30,
+        max_position_notional: 40_000_000,
+        max_order_notional: 50_000_000,
+    };
+    let (mask, max_position_notional) = (limit_mask::OPEN_ORDERS, 0);
+    let of_market = SetAccountLimits {
+        market,
+        mask,
+        order_rate_10s: 0,
+        order_rate_1m: 0,
+        max_position_notional,
+        max_order_notional: 0,
+        ..limits
+    };
+    let names = DraftPerpetual { symbol: [0; 20], base: [0; 10], quote: [0; 10], market, reserved: 0 };
+    vec![
+        note("ann", Kind::SetSource as u16),
+        Command::new(SetSource { market, source: 5, weight: 1, stale_ms: 30_000 }),
+        note("bob", Kind::ScheduleVipTier as u16),
+        Command::new(tier(0, 0)),
+        Command::new(tier(1, 7_000_000)),
+        Command::new(limits),
+        Command::new(of_market),
+        Command::new(names),
+        Command::new(SetPerpetualParameter {
+            market: DRAFT_MARKET,
+            parameter: PerpetualParameter::TakeBound as u32,
+            value: 6_000_000,
+        }),
+        note("eve", Kind::ApplyDraft as u16),
+        Command::new(ApplyDraft { changes: 1, state: 255, reserved: [0; 3] }),
+    ]
+}
+
 /// Commands that leave something in every list: two perpetual markets and one of spot, operators, withdrawals.
 fn story() -> Vec<Command> {
     let mut engine = Engine::new(&EngineConfig::default());
@@ -403,7 +474,7 @@ fn story() -> Vec<Command> {
         }
     }
     let time_s = time_ns as u64 / 1_000_000_000;
-    for command in withdrawals(time_s).into_iter().chain(deposits(time_s)) {
+    for command in configured().into_iter().chain(withdrawals(time_s)).chain(deposits(time_s)) {
         give(&mut flow, command, time_ns);
     }
     given
@@ -561,6 +632,20 @@ fn what_was_appended_is_there_from_then_on() {
         let fired = orders.ended().iter().filter(|order| order.triggered_ms > 0).count();
         let markets = views.perpetuals().markets().all();
         assert_eq!(fired > 0, index > 0, "{fired} of {}", orders.ended().len());
+        let configured = views.perpetuals().configured();
+        let market = FIRST_PERPETUAL + 1;
+        let author = |market| configured.change(market).map(|change| text_of(&change.operator).to_owned());
+        let open_orders = |market| configured.own_limit(2, market, |limits| limits.open_orders);
+        if version_of(index, Kept::Changes) == 0 {
+            assert!(author(market).is_none() && configured.next_tiers().is_empty());
+            assert_eq!((configured.source_age(market, 5), open_orders(market)), (0, None));
+        } else {
+            assert_eq!(author(market).as_deref(), Some("eve"));
+            // The note was of the first tier's command, the last change was by the one behind it.
+            assert!(author(ALL_MARKETS).is_some());
+            assert_eq!((configured.source_age(market, 5), configured.next_tiers().len()), (30_000, 2));
+            assert_eq!(open_orders(market), Some(10));
+        }
         assert!(markets.iter().all(|market| market.funding_set_ms >= market.listed_ms));
     }
 }

@@ -2,8 +2,7 @@
 //! were replaced, with everything that was counted above the block that is kept. Going back to that block is decided by two
 //! operators, as disputes are; the watch then takes all of it back and reads on from there.
 
-use super::operator::reason;
-use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, Field, Shape};
 use crate::api::operate::{Action, Subject, cut, operate, own};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};

@@ -1,8 +1,7 @@
 //! Withdrawals for whose nonce the vault paid something else than was signed: what they are, and how two operators settle one.
 //! Both steps are commands behind notes in the audit log. What made the vault pay it is not for the exchange to find out.
 
-use super::operator::reason;
-use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::operate::{Action, Subject, cut, operate, own};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};

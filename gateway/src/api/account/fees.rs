@@ -67,6 +67,14 @@ pub static ROUTES: &[Route] = &[Route {
         Shape::Object(&[
             Field::new("window_days", Shape::Integer, ""),
             Field::new("schedule", Shape::List(&TIER), "Lowest tier first"),
+            Field::new(
+                "next_schedule",
+                Shape::Nullable(&Shape::Object(&[
+                    Field::new("effective_at", Shape::Integer, "UNIX milliseconds"),
+                    Field::new("schedule", Shape::List(&TIER), ""),
+                ])),
+                "The schedule that waits for its midnight",
+            ),
             Field::optional("account", STANDING, "Absent for anonymous callers"),
         ]),
         Handler::Now(info),

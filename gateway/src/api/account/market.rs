@@ -82,7 +82,8 @@ fn external(call: &Call) -> Answer {
         let found = views.perpetuals().markets().by_symbol(&call.path_param(0));
         found.ok_or(refusal::SYMBOL_NOT_FOUND)?.symbol().to_owned()
     };
-    let quote = call.worker.shared.quotes.of(&call.worker.config.feeds, &symbol);
+    let feeds = call.worker.shared.feeds.all();
+    let quote = call.worker.shared.quotes.of(feeds.iter().map(|entry| &entry.feed), &symbol);
     let quote = quote.filter(|quote| call.now_ms - quote.time_ms <= QUOTE_AGE_MS);
     let quote = quote.ok_or_else(|| Error::from(refusal::EXTERNAL_UNAVAILABLE))?;
     Ok(Response::of(&json!({

@@ -4,8 +4,11 @@
 pub mod approval;
 pub mod chain;
 pub mod dispute;
+pub mod feed;
 pub mod fees;
 pub mod history;
+pub mod limit;
+pub mod listing;
 pub mod margin_mode;
 pub mod market;
 pub mod operator;
@@ -17,11 +20,13 @@ pub mod token;
 pub mod treasury;
 pub mod withdrawal;
 
-use super::docs::{Param, Shape};
+use super::docs::{Field, Param, Shape};
+use super::operate::REASON_LEN_MAX;
 use super::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
 use crate::archive::readers::Unreadable;
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
+use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, Refusal, Refused};
 use crate::dialect::fapi;
 use crate::ingress::{Phase, Unavailable};
@@ -29,6 +34,7 @@ use crate::view::Views;
 use crate::view::perpetual::market::PerpetualMarket;
 use crate::view::perpetual::order::OrderRecord;
 use parking_lot::RwLockReadGuard;
+use serde_json::value::RawValue;
 
 impl From<Refused> for Error {
     fn from(Refused { refusal, message }: Refused) -> Error {
@@ -43,6 +49,10 @@ impl From<Refusal> for Error {
     }
 }
 
+/// Names of a market's states.
+const STATES: &[&str] = &["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"];
+/// The answer where there is nothing to say.
+const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
 /// Refusals of what reads the views.
 const OF_VIEWS: &[Refusal] = &[refusal::UNAVAILABLE];
 /// Refusals of what reads the archive as well.
@@ -110,4 +120,21 @@ fn from_archive(reason: Unreadable) -> Error {
         Unreadable::Busy => refusal::BUSY.into(),
         Unreadable::Failed => refusal::INTERNAL.into(),
     }
+}
+
+/// Why something is done, where it is said.
+fn reason(sent: Option<&RawValue>) -> Result<String, Error> {
+    let reason: String = typed("reason", sent)?.unwrap_or_default();
+    reason_of(&reason)?;
+    Ok(reason)
+}
+
+/// A reason that is short enough.
+fn reason_of(reason: &str) -> Result<(), Error> {
+    if reason.len() > REASON_LEN_MAX {
+        return Err(refusal::INVALID_PARAMETER
+            .saying(format!("reason: at most {REASON_LEN_MAX} bytes"))
+            .into());
+    }
+    Ok(())
 }

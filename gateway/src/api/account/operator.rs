@@ -1,9 +1,10 @@
 //! What an operator does (`account.md` 13): credits, index prices, states of symbols, terms of accounts, the proof of all ledgers, and
 //! the audit log of it all. Each action is one command behind a note of who, from where and why.
 
-use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, from_archive, get, unavailable, views};
-use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
-use crate::api::operate::{Action, REASON_LEN_MAX, Subject, cut, operate};
+use super::listing::unconfirmed_close;
+use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, OK, STATES, from_archive, get, reason, unavailable, views};
+use crate::api::docs::{ADDRESS_SENT, Field, Param, SIGNED, SYMBOL_SENT, Shape};
+use crate::api::operate::{Action, BY, Subject, cut, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::config::Config;
@@ -20,21 +21,14 @@ use crate::view::ledger::LedgerProof;
 use crate::view::perpetual::log::Page;
 use crate::view::perpetual::rows::OperatorRecord;
 use ringside_core::command::{
-    Body, Command, CreditPerpetual, PauseWithdrawals, ProveLedger, SetManualPrice, SetPerpetualAccount,
-    SetPerpetualState, account_mask, pause,
+    Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
+    SetPerpetualAccount, SetPerpetualState, account_mask, pause,
 };
 use ringside_core::ids::{Address, MarketId, Symbol};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-const STATES: &[&str] = &["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"];
-const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
 const REASON: Field = Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
-const BY: Param = Param::header(
-    "X-Operator",
-    Shape::Text,
-    "Who acts, where the key is not the operator's own: at most 16 characters",
-);
 const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];
 const LEDGER: Shape = Shape::Object(&[
     Field::new("asset", Shape::Text, ""),
@@ -120,7 +114,27 @@ pub static ROUTES: &[Route] = &[
     },
     Route {
         params: &[Param::path("symbol", SYMBOL_SENT, "Name of the market, any case"), BY],
-        body: Shape::Object(&[Field::new("state", Shape::OneOf(STATES), ""), REASON]),
+        body: Shape::Object(&[
+            Field::new("state", Shape::OneOf(STATES), ""),
+            Field::optional(
+                "confirm",
+                Shape::Boolean,
+                "Of CLOSED: true settles; else it is told what would be left short",
+            ),
+            REASON,
+        ]),
+        response: Shape::Either(&[
+            OK,
+            Shape::Object(&[
+                Field::new("needs_confirmation", Shape::Boolean, "true: nothing was done"),
+                Field::new(
+                    "shortfall",
+                    Shape::Decimal,
+                    "What the settlement would leave short, at the index of now",
+                ),
+                Field::new("fund", SIGNED, "Wallet of the insurance fund"),
+            ]),
+        ]),
         named_refusals: &[OF_MARKETS, &[refusal::MARKET_CLOSED, refusal::NO_MARK_PRICE], OF_ENGINE],
         ..row(
             Method::Patch,
@@ -232,6 +246,8 @@ struct StateBody<'a> {
     #[serde(borrow)]
     state: Member<'a>,
     #[serde(borrow)]
+    confirm: Member<'a>,
+    #[serde(borrow)]
     reason: Member<'a>,
 }
 
@@ -293,12 +309,23 @@ async fn set_state(call: Call) -> Answer {
     let (market, symbol) = market(&call, &call.path_param(0))?;
     let state = typed::<String>("state", body.state)?;
     let state = state.as_deref().and_then(words::parse_state).ok_or_else(|| invalid("state"))?;
+    let is_confirmed = typed("confirm", body.confirm)?.unwrap_or(false);
     let action = Action {
         subject: Subject::Market(symbol),
         detail: words::state(state).to_owned(),
         reason: &reason(body.reason)?,
     };
+    if state == PerpetualState::Closed && !is_confirmed && !is_closed(&call, market)? {
+        return Ok(Response::of(&unconfirmed_close(&call, market)?));
+    }
     carry_out(&call, action, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
+}
+
+/// Whether a market is settled already: then there is nothing to confirm, and the engine says so.
+fn is_closed(call: &Call, market: MarketId) -> Result<bool, Error> {
+    let views = views(call)?;
+    let found = views.perpetuals().markets().get(market);
+    Ok(found.is_some_and(|market| market.state == PerpetualState::Closed))
 }
 
 async fn pause_withdrawals(call: Call) -> Answer {
@@ -363,17 +390,6 @@ async fn set_account(call: Call) -> Answer {
         reason: &reason(body.reason)?,
     };
     carry_out(&call, action, command).await
-}
-
-/// Why something is done, where it is said.
-pub(super) fn reason(sent: Option<&RawValue>) -> Result<String, Error> {
-    let reason: String = typed("reason", sent)?.unwrap_or_default();
-    if reason.len() > REASON_LEN_MAX {
-        return Err(refusal::INVALID_PARAMETER
-            .saying(format!("reason: at most {REASON_LEN_MAX} bytes"))
-            .into());
-    }
-    Ok(reason)
 }
 
 /// The market of a name, with the name as it is shown.

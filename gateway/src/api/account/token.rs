@@ -1,8 +1,7 @@
 //! Tokens of the chain as operators keep them (`spot.md` 10.1): one is added with its contract and decimals, for good; its least
 //! withdrawal and its pauses change. Each step is a command behind a note in the audit log.
 
-use super::operator::reason;
-use super::{OF_ENGINE, OF_VIEWS, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape, TOKEN};
 use crate::api::operate::{Action, Subject, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};

@@ -1,8 +1,8 @@
 //! POST /admin/treasury/transfer: how the venue's own money moves between the insurance fund, the fees and an account's spot balance
-//! (`account.md` 13). The engine judges a move whole and makes nothing; above a configured amount two operators must want it.
+//! (`account.md` 13). The engine judges a move whole and makes nothing; above a configured amount a day two operators
+//! must want it.
 
-use super::operator::reason;
-use super::{OF_ENGINE, unavailable, views};
+use super::{OF_ENGINE, reason, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, TOKEN};
 use crate::api::operate::{Action, Subject, for_two, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
@@ -35,7 +35,7 @@ pub static ROUTES: &[Route] = &[Route {
     dialect: Dialect::Account,
     auth: Auth::Admin,
     tag: "admin",
-    summary: "Move money of the insurance fund or of fees; above `treasury_two_operators_above` two operators decide",
+    summary: "Move money of the insurance fund or of fees; what makes more than `treasury_two_operators_above` a day two operators decide",
     params: &[Param::header(
         "X-Operator",
         Shape::Text,

@@ -105,7 +105,8 @@ async fn place_order(call: Call) -> Answer {
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
     if let Some(reject) = reply.done.rejected() {
-        return Err(place::explain(reject, &command, market, params.get("leverage")).into());
+        let most = place::notional_max(views.perpetuals(), command.account, market);
+        return Err(place::explain(reject, &command, (market, most), params.get("leverage")).into());
     }
     let placed = reply.perpetual.ok_or(refusal::INTERNAL)?;
     Ok(Response::of(&algo::order(&placed, None, market.symbol())))

@@ -223,7 +223,9 @@ impl Placing {
             place::as_judged(command, perpetuals.book(command.market), held)
         };
         if let Some(reject) = reply.done.rejected() {
-            return Err(place::explain(reject, &as_judged(), market, leverage.as_deref()).into());
+            let most = place::notional_max(views.perpetuals(), command.account, market);
+            let judged = as_judged();
+            return Err(place::explain(reject, &judged, (market, most), leverage.as_deref()).into());
         }
         let order = match &reply.perpetual {
             Some(order) => **order,
@@ -295,7 +297,8 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Er
             ..zerocopy::FromZeros::new_zeroed()
         };
         let sent = place::as_judged(&sent, perpetuals.book(command.market), 0);
-        return Err(place::explain(reject, &sent, market, None).into());
+        let most = place::notional_max(perpetuals, command.account, market);
+        return Err(place::explain(reject, &sent, (market, most), None).into());
     }
     changed(call, &reply, command.market)
 }

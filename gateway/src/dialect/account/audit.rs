@@ -23,6 +23,10 @@ fn action(code: u16) -> String {
         Some(Kind::MoveTreasury) => "treasury_transfer",
         Some(Kind::SetToken) => "token",
         Some(Kind::RewindVault) => "rewind_vault",
+        Some(Kind::ApplyDraft) => "configure_symbol",
+        Some(Kind::ScheduleVipTier) => "vip_tiers",
+        Some(Kind::SetAccountLimits) => "account_limits",
+        Some(Kind::OperatorNote) => "feed",
         _ => return format!("command {code}"),
     };
     name.to_owned()
@@ -37,6 +41,7 @@ fn is_of_wallet(code: u16) -> bool {
             Kind::Credit
                 | Kind::CreditPerpetual
                 | Kind::SetPerpetualAccount
+                | Kind::SetAccountLimits
                 | Kind::SettleWithdrawal
                 | Kind::MoveTreasury
         )

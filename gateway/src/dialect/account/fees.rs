@@ -2,7 +2,7 @@
 
 use crate::dialect::fapi::{fees, text};
 use crate::view::perpetual::Perpetuals;
-use ringside_core::event::{VipChange, VipTier};
+use ringside_core::event::{VipChange, VipTier, VipTierScheduled};
 use ringside_core::ids::AccountId;
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ const WINDOW_DAYS: u32 = 14;
 /// Fee schedule, and where an account stands in it; anonymous callers see the schedule.
 pub fn info(views: &Perpetuals, account: Option<AccountId>, now_ms: i64) -> Value {
     let schedule: Vec<Value> = views.accounts().tiers().iter().map(tier).collect();
-    let mut info = json!({ "window_days": WINDOW_DAYS, "schedule": schedule });
+    let mut info =
+        json!({ "window_days": WINDOW_DAYS, "schedule": schedule, "next_schedule": next_schedule(views) });
     if let Some(account) = account {
         info["account"] = standing(views, account, now_ms);
     }
@@ -23,7 +24,20 @@ fn name(tier: u32) -> String {
     format!("VIP {tier}")
 }
 
-fn tier(row: &VipTier) -> Value {
+/// The schedule that waits for its midnight, or null.
+pub fn next_schedule(views: &Perpetuals) -> Value {
+    let next = views.configured().next_tiers();
+    let row = |row: &VipTierScheduled| {
+        let VipTierScheduled { tier, count, volume, maker_rate, taker_rate, .. } = *row;
+        self::tier(&VipTier { tier, count, volume, maker_rate, taker_rate })
+    };
+    let schedule: Vec<Value> = next.iter().map(row).collect();
+    next.first()
+        .map_or(Value::Null, |first| json!({ "effective_at": first.effective_ms, "schedule": schedule }))
+}
+
+/// A tier as it is shown.
+pub fn tier(row: &VipTier) -> Value {
     json!({
         "tier": row.tier,
         "name": name(row.tier),

@@ -4,6 +4,9 @@
 pub mod audit;
 pub mod cursor;
 pub mod fees;
+pub mod impact;
+pub mod limits;
+pub mod listing;
 pub mod market;
 pub mod mode;
 pub mod overview;

@@ -163,7 +163,9 @@ pub fn preview(
     if asked.leverage.is_some_and(|leverage| leverage > market.leverage_max()) {
         return Err(invalid("leverage"));
     }
-    let quantity = filter(views, market, held, asked).map_err(|reject| explain(reject, market, asked))?;
+    let most = place::notional_max(views, account, market);
+    let explained = |reject| explain(reject, (market, most), asked);
+    let quantity = filter(views, (market, most), held, asked).map_err(explained)?;
     let walked = walk(views, market, asked, quantity);
     if asked.is_market {
         if walked.quantity < quantity {
@@ -175,7 +177,7 @@ pub fn preview(
         }
     }
     let costs = Costs::of(views, &figures, held, asked, (quantity, &walked), now_ms);
-    let costs = costs.ok_or_else(|| explain(Reject::AboveMaxNotional, market, asked))?;
+    let costs = costs.ok_or_else(|| explained(Reject::AboveMaxNotional))?;
     let price = |price: Option<Price>| price.map(text::units8);
     let six = |steps: i128| text::fixed(steps * 100, 6);
     Ok(json!({
@@ -210,7 +212,7 @@ fn slippage_of(walked: &Walked, side: Side) -> i64 {
 /// Whether a placement would be taken, in the order of its checks (`perpetual.md` 7.10); the quantity it would have.
 fn filter(
     views: &Perpetuals,
-    market: &PerpetualMarket,
+    (market, notional_max): (&PerpetualMarket, Money),
     held: &Held<'_>,
     asked: &Asked,
 ) -> Result<Quantity, Reject> {
@@ -249,7 +251,7 @@ fn filter(
     if notional < market.setting(Setting::MinNotional) && !asked.reduces {
         return Err(Reject::BelowMinNotional);
     }
-    if notional > market.setting(Setting::MaxNotional) {
+    if notional > notional_max {
         return Err(Reject::AboveMaxNotional);
     }
     let share = market.setting(match asked.side {
@@ -284,7 +286,7 @@ fn lots(market: &PerpetualMarket, quantity: Quantity) -> Result<Quantity, Reject
 }
 
 /// A refusal in the words of a placement.
-fn explain(reject: Reject, market: &PerpetualMarket, asked: &Asked) -> Refused {
+fn explain(reject: Reject, (market, most): (&PerpetualMarket, Money), asked: &Asked) -> Refused {
     let order_type = if asked.is_market { PerpetualOrderType::Market } else { PerpetualOrderType::Limit };
     let sent = PlacePerpetual {
         market: market.market,
@@ -294,7 +296,7 @@ fn explain(reject: Reject, market: &PerpetualMarket, asked: &Asked) -> Refused {
         quantity: asked.quantity,
         ..zerocopy::FromZeros::new_zeroed()
     };
-    refusal::FILTER_FAILURE.saying(place::explain(reject, &sent, market, None).msg)
+    refusal::FILTER_FAILURE.saying(place::explain(reject, &sent, (market, most), None).msg)
 }
 
 /// Levels of the other side, best first.

@@ -93,6 +93,9 @@ pub const TOKEN_EXISTS: Refusal = refusal(
     "TOKEN_EXISTS",
     "the contract is known as another token, or the token by another contract; both are for good",
 );
+/// 409: of a listing.
+pub const SYMBOL_EXISTS: Refusal =
+    refusal(409, "SYMBOL_EXISTS", "a market of that name is there, and is another");
 /// 409: of operators' commands.
 pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
 /// 409: of operators' commands.
@@ -124,6 +127,7 @@ pub fn of_operator(reject: Reject) -> Refused {
     match reject {
         Reject::MarketNotFound => SYMBOL_NOT_FOUND.into(),
         Reject::MarketDelisted => MARKET_CLOSED.into(),
+        Reject::MarketExists => SYMBOL_EXISTS.into(),
         Reject::NoMarkPrice => NO_MARK_PRICE.into(),
         Reject::AccountNotFound => NOT_FOUND.into(),
         Reject::InvalidAmount | Reject::CrossInsufficient => invalid("amount"),

@@ -8,13 +8,14 @@ use super::refusal::{self, Refusal};
 use super::text;
 use super::words;
 use crate::view::depth::Book;
+use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::market::{MarketTable, PerpetualMarket};
 use ringside_core::command::{
     ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualParameter as Setting, PerpetualState,
     PerpetualTimeInForce, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
 };
 use ringside_core::ids::AccountId;
-use ringside_core::money::{Price, Quantity, UNIT};
+use ringside_core::money::{Money, Price, Quantity, UNIT};
 use ringside_core::reject::Reject;
 
 /// Greatest length of a client's name of an order.
@@ -382,11 +383,17 @@ fn matched_price(sent: &PlacePerpetual, book: Option<&Book>) -> Option<Price> {
     found.map(|(price, _)| price)
 }
 
-/// A refusal of the engine with the values that its text names.
+/// The largest notional that an order of an account may have in a market: the account's own limit, else the market's.
+pub fn notional_max(views: &Perpetuals, account: AccountId, market: &PerpetualMarket) -> Money {
+    let own = views.configured().own_limit(account, market.market, |limits| limits.max_order_notional);
+    own.unwrap_or_else(|| market.setting(Setting::MaxNotional))
+}
+
+/// A refusal of the engine with the values that its text names; `most`: see [`notional_max`].
 pub fn explain(
     reject: Reject,
     sent: &PlacePerpetual,
-    market: &PerpetualMarket,
+    (market, most): (&PerpetualMarket, Money),
     leverage: Option<&str>,
 ) -> Refusal {
     let order_type = PerpetualOrderType::from_code(sent.order_type);
@@ -416,9 +423,7 @@ pub fn explain(
         Reject::BelowMinNotional => {
             refusal::min_notional(&notional(), &text::micros(market.setting(Setting::MinNotional)))
         }
-        Reject::AboveMaxNotional => {
-            refusal::max_notional(&notional(), &text::micros(market.setting(Setting::MaxNotional)))
-        }
+        Reject::AboveMaxNotional => refusal::max_notional(&notional(), &text::micros(most)),
         Reject::InvalidLeverage => refusal::leverage(leverage.unwrap_or("0")),
         reject => super::reject::of_reject(reject),
     }

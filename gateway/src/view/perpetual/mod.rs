@@ -4,6 +4,7 @@
 //! ([`log`]) what is not archived stands here, and a window of what came last.
 
 pub mod account;
+pub mod configured;
 pub mod day;
 pub mod log;
 pub mod market;
@@ -20,6 +21,7 @@ use super::kept::Kept;
 use super::market::MarketView;
 use super::spares::Restock;
 use account::AccountTable;
+use configured::Configured;
 use day::Days;
 use log::{Keep, List, Log, Row};
 use market::MarketTable;
@@ -60,6 +62,7 @@ pub struct Perpetuals {
     volumes: Volumes,
     transfers: Log<TransferRecord>,
     operators: Operators,
+    configured: Configured,
     /// The transfer that the running command made.
     transferred: Option<TransferRecord>,
     /// The credit of an operator that the running command is.
@@ -100,6 +103,7 @@ impl Perpetuals {
             volumes: Volumes::default(),
             transfers: Log::new(keep),
             operators: Operators::new(keep),
+            configured: Configured::default(),
             transferred: None,
             credited: None,
             pools: event::PerpetualPools { fees: 0, affiliates: 0, deposits: 0, deficit: 0 },
@@ -192,6 +196,11 @@ impl Perpetuals {
         &self.operators
     }
 
+    /// What operators configured beside the markets' own figures.
+    pub fn configured(&self) -> &Configured {
+        &self.configured
+    }
+
     /// How many events the next hour's funding has, by the positions that were open when time last advanced.
     pub fn events_expected(&self) -> usize {
         EVENTS_OF_A_POSITION * self.positions
@@ -220,12 +229,21 @@ impl Perpetuals {
             Kind::PerpetualSetting => each(event, |setting| self.markets.set(setting, time_ms)),
             Kind::PerpetualBracket => each(event, |bracket| self.markets.bracket(bracket)),
             Kind::PerpetualStateChanged => each(event, |state| self.markets.state(state)),
-            Kind::PerpetualSource => each(event, |source| self.markets.source(source)),
+            Kind::PerpetualSource => each(event, |source| {
+                self.markets.source(source);
+                self.configured.source(source);
+            }),
+            Kind::PerpetualSourceAge => each(event, |age| self.configured.age(age)),
+            Kind::VipTierScheduled => each(event, |tier| self.configured.scheduled(tier)),
+            Kind::AccountLimits => each(event, |limits| self.configured.limit(limits)),
             Kind::PerpetualPrice => each(event, |price| self.price(price, event.sequence, time_ms)),
             Kind::FundingSettled => each(event, |settled| {
                 self.fundings.push(event.sequence, FundingRecord { told: *settled });
             }),
-            Kind::VipTier => each(event, |tier| self.accounts.tier(tier)),
+            Kind::VipTier => each(event, |tier| {
+                self.accounts.tier(tier);
+                self.configured.tier(time_ms);
+            }),
             Kind::VipChanged => each(event, |changed| self.accounts.vip(changed)),
             Kind::AccountTerms => each(event, |terms| self.accounts.terms(terms)),
             Kind::PerpetualWallet => each(event, |wallet| self.accounts.wallet(wallet, time_ms)),
@@ -259,6 +277,7 @@ impl Perpetuals {
                     let info = padded(self.operators.reason(done));
                     self.earned(event.sequence, IncomeRecord { info, ..row });
                 }
+                self.configured.done(done, self.operators.author(done), time_ms);
                 self.operators.done(done, event.sequence);
                 let is_transfer = [CommandKind::TransferPerpetual as u16, CommandKind::TransferOnce as u16]
                     .contains(&done.command);
@@ -580,6 +599,7 @@ impl Perpetuals {
         self.volumes.save(writer);
         self.transfers.save(writer);
         self.operators.save(writer);
+        self.configured.save(writer);
     }
 
     pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Perpetuals, LoadError> {
@@ -610,6 +630,10 @@ impl Perpetuals {
             operators: match reader.has(Kept::Operators) {
                 true => Operators::load(reader, keep)?,
                 false => Operators::new(keep),
+            },
+            configured: match reader.has(Kept::Changes) {
+                true => Configured::load(reader)?,
+                false => Configured::default(),
             },
             transferred: None,
             credited: None,

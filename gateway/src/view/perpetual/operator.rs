@@ -7,7 +7,7 @@
 use super::super::codec::{LoadError, Reader, Writer};
 use super::log::{Keep, Log};
 use super::rows::OperatorRecord;
-use ringside_core::command::Kind;
+use ringside_core::command::{Kind, OperatorNote};
 use ringside_core::event::{Done, OperatorNoted, OperatorReason};
 use ringside_core::ids::{Sequence, text};
 use zerocopy::FromZeros;
@@ -57,14 +57,22 @@ impl Operators {
 
     /// Why that command was wanted: how its note begins; nothing where it has none.
     pub(super) fn reason(&self, done: &Done) -> &str {
+        self.note(done).map_or("", |note| text(&note.row.told.reason))
+    }
+
+    /// Who wanted that command; `None` where nobody announced it.
+    pub(super) fn author(&self, done: &Done) -> Option<&OperatorNoted> {
+        self.note(done).map(|note| &note.row.noted)
+    }
+
+    /// The first note of the action that a command carries out.
+    fn note(&self, done: &Done) -> Option<&Pending> {
         let source = u64::from(done.source);
         let mut notes = self.pending.iter().filter(|pending| pending.source == source);
         let is_of_notes =
             |last: &&Pending| done.source_seq == last.source_seq + 1 && done.command == last.row.noted.action;
-        match notes.clone().next_back().filter(is_of_notes) {
-            Some(_) => notes.next().map_or("", |first| text(&first.row.told.reason)),
-            None => "",
-        }
+        notes.clone().next_back().filter(is_of_notes)?;
+        notes.next()
     }
 
     pub(super) fn done(&mut self, done: &Done, sequence: Sequence) {
@@ -94,7 +102,7 @@ impl Operators {
                 self.push(sequence, row);
             }
         }
-        if let Some(row) = self.running.take() {
+        if let Some(row) = self.running.take().filter(|row| row.noted.part != OperatorNote::END) {
             self.pending.push(Pending { source_seq: done.source_seq, source, row });
         }
     }

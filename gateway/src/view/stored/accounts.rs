@@ -8,6 +8,17 @@ layouts! {
     /// A fee tier.
     TierV1 of event::VipTier { tier: u32, count: u32, volume: i64, maker_rate: i64, taker_rate: i64 }
 
+    /// A fee tier that waits for its day.
+    NextTierV1 of event::VipTierScheduled {
+        tier: u32, count: u32, volume: i64, maker_rate: i64, taker_rate: i64, effective_ms: i64,
+    }
+
+    /// Limits of an account's own.
+    LimitsV1 of event::AccountLimits {
+        account: u32, market: u32, open_orders: u32, order_rate_10s: u32, order_rate_1m: u32, reserved: u32,
+        max_position_notional: i64, max_order_notional: i64,
+    }
+
     /// Switches, referral and promotion of an account.
     TermsV1 of event::AccountTerms {
         account: u32, trading_enabled: u32, trade_group: i64, promo_until_ms: i64, fee_burn: u32,
@@ -40,6 +51,8 @@ layouts! {
 
 stored! {
     event::VipTier as Tiers: TierV1;
+    event::VipTierScheduled as NextTiers: NextTierV1;
+    event::AccountLimits as Limits: LimitsV1;
     event::AccountTerms as Terms: TermsV1;
     event::VipChanged as VipChanges: VipV1;
     Holding as Holdings: HoldingV1;

@@ -19,6 +19,9 @@ layouts! {
     /// A source of an index.
     SourceV1 of event::PerpetualSource { market: u32, source: u32, weight: u32, manual: u32, price: i64 }
 
+    /// Age from which a source is not fresh.
+    SourceAgeV1 of event::PerpetualSourceAge { market: u32, source: u32, stale_ms: u32, reserved: u32 }
+
     /// What the engine told of a funding rate that was settled.
     ToldFundingV1 of event::FundingSettled {
         market: u32, sparse: u32, rate: i64, mark: i64, funding_ms: i64, residue: i64, positions: u64,
@@ -32,5 +35,6 @@ stored! {
     event::PerpetualBracket as Brackets: BracketV1;
     event::PerpetualPrice as Prices: PriceV1;
     event::PerpetualSource as Sources: SourceV1;
+    event::PerpetualSourceAge as SourceAges: SourceAgeV1;
     FundingRecord as Fundings: FundingV1;
 }

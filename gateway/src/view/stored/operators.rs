@@ -1,6 +1,7 @@
 //! What operators did and announced.
 
 use super::{layouts, stored};
+use crate::view::perpetual::configured::Change;
 use crate::view::perpetual::operator::Pending;
 use crate::view::perpetual::rows::OperatorRecord;
 use ringside_core::event;
@@ -19,11 +20,15 @@ layouts! {
         number: u64, time_ms: i64, sequence: u64, noted: NotedV1, told: ReasonV1, reject: u64,
     }
 
+    /// The last change of a configuration.
+    ChangeV1 of Change { time_ms: i64, operator: [u8; 16], proven: u64, market: u64 }
+
     /// A note whose command has not come yet.
     PendingV1 of Pending { source_seq: u64, source: u64, row: OperatorV1 }
 }
 
 stored! {
     OperatorRecord as Operators: OperatorV1;
+    Change as Changes: ChangeV1;
     Pending as PendingNotes: PendingV1;
 }

@@ -1,0 +1,130 @@
+//! Limits of single accounts (`account.md` 13): set by operators, shown to the account. The engine keeps and applies those of open
+//! orders and notionals; it keeps order rates, which the edge applies.
+
+use super::{OF_ENGINE, OF_VIEWS, OK, get, reason, unavailable, views};
+use crate::api::docs::{
+    ADDRESS_SENT, DECIMAL_OR_NULL, Field, Param, SYMBOL, SYMBOL_SENT, Shape, decimal, integer,
+};
+use crate::api::operate::{Action, BY, Subject, operate};
+use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::auth::access::{Auth, Permission};
+use crate::dialect::Dialect;
+use crate::dialect::account::limits::{self, LimitsBody};
+use crate::dialect::account::refusal::{self, invalid};
+use crate::dialect::address::parse_address;
+use ringside_core::command::{OWN_OPEN_ORDERS_MAX, OWN_RATE_MAX, SetAccountLimits};
+use ringside_core::ids::ALL_MARKETS;
+
+const COUNT: Shape = Shape::Nullable(&Shape::Integer);
+const MONEY: Shape = Shape::Nullable(&Shape::DecimalInput);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Give an account limits of its own, in one market or in all; null takes one away",
+        params: &[Param::path("address", ADDRESS_SENT, "The wallet's address"), BY],
+        body: Shape::Object(&[
+            Field::optional("symbol", SYMBOL_SENT, "One market, any case; default: all of them"),
+            Field::optional(
+                "ledger",
+                Shape::OneOf(&["perpetual", "spot"]),
+                "Which symbol it is; default perpetual",
+            ),
+            Field::optional("open_orders", COUNT, "Most open orders in a market: 1 to 20000"),
+            Field::optional("order_rate_10s", COUNT, "Orders in ten seconds, of all markets: 1 to 1000000"),
+            Field::optional("order_rate_1m", COUNT, "Orders in a minute, of all markets: 1 to 1000000"),
+            Field::optional(
+                "max_position_notional",
+                MONEY,
+                "Of position and open orders of a side, beside brackets",
+            ),
+            Field::optional("max_order_notional", MONEY, "Of one order, in place of the market's"),
+            Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes"),
+        ]),
+        response: OK,
+        named_refusals: &[
+            &[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::SYMBOL_NOT_FOUND],
+            OF_ENGINE,
+        ],
+        ..Route::new(
+            Method::Patch,
+            "/admin/accounts/{address}/limits",
+            Handler::Later(|call| Box::pin(set(call))),
+        )
+    },
+    Route {
+        named_refusals: &[OF_VIEWS],
+        ..get(
+            "/api/v1/account/limits",
+            Auth::Account(Permission::Read),
+            "What the account may do at most, in every market",
+            &[],
+            Shape::Object(&[
+                Field::new(
+                    "order_rate_10s",
+                    Shape::Integer,
+                    "Orders in ten seconds, on each side of the venue",
+                ),
+                Field::new("order_rate_1m", Shape::Integer, "Orders in a minute at /fapi"),
+                Field::new(
+                    "perpetual",
+                    Shape::List(&Shape::Object(&[
+                        Field::new("symbol", SYMBOL, ""),
+                        integer("open_orders"),
+                        Field::new("conditional_orders", Shape::Integer, "Untriggered ones, among those"),
+                        decimal("max_order_notional"),
+                        Field::new("max_position_notional", DECIMAL_OR_NULL, "null: what brackets allow"),
+                    ])),
+                    "",
+                ),
+                Field::new(
+                    "spot",
+                    Shape::List(&Shape::Object(&[Field::new("symbol", SYMBOL, ""), integer("open_orders")])),
+                    "",
+                ),
+            ]),
+            Handler::Now(show),
+        )
+    },
+];
+
+async fn set(call: Call) -> Answer {
+    let address = parse_address(&call.path_param(0)).ok_or_else(|| invalid("address"))?;
+    let body: LimitsBody<'_> = call.json()?;
+    let (account, market) = {
+        let views = views(&call)?;
+        let account = views.accounts().of_address(&address).ok_or(refusal::NOT_FOUND)?;
+        let market = match body.market()? {
+            None => ALL_MARKETS,
+            Some((symbol, true)) => {
+                let market = views.markets().by_symbol(&symbol).ok_or(refusal::SYMBOL_NOT_FOUND)?;
+                market.market
+            }
+            Some((symbol, false)) => {
+                let found = views.perpetuals().markets().by_symbol(&symbol);
+                found.ok_or(refusal::SYMBOL_NOT_FOUND)?.market
+            }
+        };
+        (account, market)
+    };
+    let command: SetAccountLimits = body.command(account, market, (OWN_OPEN_ORDERS_MAX, OWN_RATE_MAX))?;
+    let reason = reason(body.get("reason"))?;
+    let action =
+        Action { subject: Subject::Account(address), detail: body.detail(&command)?, reason: &reason };
+    let reply = operate(&call, action, command).await.map_err(unavailable)?;
+    match reply.done.rejected() {
+        None => Ok(Response::json("{\"ok\":true}")),
+        Some(reject) => Err(refusal::of_operator(reject).into()),
+    }
+}
+
+fn show(call: &Call) -> Answer {
+    let views = views(call)?;
+    let account = call.account();
+    let own = call.worker.markets.order_rates(account);
+    let rates = call.worker.shared.edge.order_rates.limits(own);
+    Ok(Response::of(&limits::shown(&views, account, rates)))
+}
