@@ -1,5 +1,6 @@
 //! What requests are judged by before a handler sees them.
 
+use super::alone::Alone;
 use super::approvals::Approvals;
 use crate::auth::Authenticator;
 use crate::config::Config;
@@ -13,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Edge {
     /// Who callers are.
     pub auth: Authenticator,
+    /// What one operator at a time moved of the venue's own money.
+    pub alone: Alone,
     /// What waits for a second operator.
     pub approvals: Approvals,
     /// Weight per address, bans.
@@ -30,6 +33,7 @@ impl Edge {
     pub fn new(config: &Config, auth: Authenticator, shutdown: CancellationToken) -> Edge {
         Edge {
             auth,
+            alone: Alone::default(),
             approvals: Approvals::default(),
             limits: Limits::new(config),
             order_rates: OrderRates::new(config),

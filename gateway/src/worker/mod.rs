@@ -1,5 +1,6 @@
 //! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
+pub mod alone;
 pub mod approvals;
 pub mod edge;
 pub mod ranking;

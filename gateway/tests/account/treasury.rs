@@ -162,8 +162,14 @@ fn what_is_large_takes_two_operators_with_keys_of_their_own() {
     let post = |venue: &mut Venue, headers: &[String], path: &str| {
         send(venue, headers, "POST", path, if path == ROUTE { &large } else { &Value::Null })
     };
-    // At the bound one will do, whoever it is.
-    moves(&mut venue, (&account(2), "fund:MAIN", "USDT", "500"));
+    // At the bound one will do, whoever it is; in parts as at once, and what was refused does not count.
+    moves(&mut venue, (&account(2), "fund:MAIN", "USDT", "300"));
+    let most = asked(("fees:spot", "fund:MAIN", "USDT", "200"));
+    assert_eq!(send(&mut venue, &ann, "POST", ROUTE, &most).1["code"], "INSUFFICIENT_BALANCE");
+    moves(&mut venue, ("fund:MAIN", &account(2), "USDT", "200"));
+    let part = asked((&account(2), "fund:MAIN", "USDT", "0.000001"));
+    assert_eq!(send(&mut venue, &shared("ann"), "POST", ROUTE, &part).1["code"], "FORBIDDEN");
+    moves(&mut venue, (&account(2), "fees:spot", "DF", "500"));
     for headers in [&shared("ann"), &shared("bob")] {
         let (status, answer) = post(&mut venue, headers, ROUTE);
         assert_eq!((status, &answer["code"]), (403, &json!("FORBIDDEN")));

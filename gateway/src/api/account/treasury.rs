@@ -6,7 +6,7 @@ use super::{OF_ENGINE, reason, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, TOKEN};
 use crate::api::operate::{Action, Subject, for_two, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
-use crate::auth::access::Auth;
+use crate::auth::access::{Acting, Auth};
 use crate::dialect::Dialect;
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
@@ -106,13 +106,23 @@ async fn transfer(call: Call) -> Answer {
         _ => Subject::Venue,
     };
     let action = Action { subject, detail: format!("from={from} to={to} {amount} {token}"), reason: &reason };
-    if asked.amount > call.worker.config.treasury_two_operators_above.0
+    let alone = &call.worker.shared.edge.alone;
+    let bound = call.worker.config.treasury_two_operators_above.0;
+    let counted = match call.acting() {
+        Acting::Two(..) => None,
+        Acting::Shared | Acting::Own(_) => alone.count(asked.asset, asked.amount, bound, call.now_ms),
+    };
+    if counted.is_none()
         && let Some(waiting) = for_two(&call, &action)?
     {
         return Ok(waiting);
     }
+    // Where nobody can say whether it was carried out, it counts.
     let reply = operate(&call, action, command).await.map_err(unavailable)?;
     if let Some(reject) = reply.done.rejected() {
+        if let Some(counted) = counted {
+            alone.forget(counted);
+        }
         return Err(refused(&call, &asked, reject));
     }
     Ok(Response::of(&json!({
