@@ -11,6 +11,7 @@ mod end;
 mod fill;
 mod hints;
 pub(crate) mod idempotency;
+mod liabilities;
 pub(crate) mod perpetual;
 mod place;
 mod proof;
@@ -19,6 +20,7 @@ mod treasury;
 mod view;
 mod withdrawal;
 
+pub use liabilities::{AssetLiabilities, Liability};
 pub use view::PendingWithdrawal;
 
 use crate::account::{Accounts, Asset, Balances};

@@ -22,7 +22,7 @@ pub const AMOUNT_PER_MICRO: Amount = 1_000_000_000_000;
 /// An amount step is this many times finer than a quantity step.
 const AMOUNT_PER_QUANTITY: u64 = 10_000_000_000;
 /// A price step times a quantity step is this many amount steps.
-const AMOUNT_PER_PRODUCT: u128 = 100;
+pub(crate) const AMOUNT_PER_PRODUCT: u128 = 100;
 
 /// Largest price and quantity that can be entered: 92,233,720,368 whole units (`spot.md` 1).
 pub const MAX_ENTRY: i64 = 92_233_720_368 * UNIT;

@@ -196,8 +196,18 @@ pub mod pause {
     pub const ALARM: u32 = 4;
     /// The vault would refuse what is signed for it: it is paused, has another signer or another name, or is no vault.
     pub const VAULT: u32 = 8;
+    /// The ledgers owe more than the vault holds.
+    pub const RESERVES: u32 = 16;
     /// All.
-    pub const ALL: u32 = OPERATOR | CHAIN | ALARM | VAULT;
+    pub const ALL: u32 = OPERATOR | CHAIN | ALARM | VAULT | RESERVES;
+    /// Each with the word that it is shown by.
+    pub const WORDS: [(u32, &str); 5] = [
+        (OPERATOR, "operator"),
+        (CHAIN, "chain"),
+        (ALARM, "alarm"),
+        (VAULT, "vault"),
+        (RESERVES, "reserves"),
+    ];
 }
 
 byte_enum! {

@@ -306,7 +306,7 @@ fn requests_are_judged_in_order() {
     venue.take(request(1, Ledger::Perpetual, 1_000));
     let renamed = RequestWithdrawal { vault_name: padded("Other").unwrap(), ..spot };
     venue.refuse(renamed, Reject::Malformed);
-    venue.refuse(PauseWithdrawals { mask: 16, paused: 0, reason: [0; 64] }, Reject::Malformed);
+    venue.refuse(PauseWithdrawals { mask: 32, paused: 0, reason: [0; 64] }, Reject::Malformed);
     let nowhere = RecordRelease { vault: [0x77; 20], ..release(1, Ledger::Spot, 1, 0) };
     venue.refuse(nowhere, Reject::VaultNotFound);
     venue.refuse(AdvanceChain { chain_id: 1, ..advance(1, 1) }, Reject::VaultNotFound);
