@@ -12,6 +12,9 @@
 //! Where commands come fast it stands back, up to [`PersistConfig::follower_lag`]: on few cores what it does would be taken
 //! from those who wait for answers. It catches up when they come slower, and from that distance on it keeps pace.
 //!
+//! Somebody may look at the machine and the fold at a command of their choice ([`Examine`]): where the state of a moment is wanted
+//! whole, nobody waits for it here.
+//!
 //! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
 //! there, and a snapshot is written only after everything through it was committed there. The snapshots that it passes on the way
 //! from there are those of the state that it must be in.
@@ -114,6 +117,16 @@ impl FollowerStatus {
     }
 }
 
+/// Looks at the whole state where the follower has it.
+pub trait Examine<M, F>: Send {
+    /// Whether a look is wanted right after this command. What is durable and not replayed yet is asked about, too.
+    fn stops_at(&self, command: &Command) -> bool;
+    /// Whether one is wanted wherever the machine stands, once it has caught up.
+    fn is_due(&self) -> bool;
+    /// The look.
+    fn look(&mut self, machine: &M, fold: &F);
+}
+
 /// The agent; see the module's header.
 pub struct Follower<M: Machine, F: Fold> {
     storage: Arc<dyn Storage>,
@@ -123,6 +136,9 @@ pub struct Follower<M: Machine, F: Fold> {
     machine: M,
     watch: Box<dyn Watch>,
     fold: F,
+    examiner: Option<Box<dyn Examine<M, F>>>,
+    /// The last command read is one after which it wants to look.
+    is_asked: bool,
     skips: BTreeSet<Sequence>,
     /// Snapshots that it has yet to pass, the next one last.
     passing: Vec<Sequence>,
@@ -228,6 +244,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             watch: machine.watch(),
             machine,
             fold,
+            examiner: None,
+            is_asked: false,
             skips,
             passing,
             journal_id: first.journal_id,
@@ -240,6 +258,11 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             pace: Pace { looked_at: Instant::now(), bytes: 0, is_fast: false },
             commands: Vec::with_capacity(STEP),
         })
+    }
+
+    /// Lets somebody look.
+    pub fn examined_by(&mut self, examiner: Box<dyn Examine<M, F>>) {
+        self.examiner = Some(examiner);
     }
 
     /// Progress and health, for others to watch.
@@ -307,7 +330,17 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
             self.compare()?;
         }
+        self.examine(count < STEP && self.passing.is_empty());
         Ok(count)
+    }
+
+    fn examine(&mut self, has_caught_up: bool) {
+        let is_asked = std::mem::take(&mut self.is_asked);
+        if let Some(examiner) = &mut self.examiner
+            && (is_asked || (has_caught_up && examiner.is_due()))
+        {
+            examiner.look(&self.machine, &self.fold);
+        }
     }
 
     /// Where a snapshot was found of where it stands now, it must be one of its own state. A snapshot that cannot be read, or was not
@@ -390,7 +423,9 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                 self.commands.push(command);
             }
             self.chain = self.reader.place().chain;
-            if self.passing.last() == Some(&command.sequence) {
+            self.is_asked = command.sequence > after
+                && self.examiner.as_ref().is_some_and(|examiner| examiner.stops_at(&command));
+            if self.is_asked || self.passing.last() == Some(&command.sequence) {
                 break;
             }
         }
