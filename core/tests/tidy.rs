@@ -194,7 +194,7 @@ fn measurements_build_what_they_measure() {
 }
 
 /// Folders and files of the gateway, the lowest first: each may name those before it, and itself.
-const LAYERS: [&str; 24] = [
+const LAYERS: [&str; 25] = [
     "clock",
     "form",
     "tls",
@@ -205,6 +205,7 @@ const LAYERS: [&str; 24] = [
     "config",
     "http",
     "auth",
+    "proof",
     "ingress",
     "egress",
     "push",

@@ -68,6 +68,11 @@ impl Archiver {
         self.writer.mark()
     }
 
+    /// The views as they now are.
+    pub fn views(&self) -> &Views {
+        &self.views
+    }
+
     /// The same history must give the same time at the mark.
     fn check_mark(&mut self, sequence: Sequence, time_ns: i64) {
         if sequence == self.opened.sequence && time_ns != self.opened.time_ns && self.fault.is_none() {

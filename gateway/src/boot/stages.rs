@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
+use crate::proof::Proofs;
 use crate::push::pusher::Pusher;
 use crate::view::spares::Restocker;
 use crate::view::{RecentHistory, Upgraded, Views};
@@ -33,7 +34,7 @@ use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, Mark, Upgrade};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
-use ringside_persist::follower::{Follower, FollowerStatus, check_kept};
+use ringside_persist::follower::{Examine, Follower, FollowerStatus, check_kept};
 use ringside_persist::journal::Journaller;
 use ringside_persist::machine::Fold;
 use ringside_persist::recovery::{Recovered, Report, recover_in};
@@ -189,6 +190,23 @@ impl Fold for ViewFold {
             tracing::info!(what, from, to, len = bytes.len(), ?took, "views of an earlier version were read");
         }
         Ok(())
+    }
+}
+
+/// Has proofs of reserves made of the follower's state.
+struct Prover(Arc<Proofs>);
+
+impl Examine<Engine, Archiver> for Prover {
+    fn stops_at(&self, command: &Command) -> bool {
+        self.0.stops_at(command)
+    }
+
+    fn is_due(&self) -> bool {
+        self.0.is_due()
+    }
+
+    fn look(&mut self, engine: &Engine, archiver: &Archiver) {
+        self.0.look(engine, archiver.views());
     }
 }
 
@@ -353,6 +371,7 @@ impl Stages {
             journal.clone(),
             &recovered.report.skipped,
         )?;
+        follower.examined_by(Box::new(Prover(shared.proofs.clone())));
         if is_behind {
             // The archive was lost or is an older copy: nothing is served before it holds what the views have forgotten.
             follower.catch_up(forgotten.through)?;

@@ -18,6 +18,7 @@ pub mod provider;
 pub mod quorum;
 pub mod referral;
 pub mod release;
+pub mod reserves;
 pub mod signer;
 pub mod thread;
 pub mod token;
@@ -280,6 +281,12 @@ pub trait WatchPort {
     -> Local<'_, Told>;
     /// Pauses withdrawals for these reasons, or takes such pauses back.
     fn stop(&self, stops: Vec<Stop>) -> Local<'_, Told>;
+    /// Contracts of tokens of which it is wanted what the vault holds, as of the final block that is told next.
+    fn wants_held(&self, _chain_id: u64, _vault: &Address) -> Vec<Address> {
+        Vec::new()
+    }
+    /// Says what it holds of them, in base units, before that block is told.
+    fn held(&self, _block: FinalBlock, _held: Vec<(Address, u128)>) {}
     /// Final blocks were replaced, or no longer are: for operators to decide. Where they have agreed on the block that is kept,
     /// everything above it is taken back, and it is the last final one again.
     fn replaced(&self, replaced: Option<Replaced>) -> Local<'_, Told>;

@@ -5,6 +5,7 @@ use super::{
     Counters, FinalBlock, FinalDeposit, FinalRelease, Local, ReleaseKey, Replaced, Stop, Told, WatchPort,
 };
 use crate::ingress::{Ingress, Priority};
+use crate::proof::Proofs;
 use crate::view::deposit::Mark;
 use crate::view::{SharedViews, Views};
 use parking_lot::Mutex;
@@ -24,13 +25,16 @@ use std::sync::Arc;
 /// Most events remembered that are not final.
 const SEEN_MAX: usize = 65_536;
 
+/// Deposits by account, vault and number, with their confirmations.
+type SeenDeposits = BTreeMap<(Address, Address, u64), (FinalDeposit, u64)>;
+
 /// What is known of the chain beside what the journal holds. For people; decides nothing.
 #[derive(Debug, Default)]
 pub struct SeenEvents {
     /// Releases in blocks that are not final yet: transaction and confirmations.
     releases: Mutex<HashMap<ReleaseKey, ([u8; 32], u64)>>,
     /// Deposits in such blocks, by account, vault and number.
-    deposits: Mutex<BTreeMap<(Address, Address, u64), (FinalDeposit, u64)>>,
+    deposits: Mutex<SeenDeposits>,
     /// Final blocks that were replaced, by vault.
     replaced: Mutex<BTreeMap<Address, Replaced>>,
 }
@@ -84,6 +88,7 @@ pub(super) struct Shared {
     pub(super) ingress: Ingress,
     pub(super) views: Arc<SharedViews>,
     pub(super) seen: Arc<SeenEvents>,
+    pub(super) proofs: Arc<Proofs>,
     /// Where there is a signer.
     pub(super) desk: Option<Arc<Desk>>,
     /// What stops withdrawals, by vault.
@@ -366,7 +371,27 @@ impl WatchPort for Port {
     fn advance(&self, block: FinalBlock) -> Local<'_, Told> {
         let FinalBlock { chain_id, vault, block, hash, time_s } = block;
         let advance = AdvanceChain { chain_id, vault, reserved: 0, block, hash, time_s };
-        Box::pin(self.clone().tell(advance, "a final block"))
+        let port = self.clone();
+        Box::pin(async move {
+            let told = port.clone().tell(advance, "a final block").await;
+            if told != Told::Taken {
+                port.shared.proofs.miss(&vault);
+            }
+            told
+        })
+    }
+
+    fn wants_held(&self, chain_id: u64, vault: &Address) -> Vec<Address> {
+        if !self.shared.proofs.wants(vault) {
+            return Vec::new();
+        }
+        let views = self.shared.views.read();
+        let of_chain = views.deposits().tokens().filter(|token| token.chain_id == chain_id);
+        of_chain.map(|token| token.address).collect()
+    }
+
+    fn held(&self, block: FinalBlock, held: Vec<(Address, u128)>) {
+        self.shared.proofs.hold(block.vault, block.block, block.hash, held);
     }
 
     fn observe(

@@ -249,6 +249,23 @@ impl Provider {
         Ok(read().map_or(Standing::NoVault, Standing::Vault))
     }
 
+    /// What a contract holds of a token as of a block, in base units: nothing where no token answers, `u128::MAX` for what 128 bits do
+    /// not hold.
+    pub async fn held(&self, holder: &Address, token: &Address, block: u64) -> Result<u128, ProviderFault> {
+        let mut data = keccak256("balanceOf(address)")[..4].to_vec();
+        data.extend_from_slice(&[0; 12]);
+        data.extend_from_slice(holder);
+        match self.call_at(token, &data, &format!("{block:#x}")).await {
+            Err(ProviderFault::Refused { code: REVERTED }) => Ok(0),
+            Err(fault) => Err(fault),
+            Ok(answer) => match <&Hash>::try_from(answer.as_slice()) {
+                Ok(word) => Ok(u128::try_from_word(word).unwrap_or(u128::MAX)),
+                Err(_) if answer.is_empty() => Ok(0),
+                Err(_) => Err(ProviderFault::Nonsense("no balance")),
+            },
+        }
+    }
+
     /// Bytes of code at an address, as of the newest block.
     pub async fn code_len(&self, contract: &Address) -> Result<usize, ProviderFault> {
         let asked = [const_hex::encode_prefixed(contract), "latest".to_owned()];

@@ -124,6 +124,12 @@ impl Quorum {
         self.agree(&answers, || format!("the vault as of block {block}"))
     }
 
+    /// What a contract holds of a token as of a block.
+    pub async fn held(&self, holder: &Address, token: &Address, block: u64) -> Result<u128, Doubt> {
+        let answers = self.ask(async |provider: &Provider| provider.held(holder, token, block).await).await;
+        self.agree(&answers, || format!("what the vault holds as of block {block}"))
+    }
+
     /// Asks every node. Those that did not know, or said nonsense, are asked again while too few have answered: a node that does
     /// so now and then is not lost for the whole look. One that is silent, or says that it is asked too much, is left alone.
     async fn ask<T>(

@@ -3,10 +3,12 @@
 use super::desk::{Clerk, Desk};
 use super::discount::{Discounts, MakeReader};
 use super::port::{self, SeenEvents};
+use super::reserves::Guard;
 use super::tokens::Tokens;
 use super::{Signer, Watch};
 use crate::config::Config;
 use crate::ingress::{Ingress, Port};
+use crate::proof::Proofs;
 use crate::view::SharedViews;
 use ringside_core::ids::{Address, text};
 use std::io;
@@ -43,12 +45,14 @@ pub struct Context {
     pub desk: Arc<Desk>,
     /// What is not final yet.
     pub seen: Arc<SeenEvents>,
+    /// Who wants to know what the vault holds.
+    pub proofs: Arc<Proofs>,
 }
 
 /// Starts the thread of the chain. It ends with `shutdown`.
 pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Context { config, views, port, desk, seen } = context;
+    let Context { config, views, port, desk, seen, proofs } = context;
     std::thread::Builder::new().name("chain".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
         let ingress = Ingress::new(port);
@@ -69,6 +73,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
         let (Some(vault), Some(watch)) = (config.vault_address, parts.watch) else {
             // Nobody tells of deposits.
             desk.know_deposits();
+            proofs.unwatched();
             return tasks.block_on(&runtime, shutdown.cancelled());
         };
         let formers: Vec<_> = {
@@ -82,6 +87,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
             ingress: ingress.clone(),
             views: views.clone(),
             seen,
+            proofs: proofs.clone(),
             desk: has_signer.then_some(desk),
             stops: Rc::default(),
             behind: Rc::default(),
@@ -92,6 +98,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
                 watches.push((make(address, &name), port::Port::new(shared.clone(), address, &name)));
             }
         }
+        tasks.spawn_local(Guard::new(ingress.clone(), views.clone(), proofs).run());
         tasks.spawn_local(async move {
             let tokens = Tokens::new(ingress, views, config);
             tokens.make_known().await;

@@ -479,6 +479,10 @@ impl Watcher {
             // Told before this block was read again; or of blocks that are no longer there.
             return if last.number < block { Ok(()) } else { self.go_back(last.number).await };
         }
+        match self.look_at_reserves(&last).await {
+            Err(_) if self.tracker.next() <= reach => return Ok(()),
+            looked => looked?,
+        }
         self.advance(&last).await?;
         (self.told, self.distrusts) = (None, 0);
         if std::mem::take(&mut self.is_replaced) {
@@ -488,6 +492,23 @@ impl Watcher {
             self.observe(signer, &last).await?;
         }
         self.is_finished = self.config.is_former && is_paused && self.port.open(chain_id, &vault) == 0;
+        Ok(())
+    }
+
+    /// Says what the vault holds as of the block that is told next, where somebody wants to know.
+    async fn look_at_reserves(&self, last: &Header) -> Result<(), Doubt> {
+        let (chain_id, vault) = (self.config.chain_id, self.config.vault);
+        let tokens = self.port.wants_held(chain_id, &vault);
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        let mut held = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            // One after the other: nodes count what they are asked.
+            held.push((token, self.quorum.held(&vault, &token, last.number).await?));
+        }
+        let block = FinalBlock { chain_id, vault, block: last.number, hash: last.hash, time_s: last.time_s };
+        self.port.held(block, held);
         Ok(())
     }
 

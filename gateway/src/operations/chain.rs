@@ -61,12 +61,7 @@ fn withdrawals(page: &mut Page, views: &Views, now_s: u64) {
         withdrawals.disputed(views.accounts()).count(),
     );
     page.family("ringside_withdrawals_paused", Kind::Gauge, "1 while withdrawals are paused, by the reason");
-    for (bit, reason) in [
-        (pause::OPERATOR, "operator"),
-        (pause::CHAIN, "chain"),
-        (pause::ALARM, "alarm"),
-        (pause::VAULT, "vault"),
-    ] {
+    for (bit, reason) in pause::WORDS {
         page.sample(&[("reason", reason)], u64::from(withdrawals.paused() & bit != 0));
     }
     page.family("ringside_deposits", Kind::Gauge, "Deposits by how far they are");

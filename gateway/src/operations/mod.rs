@@ -3,6 +3,7 @@
 
 mod chain;
 mod gateway;
+mod proof;
 pub mod server;
 mod venue;
 
@@ -32,6 +33,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     if phase != Phase::Restarting {
         venue::write(&mut page, shared);
         chain::write(&mut page, shared);
+        proof::write(&mut page, shared);
     }
     if let Some(stages) = metrics.stages.get() {
         stages(&mut page);

@@ -4,6 +4,7 @@ use super::codec::{LoadError, Reader, Writer};
 use ringside_core::event;
 use ringside_core::ids::{AccountId, AssetId};
 use ringside_core::money::Amount;
+use std::collections::BTreeMap;
 
 /// What an account has of one asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +72,15 @@ impl BalanceView {
     /// The rows of an account that ever changed, in order of the asset.
     pub fn rows(&self, account: AccountId) -> &[BalanceRow] {
         self.accounts.get(account as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// What all accounts have together, by asset.
+    pub(super) fn sums(&self) -> BTreeMap<AssetId, Amount> {
+        let mut sums: BTreeMap<AssetId, Amount> = BTreeMap::new();
+        for row in self.accounts.iter().flatten() {
+            *sums.entry(row.asset).or_default() += row.available + row.frozen;
+        }
+        sums
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {

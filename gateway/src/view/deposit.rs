@@ -165,6 +165,11 @@ impl DepositView {
         self.all.get(*self.vault(vault)?.deposits.get(place)?)
     }
 
+    /// All that were ever taken, undone ones as well, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &DepositRecord> {
+        self.all.iter()
+    }
+
     /// Those of an address that were not undone, newest first.
     pub fn of_address(&self, address: &Address) -> impl Iterator<Item = &DepositRecord> {
         let places = self.by_address.get(address).map_or(&[][..], Vec::as_slice);

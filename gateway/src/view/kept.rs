@@ -91,6 +91,7 @@ kept! {
     SourceAges "ages of sources" since 8, rows of 16;
     NextTiers "fee tiers to come" since 8, rows of 40;
     Limits "limits of accounts" since 8, rows of 40;
+    Unbacked "credits out of nothing" since 8, by hand 1;
 }
 
 impl Kept {

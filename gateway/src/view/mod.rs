@@ -28,6 +28,7 @@ pub mod slots;
 pub mod spares;
 mod stored;
 pub mod ticker;
+pub mod unbacked;
 pub mod withdrawal;
 
 use account::AccountView;
@@ -55,6 +56,7 @@ pub use shared::{MarketReader, SharedViews};
 use spares::Restock;
 use std::sync::Arc;
 use ticker::TickerView;
+use unbacked::UnbackedView;
 use withdrawal::WithdrawalView;
 
 /// Version of the bytes of [`Views::save`]. The first that has a version for each list, so that another is needed only where the
@@ -79,6 +81,7 @@ pub struct Views {
     ledger: LedgerView,
     withdrawals: WithdrawalView,
     deposits: DepositView,
+    unbacked: UnbackedView,
     history: Box<dyn HistoryStore>,
     sequence: Sequence,
     time_ns: i64,
@@ -119,6 +122,7 @@ impl Views {
             ledger: LedgerView::default(),
             withdrawals: WithdrawalView::default(),
             deposits: DepositView::default(),
+            unbacked: UnbackedView::default(),
             history,
             sequence: 0,
             time_ns: 0,
@@ -195,6 +199,11 @@ impl Views {
     /// Deposits, tokens and vaults.
     pub fn deposits(&self) -> &DepositView {
         &self.deposits
+    }
+
+    /// What was credited out of nothing.
+    pub fn unbacked(&self) -> &UnbackedView {
+        &self.unbacked
     }
 
     /// The spare memory of what grows with every trade.
@@ -293,8 +302,12 @@ impl Views {
                 views.markets_changed += 1;
             }),
             Some(Kind::Credited) => {
-                self.each(event, |views, event, credited| views.audit.credited(event, credited));
+                self.each(event, |views, event, credited| {
+                    views.audit.credited(event, credited);
+                    views.unbacked.credited(credited);
+                });
             }
+            Some(Kind::Posting) => self.each(event, |views, _, posting| views.unbacked.posted(posting)),
             Some(Kind::Market) => self.each(event, |views, _, market| {
                 views.markets.changed(market);
                 views.markets_changed += 1;
@@ -416,6 +429,7 @@ impl Views {
         self.history.save(writer);
         self.withdrawals.save(writer);
         self.deposits.save(writer);
+        self.unbacked.save(writer);
     }
 
     /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
@@ -455,12 +469,17 @@ impl Views {
             true => DepositView::load(&mut reader)?,
             false => DepositView::of(&withdrawals),
         };
+        let unbacked = match reader.has(Kept::Unbacked) {
+            true => UnbackedView::load(&mut reader)?,
+            false => UnbackedView::of_rest(&balances, &perpetuals, &withdrawals, &deposits),
+        };
         let upgraded = Upgraded::lists(found, &reader);
         reader.end()?;
         self.accounts = accounts;
         self.markets = markets;
         deposits.tokens().for_each(|token| self.markets.has_token(token.asset));
         self.deposits = deposits;
+        self.unbacked = unbacked;
         self.open = open;
         self.depth = depth;
         self.balances = balances;

@@ -143,6 +143,11 @@ impl WithdrawalView {
         self.all.get(usize::try_from(withdrawal.checked_sub(1)?).ok()?)
     }
 
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &WithdrawalRecord> {
+        self.all.iter()
+    }
+
     /// Those of an account, newest first.
     pub fn of_account(&self, account: AccountId) -> impl Iterator<Item = &WithdrawalRecord> {
         let ids = self.by_account.get(&account).map_or(&[][..], Vec::as_slice);

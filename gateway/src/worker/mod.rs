@@ -18,6 +18,7 @@ use crate::feed::quote::Quotes;
 use crate::feed::registry::Feeds;
 use crate::ingress::{EnginePhase, Ingress, Phase, Port, WorkerFigures};
 use crate::metrics::Metrics;
+use crate::proof::Proofs;
 use crate::push::hub::Hub;
 use crate::push::sessions::Sessions;
 use crate::view::{MarketReader, SharedViews};
@@ -51,6 +52,8 @@ pub struct Shared {
     pub desk: Arc<Desk>,
     /// What is on the chain and not final yet.
     pub seen: Arc<SeenEvents>,
+    /// Proofs of reserves.
+    pub proofs: Arc<Proofs>,
     /// Who wants which pushes, and the way of pushes to each worker.
     pub hub: Arc<Hub>,
     /// Idempotency keys that the engine does not know of.
@@ -90,6 +93,7 @@ impl Shared {
         let (desk, seen) = (Arc::<Desk>::default(), Arc::<SeenEvents>::default());
         let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
         let history = History::new(views.clone());
+        let proofs = Arc::new(Proofs::new(&config));
         let hub = Arc::new(Hub::new(workers, clock.clone()));
         let feeds = Arc::new(Feeds::new(&config));
         let (ranks, quotes, metrics) = (Ranks::default(), Arc::<Quotes>::default(), Metrics::new(workers));
@@ -105,6 +109,7 @@ impl Shared {
             chain_port,
             desk,
             seen,
+            proofs,
             hub,
             replays,
             ranks,
@@ -124,6 +129,7 @@ impl Shared {
             port: self.chain_port.clone(),
             desk: self.desk.clone(),
             seen: self.seen.clone(),
+            proofs: self.proofs.clone(),
         }
     }
 

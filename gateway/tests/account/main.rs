@@ -16,6 +16,7 @@ mod market;
 mod operator;
 mod order;
 mod overview;
+mod proof;
 mod referral;
 mod refusals;
 mod states;

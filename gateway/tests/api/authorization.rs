@@ -139,6 +139,10 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "POST", "/api/v1/admin/tokens", "/api/v1/admin/tokens", "{}", 400, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/tokens/{symbol}", "/admin/tokens/NONE", "{}", 404, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/ledger/proof", "/admin/ledger/proof", "", 200, Other::Nobody),
+    // None is made on this stage.
+    line(Asks::Nothing, "GET", "/api/v1/proof", "/api/v1/proof", "", 200, Other::Nobody),
+    line(Asks::Reader, "GET", "/api/v1/proof/me", "/api/v1/proof/me", "", 200, Other::Own(None)),
+    line(Asks::Admin, "POST", "/admin/proof/accept", "/admin/proof/accept", r#"{"token":"DF","amount":"1","reason":"x"}"#, 403, Other::Nobody),
     line(Asks::Admin, "PATCH", "/admin/perpetual/symbols/{symbol}", "/admin/perpetual/symbols/BTCUSDT", r#"{"state":"HALTED"}"#, 404, Other::Nobody),
     // Nothing of the kind is listed on this stage, and what would be is malformed.
     line(Asks::Admin, "POST", "/admin/perpetual/symbols", "/admin/perpetual/symbols", r#"{"symbol":"X"}"#, 400, Other::Nobody),

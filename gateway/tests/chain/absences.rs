@@ -13,15 +13,15 @@ use ringside_gateway::clock::Clock;
 const UNITS: u128 = 1_000_000_000_000_000_000;
 const ALICE: [u8; 20] = [0xa1; 20];
 
-fn clock() -> Clock {
+pub(crate) fn clock() -> Clock {
     Clock::manual(1_700_000_000_000)
 }
 
-fn mine(rig: &Rig, blocks: u64) {
+pub(crate) fn mine(rig: &Rig, blocks: u64) {
     (0..blocks).for_each(|_| rig.world.borrow_mut().mine(1, false));
 }
 
-fn moods(rig: &Rig, mood: Mood) {
+pub(crate) fn moods(rig: &Rig, mood: Mood) {
     rig.moods.iter().for_each(|own| own.set(mood));
 }
 

@@ -72,9 +72,20 @@ pub(crate) struct Venue {
     pub(crate) agrees: bool,
     /// Why withdrawals were last stopped.
     pub(crate) stops: Vec<Stop>,
+    /// Whether it is wanted what the vault holds, and of each block that was told since then what that is.
+    pub(crate) wants_held: bool,
+    pub(crate) held: Vec<(u64, u128)>,
 }
 
 impl Venue {
+    /// What the ledgers owe of the token, to everybody.
+    pub(crate) fn owed(&self) -> i128 {
+        let asset = self.engine.asset(&padded("DF").unwrap()).unwrap();
+        let all = self.engine.liabilities().unwrap();
+        let df = &all[usize::from(asset)];
+        df.accounts.iter().map(|row| row.owed()).sum::<i128>() + df.fees + df.funds + df.held_deposits
+    }
+
     /// Accounts with `each` of the token.
     pub(crate) fn new(accounts: &[Address], each: u128, time_s: u64) -> Venue {
         let engine = Engine::new(&EngineConfig::SMALLEST);
@@ -90,6 +101,8 @@ impl Venue {
             replaced: None,
             agrees: false,
             stops: Vec::new(),
+            wants_held: false,
+            held: Vec::new(),
         };
         let df = padded("DF").unwrap();
         venue.take(df_usdt());
@@ -406,6 +419,15 @@ impl WatchPort for EnginePort {
         let seen = &mut self.venue.borrow_mut().seen;
         seen.time_s = seen.time_s.max(time_s);
         Box::pin(std::future::ready(told))
+    }
+
+    fn wants_held(&self, _: u64, _: &Address) -> Vec<Address> {
+        if self.venue.borrow().wants_held { vec![TOKEN] } else { Vec::new() }
+    }
+
+    fn held(&self, block: FinalBlock, held: Vec<(Address, u128)>) {
+        let [(TOKEN, held)] = held[..] else { panic!("another token: {held:?}") };
+        self.venue.borrow_mut().held.push((block.block, held));
     }
 
     fn marks(&self, _: u64, _: &Address) -> Vec<FinalBlock> {

@@ -15,5 +15,6 @@ mod histories;
 mod http;
 mod ledger;
 mod referral;
+mod reserves;
 mod signer;
 mod world;

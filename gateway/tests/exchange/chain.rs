@@ -133,6 +133,8 @@ pub(crate) enum Fact {
     Release(FinalRelease),
     Block(FinalBlock),
     Deposit(FinalDeposit),
+    /// What the vault holds of each token, as of a block that is told next: only where it is wanted.
+    Held(FinalBlock, Vec<(Address, u128)>),
     /// What stops withdrawals on the chain's side.
     Stops(Vec<Stop>),
     /// Whose signatures the vault pays for, as of its last final block.
@@ -172,6 +174,14 @@ impl Watch for SteeredWatch {
                         port.release(release).await
                     }
                     Fact::Block(block) => port.advance(block).await,
+                    Fact::Held(block, held) if port.wants_held(block.chain_id, &block.vault).is_empty() => {
+                        drop(held);
+                        Told::Later
+                    }
+                    Fact::Held(block, held) => {
+                        port.held(block, held);
+                        Told::Taken
+                    }
                     Fact::Deposit(deposit) => port.deposit(deposit).await,
                     Fact::Stops(stops) => port.stop(stops).await,
                     Fact::Signer(signer, block) => port.observe(CHAIN, &VAULT, Some(signer), block).await,

@@ -24,6 +24,7 @@ use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
 use ringside_gateway::ingress::{Lane, Phase};
+use ringside_gateway::proof::Proofs;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
 use ringside_gateway::server::router::Router;
@@ -77,6 +78,36 @@ struct Stages {
     egress: Egress,
     is_gate_open: bool,
     journaled: u64,
+    /// Where proofs of reserves are wanted often: a second state, as the follower has it.
+    follower: Option<Follower>,
+}
+
+/// What the follower does for proofs of reserves, of the commands that the journal has.
+struct Follower {
+    engine: Engine,
+    views: Views,
+    proofs: Arc<Proofs>,
+}
+
+impl Follower {
+    /// A copy of a state.
+    fn of(engine: &Engine, views: &Views, mut copy: Views, proofs: Arc<Proofs>) -> Follower {
+        let (mut state, mut shown) = (Vec::new(), Vec::new());
+        engine.save(&mut state);
+        views.save(&mut shown);
+        let engine = Engine::load(&EngineConfig::default(), &state).expect("it was saved");
+        copy.load(&shown).expect("they were saved");
+        Follower { engine, views: copy, proofs }
+    }
+
+    fn follow(&mut self, command: &Command) {
+        let mut events: Vec<Event> = Vec::new();
+        self.engine.apply(command, &mut events);
+        events.iter().for_each(|event| self.views.fold(event));
+        if self.proofs.stops_at(command) {
+            self.proofs.look(&self.engine, &self.views);
+        }
+    }
 }
 
 impl Agent for Stages {
@@ -89,7 +120,11 @@ impl Agent for Stages {
         done += self.journal.poll(usize::MAX, |sequence, command| {
             assert_eq!(sequence, command.sequence, "the journal ring counts as the engine does");
             self.journaled = sequence;
+            self.follower.iter_mut().for_each(|follower| follower.follow(command));
         });
+        if let Some(follower) = self.follower.as_ref().filter(|follower| follower.proofs.is_due()) {
+            follower.proofs.look(&follower.engine, &follower.views);
+        }
         if self.is_gate_open && self.gate.durable() < self.journaled {
             self.gate.publish_written(self.journaled);
             self.gate.publish_durable(self.journaled);
@@ -228,6 +263,11 @@ impl Exchange {
         exchange
     }
 
+    /// Views that hold nothing yet, and keep what this exchange's keep.
+    fn no_views(&self) -> Views {
+        if self.is_recent { Views::new(Box::new(RecentHistory::new(0))) } else { Views::default() }
+    }
+
     /// Joins rings and stages around a recovered state, as boot does.
     fn run(&mut self, engine: Engine, views: Views) {
         self.epoch += 1;
@@ -257,6 +297,13 @@ impl Exchange {
             (of_chain, self.shared.chain_port.clone()),
             (of_feeds, self.shared.feed_port.clone()),
         ];
+        let proofs = self.shared.proofs.clone();
+        let is_followed = proofs.every() < Config::default().proof_every;
+        let follower = is_followed.then(|| Follower::of(&engine, &views, self.no_views(), proofs.clone()));
+        if follower.is_none() {
+            // As at the start of every exchange; of one with a vault it waits for a final block.
+            proofs.look(&engine, &views);
+        }
         self.shared.views.replace(views);
         self.shared.ports[0].attach(Lane::new(input, self.epoch));
         self.shared.chain_port.attach(Lane::new(chain_input, of_chain));
@@ -276,6 +323,7 @@ impl Exchange {
             egress,
             is_gate_open: true,
             journaled: sequence,
+            follower,
         });
         self.shared.phase.set(Phase::Running);
     }
@@ -293,8 +341,7 @@ impl Exchange {
         stages.matcher.into_engine().save(&mut state);
         self.shared.views.read().save(&mut shown);
         let engine = Engine::load(&EngineConfig::default(), &state).expect("it was saved");
-        let mut views =
-            if self.is_recent { Views::new(Box::new(RecentHistory::new(0))) } else { Views::default() };
+        let mut views = self.no_views();
         views.load(&shown).expect("they were saved");
         let mut next = Exchange::start_with(configure);
         (next.tick_ns, next.is_recent) = (self.tick_ns, self.is_recent);

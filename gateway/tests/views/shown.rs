@@ -150,6 +150,9 @@ fn withdrawals(out: &mut String, views: &Views) {
     if has(Kept::Deposits, 1) {
         deposits(out, views);
     }
+    if has(Kept::Unbacked, 1) {
+        (0..6).for_each(|asset| line!(out, "unbacked {asset} {}", views.unbacked().of(asset, asset == 0)));
+    }
     for vault in (0..3).filter_map(|vault| withdrawals.vault(vault)) {
         let texts = [hex(&vault.address), hex(&vault.name), hex(&vault.hash)];
         line!(out, "vault {} {texts:?} {} {}", vault.chain_id, vault.block, vault.time_s);

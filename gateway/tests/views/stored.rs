@@ -43,7 +43,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 /// Of each snapshot and archive the lists that are not of version 1 in it; 0 where it has no such list.
-const VERSIONS: [&[(Kept, u16)]; 4] = [
+const VERSIONS: [&[(Kept, u16)]; 5] = [
     &[
         (Kept::Tokens, 0),
         (Kept::VaultBooks, 0),
@@ -52,6 +52,7 @@ const VERSIONS: [&[(Kept, u16)]; 4] = [
         (Kept::SourceAges, 0),
         (Kept::NextTiers, 0),
         (Kept::Limits, 0),
+        (Kept::Unbacked, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -63,6 +64,7 @@ const VERSIONS: [&[(Kept, u16)]; 4] = [
         (Kept::SourceAges, 0),
         (Kept::NextTiers, 0),
         (Kept::Limits, 0),
+        (Kept::Unbacked, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -72,6 +74,13 @@ const VERSIONS: [&[(Kept, u16)]; 4] = [
         (Kept::SourceAges, 0),
         (Kept::NextTiers, 0),
         (Kept::Limits, 0),
+        (Kept::Unbacked, 0),
+    ],
+    &[
+        (Kept::Orders, 2),
+        (Kept::PerpetualMarkets, 2),
+        (Kept::Withdrawals, 2),
+        (Kept::Unbacked, 0),
     ],
     &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
 ];

@@ -60,7 +60,7 @@ pub static ROUTES: &[Route] = &[
             "What the chain's side waits for, and why withdrawals are paused",
             &[],
             Shape::Object(&[
-                Field::new("paused", Shape::List(&Shape::Text), "operator, chain, alarm, vault"),
+                Field::new("paused", Shape::List(&Shape::Text), "operator, chain, alarm, vault, reserves"),
                 Field::new("reason", Shape::Nullable(&Shape::Text), ""),
                 Field::new("vaults", Shape::List(&VAULT), ""),
                 Field::new("held_deposits", Shape::List(&EVENT), "Nobody's until what holds them is gone"),
@@ -96,13 +96,7 @@ pub static ROUTES: &[Route] = &[
 fn show(call: &Call) -> Answer {
     let views = views(call)?;
     let bits = views.withdrawals().paused();
-    let words = [
-        (pause::OPERATOR, "operator"),
-        (pause::CHAIN, "chain"),
-        (pause::ALARM, "alarm"),
-        (pause::VAULT, "vault"),
-    ];
-    let paused: Vec<_> = words.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| word).collect();
+    let paused: Vec<_> = pause::WORDS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| word).collect();
     let all = call.worker.shared.seen.replaced();
     let vaults: Vec<Value> = (0..)
         .zip(views.withdrawals().vaults())

@@ -14,6 +14,7 @@ pub mod market;
 pub mod operator;
 pub mod order;
 pub mod overview;
+pub mod proof;
 pub mod referral;
 pub mod shape;
 pub mod token;

@@ -191,6 +191,11 @@ pub static ROUTES: &[Route] = &[
                 Field::new("time", Shape::Integer, "UNIX milliseconds"),
                 Field::new("state_hash", Shape::Text, ""),
                 Field::new("ledgers", Shape::List(&LEDGER), ""),
+                Field::new(
+                    "reserves",
+                    Shape::Nullable(&Shape::Object(super::proof::PROOF)),
+                    "The newest proof of reserves, as GET /api/v1/proof has it; of an earlier moment. null before the first",
+                ),
             ]),
             Handler::Later(|call| Box::pin(prove(call))),
         )
@@ -414,7 +419,10 @@ async fn prove(call: Call) -> Answer {
     proof.map_err(unavailable)?;
     let views = views(&call)?;
     // Another one may have come since: then it is newer, and as good.
-    Ok(Response::of(&shown(views.ledger().last(), &views)))
+    let mut answer = shown(views.ledger().last(), &views);
+    let newest = call.worker.shared.proofs.newest();
+    answer["reserves"] = json!(newest.map(|proof| super::proof::shown(&proof)));
+    Ok(Response::of(&answer))
 }
 
 async fn read_audit(call: Call) -> Answer {
