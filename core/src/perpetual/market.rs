@@ -68,9 +68,26 @@ pub(crate) struct Range {
 impl Range {
     pub(crate) const EMPTY: Range = Range { low: Price::MAX, high: Price::MIN };
 
+    /// Of one price.
+    pub(crate) const fn of(price: Price) -> Range {
+        Range { low: price, high: price }
+    }
+
     pub(crate) fn add(&mut self, price: Price) {
         self.low = self.low.min(price);
         self.high = self.high.max(price);
+    }
+
+    /// The largest key of a stop that these prices reach: of one that waits for a rise, of one that waits for a fall.
+    pub(crate) const fn keys(self) -> [i64; 2] {
+        [self.high, -self.low]
+    }
+
+    /// Nobody judged these prices, and nobody will: the one in force is the first that counts, if one came at all.
+    pub(crate) fn restart(&mut self, price: Price) {
+        if *self != Range::EMPTY {
+            *self = Range::of(price);
+        }
     }
 }
 

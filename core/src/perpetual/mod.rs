@@ -44,7 +44,7 @@ use market::Symbol;
 use names::Names;
 use order::Details;
 use slots::Slots;
-use triggers::Triggers;
+use triggers::{Fresh, Triggers};
 use volume::Volumes;
 
 /// Most perpetual markets.
@@ -125,6 +125,8 @@ pub(crate) struct State {
     pub(crate) suspects: Vec<AccountId>,
     /// Fired orders that wait to be run.
     pub(crate) fired: std::collections::VecDeque<OrderId>,
+    /// Attached orders that began to watch within the running command.
+    pub(crate) fresh: Vec<Fresh>,
     /// Orders that the running command ends.
     pub(crate) doomed: Vec<OrderId>,
     /// Markets and accounts whose orders the running command trims, and whether their positions became zero or turned.
@@ -216,6 +218,7 @@ impl Perpetual {
                 next_order: 0,
                 suspects: Vec::with_capacity(1024),
                 fired: std::collections::VecDeque::with_capacity(256),
+                fresh: Vec::with_capacity(64),
                 doomed: Vec::with_capacity(1024),
                 trimmed: Vec::with_capacity(1024),
                 concerned: pages.room(accounts.max(1024)),

@@ -1,6 +1,7 @@
 //! What waits for a price or a time: heaps of order ids, or of other numbers, by the key at which each is due, cleaned as they
 //! are read and as what is in them ends.
 
+use super::market::Range;
 use super::trailing::Trailings;
 use crate::command::WorkingType;
 use crate::ids::{AccountId, OrderId};
@@ -81,6 +82,15 @@ impl Due {
         }
         Some(next)
     }
+}
+
+/// An attached order that began to watch within the command: prices from before are none of its.
+#[derive(Clone, Copy)]
+pub(crate) struct Fresh {
+    pub(crate) order: OrderId,
+    pub(crate) market: usize,
+    /// Prices by working type since.
+    pub(crate) seen: [Range; 2],
 }
 
 /// Untriggered orders of one market.

@@ -239,8 +239,8 @@ fn after_the_pause_of_the_dynamic_band_its_reference_is_the_mark() {
 }
 
 #[test]
-fn a_trailing_order_follows_marks_that_it_must_not_fire_on_yet() {
-    // 14: peak and trough follow every watched price; while the index is STALE what watches the mark waits.
+fn a_trailing_order_follows_no_marks_of_a_time_in_which_it_is_not_judged() {
+    // 14: while the index is STALE what watches the mark waits, and the first price that counts afterwards is the one in force.
     let mut venue = Venue::trading("60000");
     let (one, other) = (venue.account("1000000"), venue.account("1000000"));
     open(&mut venue, one, other, Side::Buy, "0.1", "60000");
@@ -282,9 +282,12 @@ fn a_trailing_order_follows_marks_that_it_must_not_fire_on_yet() {
     assert_eq!(pass(&mut venue, 70), Some((stale, dec("60000"))));
     let is_waiting = |venue: &Venue| venue.engine.perpetual_orders().any(|order| order.order == trailing);
     assert!(is_waiting(&venue));
-    // 0.3 % below 60,238.8054 is 60,058.09.
+    // 0.3 % below 60,238.8054 is 60,058.09; below 60,000 it is 59,820.
     venue.ok(FeedPrice { market: BTC, source: 1, price: dec("60000") });
     assert_eq!(pass(&mut venue, 1), Some((event::IndexState::Single as u8, dec("60000"))));
+    assert!(is_waiting(&venue));
+    venue.ok(FeedPrice { market: BTC, source: 1, price: dec("59819") });
+    pass(&mut venue, 1);
     assert!(!is_waiting(&venue));
 }
 

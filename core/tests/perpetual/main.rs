@@ -7,6 +7,7 @@ mod naive;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attached;
 mod audit;
 mod configure;
 mod conformance;

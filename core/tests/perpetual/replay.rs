@@ -26,20 +26,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "bb6a56e6114d48653e6bd49cbf72b522991bd752d5b51c1dacd2f5d83a4d3e08",
-        "6cfea53ca8518c491dbdc1e5b5ba35c6",
+        "501fad1c8530f8f1fab109fba692f2e6353c4acfe30189a6c6a59d6dea50de6e",
+        "4d146363c0a53c7917aeffcf24bfa661",
     ),
     (
         2,
         20_000,
-        "74e7896a1a08aa47491672fe37d4783b7f76cab4a6bb2b1d8d3c626659655ba2",
-        "27f266ca6b2084eaf1c633ff12c1f04a",
+        "c720659b4d82c5d383f67ae5327fb5b3c8ab146a316b908575d0f19eeeffd23e",
+        "5ebae391b9834ff27b17cbe735e2c189",
     ),
     (
         3,
         5_000,
-        "731972a5310902f8b2dae850f6658ab2341d4091a0d43cbc7cd646a73eaa1833",
-        "42352ee3f9b640bfdddc5ecc31fbe8c4",
+        "428da0c0c06ad500745a7161559cfa1f5bd4edeea7920fb55110ecfb9685ccea",
+        "d0a6d5e7567b81d7652249d97e74cbea",
     ),
 ];
 

@@ -34,7 +34,7 @@ fn until(venue: &mut Venue, what: &str, mut is_so: impl FnMut(&mut Venue) -> boo
 }
 
 /// Has a proof made of the state as it is; where there is no vault.
-fn prove(venue: &mut Venue) -> Value {
+pub(crate) fn prove(venue: &mut Venue) -> Value {
     venue.exchange.turn();
     let sequence = venue.exchange.shared.views.read().sequence();
     until(venue, "a proof", |venue| {

@@ -807,10 +807,35 @@ fn endangering(produced: &mut Produced, venue: &mut Venue) {
     produced.request(&mut venue.exchange, ("PATCH", &parameters), &admin(), clamp, UNPROVEN);
 }
 
+/// What two operators may accept to be missing, where nothing is.
+fn reserves(produced: &mut Produced) {
+    const ROUTE: (&str, &str) = ("POST", "/admin/proof/accept");
+    let mut venue = venue_with(&[], |config| config.proof_every = Duration::from_secs(1));
+    venue.exchange.open();
+    super::proof::prove(&mut venue);
+    let exchange = &mut venue.exchange;
+    let ann = vec![exchange.operator("ann")];
+    let asked = json!({ "token": "USDT", "amount": "1", "reason": "a test" });
+    produced.request(exchange, ROUTE, &admin(), &asked.to_string(), UNPROVEN);
+    for (name, value, message) in [
+        ("token", json!(""), "token: missing or malformed"),
+        ("amount", json!("0"), "amount: missing or malformed"),
+        ("reason", json!(" "), "reason: 1 to 256 bytes"),
+        ("reason", json!("x".repeat(257)), "reason: at most 256 bytes"),
+    ] {
+        let mut body = asked.clone();
+        body[name] = value;
+        produced.request(exchange, ROUTE, &ann, &body.to_string(), (400, "INVALID_PARAMETER", message));
+    }
+    let nothing = (404, "NOT_FOUND", "nothing is missing of USDT");
+    produced.request(exchange, ROUTE, &ann, &asked.to_string(), nothing);
+}
+
 #[test]
 fn every_refusal_is_produced_and_documented() {
     let mut produced = Produced::default();
-    for produce in [edge, engine, reads, margin_modes, withdrawals, referrals, operators, treasury, listings]
+    for produce in
+        [edge, engine, reads, margin_modes, withdrawals, referrals, operators, treasury, listings, reserves]
     {
         produce(&mut produced);
     }

@@ -76,12 +76,7 @@ const VERSIONS: [&[(Kept, u16)]; 5] = [
         (Kept::Limits, 0),
         (Kept::Unbacked, 0),
     ],
-    &[
-        (Kept::Orders, 2),
-        (Kept::PerpetualMarkets, 2),
-        (Kept::Withdrawals, 2),
-        (Kept::Unbacked, 0),
-    ],
+    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2), (Kept::Unbacked, 0)],
     &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
 ];
 const JOURNAL: [u8; 16] = [6; 16];

@@ -1,11 +1,10 @@
 //! What accounts ask beside placing: cancels, countdowns, leverage, margin mode, margins, transfers.
 
-use super::settle::reason;
 use crate::command::{
     AdjustIsolatedMargin, CancelAllPerpetual, CancelPerpetual, ClientOrder, MarginMode, PerpetualState,
-    PerpetualStatus, SetCountdown, SetLeverage, SetMarginMode,
+    SetCountdown, SetLeverage, SetMarginMode,
 };
-use crate::event::{AccountTerms, Execution, PostingReason};
+use crate::event::{AccountTerms, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::perpetual::account::{DISABLED, Holding};
 use crate::perpetual::triggers::{countdown, counted};
@@ -48,16 +47,17 @@ impl Perpetual {
         if !details.is_of(cancel.classes) {
             return Err(Reject::OrderNotFound);
         }
-        self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+        self.cancel_owned(slot);
         Ok(id)
     }
 
     /// See [`CancelAllPerpetual`].
     pub(crate) fn cancel_all(&mut self, cancel: &CancelAllPerpetual) -> Result<(), Reject> {
         self.state.check_account(cancel.account)?;
-        let canceled = (PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
         for index in self.state.range(cancel.market)? {
-            self.end_all(cancel.account, index, canceled, |details| details.is_of(cancel.classes));
+            self.end_all(cancel.account, index, Perpetual::cancel_owned, |details| {
+                details.is_of(cancel.classes)
+            });
         }
         Ok(())
     }

@@ -6,8 +6,8 @@
 use super::funding::LOOK_AHEAD;
 use super::orders::place_of;
 use super::settle::reason;
-use crate::command::{MarginMode, PerpetualState, PerpetualStatus};
-use crate::event::{Execution, PerpetualStateChanged, PostingReason};
+use crate::command::{MarginMode, PerpetualState};
+use crate::event::{PerpetualStateChanged, PostingReason};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::memory::Pages;
 use crate::money::{Money, Price};
@@ -28,7 +28,7 @@ impl Perpetual {
         for (id, _) in doomed {
             if let Some(slot) = self.state.slots.find(id) {
                 debug_assert_eq!(place_of(self.state.details[slot as usize].market), index);
-                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSED);
+                self.expire(slot, reason::CLOSED);
             }
         }
         self.state.close_positions(index);

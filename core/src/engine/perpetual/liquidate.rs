@@ -4,8 +4,8 @@
 use super::judge::Terms;
 use super::run::Role;
 use super::settle::reason;
-use crate::command::{MarginMode, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side};
-use crate::event::{Execution, Liquidation, LiquidationStep, PoolDeficit, PositionMoved, PostingReason};
+use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, Side};
+use crate::event::{Liquidation, LiquidationStep, PoolDeficit, PositionMoved, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
 use crate::money::{Money, Quantity};
 use crate::perpetual::order::{Details, Stage};
@@ -29,10 +29,9 @@ impl Perpetual {
         self.state.set_liquidating(scope, true);
         let (equity, maintenance) = self.state.standing(scope);
         self.state.tell_scope(scope, LiquidationStep::Begin, equity, maintenance);
-        let expired = (PerpetualStatus::Expired, Execution::Expired, reason::LIQUIDATION);
         for index in 0..self.books.len() {
             if isolated.is_none_or(|only| only == index) {
-                self.end_all(account, index, expired, |_| true);
+                self.end_all(account, index, |all, slot| all.expire(slot, reason::LIQUIDATION), |_| true);
             }
         }
         while let Some(index) = self.state.worst(scope) {
@@ -179,9 +178,9 @@ impl Perpetual {
             if !self.state.can_take(account, index, side.opposite(), part, worth) {
                 continue;
             }
-            let expired = (PerpetualStatus::Expired, Execution::Expired, reason::DELEVERAGED);
+            let expire = |all: &mut Perpetual, slot| all.expire(slot, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
-            self.end_all(account, index, expired, |details| details.stage == Stage::Resting);
+            self.end_all(account, index, expire, |details| details.stage == Stage::Resting);
             self.state.hand_over(index, (from, account), side, (part, worth), LiquidationStep::Adl, order);
             left -= part;
             value -= worth;

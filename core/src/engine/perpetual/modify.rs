@@ -3,8 +3,8 @@
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
-    ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PerpetualStatus, PriceMatch,
-    SelfTradePrevention, Side, order_flag,
+    ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PriceMatch, SelfTradePrevention, Side,
+    order_flag,
 };
 use crate::event::{Execution, PerpetualAmended};
 use crate::ids::OrderId;
@@ -56,7 +56,7 @@ impl Perpetual {
         }
         if new.quantity > 0 && new.quantity <= new.filled {
             // It ends, whatever filters ask of one that goes on.
-            self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+            self.end_canceled(slot);
             return Ok(old.id);
         }
         if new.is(order_flag::REDUCE_ONLY) {
@@ -74,7 +74,7 @@ impl Perpetual {
             return Err(Reject::NothingToModify);
         }
         if new.quantity <= new.filled {
-            self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+            self.end_canceled(slot);
             return Ok(old.id);
         }
         let remaining = self.orders.pool.get(slot).remaining;
@@ -96,7 +96,7 @@ impl Perpetual {
         let terms = match self.judge_changed(slot, index, &new) {
             Ok(terms) => terms,
             Err(Reject::PostOnlyWouldCross) => {
-                self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+                self.end_canceled(slot);
                 return Err(Reject::PostOnlyWouldCross);
             }
             Err(reject) => return Err(reject),

@@ -4,13 +4,14 @@ use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::PerpetualOrderType as Type;
-use crate::command::{PerpetualStatus, SelfTradePrevention, Side, TimeInForce, order_flag};
+use crate::command::{PerpetualStatus, SelfTradePrevention, Side, TimeInForce, WorkingType, order_flag};
 use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
-use crate::money::Quantity;
+use crate::money::{Price, Quantity};
 use crate::order::{Order, Traits};
+use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
-use crate::perpetual::triggers::Triggers;
+use crate::perpetual::triggers::{Fresh, Triggers};
 use crate::perpetual::{Perpetual, State};
 use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
 
@@ -136,9 +137,25 @@ impl Perpetual {
         self.state.details[slot as usize].stage = Stage::Running;
     }
 
-    /// Ends an open order for good, its attached orders first.
-    pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
+    /// Ends an open order for its owner, who wants its attached orders to end as well.
+    pub(crate) fn cancel_owned(&mut self, slot: u32) {
         self.state.end_attached(&mut self.orders, slot);
+        self.end_canceled(slot);
+    }
+
+    /// Ends an open order as canceled.
+    pub(crate) fn end_canceled(&mut self, slot: u32) {
+        self.end(slot, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+    }
+
+    /// Ends an open order as expired.
+    pub(crate) fn expire(&mut self, slot: u32, why: u8) {
+        self.end(slot, PerpetualStatus::Expired, Execution::Expired, why);
+    }
+
+    /// Ends an open order for good. Its attached orders stay with what it has filled.
+    pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
+        self.state.end_unfilled(&mut self.orders, slot);
         self.lift(slot);
         let event = self.state.details[slot as usize].event(status, execution, why, 0);
         self.state.facts.emit(event);
@@ -210,12 +227,12 @@ impl Perpetual {
         })
     }
 
-    /// Ends every open order of an account in a market that `choose` picks, ascending ids.
+    /// Has `end` end every open order of an account in a market that `choose` picks, ascending ids.
     pub(crate) fn end_all(
         &mut self,
         account: AccountId,
         index: usize,
-        (status, execution, why): (PerpetualStatus, Execution, u8),
+        end: impl Fn(&mut Perpetual, u32),
         choose: impl Fn(&Details) -> bool,
     ) {
         let mut doomed = std::mem::take(&mut self.state.doomed);
@@ -228,7 +245,7 @@ impl Perpetual {
         for &id in &doomed {
             // Attached orders may have gone with an earlier one.
             if let Some(slot) = self.state.slots.find(id) {
-                self.end(slot, status, execution, why);
+                end(self, slot);
             }
         }
         self.state.doomed = doomed;
@@ -254,6 +271,27 @@ impl State {
             let index = place_of(details.market);
             self.symbols[index].reducing[details.side as usize & 1] -= 1;
             self.holdings[index].get_mut(details.account).bound -= 1;
+        }
+    }
+
+    /// An attached order waits for its price from now on, the one in force first.
+    fn begin_watching(&mut self, slot: u32) {
+        self.watch(slot);
+        let details = &self.details[slot as usize];
+        let (order, market) = (details.id, place_of(details.market));
+        let symbol = &mut self.symbols[market];
+        let (last, mark) = (symbol.contract_price(), symbol.prices.mark);
+        // Whoever watched it before has been judged by it, and is so again.
+        symbol.mark_range.add(mark);
+        self.moved |= 1 << market;
+        self.fresh.push(Fresh { order, market, seen: [Range::of(last), Range::of(mark)] });
+    }
+
+    /// Shows a price of a fill to attached orders that began to watch within the command.
+    #[inline]
+    pub(crate) fn show_fresh(&mut self, market: usize, price: Price) {
+        for fresh in self.fresh.iter_mut().filter(|fresh| fresh.market == market) {
+            fresh.seen[WorkingType::ContractPrice as usize].add(price);
         }
     }
 
@@ -319,7 +357,14 @@ impl State {
         }
     }
 
-    /// Cancels the attached orders of an order that ends.
+    /// Cancels the attached orders of an order that ends with nothing filled: there is nothing for them to cover.
+    pub(crate) fn end_unfilled(&mut self, orders: &mut Orders, slot: u32) {
+        if self.details[slot as usize].filled == 0 {
+            self.end_attached(orders, slot);
+        }
+    }
+
+    /// Cancels the attached orders of an order.
     pub(crate) fn end_attached(&mut self, orders: &mut Orders, slot: u32) {
         for child in self.details[slot as usize].children.into_iter().filter(|&child| child != 0) {
             // One that fired goes its own way.
@@ -384,7 +429,7 @@ impl State {
             let event = details.event(PerpetualStatus::New, Execution::Amended, reason::NONE, filled);
             self.facts.emit(event);
             if wakes {
-                self.watch(slot);
+                self.begin_watching(slot);
             }
         }
     }

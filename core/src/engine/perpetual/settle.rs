@@ -335,6 +335,7 @@ impl Settlement for PerpetualMatch<'_> {
         symbol.contract_range.add(fill.price);
         let trade = symbol.trades;
         state.moved |= 1 << index;
+        state.show_fresh(index, fill.price);
         let is_shortened = state.details[slot as usize].is_shortened;
         let told = Fill { is_maker_filled: fill.is_maker_filled && !is_shortened, ..fill };
         let event = trade_event(trade, index, (taker, maker), told);
@@ -384,7 +385,7 @@ impl Settlement for PerpetualMatch<'_> {
 
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
         if let Some((status, why)) = self.leaving.take() {
-            self.state.end_attached(orders, slot);
+            self.state.end_unfilled(orders, slot);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
             self.state.facts.emit(event);
         }

@@ -1,8 +1,8 @@
 //! Time passes: the steps of `risk.md` 19, markets ascending inside each.
 
 use super::settle::reason;
-use crate::command::{PerpetualParameter, PerpetualState, PerpetualStatus, Side, order_flag};
-use crate::event::{Execution, PerpetualPrice, PerpetualStateChanged};
+use crate::command::{PerpetualParameter, PerpetualState, Side, order_flag};
+use crate::event::{PerpetualPrice, PerpetualStateChanged};
 use crate::ids::FEE_ACCOUNT;
 use crate::money::{Money, Price};
 use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
@@ -60,7 +60,7 @@ impl Perpetual {
         doomed.sort_unstable();
         for &id in &doomed {
             if let Some(slot) = self.state.slots.find(id) {
-                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::NONE);
+                self.expire(slot, reason::NONE);
             }
         }
         self.state.doomed = doomed;
@@ -88,9 +88,8 @@ impl Perpetual {
                 (index..index + 1, holding.countdown_keeps != 0)
             };
             self.state.dates.countdowns.fired();
-            let canceled = (PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
             for index in markets {
-                self.end_all(account, index, canceled, |details| {
+                self.end_all(account, index, Perpetual::end_canceled, |details| {
                     !(keeps && details.is(order_flag::REDUCE_ONLY | order_flag::CLOSE_POSITION))
                 });
             }
@@ -159,11 +158,10 @@ impl Perpetual {
         if new.price != before {
             symbol.mark_range.add(new.price);
             self.state.moved |= 1 << index;
-            self.state.follow_trailing(index, 1, new.price);
             if self.state.symbols[index].last_price == 0 {
                 self.state.symbols[index].contract_range.add(new.price);
-                self.state.follow_trailing(index, 0, new.price);
             }
+            self.state.follow_mark(index);
             self.state.alert |= 1 << index;
             self.state.rankings.forget();
         }

@@ -5,14 +5,14 @@ use super::orders::place_of;
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
-    PerpetualOrderType as Type, PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch, WorkingType,
-    order_flag,
+    PerpetualOrderType as Type, PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch,
+    SelfTradePrevention, WorkingType, order_flag,
 };
 use crate::event::{Execution, TriggerDeferred, TriggerRefused};
 use crate::ids::AccountId;
 use crate::money::Price;
 use crate::perpetual::market::Range;
-use crate::perpetual::order::Stage;
+use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
 use crate::risk::perpetual::index::IndexState;
@@ -68,7 +68,7 @@ impl Perpetual {
                 let open = self.orders.pool.get(slot).remaining;
                 let left = reduce_only::shrunk(details.side, open, held);
                 if left == 0 {
-                    self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::REDUCE_ONLY);
+                    self.expire(slot, reason::REDUCE_ONLY);
                 } else if left < open {
                     let mutation = self.books[index].shrink(&mut self.orders, slot, open - left);
                     self.state.facts.mutated(index, mutation);
@@ -79,7 +79,7 @@ impl Perpetual {
                     self.state.facts.emit(event);
                 }
             } else if turned && details.waits() && reduce_only::shrunk(details.side, 1, held) == 0 {
-                self.end(slot, PerpetualStatus::Expired, Execution::Expired, reason::CLOSE_POSITION);
+                self.expire(slot, reason::CLOSE_POSITION);
             }
         }
         self.state.doomed = doomed;
@@ -104,7 +104,15 @@ impl Perpetual {
     fn fire(&mut self, slot: u32) {
         self.state.unwatch(slot, true);
         let sibling = self.state.sibling(slot).map(|slot| self.state.details[slot as usize].id);
-        self.state.details[slot as usize].stage = Stage::Running;
+        let details = &mut self.state.details[slot as usize];
+        details.stage = Stage::Running;
+        if details.parent != 0 {
+            // What is open of the entry must not go on without its protection, nor meet it.
+            details.self_trade = SelfTradePrevention::ExpireMaker;
+            if let Some(parent) = self.state.slots.find(details.parent) {
+                self.end_canceled(parent);
+            }
+        }
         let before = self.state.details[slot as usize];
         let index = place_of(before.market);
         let mut slot = slot;
@@ -139,7 +147,7 @@ impl Perpetual {
                     });
                     reason::REFUSED
                 };
-                self.end(slot, PerpetualStatus::Expired, Execution::Expired, why);
+                self.expire(slot, why);
             }
         }
         if let Some(slot) = sibling.and_then(|id| self.state.slots.find(id)) {
@@ -199,12 +207,23 @@ impl Perpetual {
         details.id = self.take_id();
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
         let slot = self.enter(details);
+        self.state.adopt(slot);
         self.announce(slot, old.id);
         slot
     }
 }
 
 impl State {
+    /// Tells the attached orders of an order what it is called now.
+    fn adopt(&mut self, parent: u32) {
+        let Details { id, children, .. } = self.details[parent as usize];
+        for child in children.into_iter().filter(|&child| child != 0) {
+            if let Some(slot) = self.slots.find(child) {
+                self.details[slot as usize].parent = id;
+            }
+        }
+    }
+
     /// The other order attached to the parent of this one.
     fn sibling(&self, slot: u32) -> Option<u32> {
         let details = &self.details[slot as usize];
@@ -239,12 +258,20 @@ impl State {
     fn collect_fired(&mut self, index: usize) {
         let symbol = &mut self.symbols[index];
         let ranges = [symbol.contract_range, symbol.mark_range];
-        if ranges == [Range::EMPTY; 2] || !symbol.matches() {
+        if ranges == [Range::EMPTY; 2] {
+            return;
+        }
+        let prices = [symbol.contract_price(), symbol.prices.mark];
+        if !symbol.matches() {
+            symbol.contract_range.restart(prices[0]);
+            symbol.mark_range.restart(prices[1]);
             return;
         }
         let is_stale = symbol.index.state == IndexState::Stale;
         symbol.contract_range = Range::EMPTY;
-        if !is_stale {
+        if is_stale {
+            symbol.mark_range.restart(prices[1]);
+        } else {
             symbol.mark_range = Range::EMPTY;
         }
         if symbol.mark_range == Range::EMPTY {
@@ -260,10 +287,12 @@ impl State {
             if range == Range::EMPTY || (working == WorkingType::MarkPrice && is_stale) {
                 continue;
             }
+            // Where judging begins again they have not seen it yet.
+            self.follow_trailing(index, working as usize, prices[working as usize]);
             let mut before = std::mem::take(&mut self.held_before);
             before.clear();
             std::mem::swap(&mut before, &mut self.triggers[index].held_back[working as usize]);
-            for (heap, key) in [(0, range.high), (1, -range.low)] {
+            for (heap, key) in range.keys().into_iter().enumerate() {
                 let mut deferred = std::mem::take(&mut self.deferred);
                 deferred.clear();
                 while let Some((stop, id)) = self.triggers[index].stops[working as usize][heap].take(key) {
@@ -271,7 +300,9 @@ impl State {
                     if self.details[slot as usize].stage != Stage::Waiting {
                         continue;
                     }
-                    if self.defers(index, slot) {
+                    let fresh = self.fresh.iter().find(|fresh| fresh.order == id);
+                    let is_due = fresh.is_none_or(|fresh| stop <= fresh.seen[working as usize].keys()[heap]);
+                    if !is_due || self.defers(index, slot) {
                         deferred.push((stop, id));
                     } else {
                         found.push(id);
@@ -312,6 +343,7 @@ impl State {
             }
             self.held_before = before;
         }
+        self.fresh.retain(|fresh| fresh.market != index);
         found.sort_unstable();
         found.dedup();
         self.fired.extend(&found);
@@ -348,6 +380,22 @@ impl State {
     pub(crate) fn follow_trailing(&mut self, index: usize, working: usize, price: Price) {
         if !self.triggers[index].trailing[working].is_empty() {
             self.show_trailing(index, working, price);
+        }
+    }
+
+    /// Shows a new mark to trailing orders that are judged now: those of a market that trades, of its mark while its index is there.
+    pub(crate) fn follow_mark(&mut self, index: usize) {
+        let symbol = &self.symbols[index];
+        let (mark, has_traded) = (symbol.prices.mark, symbol.last_price != 0);
+        let is_stale = symbol.index.state == IndexState::Stale;
+        if !symbol.matches() {
+            return;
+        }
+        if !is_stale {
+            self.follow_trailing(index, WorkingType::MarkPrice as usize, mark);
+        }
+        if !has_traded {
+            self.follow_trailing(index, WorkingType::ContractPrice as usize, mark);
         }
     }
 

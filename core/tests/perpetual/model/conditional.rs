@@ -3,7 +3,8 @@
 use super::arithmetic::{E8, narrow};
 use super::{Model, Order, Stage};
 use ringside_core::command::{
-    PerpetualOrderType, PerpetualState, PerpetualStatus, PriceMatch, Side, WorkingType, order_flag,
+    PerpetualOrderType, PerpetualState, PerpetualStatus, PriceMatch, SelfTradePrevention, Side, WorkingType,
+    order_flag,
 };
 use ringside_core::event::{self, Execution, IndexState};
 use ringside_core::ids::{MarketId, OrderId};
@@ -82,15 +83,34 @@ impl Model {
         }
     }
 
+    /// An attached order begins to watch: the mark in force, or the price of the fill that is about to be told, is its first.
+    pub(super) fn begin_watching(&mut self, market: MarketId, working: WorkingType) -> usize {
+        let at = self.market_mut(market);
+        // Whoever watches marks already has been judged by this one.
+        at.mark_path.push(at.mark);
+        match working {
+            WorkingType::ContractPrice => at.contract_path.len(),
+            WorkingType::MarkPrice => at.mark_path.len() - 1,
+        }
+    }
+
+    /// Whether a price of now is judged, sooner or later.
+    fn is_judged(&self, market: MarketId, working: WorkingType) -> bool {
+        let is_stale = self.market(market).index_state == Some(IndexState::Stale);
+        self.may_match(market) && !(is_stale && working == WorkingType::MarkPrice)
+    }
+
     /// A watched price: noted for the next evaluation, and followed by trailing orders at once.
     pub(super) fn watch(&mut self, market: MarketId, working: WorkingType, price: i128) {
+        let is_judged = self.is_judged(market, working);
         let at = self.market_mut(market);
         match working {
             WorkingType::ContractPrice => at.contract_path.push(price),
             WorkingType::MarkPrice => at.mark_path.push(price),
         }
         for order in self.orders.values_mut() {
-            if order.market == market
+            if is_judged
+                && order.market == market
                 && order.working == working
                 && order.stage == Stage::Waiting
                 && order.kind == PerpetualOrderType::TrailingStopMarket
@@ -103,13 +123,34 @@ impl Model {
     /// Orders of a market that the prices since the last evaluation fire, ascending ids. The prices are used up; what is
     /// queued already is not judged again.
     fn fired(&mut self, market: MarketId, queue: &VecDeque<OrderId>) -> Vec<OrderId> {
+        let mut judged = Vec::new();
+        for working in [WorkingType::ContractPrice, WorkingType::MarkPrice] {
+            let price = self.watched(market, working);
+            let is_judged = self.is_judged(market, working);
+            let at = self.market_mut(market);
+            let path = match working {
+                WorkingType::ContractPrice => &mut at.contract_path,
+                WorkingType::MarkPrice => &mut at.mark_path,
+            };
+            let passed = std::mem::take(path);
+            if is_judged {
+                judged.push(passed);
+            } else {
+                // Of a time in which nobody judges, the last price is the first that will count.
+                path.extend(passed.last().map(|_| price));
+                judged.push(Vec::new());
+            }
+        }
         if !self.may_match(market) {
+            self.orders
+                .values_mut()
+                .filter(|order| order.market == market)
+                .for_each(|order| order.watches_from = 0);
             return Vec::new();
         }
+        let in_force =
+            [WorkingType::ContractPrice, WorkingType::MarkPrice].map(|working| self.watched(market, working));
         let at = self.market_mut(market);
-        let contract = std::mem::take(&mut at.contract_path);
-        let stale = at.index_state == Some(IndexState::Stale);
-        let mark = if stale { Vec::new() } else { std::mem::take(&mut at.mark_path) };
         let (mark_price, bound) = (at.mark, at.parameters[&15]);
         let last = at.last_price.unwrap_or(at.mark);
         let mut fired = Vec::new();
@@ -120,7 +161,16 @@ impl Model {
             {
                 continue;
             }
-            let path = if order.working == WorkingType::ContractPrice { &contract } else { &mark };
+            let path = &judged[order.working as usize][..];
+            let from = std::mem::take(&mut order.watches_from);
+            if path.is_empty() {
+                continue;
+            }
+            let path = &path[from..];
+            if order.kind == PerpetualOrderType::TrailingStopMarket {
+                // Where judging begins again it has not seen it yet.
+                order.turned |= Model::follow(order, in_force[order.working as usize]);
+            }
             let (Some(&low), Some(&high)) = (path.iter().min(), path.iter().max()) else { continue };
             let trailing = order.kind == PerpetualOrderType::TrailingStopMarket;
             let fires =
@@ -188,6 +238,14 @@ impl Model {
     /// A triggered order becomes an ordinary one; one of the conditional-order service goes on under a new id.
     fn fire(&mut self, id: OrderId) {
         let mut order = self.orders[&id].clone();
+        if let Some(open) = self.orders.contains_key(&order.parent).then_some(order.parent) {
+            // No lot of the entry without its protection.
+            self.cancel_order(open);
+        }
+        if order.parent != 0 {
+            order.self_trade = SelfTradePrevention::ExpireMaker;
+            self.orders.insert(id, order.clone());
+        }
         let siblings: Vec<OrderId> =
             self.attached(order.parent).into_iter().filter(|&sibling| sibling != id).collect();
         let refusal = self.judge_fired(&mut order).err();
@@ -207,6 +265,9 @@ impl Model {
                 self.output.fact(told);
                 self.orders.remove(&id);
                 runs = self.next_order();
+                for child in self.orders.values_mut().filter(|child| child.parent == id) {
+                    child.parent = runs;
+                }
                 order.id = runs;
                 order.flags &= !order_flag::CONDITIONAL_SERVICE;
                 self.orders.insert(runs, order);

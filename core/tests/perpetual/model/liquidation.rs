@@ -330,6 +330,7 @@ impl Model {
             deferred: false,
             shortened: false,
             turned: false,
+            watches_from: 0,
         }
     }
 

@@ -102,6 +102,8 @@ pub struct Order {
     pub shortened: bool,
     /// Of a trailing order: the price turned far enough.
     pub turned: bool,
+    /// How many of the prices that the next evaluation judges are from before it began to watch.
+    pub watches_from: usize,
 }
 
 /// Where an account stands in a market.
@@ -503,10 +505,11 @@ impl Model {
         loop {
             self.run_triggers();
             self.scan();
-            let moved = self
-                .markets
-                .iter()
-                .any(|market| self.may_match(market.id) && !market.contract_path.is_empty());
+            let moved = self.markets.iter().any(|market| {
+                let is_stale = market.index_state == Some(IndexState::Stale);
+                self.may_match(market.id)
+                    && (!market.contract_path.is_empty() || (!is_stale && !market.mark_path.is_empty()))
+            });
             if !moved {
                 return;
             }

@@ -105,16 +105,28 @@ impl Model {
         self.orders.values().filter(waits).map(|order| order.id).collect()
     }
 
-    /// Ends an order, its attached orders first.
+    /// Ends an order. Attached orders go with an entry that came to nothing.
     pub(super) fn end(&mut self, id: OrderId, status: PerpetualStatus, execution: Execution, reason: u8) {
-        for child in self.attached(id) {
-            self.end(child, PerpetualStatus::Canceled, Execution::Canceled, reason::NONE);
+        if self.orders[&id].filled == 0 {
+            self.cancel_attached(id);
         }
         let order = self.orders.remove(&id).expect("it is open");
         self.output.fact(order.event(status, execution, reason, 0));
         if order.rests() {
             self.mutated(order.market, order.side, order.price);
         }
+    }
+
+    fn cancel_attached(&mut self, parent: OrderId) {
+        for child in self.attached(parent) {
+            self.cancel_order(child);
+        }
+    }
+
+    /// As its owner wants it: attached orders go as well.
+    pub(super) fn cancel_for_owner(&mut self, id: OrderId) {
+        self.cancel_attached(id);
+        self.cancel_order(id);
     }
 
     pub(super) fn cancel_order(&mut self, id: OrderId) {
@@ -140,7 +152,12 @@ impl Model {
     /// Attached orders follow the quantity that their parent executed.
     pub(super) fn grow_attached(&mut self, parent: OrderId, executed: i128) {
         for child in self.attached(parent) {
+            let Order { market, working, quantity, .. } = self.orders[&child];
+            let begins = if quantity == 0 { self.begin_watching(market, working) } else { 0 };
             let order = self.orders.get_mut(&child).expect("open");
+            if quantity == 0 {
+                order.watches_from = begins;
+            }
             order.quantity = executed;
             order.open = executed;
             self.tell_order(child, Execution::Amended);

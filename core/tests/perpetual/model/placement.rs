@@ -107,6 +107,7 @@ fn parse(place: &PlacePerpetual) -> Result<(Order, Attached), Reject> {
         deferred: false,
         shortened: false,
         turned: false,
+        watches_from: 0,
     };
     let attached = Attached {
         take_profit: place.take_profit.into(),

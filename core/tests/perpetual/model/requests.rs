@@ -64,7 +64,7 @@ impl Model {
             .filter(|&id| self.class(id) & cancel.classes != 0)
             .collect();
         let order = *found.first().ok_or(Reject::OrderNotFound)?;
-        self.cancel_order(order);
+        self.cancel_for_owner(order);
         Ok(Outcome { order, market: Some(cancel.market), ..Outcome::default() })
     }
 
@@ -76,7 +76,7 @@ impl Model {
         }
         for id in self.open_orders(cancel.account, (!everywhere).then_some(cancel.market)) {
             if self.orders.contains_key(&id) && self.class(id) & cancel.classes != 0 {
-                self.cancel_order(id);
+                self.cancel_for_owner(id);
             }
         }
         Ok(Outcome { market: (!everywhere).then_some(cancel.market), ..Outcome::default() })

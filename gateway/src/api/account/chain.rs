@@ -96,7 +96,8 @@ pub static ROUTES: &[Route] = &[
 fn show(call: &Call) -> Answer {
     let views = views(call)?;
     let bits = views.withdrawals().paused();
-    let paused: Vec<_> = pause::WORDS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| word).collect();
+    let paused: Vec<_> =
+        pause::WORDS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| word).collect();
     let all = call.worker.shared.seen.replaced();
     let vaults: Vec<Value> = (0..)
         .zip(views.withdrawals().vaults())
