@@ -248,8 +248,9 @@ impl Ledger {
             PostingReason::InsuranceClear => {
                 self.owe(account, amount);
                 self.owe(FEE_ACCOUNT, -amount);
-                if amount <= 0 {
-                    return Err("the fund is paid by whom it should pay".into());
+                // Above 0 the fund pays; below it is paid back, by who has it.
+                if amount == 0 || account == FEE_ACCOUNT {
+                    return Err("the fund pays nothing, or itself".into());
                 }
             }
             PostingReason::RealisedProfit => {

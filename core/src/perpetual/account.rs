@@ -62,7 +62,8 @@ pub(crate) struct Account {
     pub(crate) note: u32,
     /// The running command must test its scopes, and will.
     pub(crate) is_suspect: u32,
-    pub(crate) reserved: u32,
+    /// Its place among those who were deleveraged for bankrupt scopes, from 1 on; 0 for none.
+    pub(crate) brought: u32,
 }
 
 /// An account in one market. All zeros: nothing.

@@ -15,6 +15,7 @@ pub(crate) mod market;
 pub(crate) mod members;
 pub(crate) mod names;
 pub(crate) mod order;
+pub(crate) mod shortfall;
 pub(crate) mod slots;
 pub(crate) mod trailing;
 pub(crate) mod triggers;
@@ -43,6 +44,7 @@ use limits::Limits;
 use market::Symbol;
 use names::Names;
 use order::Details;
+use shortfall::Shortfall;
 use slots::Slots;
 use triggers::{Fresh, Triggers};
 use volume::Volumes;
@@ -125,6 +127,8 @@ pub(crate) struct State {
     pub(crate) suspects: Vec<AccountId>,
     /// Fired orders that wait to be run.
     pub(crate) fired: std::collections::VecDeque<OrderId>,
+    /// What liquidations have to share.
+    pub(crate) shortfall: Shortfall,
     /// Attached orders that began to watch within the running command.
     pub(crate) fresh: Vec<Fresh>,
     /// Orders that the running command ends.
@@ -218,6 +222,7 @@ impl Perpetual {
                 next_order: 0,
                 suspects: Vec::with_capacity(1024),
                 fired: std::collections::VecDeque::with_capacity(256),
+                shortfall: Shortfall::default(),
                 fresh: Vec::with_capacity(64),
                 doomed: Vec::with_capacity(1024),
                 trimmed: Vec::with_capacity(1024),
@@ -383,7 +388,8 @@ impl State {
         changed: Option<(usize, &Holding)>,
     ) -> Option<Cross> {
         let record = self.accounts.get(account);
-        let mut sums = Cross { wallet, ..Cross::default() };
+        let withheld = self.shortfall.withheld(record.brought);
+        let mut sums = Cross { wallet, withheld, ..Cross::default() };
         self.each(account, changed, |index, holding| {
             if holding.quantity == 0 && !holding.has_orders() {
                 return Some(());

@@ -161,11 +161,11 @@ fn the_fund_below_its_margin_closes_by_deleveraging_and_says_so() {
 }
 
 #[test]
-fn a_fund_whose_equity_would_end_below_zero_is_skipped_like_any_candidate() {
-    // 12.5: "The fund's own opposite position, if any, comes first ... a candidate whose equity would end < 0 is skipped". The fund holds
-    // short 0.1 sold at 6 200 with 620, at a mark of 61 800: E = 640. Long 0.5 at 61 800 and 10 at 3 000 with 1 000; the second mark falls
-    // to 2 000: E = -9 000, MM = 123.6 + 80, VB = 30 900 + ceil(9 000 x 123.6 / 203.6) = 36 363.654224. A fifth of that would cost the
-    // fund 1 092.73.
+fn a_bankrupt_is_deleveraged_at_the_mark_and_the_fund_pays_before_winners_do() {
+    // 12.5: "The fund's own opposite position, if any, comes first. Both sides book the same value", and when E < 0 the mark. The fund
+    // holds short 0.1 sold at 6 200 with 620, at a mark of 61 800: E = 640. Long 0.5 at 61 800 and 10 at 3 000 with 1 000; the second
+    // mark falls to 2 000: E = -9 000. The fund has 640 of that; the short of the second market has won 10 000 and gives back the rest,
+    // the one of the first has won nothing and gives nothing.
     let mut venue = Venue::trading("60000");
     no_fees(&mut venue);
     trade_second(&mut venue, "3000");
@@ -183,9 +183,14 @@ fn a_fund_whose_equity_would_end_below_zero_is_skipped_like_any_candidate() {
     venue.tick();
     let moved = venue.said::<event::PositionMoved>();
     let told: Vec<_> = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value)).collect();
-    assert_eq!(told, [(short, dec("0.5"), usd("36363.654224")), (other, dec("10"), usd("23536.345776"))]);
-    assert_eq!((held(&venue, 0), venue.engine.perpetual_wallet(0)), (dec("-0.1"), usd("620")));
-    assert_eq!(venue.engine.perpetual_wallet(loser), 0);
+    assert_eq!(
+        told,
+        [(0, dec("0.1"), usd("6180")), (short, dec("0.4"), usd("24720")), (other, dec("10"), usd("20000"))]
+    );
+    assert_eq!((held(&venue, 0), venue.engine.perpetual_wallet(0)), (0, 0));
+    let wallets = [loser, short, other].map(|account| venue.engine.perpetual_wallet(account));
+    assert_eq!(wallets, [0, usd("1000000"), usd("1010000") - usd("8360")]);
+    assert!(venue.said::<event::PoolDeficit>().is_empty());
 }
 
 #[test]
@@ -200,8 +205,10 @@ fn a_deficit_is_a_wallet_below_zero_as_well_as_an_equity() {
         no_fees(&mut venue);
         trade_second(&mut venue, "2900");
         venue.fund("3000");
-        let [trader, short, long, other] =
-            ["1000", "1000000", own, "1000000"].map(|wallet| venue.account(wallet));
+        let [trader, short, long, other, early] =
+            ["1000", "1000000", own, "1000000", "1000000"].map(|wallet| venue.account(wallet));
+        // Who sells to the long has its gain already, who is short sold at what the market closes at: nobody is paid by the settlement.
+        open_second(&mut venue, other, early, Side::Buy, quantity, "2900");
         leverage(&mut venue, trader, 125);
         open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
         venue.mark("58200");
@@ -238,27 +245,26 @@ fn a_deficit_is_a_wallet_below_zero_as_well_as_an_equity() {
 
 #[test]
 fn a_counterparty_may_be_left_with_exactly_nothing() {
-    // 12.5: "a candidate whose equity would end < 0 is skipped". Long 0.5 at 60 000 with 300 has E = -700 at 58 000, so the short takes
-    // it at 59 400, 700 beyond the mark. Its 2 000 are 2 000 + 1 000 less what 5 bought at 3 000 lost: 700 at 2 540, -0.000001 less
-    // where it had less.
+    // 12.5: "a candidate whose equity would end < 0 is skipped". Long 0.5 at 60 000 with 1 000 has E = 100 at 58 200, so the short takes
+    // it at 29 000, 100 better than the mark. It has 2 000 + 900 less the 3 000 that 5 bought at 3 000 lost at 2 400: -100, or
+    // -100.000001 where it had less.
     for (wallet, is_taken) in [("2000", true), ("1999.999999", false)] {
         let mut venue = Venue::trading("60000");
         no_fees(&mut venue);
         trade_second(&mut venue, "3000");
-        let [long, short, other] = ["300", wallet, "1000000"].map(|wallet| venue.account(wallet));
+        let [long, short, other] = ["1000", wallet, "1000000"].map(|wallet| venue.account(wallet));
         for account in [long, short] {
             leverage_of_both(&mut venue, account);
         }
         open(&mut venue, long, short, Side::Buy, "0.5", "60000");
         open_second(&mut venue, short, other, Side::Buy, "5", "3000");
-        venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58000") });
-        second(&mut venue, "2540");
+        venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58200") });
+        second(&mut venue, "2400");
         venue.tick();
         let moved = venue.said::<event::PositionMoved>();
         let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.value)).collect();
         let taker = if is_taken { short } else { 0 };
-        assert_eq!(told[0], (long, taker, usd("29700")), "{told:?}");
-        assert_eq!(venue.said::<event::PoolDeficit>().len(), usize::from(!is_taken));
+        assert_eq!(told[0], (long, taker, usd("29000")), "{told:?}");
     }
 }
 
@@ -312,46 +318,6 @@ fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
 }
 
 #[test]
-fn the_fund_takes_what_nobody_else_does_at_a_value_beyond_any_order() {
-    // 1: "limit per order and per position: one billion quote"; 12.5: "the fund takes them regardless". Short 10 000 at 0.1 in both markets
-    // with 800 000 000, of which the first then costs 500 000 000 more and the second 10 000 000 000: E = -9 699 998 000, MM = 250 000 000 +
-    // 100 000 000. The first has 5/7 of that: VB = 500 000 000 - 6 928 570 000 = -6 428 570 000, which its counterparty does not have.
-    let mut venue = Venue::trading("0.1");
-    no_fees(&mut venue);
-    trade_second(&mut venue, "0.1");
-    one_bracket(&mut venue, BTC, 50_000_000);
-    one_bracket(&mut venue, BTC + 1, 1_000_000);
-    let [short, long, other] = ["800000000", "100000", "100000"].map(|wallet| venue.account(wallet));
-    for account in [short, long, other] {
-        for market in [BTC, BTC + 1] {
-            venue.ok(SetLeverage { account, market, leverage: 1, reserved: 0 });
-        }
-    }
-    for _ in 0..10 {
-        open(&mut venue, short, long, Side::Sell, "1000", "0.1");
-        open_second(&mut venue, short, other, Side::Sell, "1000", "0.1");
-    }
-    venue.mark("50000");
-    assert_eq!(held(&venue, short), dec("-10000"));
-    second(&mut venue, "1000000");
-    venue.tick();
-    let moved = venue.said::<event::PositionMoved>();
-    let told: Vec<_> = moved.iter().map(|moved| (moved.market, moved.to, moved.value)).collect();
-    assert_eq!(told[0], (BTC, 0, usd("-6428570000")), "{told:?}");
-    assert_eq!(told[1].0, BTC + 1);
-    assert_eq!(venue.engine.perpetual_wallet(short), 0);
-    assert_eq!(held(&venue, 0), dec("-10000"));
-    assert_eq!(venue.said::<event::PoolDeficit>().len(), 1);
-    // It unwinds what no order may open: a tenth of what is offered, once it is well again.
-    venue.mark("0.1");
-    venue.fund("7000000000");
-    let ask = venue.sell(long, "1000", "0.1");
-    venue.tick();
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, ask);
-    assert_eq!(held(&venue, 0), dec("-9900"));
-}
-
-#[test]
 fn the_fund_takes_by_its_three_conditions_whatever_a_position_is_worth() {
     // 12.4. Short 10 000 at 0.1, its owner has 1 100 000 000: at 109 000 E = 10 001 000 is below MM = 10 900 000, and VB is all it has:
     // 1 100 001 000. The fund's equity would be 10 001 000 more, its notional 1 090 000 000.
@@ -374,47 +340,10 @@ fn the_fund_takes_by_its_three_conditions_whatever_a_position_is_worth() {
 }
 
 #[test]
-fn a_counterparty_whose_isolated_wallet_falls_short_pays_out_of_its_own_profit() {
-    // 12.5: "a candidate whose equity would end < 0 is skipped": this one has plenty, most of it profit of an isolated short of 2 sold at
-    // 70 000, of which it has taken out what it could. The loss is that of the test above: half of one costs it 1 363.654224,
-    // which frees 309 of 1 236.
-    let mut venue = Venue::trading("70000");
-    no_fees(&mut venue);
-    trade_second(&mut venue, "3000");
-    let [winner, rich, loser, other] =
-        ["10000", "1000000", "1000", "1000000"].map(|wallet| venue.account(wallet));
-    venue.ok(SetMarginMode { account: winner, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
-    leverage(&mut venue, winner, 100);
-    open(&mut venue, winner, rich, Side::Sell, "2", "70000");
-    venue.mark("61800");
-    // The dynamic band follows.
-    venue.time_ms += 600_000;
-    venue.tick();
-    venue.ok(AdjustIsolatedMargin { account: winner, market: BTC, amount: -usd("164") });
-    leverage_of_both(&mut venue, loser);
-    open(&mut venue, loser, rich, Side::Buy, "0.5", "61800");
-    open_second(&mut venue, loser, other, Side::Buy, "10", "3000");
-    second(&mut venue, "2000");
-    venue.tick();
-    let moved = venue.said::<event::PositionMoved>();
-    let told: Vec<_> = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value)).collect();
-    assert_eq!(told[0], (winner, dec("0.5"), usd("36363.654224")));
-    let posted: Vec<_> = venue
-        .said::<event::Posting>()
-        .iter()
-        .map(|posting| (posting.account, posting.amount, posting.reason))
-        .collect();
-    assert_eq!(posted, [(winner, usd("127.654224"), event::PostingReason::RealisedProfit as u8)]);
-    let position = venue.engine.perpetual_position(winner, BTC).unwrap();
-    assert_eq!((position.quantity, position.isolated_wallet), (dec("-1.5"), 0));
-    assert_eq!(position.cost, -usd("105000") + usd("127.654224"));
-    assert_eq!((venue.engine.perpetual_wallet(0), venue.said::<event::PoolDeficit>().len()), (0, 0));
-}
-
-#[test]
-fn where_nobody_takes_the_funds_worst_position_the_next_one_is_offered() {
-    // 12.4: "If E_F < MM_F its positions are closed by ADL". The fund holds 0.5 of the first market, whose one short has 400, and 10 of the
-    // second, which falls from 2 900 to 500: the first has the larger margin, and its share of what the fund lacks nobody bears.
+fn what_the_fund_loses_by_closing_is_given_back_by_who_won_it() {
+    // 12.4: "If E_F < MM_F its positions are closed by ADL, ... at mark; what these closings lost is added to D". The fund holds 0.5 of the
+    // first market, bought for 29 000 and worth 30 000, and 10 of the second, bought for 29 000, which falls from 2 900 to 500: it has
+    // 20 000 + 1 000 - 24 000. What it lacks of its loss the short of the second market gives back of its 25 000.
     let mut venue = Venue::trading("60000");
     no_fees(&mut venue);
     trade_second(&mut venue, "3000");
@@ -436,8 +365,13 @@ fn where_nobody_takes_the_funds_worst_position_the_next_one_is_offered() {
     assert_eq!(of_fund(&venue), [dec("0.5"), dec("10")]);
     second(&mut venue, "500");
     venue.tick();
-    assert_eq!(of_fund(&venue), [dec("0.5"), 0]);
+    assert_eq!(of_fund(&venue), [0, 0]);
     let moved = venue.said::<event::PositionMoved>();
     let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.market)).collect();
-    assert_eq!(told, [(0, other, BTC + 1)]);
+    assert_eq!(told, [(0, short, BTC), (0, other, BTC + 1)]);
+    let posted = venue.said::<event::Posting>();
+    let posted: Vec<_> = posted.iter().map(|posting| (posting.account, posting.amount)).collect();
+    assert_eq!(posted, [(other, -usd("3000"))]);
+    let wallets = [0, short, other].map(|account| venue.engine.perpetual_wallet(account));
+    assert_eq!(wallets, [0, usd("400"), usd("1022000")]);
 }

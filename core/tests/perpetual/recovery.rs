@@ -235,13 +235,15 @@ fn the_ledger_is_proved() {
 
 /// The alarm of a deficit is told when it begins and when it ends, and stands for what the pool is flagged with. Here a market
 /// is settled far below its mark, as its index was there until just now, and a long loses more than its wallet bears: the fund
-/// clears it, and has nothing.
+/// clears it, and has nothing. Who sold to it has its gain already, and the settlement pays nobody who could give back of it.
 #[test]
 fn a_deficit_raises_an_alarm_once_and_ends_it_once() {
     let mut venue = Venue::trading("58000");
     let (long, maker) = (venue.account("330"), venue.account("1000000"));
     let bidder = venue.account("1000000");
     (0..10).for_each(|_| venue.tick());
+    venue.sell(bidder, "0.5", "58000");
+    venue.buy(maker, "0.5", "58000");
     venue.mark("60000");
     venue.ok(SetLeverage { account: long, market: BTC, leverage: 100, reserved: 0 });
     venue.sell(maker, "0.5", "60000");

@@ -26,20 +26,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "501fad1c8530f8f1fab109fba692f2e6353c4acfe30189a6c6a59d6dea50de6e",
-        "4d146363c0a53c7917aeffcf24bfa661",
+        "a41fba779a973a61f0c6fb854fa797a10432011288237b7af2ed2f1555f5d6cd",
+        "2b4565b3182ebe037de2fab4b3076dda",
     ),
     (
         2,
         20_000,
-        "c720659b4d82c5d383f67ae5327fb5b3c8ab146a316b908575d0f19eeeffd23e",
-        "5ebae391b9834ff27b17cbe735e2c189",
+        "cab457aa500c67fc1d1bdf7da142ce12c20eab53e97d28a814b60ab84af02643",
+        "6da4cd111ab334182b2f4d4ce703a4b3",
     ),
     (
         3,
         5_000,
-        "428da0c0c06ad500745a7161559cfa1f5bd4edeea7920fb55110ecfb9685ccea",
-        "d0a6d5e7567b81d7652249d97e74cbea",
+        "dfdae9566a9379d5854fcc891fbad40f84a788296bded3b9e67dee6b69433a34",
+        "bedbabe94b01dda4a7fb8b794c3a9687",
     ),
 ];
 

@@ -550,3 +550,129 @@ fn v35_a_position_at_full_leverage_survives_any_book_at_constant_index() {
         }
     }
 }
+
+/// The income rows of the last commands of an account: amount and reason, of those that a test collects.
+fn cleared(venue: &Venue) -> Vec<(u32, i64)> {
+    let postings = venue.said::<event::Posting>();
+    let cleared =
+        postings.iter().filter(|posting| posting.reason == event::PostingReason::InsuranceClear as u8);
+    cleared.map(|posting| (posting.account, posting.amount)).collect()
+}
+
+/// V-29, and V-38 with money in the fund: what both winners give back of 2,700.
+fn equal_winners(fund: &str) -> (Venue, [u32; 2], Vec<(u32, i64)>) {
+    let mut venue = Venue::trading("60000");
+    if fund != "0" {
+        venue.fund(fund);
+    }
+    let [first, second, third, fourth] =
+        ["315", "900", "1000000", "1000000"].map(|wallet| venue.account(wallet));
+    for (long, short) in [(first, third), (second, fourth)] {
+        leverage(&mut venue, long, 100);
+        open(&mut venue, long, short, Side::Buy, "0.5", "60000");
+    }
+    venue.mark("54600");
+    let told = cleared(&venue);
+    (venue, [third, fourth], told)
+}
+
+#[test]
+fn v29_equal_winners_keep_the_same() {
+    let (venue, winners, told) = equal_winners("0");
+    let back = -usd("2107.5");
+    assert_eq!(told[told.len() - 2..], winners.map(|account| (account, back)));
+    for account in winners {
+        // Less the fee of its order.
+        assert_eq!(wallet(&venue, account), usd("1000000") - usd("6") + usd("592.5"));
+        assert_eq!(position(&venue, account), (0, 0));
+    }
+    assert_eq!(wallet(&venue, 0), 0);
+}
+
+#[test]
+fn v38_the_fund_pays_before_winners_do() {
+    let (venue, winners, told) = equal_winners("2000");
+    assert_eq!(told[told.len() - 2..], winners.map(|account| (account, -usd("1107.5"))));
+    assert_eq!(wallet(&venue, 0), 0);
+}
+
+#[test]
+fn v30_who_has_no_profit_loses_nothing() {
+    let mut venue = Venue::trading("60000");
+    trade_second(&mut venue, "3000");
+    let [loser, winner, other] = ["40000", "1000000", "1000000"].map(|wallet| venue.account(wallet));
+    leverage(&mut venue, loser, 50);
+    open(&mut venue, loser, winner, Side::Buy, "12", "60000");
+    open_in(&mut venue, BTC + 1, (loser, other), "1", "3000");
+    let before = [winner, other].map(|account| wallet(&venue, account));
+    venue.mark("30000");
+    let moved: Vec<_> = venue
+        .said::<event::PositionMoved>()
+        .iter()
+        .map(|moved| (moved.to, moved.value, moved.to_realised))
+        .collect();
+    assert!(moved.contains(&(other, usd("3000"), 0)), "{moved:?}");
+    let after = [winner, other].map(|account| wallet(&venue, account));
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [usd("39638.5"), 0]);
+    assert_eq!((wallet(&venue, loser), wallet(&venue, 0)), (0, 0));
+}
+
+#[test]
+fn v31_an_isolated_position_loses_what_it_was_given_and_no_more() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("50000");
+    let (long, short) = (venue.account("3006"), venue.account("1000000"));
+    venue.ok(SetMarginMode { account: long, market: BTC, mode: MarginMode::Isolated as u32, reserved: 0 });
+    leverage(&mut venue, long, 10);
+    open(&mut venue, long, short, Side::Buy, "0.1", "60000");
+    assert_eq!(wallet(&venue, long), usd("2406"));
+    close_at(&mut venue, BTC, "50000");
+    assert_eq!((wallet(&venue, long), wallet(&venue, 0)), (usd("2406"), usd("49600")));
+    assert_eq!(cleared(&venue), [(long, usd("400"))]);
+}
+
+#[test]
+fn v39_a_settlement_is_given_back_by_those_it_paid() {
+    let mut venue = Venue::trading("60000");
+    trade_second(&mut venue, "3000");
+    venue.fund("10");
+    let [a, h, g] = ["3100", "1000000", "1000000"].map(|wallet| venue.account(wallet));
+    leverage(&mut venue, a, 50);
+    open(&mut venue, a, h, Side::Buy, "0.5", "60000");
+    open_in(&mut venue, BTC + 1, (a, g), "1", "3000");
+    assert_eq!(wallet(&venue, a), usd("3083.5"));
+    let before = [h, g].map(|account| wallet(&venue, account));
+    close_at(&mut venue, BTC, "50000");
+    let after = [h, g].map(|account| wallet(&venue, account));
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [usd("3093.5"), 0]);
+    assert_eq!(wallet(&venue, 0), 0);
+}
+
+/// Settles a market at a price at which its mark has never been: everything of it is suspended before.
+fn close_at(venue: &mut Venue, market: u32, price: &str) {
+    let state = |venue: &mut Venue, state: PerpetualState| {
+        venue.ok(SetPerpetualState { market, state: state as u8, reserved: [0; 3] });
+    };
+    state(venue, PerpetualState::Halted);
+    venue.ok(SetManualPrice { market, reserved: 0, price: dec(price) });
+    (0..1_801).for_each(|_| venue.tick());
+    state(venue, PerpetualState::Closed);
+}
+
+/// The second market listed, trading at a mark.
+fn trade_second(venue: &mut Venue, price: &str) {
+    venue.list_second();
+    venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+    venue.tick();
+    let state = PerpetualState::Trading as u8;
+    venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });
+}
+
+/// One buys of another in a market.
+fn open_in(venue: &mut Venue, market: u32, (buyer, seller): (u32, u32), quantity: &str, price: &str) {
+    for (account, side) in [(seller, Side::Sell), (buyer, Side::Buy)] {
+        let place = venue.limit(account, side, quantity, price);
+        venue.ok(PlacePerpetual { market, ..place });
+    }
+}

@@ -330,6 +330,14 @@ fn nothing_leaves_the_perpetual_ledger_while_the_fund_owes() {
         |state: PerpetualState| SetPerpetualState { market: BTC, state: state as u8, reserved: [0; 3] };
     venue.take(state(PerpetualState::Trading));
     (0..10).for_each(|_| second(&mut venue));
+    // Who sells to the long has its gain already: nobody is paid by the settlement.
+    let rich = CreditPerpetual { address: address(3), reserved: 0, amount: 10_000_000_000, reason: [0; 64] };
+    venue.take(rich);
+    for (account, side) in [(3, Side::Sell), (2, Side::Buy)] {
+        venue.take(SetLeverage { account, market: BTC, leverage: 100, reserved: 0 });
+        let client_order = padded("bot-0").unwrap();
+        venue.take(PlacePerpetual { client_order, ..limit_order(account, side, "1", "58000") });
+    }
     venue.take(index(60_000));
     second(&mut venue);
     for (account, side) in [(2, Side::Sell), (1, Side::Buy)] {

@@ -232,6 +232,10 @@ fn while_the_fund_is_in_deficit_no_margin_leaves() {
     };
     index(&mut venue, "57000");
     (0..30).for_each(|_| venue.pass(1_000));
+    // Who sells to the one that is ruined has its gain already: the settlement pays nobody who could give back of it.
+    let early = "symbol=BTCUSDT&type=LIMIT&timeInForce=GTC&quantity=1.5&price=57000";
+    venue.place(2, &format!("{early}&side=SELL"));
+    assert_eq!(venue.place(1, &format!("{early}&side=BUY"))["status"], "FILLED");
     index(&mut venue, "60000");
     let limit = |side: &str| {
         format!("symbol=BTCUSDT&side={side}&type=LIMIT&timeInForce=GTC&quantity=1.5&price=60000")

@@ -14,6 +14,7 @@ use crate::money::{Money, Price};
 use crate::perpetual::bands::Threshold;
 use crate::perpetual::crowd::Crowd;
 use crate::perpetual::market::Range;
+use crate::perpetual::shortfall::Shortfall;
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::risk::perpetual::units::narrow;
 
@@ -54,11 +55,12 @@ impl State {
         // Noted first: wallets are told in the order of accounts.
         self.wallet_mut(FEE_ACCOUNT);
         let mut residue = 0i128;
+        let mut shortfall = Shortfall::default();
         for (place, &account) in accounts.iter().enumerate() {
             if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
                 self.hint_holder(soon, index);
             }
-            residue -= i128::from(self.close_position(account, index, price));
+            residue -= i128::from(self.close_position(account, index, price, &mut shortfall));
         }
         self.concerned = accounts;
         let Some(residue) = narrow(residue) else {
@@ -68,6 +70,7 @@ impl State {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
             self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);
         }
+        self.share(&mut shortfall);
         let symbol = &mut self.symbols[index];
         symbol.set = PerpetualState::Closed;
         symbol.told = PerpetualState::Closed;
@@ -82,17 +85,40 @@ impl State {
 
     /// Closes a position that is no longer among those of its market; what it was worth.
     #[inline]
-    fn close_position(&mut self, account: AccountId, index: usize, price: Price) -> Money {
+    fn close_position(
+        &mut self,
+        account: AccountId,
+        index: usize,
+        price: Price,
+        shortfall: &mut Shortfall,
+    ) -> Money {
         let mode = self.mode(account, index);
         let before = *self.holding(account, index);
         let Some(amount) = before.position().unrealised(price) else { unreachable!("an accepted position") };
         let holding = self.touch(account, index);
         (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
         holding.realised += amount;
-        let wallet = self.wallet_mut(account);
-        *wallet += amount + before.isolated;
-        let owes = *wallet < 0;
+        // An isolated position loses what it was given, and no more.
+        let lacked = (amount + before.isolated).min(0).saturating_neg();
+        let lacked = if mode == MarginMode::Isolated { lacked } else { 0 };
+        *self.wallet_mut(account) += amount + before.isolated + lacked;
         self.post(account, id_of(index), amount, PostingReason::Settlement, mode);
+        self.settle_lacked(account, index, (lacked, mode), shortfall);
+        if account == FEE_ACCOUNT {
+            shortfall.lack(amount.min(0).saturating_neg());
+        } else {
+            let wallet = self.wallet(account);
+            if wallet < 0 && mode == MarginMode::Cross {
+                let lacked = (-wallet).min(self.cross(account).equity.min(0).saturating_neg());
+                *self.wallet_mut(account) += lacked;
+                self.settle_lacked(account, index, (lacked, mode), shortfall);
+            }
+            if amount > 0 {
+                // Each account has one position here.
+                shortfall.bring(account, &mut 0, amount);
+            }
+        }
+        let owes = self.wallet(account) < 0;
         if owes || account == FEE_ACCOUNT || !self.accounts.get(account).is_alone_in(index) {
             self.suspect(account);
         } else {
@@ -101,5 +127,20 @@ impl State {
         }
         // Costs leave the ledger with their positions; what is left is what rounding left of the values.
         amount + before.cost
+    }
+
+    /// The fund pays what an account's scope lacks after its position was settled.
+    fn settle_lacked(
+        &mut self,
+        account: AccountId,
+        index: usize,
+        (lacked, mode): (Money, MarginMode),
+        shortfall: &mut Shortfall,
+    ) {
+        if lacked != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) -= lacked;
+            self.post(account, id_of(index), lacked, PostingReason::InsuranceClear, mode);
+            shortfall.lack(lacked);
+        }
     }
 }

@@ -7,12 +7,15 @@ use super::settle::reason;
 use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, Side};
 use crate::event::{Liquidation, LiquidationStep, PoolDeficit, PositionMoved, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
-use crate::money::{Money, Quantity};
+use crate::money::{Money, Price, Quantity};
 use crate::perpetual::order::{Details, Stage};
-use crate::perpetual::{Perpetual, Standing, State, id_of};
-use crate::risk::perpetual::adl::{equity_after, part_value};
+use crate::perpetual::shortfall::Shortfall;
+use crate::perpetual::{Perpetual, State, id_of};
+use crate::risk::perpetual::adl::{equity_after, give_backs, part_value};
 use crate::risk::perpetual::bankruptcy::{Distress, is_due, limit_price};
-use crate::risk::perpetual::takeover::{Fund, close_value, may_take, unwind_price, unwind_quantity};
+use crate::risk::perpetual::takeover::{
+    Fund, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach,
+};
 use crate::risk::perpetual::units;
 
 /// What is liquidated together: the cross account, or one isolated position.
@@ -86,9 +89,9 @@ impl Perpetual {
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(account, index).quantity;
         let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
-        let Some(value) = distress.bankruptcy_value(left, &symbol.brackets) else {
-            unreachable!("an accepted position")
-        };
+        let worth = side_value(side, left, distress.mark);
+        let value = distress.bankruptcy_value(left, &symbol.brackets);
+        let (Some(value), Some(worth)) = (value, worth) else { unreachable!("an accepted position") };
         if self.fund_may_take(index, side, left, value) {
             self.state.hand_over(
                 index,
@@ -99,8 +102,10 @@ impl Perpetual {
                 order,
             );
             self.trim(Some(index));
+        } else if equity >= 0 {
+            self.deleverage(account, index, side, (left, value), Backing::Own, order);
         } else {
-            self.deleverage(account, index, side, (left, value), order);
+            self.deleverage(account, index, side, (left, worth), Backing::Fund, order);
         }
     }
 
@@ -145,27 +150,19 @@ impl Perpetual {
         let Some(after) = state.cross_with(FEE_ACCOUNT, leg.wallet, Some((index, &held_after))) else {
             return false;
         };
-        let mut notional = 0i64;
-        for market in 0..state.symbols.len() {
-            let held = if market == index {
-                held_after.quantity
-            } else {
-                state.holding(FEE_ACCOUNT, market).quantity
-            };
-            notional =
-                notional.saturating_add(units::notional(held, state.mark(market)).unwrap_or(Money::MAX));
-        }
+        let notional = state.fund_notional(Some((index, held_after.quantity)));
         let peak = state.peak.highest(state.now_ms as u64).unwrap_or(before).max(before);
         may_take(Fund { equity: after.equity, notional }, peak)
     }
 
-    /// Counterparties take a part (`risk.md` 12.5), the fund what they leave; what they left.
+    /// Counterparties take a part (`risk.md` 12.5), the fund what they leave.
     fn deleverage(
         &mut self,
         from: AccountId,
         index: usize,
         side: Side,
         (mut left, mut value): (Quantity, Money),
+        backing: Backing,
         order: OrderId,
     ) {
         let mut candidates = self.state.candidates(from, index, side);
@@ -175,36 +172,48 @@ impl Perpetual {
             let held = self.state.holding(account, index).quantity.abs();
             let part = left.min(held);
             let Some(worth) = part_value(value, part, left) else { continue };
-            if !self.state.can_take(account, index, side.opposite(), part, worth) {
+            if backing == Backing::Own && !self.state.can_take(account, index, side.opposite(), part, worth) {
                 continue;
             }
             let expire = |all: &mut Perpetual, slot| all.expire(slot, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
             self.end_all(account, index, expire, |details| details.stage == Stage::Resting);
-            self.state.hand_over(index, (from, account), side, (part, worth), LiquidationStep::Adl, order);
+            let handed = self.state.hand_over(
+                index,
+                (from, account),
+                side,
+                (part, worth),
+                LiquidationStep::Adl,
+                order,
+            );
+            if backing == Backing::Fund {
+                self.state.note_handed((from, account), &handed);
+            }
             left -= part;
             value -= worth;
         }
         self.state.end_candidates(candidates);
         if left > 0 && from != FEE_ACCOUNT {
-            self.state.hand_over(
-                index,
-                (from, FEE_ACCOUNT),
-                side,
-                (left, value),
-                LiquidationStep::Fund,
-                order,
-            );
+            let (parties, part) = ((from, FEE_ACCOUNT), (left, value));
+            let handed = self.state.hand_over(index, parties, side, part, LiquidationStep::Fund, order);
+            if backing == Backing::Fund {
+                self.state.note_handed(parties, &handed);
+            }
         }
         // What waits and ends with its position.
         self.trim(Some(index));
     }
 
-    /// Closes positions of the fund while it is below its maintenance margin; whether anything changed. Where nothing does,
-    /// the scan is at its end: the pool is flagged while the fund's wallet or equity is below 0.
+    /// Nobody is left to be liquidated by this command. Shares what bankrupt scopes lacked, where no liquidation was put off; then
+    /// closes positions of the fund while it is below its maintenance margin. Whether anything changed. Where nothing does, the
+    /// scan is at its end: the pool is flagged while the fund's wallet or equity is below 0.
     pub(crate) fn test_fund(&mut self) -> bool {
+        let waits = !self.state.shortfall.is_empty();
+        if waits && self.state.allowance > 0 && self.state.share_shortfall() {
+            return true;
+        }
         let mut changed = false;
-        while self.close_worst_of_fund() {
+        while self.state.shortfall.is_empty() && self.close_worst_of_fund() {
             changed = true;
         }
         if !changed {
@@ -224,7 +233,7 @@ impl Perpetual {
         }
         let mut tried = None;
         while let Some(next) = self.state.worst_after(scope, tried) {
-            if self.close_of_fund(next.1, &standing) {
+            if self.close_of_fund(next.1) {
                 return true;
             }
             tried = Some(next);
@@ -233,16 +242,13 @@ impl Perpetual {
     }
 
     /// Gives a position of the fund up, as far as somebody can take it; whether anything changed.
-    fn close_of_fund(&mut self, index: usize, standing: &Standing) -> bool {
-        let Standing { equity, maintenance, .. } = *standing;
-        let symbol = &self.state.symbols[index];
+    fn close_of_fund(&mut self, index: usize) -> bool {
         let quantity = self.state.holding(FEE_ACCOUNT, index).quantity;
         let side = if quantity > 0 { Side::Sell } else { Side::Buy };
-        let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
-        let Some(value) = close_value(&distress, quantity.abs(), &symbol.brackets) else {
+        let Some(value) = side_value(side, quantity.abs(), self.state.mark(index)) else {
             unreachable!("a position of the fund")
         };
-        self.deleverage(FEE_ACCOUNT, index, side, (quantity.abs(), value), 0);
+        self.deleverage(FEE_ACCOUNT, index, side, (quantity.abs(), value), Backing::Fund, 0);
         self.state.holding(FEE_ACCOUNT, index).quantity != quantity
     }
 
@@ -256,12 +262,18 @@ impl Perpetual {
                 continue;
             }
             let side = if quantity > 0 { Side::Sell } else { Side::Buy };
-            let Some(limit) = unwind_price(side, symbol.prices.mark, symbol.tick.value()) else { continue };
+            let (mark, tick) = (symbol.prices.mark, symbol.tick.value());
+            let position = self.state.holding(FEE_ACCOUNT, index).position();
+            let (Some(limit), Some(last)) =
+                (unwind_price(position, mark, tick), unwind_reach(side, mark, tick))
+            else {
+                continue;
+            };
             let reach: i128 = self.books[index]
                 .depth(&self.orders, side.opposite())
                 .take_while(|&(price, _)| match side {
-                    Side::Sell => price >= limit,
-                    Side::Buy => price <= limit,
+                    Side::Sell => price >= last,
+                    Side::Buy => price <= last,
                 })
                 .map(|(_, total)| total)
                 .sum();
@@ -274,6 +286,31 @@ impl Perpetual {
             }
         }
     }
+}
+
+/// The worth of a part at the mark, as who closes it on a side books it: what a long brings, down, or a short costs, up.
+fn side_value(side: Side, quantity: Quantity, mark: Price) -> Option<Money> {
+    match side {
+        Side::Sell => units::floor_value(quantity, mark),
+        Side::Buy => units::ceil_value(quantity, mark),
+    }
+}
+
+/// Who stands for what a position that is deleveraged has lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backing {
+    /// Its scope, which has something: at its bankruptcy value.
+    Own,
+    /// The fund, and where that does not suffice, those who are deleveraged: at the mark.
+    Fund,
+}
+
+/// What a handing over came to.
+struct Handed {
+    /// Of who gives, and of who takes.
+    realised: [Money; 2],
+    /// What the fund paid because isolated wallets did not suffice.
+    covered: Money,
 }
 
 /// `autoclose-<ms><order id>`, cut to 36.
@@ -404,6 +441,7 @@ impl State {
     /// The fund pays a wallet without positions to 0.
     pub(crate) fn clear_wallet(&mut self, account: AccountId) {
         let amount = -self.wallet(account);
+        self.shortfall.lack(amount);
         *self.wallet_mut(account) = 0;
         *self.wallet_mut(FEE_ACCOUNT) -= amount;
         self.post(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross);
@@ -433,9 +471,9 @@ impl State {
         (quantity, value): (Quantity, Money),
         step: LiquidationStep,
         order: OrderId,
-    ) {
+    ) -> Handed {
         let fund_before = self.wallet(FEE_ACCOUNT);
-        let (mut realised, mut drawn) = ([0; 2], 0);
+        let (mut realised, mut drawn, mut covered) = ([0; 2], 0, 0);
         for (place, (account, side)) in [(from, side), (to, side.opposite())].into_iter().enumerate() {
             let holding = self.holding(account, index);
             let is_isolated = self.mode(account, index) == MarginMode::Isolated;
@@ -447,6 +485,7 @@ impl State {
                 // It has enough, or it would not be asked.
                 drawn = leg.draw_on_profit(self.mark(index));
             }
+            covered += leg.covered;
             self.put_leg(account, index, &leg);
         }
         let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order };
@@ -470,6 +509,75 @@ impl State {
         }
         let change = self.wallet(FEE_ACCOUNT) - fund_before;
         self.liquidation_step(from, index, step, (side, order), (quantity, value, change), to);
+        Handed { realised, covered }
+    }
+
+    /// Notes what deleveraging at the mark brought, and what it left the fund to pay.
+    fn note_handed(&mut self, (from, to): (AccountId, AccountId), handed: &Handed) {
+        let Handed { realised: [lost, brought], covered } = *handed;
+        self.shortfall.lack(covered);
+        if from == FEE_ACCOUNT {
+            self.shortfall.lack(lost.min(0).saturating_neg());
+        }
+        if to != FEE_ACCOUNT {
+            self.shortfall.bring(to, &mut self.accounts.get_mut(to).brought, brought);
+        }
+    }
+
+    /// Shares what bankrupt scopes lacked. Whether anybody gave anything back.
+    fn share_shortfall(&mut self) -> bool {
+        let room = Shortfall { lacked: 0, brought: Vec::new(), weights: Vec::new() };
+        let mut shortfall = std::mem::replace(&mut self.shortfall, room);
+        for &(account, _) in &shortfall.brought {
+            self.accounts.get_mut(account).brought = 0;
+        }
+        let changed = self.share(&mut shortfall);
+        shortfall.clear();
+        self.shortfall = shortfall;
+        changed
+    }
+
+    /// Has those who were deleveraged, or paid by a settlement, give back of it what the fund cannot pay of a shortfall (`risk.md`
+    /// 12.5, steps 3 to 5). Whether anybody gave back anything.
+    pub(crate) fn share(&mut self, shortfall: &mut Shortfall) -> bool {
+        let worst = self.wallet(FEE_ACCOUNT).min(self.cross(FEE_ACCOUNT).equity);
+        let loss = shortfall.lacked.min(worst.min(0).saturating_neg());
+        if loss <= 0 {
+            return false;
+        }
+        let most = |&(account, brought): &(AccountId, Money)| brought.min(self.cross(account).equity).max(0);
+        let Shortfall { brought, weights, .. } = shortfall;
+        weights.extend(brought.iter().map(most));
+        let mut changed = false;
+        for (&(account, _), part) in brought.iter().zip(give_backs(loss, weights)) {
+            if part == 0 {
+                continue;
+            }
+            *self.wallet_mut(account) -= part;
+            *self.wallet_mut(FEE_ACCOUNT) += part;
+            self.post(account, ALL_MARKETS, -part, PostingReason::InsuranceClear, MarginMode::Cross);
+            self.suspect(account);
+            changed = true;
+        }
+        changed
+    }
+
+    /// What may leave the fund (`risk.md` 12.4).
+    pub(crate) fn fund_withdrawable(&self) -> Money {
+        let cross = self.cross(FEE_ACCOUNT);
+        let notional = self.fund_notional(None);
+        fund_withdrawable(self.wallet(FEE_ACCOUNT), cross.equity, cross.maintenance, notional)
+    }
+
+    /// What the fund's positions are worth in all, one of them as it would be.
+    fn fund_notional(&self, changed: Option<(usize, Quantity)>) -> Money {
+        (0..self.symbols.len()).fold(0, |sum: Money, index| {
+            let held = match changed {
+                Some((market, quantity)) if market == index => quantity,
+                _ => self.holding(FEE_ACCOUNT, index).quantity,
+            };
+            sum.saturating_add(units::notional(held, self.mark(index)).unwrap_or(Money::MAX))
+        })
     }
 
     /// Whether a counterparty's scope stays at 0 or above when it takes a part.

@@ -73,9 +73,7 @@ impl Engine {
         }
         match from {
             Some(TreasuryPlace::Fund) if pools.deficit => Err(Reject::WithdrawalsPaused),
-            Some(TreasuryPlace::Fund) if state.withdrawable(FEE_ACCOUNT).is_none_or(|free| amount > free) => {
-                Err(Reject::CrossInsufficient)
-            }
+            Some(TreasuryPlace::Fund) if amount > state.fund_withdrawable() => Err(Reject::CrossInsufficient),
             Some(TreasuryPlace::PerpetualFees) if amount > pools.fees => Err(Reject::CrossInsufficient),
             _ => Ok(()),
         }
@@ -95,7 +93,10 @@ impl Engine {
         let state = &mut perpetual.state;
         for &(place, amount) in moves {
             match place {
-                TreasuryPlace::Fund => state.deposit(FEE_ACCOUNT, amount, PostingReason::Treasury),
+                TreasuryPlace::Fund => {
+                    state.peak.shift(amount);
+                    state.deposit(FEE_ACCOUNT, amount, PostingReason::Treasury);
+                }
                 _ => {
                     state.pools.fees += amount;
                     state.pools.deposits += amount;

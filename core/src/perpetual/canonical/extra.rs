@@ -27,6 +27,8 @@ const TIER_ROWS: i64 = 3;
 const LIMITS: i64 = 4;
 /// What a market is to become.
 const DRAFT: i64 = 5;
+/// What liquidations have to share.
+const SHORTFALL: i64 = 6;
 
 impl State {
     fn source_ages(&self) -> impl Iterator<Item = (usize, u32, u32)> {
@@ -43,6 +45,7 @@ impl State {
             || !self.tier_rows.0.is_empty()
             || !self.limits.is_empty()
             || self.draft.is_some()
+            || !self.shortfall.is_empty()
             || self.source_ages().next().is_some()
     }
 
@@ -86,6 +89,15 @@ impl State {
             put(out, DRAFT);
             write_draft(out, draft);
         }
+        if !self.shortfall.is_empty() {
+            put(out, SHORTFALL);
+            put(out, self.shortfall.lacked);
+            count(out, self.shortfall.brought.len());
+            for &(account, realised) in &self.shortfall.brought {
+                put(out, account.into());
+                put(out, realised);
+            }
+        }
         put(out, END);
     }
 
@@ -116,6 +128,7 @@ impl State {
                     self.tier_rows = (rows, of);
                 }
                 LIMITS => self.read_limits(reader, accounts)?,
+                SHORTFALL => self.read_shortfall(reader, accounts)?,
                 DRAFT => self.draft = Some(Box::new(read_draft(reader, self.symbols.len())?)),
                 _ => return Err(invalid("an unknown extra section")),
             }
@@ -133,6 +146,20 @@ impl State {
             source.ok_or_else(|| invalid("an age of no source"))?.stale_ms = stale_ms as u32;
         }
         Ok(())
+    }
+
+    fn read_shortfall(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        let lacked = reader.i64()?;
+        ensure(lacked >= 0, "a shortfall below zero")?;
+        self.shortfall.lack(lacked);
+        for _ in 0..reader.count(16)? {
+            let (account, realised) = (word_of(reader)?, reader.i64()?);
+            ensure((1..accounts).contains(&account), "a share of nobody")?;
+            let place = &mut self.accounts.get_mut(account).brought;
+            ensure(*place == 0, "a share told twice")?;
+            self.shortfall.bring(account, place, realised);
+        }
+        ensure(!self.shortfall.is_empty(), "a shortfall of nothing")
     }
 
     fn read_limits(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {

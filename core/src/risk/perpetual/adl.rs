@@ -60,6 +60,21 @@ pub(crate) fn part_value(value: Money, part: Quantity, left: Quantity) -> Option
     floor_share(value, part, left)
 }
 
+/// What each of some accounts gives back of `loss`, in proportion to what it can, `weights` >= 0, and never more; the parts of a
+/// loss that they can give back add up to it.
+pub(crate) fn give_backs(loss: Money, weights: &[Money]) -> impl Iterator<Item = Money> + '_ {
+    let whole: i128 = weights.iter().map(|&weight| i128::from(weight)).sum();
+    let mut sum = 0i128;
+    weights.iter().map(move |&weight| {
+        if i128::from(loss) >= whole {
+            return weight;
+        }
+        let before = i128::from(loss) * sum / whole;
+        sum += i128::from(weight);
+        (i128::from(loss) * sum / whole - before) as Money
+    })
+}
+
 /// The equity of a candidate's scope after it takes `part` at `value`: who would end below 0 is skipped.
 pub(crate) fn equity_after(
     equity: Money,
@@ -151,6 +166,18 @@ mod tests {
             left -= part;
         }
         assert_eq!((sum, worth, left), (100, 0, 0));
+    }
+
+    #[test]
+    fn a_loss_is_shared_by_what_was_brought_and_to_the_unit() {
+        let shared = |loss, weights: &[Money]| give_backs(loss, weights).collect::<Vec<_>>();
+        assert_eq!(shared(2, &[1, 1, 1]), [0, 1, 1]);
+        assert_eq!(shared(10, &[3, 0, 5]), [3, 0, 5], "no more than there is");
+        assert_eq!(shared(8, &[3, 0, 5]), [3, 0, 5]);
+        assert_eq!(shared(0, &[3, 0]), [0, 0]);
+        assert!(shared(5, &[]).is_empty());
+        let weights = [Money::MAX, 7, Money::MAX - 1];
+        assert_eq!(shared(1_000_003, &weights).iter().sum::<Money>(), 1_000_003);
     }
 
     #[test]

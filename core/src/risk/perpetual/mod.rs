@@ -28,7 +28,7 @@ pub mod preview;
 pub mod reduce_only;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod settlement;
-pub(crate) mod takeover;
+pub mod takeover;
 #[cfg(test)]
 mod total;
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]

@@ -280,6 +280,8 @@ pub struct Cross {
     pub initial: Money,
     /// Sum of `OIM` over isolated markets.
     pub isolated_orders: Money,
+    /// What deleveraging brought while it is not known how much of it must be given back.
+    pub withheld: Money,
 }
 
 impl Cross {
@@ -292,7 +294,10 @@ impl Cross {
     /// Equity less all margins: below 0 where it does not suffice.
     #[inline]
     pub fn free(&self) -> Option<Money> {
-        self.equity()?.checked_sub(self.initial)?.checked_sub(self.isolated_orders)
+        self.equity()?
+            .checked_sub(self.initial)?
+            .checked_sub(self.isolated_orders)?
+            .checked_sub(self.withheld)
     }
 
     /// What new orders may use.
@@ -361,7 +366,7 @@ mod tests {
             wallet: 10_000 * MONEY_UNIT,
             unrealised: 0,
             initial: requirement.initial,
-            isolated_orders: 0,
+            ..Cross::default()
         };
         assert_eq!(account.available(), Some(9_078_425_000));
         assert_eq!(exposure.shown_initial(20), Some(912_500_000));
@@ -405,7 +410,7 @@ mod tests {
         let initial = exposure.cross(20).unwrap().initial;
         assert_eq!(initial, 610 * MONEY_UNIT);
         let account =
-            Cross { wallet: 2_000 * MONEY_UNIT, unrealised: 200 * MONEY_UNIT, initial, isolated_orders: 0 };
+            Cross { wallet: 2_000 * MONEY_UNIT, unrealised: 200 * MONEY_UNIT, initial, ..Cross::default() };
         assert_eq!(account.available(), Some(1_590 * MONEY_UNIT));
         assert_eq!(account.withdrawable(), Some(1_390 * MONEY_UNIT));
     }

@@ -1,15 +1,16 @@
 //! What the insurance fund may take over, and how it gets rid of it (`risk.md` 12.4).
 
-use super::bankruptcy::Distress;
-use super::bracket::Brackets;
-use super::units::{ceil_div, ceil_to_step, floor_to_step, narrow};
+use super::position::Position;
+use super::units::{PRODUCTS_PER_MICRO, ceil_div, ceil_to_step, floor_to_step, narrow};
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
 
 /// How many times its equity the fund may hold.
 const NOTIONAL_MULTIPLE: i128 = 10;
-/// How far from the mark it trades when it unwinds.
+/// How far from the mark it trades when it unwinds at a profit,
 const UNWIND_RANGE: Rate = 500_000;
+/// and otherwise.
+const UNWIND_LOSS: Rate = 100_000;
 
 /// The fund as it would stand after taking a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,15 +79,16 @@ impl Peak {
         })
     }
 
+    /// Money came from outside, or left: no loss and no profit.
+    pub(crate) fn shift(&mut self, amount: Money) {
+        for equity in self.minutes.iter_mut().filter(|equity| **equity != Money::MIN) {
+            *equity = equity.saturating_add(amount).max(Money::MIN + 1);
+        }
+    }
+
     const fn slot(minute: u64) -> usize {
         (minute % PEAK_SLOTS as u64) as usize
     }
-}
-
-/// The value at which counterparties take `part` of a position of the fund: that at the mark, and where its equity is
-/// below 0, moved against them in proportion to maintenance margin, so that it ends at 0.
-pub(crate) fn close_value(fund: &Distress, part: Quantity, brackets: &Brackets) -> Option<Money> {
-    Distress { equity: fund.equity.min(0), ..*fund }.bankruptcy_value(part, brackets)
 }
 
 /// How much the fund sends per second: a tenth of what it holds, up, at least one lot; at most that, and at most a tenth
@@ -97,19 +99,47 @@ pub(crate) fn unwind_quantity(held: Quantity, within_reach: i128, lot: Quantity)
     Some(held.min(tenth).min(floor_to_step(reach.into(), 1, lot)?))
 }
 
-/// The limit price of that order: half a percent off the mark.
-pub(crate) fn unwind_price(side: Side, mark: Price, tick: Price) -> Option<Price> {
+/// How far the book is looked at when the fund unwinds: the last price within half a percent of the mark.
+pub(crate) fn unwind_reach(side: Side, mark: Price, tick: Price) -> Option<Price> {
+    off_mark(side, mark, UNWIND_RANGE, tick)
+}
+
+/// The limit price of the order by which the fund unwinds a position: no worse than its own entry while that is on the good side of
+/// the mark, nor further off than half a percent; else a tenth of a percent off. Nobody buys back from it for less what it has just
+/// taken over.
+pub(crate) fn unwind_price(position: Position, mark: Price, tick: Price) -> Option<Price> {
+    let side = position.closing_side()?;
+    let (cost, quantity) = (i128::from(position.cost) * PRODUCTS_PER_MICRO, i128::from(position.quantity));
+    let worth = i128::from(mark) * quantity;
+    match side {
+        Side::Sell if cost <= worth => {
+            Some(ceil_to_step(cost, quantity, tick)?.max(unwind_reach(side, mark, tick)?))
+        }
+        Side::Buy if cost <= worth => {
+            Some(floor_to_step(-cost, -quantity, tick)?.min(unwind_reach(side, mark, tick)?))
+        }
+        _ => off_mark(side, mark, UNWIND_LOSS, tick),
+    }
+}
+
+fn off_mark(side: Side, mark: Price, range: Rate, tick: Price) -> Option<Price> {
     let one = i128::from(RATE_ONE);
     match side {
-        Side::Sell => ceil_to_step(i128::from(mark) * i128::from(RATE_ONE - UNWIND_RANGE), one, tick),
-        Side::Buy => floor_to_step(i128::from(mark) * i128::from(RATE_ONE + UNWIND_RANGE), one, tick),
+        Side::Sell => ceil_to_step(i128::from(mark) * i128::from(RATE_ONE - range), one, tick),
+        Side::Buy => floor_to_step(i128::from(mark) * i128::from(RATE_ONE + range), one, tick),
     }
+}
+
+/// What may leave the fund: as much as leaves its wallet at 0, its equity at its maintenance margin, and its positions within
+/// [`NOTIONAL_MULTIPLE`] times that.
+pub fn fund_withdrawable(wallet: Money, equity: Money, maintenance: Money, notional: Money) -> Money {
+    let backing = ceil_div(notional.into(), NOTIONAL_MULTIPLE).max(maintenance.into());
+    let free = (i128::from(equity) - backing).min(wallet.into()).max(0);
+    free as Money
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bracket::tests::bitcoin;
-    use super::super::position::Position;
     use super::*;
     use crate::money::UNIT;
 
@@ -151,30 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn a_fund_below_zero_ends_at_zero() {
-        for quantity in [500 * LOT, -300 * LOT] {
-            let cost = if quantity > 0 { 30_000_000_000 } else { -17_000_000_000 };
-            let position = Position { quantity, cost };
-            let mark = 58_200 * UNIT;
-            let unrealised = position.unrealised(mark).unwrap();
-            let wallet = -unrealised - 77_000_001;
-            let fund = Distress {
-                quantity,
-                mark,
-                equity: wallet + unrealised,
-                maintenance: bitcoin().maintenance_at(quantity, mark).unwrap(),
-            };
-            let part = quantity.abs();
-            let value = close_value(&fund, part, &bitcoin()).unwrap();
-            let filled = position.fill(position.closing_side().unwrap(), part, value).unwrap();
-            assert_eq!(wallet + filled.realised, 0);
-            let sound = Distress { equity: 5, ..fund };
-            let at_mark = close_value(&sound, part, &bitcoin()).unwrap();
-            assert_eq!(at_mark, 58_200 * part / 100, "58,200 x part, in micros");
-        }
-    }
-
-    #[test]
     fn it_unwinds_by_tenths() {
         let of = |held: i64, reach: i128| {
             unwind_quantity(held * LOT, reach * i128::from(LOT), LOT).map(|quantity| quantity / LOT)
@@ -185,7 +191,32 @@ mod tests {
         assert_eq!(of(101, 9), Some(0));
         assert_eq!(of(3, 1_000), Some(1));
         assert_eq!(unwind_quantity(LOT / 2, 1 << 100, LOT), Some(LOT / 2), "less than a lot is left");
-        assert_eq!(unwind_price(Side::Sell, 58_200 * UNIT + 1, TICK), Some(5_790_910_000_000));
-        assert_eq!(unwind_price(Side::Buy, 58_200 * UNIT + 1, TICK), Some(5_849_100_000_000));
+        let mark = 58_200 * UNIT + 1;
+        assert_eq!(unwind_reach(Side::Sell, mark, TICK), Some(5_790_910_000_000));
+        assert_eq!(unwind_reach(Side::Buy, mark, TICK), Some(5_849_100_000_000));
+        let price = |lots: i64, entry_cents: i64| {
+            // Of a lot of 0.001 an entry of a cent is 10 micros.
+            let position = Position { quantity: lots * LOT, cost: entry_cents * 10 * lots };
+            unwind_price(position, mark, TICK).map(|price| price / (UNIT / 10))
+        };
+        // No worse than its entry, within half a percent.
+        assert_eq!(price(7, 5_810_001), Some(581_001));
+        assert_eq!(price(-7, 5_830_009), Some(583_000));
+        assert_eq!((price(7, 5_700_000), price(-7, 5_900_000)), (Some(579_091), Some(584_910)));
+        // At a loss a tenth of a percent.
+        assert_eq!((price(7, 5_830_000), price(-7, 5_810_000)), (Some(581_419), Some(582_582)));
+    }
+
+    #[test]
+    fn money_leaves_while_the_fund_stands_well() {
+        assert_eq!(fund_withdrawable(100, 100, 0, 0), 100);
+        assert_eq!(fund_withdrawable(100, 80, 5, 0), 75);
+        assert_eq!(fund_withdrawable(100, 150, 5, 501), 99);
+        assert_eq!(fund_withdrawable(60, 150, 5, 501), 60, "profit that is not realised stays");
+        assert_eq!(fund_withdrawable(100, 40, 50, 0), 0);
+        let mut peak = Peak::new();
+        peak.record(0, 500);
+        peak.shift(-200);
+        assert_eq!(peak.highest(0), Some(300));
     }
 }

@@ -14,7 +14,7 @@ use super::mark::{self, Basis};
 use super::order_margin::{Bucket, Cross, Exposure, Reservation, margin, reference_price};
 use super::position::{Position, open_fees};
 use super::settlement::{IndexSamples, residue};
-use super::takeover::{Fund, Peak, close_value, may_take, unwind_price, unwind_quantity};
+use super::takeover::{Fund, Peak, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach};
 use super::trigger::{self, Condition, Range, Trailing};
 use super::vip::{Hours, Standing, Tier, Tiers, Volume};
 use super::{fee, isolated, preview, reduce_only, units};
@@ -143,7 +143,7 @@ proptest! {
             exposure.filled_max();
         }
         margin(a, leverage);
-        let cross = Cross { wallet: a, unrealised: b, initial: c, isolated_orders: d };
+        let cross = Cross { wallet: a, unrealised: b, initial: c, isolated_orders: d, withheld: 0 };
         cross.available();
         cross.withdrawable();
         cross.accepts(e, f);
@@ -161,7 +161,6 @@ proptest! {
         distress.bankruptcy_value(e, &brackets);
         let marked = Distress { mark: positive(b), ..distress };
         marked.step(positive(f), &brackets);
-        close_value(&distress, e, &brackets);
         bankruptcy::limit_price(side, positive(a), b, positive(c));
         bankruptcy::room(side, a, b);
         bankruptcy::liquidation_fee(a, b, c);
@@ -169,7 +168,9 @@ proptest! {
         bankruptcy::margin_ratio(a, b);
         may_take(Fund { equity: a, notional: b }, c);
         unwind_quantity(a, i128::from(b) * i128::from(c), positive(d));
-        unwind_price(side, a, positive(b));
+        unwind_reach(side, a, positive(b));
+        unwind_price(Position { quantity: a, cost: b }, c, positive(d));
+        fund_withdrawable(a, b, c, d);
 
         if let Some(score) = adl::score(a, b, c.saturating_abs(), d) {
             Place::new(score, c, e as u32).account();

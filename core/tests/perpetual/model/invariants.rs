@@ -37,6 +37,10 @@ impl Model {
         for order in self.orders.values() {
             stands[order.account as usize] = false;
         }
+        // Who was deleveraged may have to give some of that back.
+        for (account, _) in &self.brought {
+            stands[*account as usize] = false;
+        }
         let apart = stands.iter().enumerate().filter(|&(_, &stands)| stands);
         apart.map(|(account, _)| (account as AccountId, self.accounts[account].wallet)).collect()
     }

@@ -213,6 +213,7 @@ impl Model {
 
     /// The fund pays a cross wallet to 0.
     fn clear(&mut self, account: AccountId, amount: i128) {
+        self.shortfall += amount;
         self.account_mut(account).wallet += amount;
         self.account_mut(FUND).wallet -= amount;
         self.tell_posting(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross, 0);
@@ -249,13 +250,53 @@ impl Model {
         if left == 0 || !due {
             return;
         }
+        let equity = self.scope_equity(account, scope);
         let value = self.bankruptcy_value(account, scope, market, left);
         if self.fund_may_take(market, -sign(side) * left, value) {
             self.hand_over((account, FUND), market, side, left, value, (id, LiquidationStep::Fund));
             self.trim(market);
+        } else if equity < 0 {
+            let at_mark = self.at_mark(market, side, left);
+            self.deleverage(account, market, side, (left, at_mark), true, id);
         } else {
-            self.deleverage(account, market, side, left, value, id);
+            self.deleverage(account, market, side, (left, value), false, id);
         }
+    }
+
+    /// What closing so many lots brings or costs at the mark.
+    fn at_mark(&self, market: MarketId, side: Side, quantity: i128) -> i128 {
+        let mark = self.market(market).mark;
+        if side == Side::Sell { value_down(quantity, mark) } else { value_up(quantity, mark) }
+    }
+
+    /// Those who were deleveraged for bankrupt scopes give back what the fund cannot pay. Whether anybody did.
+    fn share_loss(&mut self, lacked: i128, brought: &[(AccountId, i128)]) -> bool {
+        let worst = self.account(FUND).wallet.min(self.cross_equity(FUND));
+        let loss = lacked.min((-worst).max(0));
+        let weights: Vec<i128> =
+            brought.iter().map(|&(account, sum)| sum.max(0).min(self.cross_equity(account).max(0))).collect();
+        let whole: i128 = weights.iter().sum();
+        let mut changed = false;
+        for (place, &(account, _)) in brought.iter().enumerate() {
+            let share_of = |count: usize| floor_div(loss * weights[..count].iter().sum::<i128>(), whole);
+            let part = if loss >= whole { weights[place] } else { share_of(place + 1) - share_of(place) };
+            let part = if loss == 0 { 0 } else { part };
+            assert!((0..=weights[place]).contains(&part), "nobody gives back more than it has");
+            if part > 0 {
+                self.account_mut(account).wallet -= part;
+                self.account_mut(FUND).wallet += part;
+                let reason = PostingReason::InsuranceClear;
+                self.tell_posting(account, ALL_MARKETS, -part, reason, MarginMode::Cross, 0);
+                self.suspects.insert(account);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The same of a settlement, for which others have given nothing.
+    pub(super) fn share_settlement(&mut self, lacked: i128, brought: &[(AccountId, i128)]) {
+        self.share_loss(lacked, brought);
     }
 
     /// The engine's own order: it trades and never rests. What it did not trade.
@@ -377,7 +418,7 @@ impl Model {
         quantity: i128,
         value: i128,
         (order, step): (OrderId, LiquidationStep),
-    ) {
+    ) -> [i128; 3] {
         let fund_before = self.account(FUND).wallet;
         let from_half = self.half(from, market, side, quantity, value, 0);
         let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
@@ -416,6 +457,22 @@ impl Model {
         }
         let gained = self.account(FUND).wallet - fund_before;
         self.tell_step(from, market, step, (side, order), (quantity, value, gained), to);
+        [from_half.realised, to_half.realised, from_half.covered + to_half.covered]
+    }
+
+    /// A bankrupt scope, or the fund, gave something up at the mark.
+    fn note_handed(&mut self, from: AccountId, to: AccountId, [lost, brought, covered]: [i128; 3]) {
+        self.shortfall += covered;
+        if from == FUND {
+            self.shortfall += (-lost).max(0);
+        }
+        if to == FUND {
+            return;
+        }
+        match self.brought.iter_mut().find(|(account, _)| *account == to) {
+            Some((_, sum)) => *sum += brought,
+            None => self.brought.push((to, brought)),
+        }
     }
 
     /// Accounts on the other side of a position, highest rank first.
@@ -451,8 +508,8 @@ impl Model {
         from: AccountId,
         market: MarketId,
         side: Side,
-        quantity: i128,
-        value: i128,
+        (quantity, value): (i128, i128),
+        bankrupt: bool,
         order: OrderId,
     ) {
         let (mut left, mut value_left) = (quantity, value);
@@ -470,7 +527,7 @@ impl Model {
             let part = left.min(held);
             let part_value = floor_div(value_left * part, left);
             let half = self.half(other, market, side.opposite(), part, part_value, 0);
-            if self.equity_after(other, market, &half) < 0 {
+            if !bankrupt && self.equity_after(other, market, &half) < 0 {
                 continue;
             }
             for id in self.open_orders(other, Some(market)) {
@@ -478,12 +535,20 @@ impl Model {
                     self.expire_order(id, reason::DELEVERAGED);
                 }
             }
-            self.hand_over((from, other), market, side, part, part_value, (order, LiquidationStep::Adl));
+            let handed =
+                self.hand_over((from, other), market, side, part, part_value, (order, LiquidationStep::Adl));
+            if bankrupt {
+                self.note_handed(from, other, handed);
+            }
             left -= part;
             value_left -= part_value;
         }
         if left > 0 && from != FUND {
-            self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
+            let handed =
+                self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
+            if bankrupt {
+                self.note_handed(from, FUND, handed);
+            }
         }
         self.trim(market);
     }
@@ -503,8 +568,18 @@ impl Model {
     /// The fund below its own maintenance margin gives its positions up, at the mark, or moved against the counterparties
     /// by what it lacks. Whether anything changed.
     fn test_fund(&mut self) -> bool {
+        let waits = self.shortfall != 0 || !self.brought.is_empty();
+        if waits && self.allowance > 0 {
+            let (lacked, brought) = (std::mem::take(&mut self.shortfall), std::mem::take(&mut self.brought));
+            if self.share_loss(lacked, &brought) {
+                return true;
+            }
+        }
         let mut changed = false;
         loop {
+            if self.shortfall != 0 || !self.brought.is_empty() {
+                return changed;
+            }
             let (equity, maintenance) = (self.cross_equity(FUND), self.scope_maintenance(FUND, None));
             if self.is_suspended(FUND, None) || equity >= maintenance {
                 return changed;
@@ -514,7 +589,7 @@ impl Model {
                 let held = self.position(FUND, id).quantity;
                 (std::cmp::Reverse(self.market(id).maintenance(held)), id)
             });
-            if !markets.into_iter().any(|market| self.give_up(market, equity, maintenance)) {
+            if !markets.into_iter().any(|market| self.give_up(market)) {
                 return changed;
             }
             changed = true;
@@ -522,16 +597,11 @@ impl Model {
     }
 
     /// The fund gives a position up; whether anybody takes any of it.
-    fn give_up(&mut self, market: MarketId, equity: i128, maintenance: i128) -> bool {
+    fn give_up(&mut self, market: MarketId) -> bool {
         let held = self.position(FUND, market).quantity;
         let side = held_side(held).opposite();
-        let at = self.market(market);
-        let share = floor_div(equity.min(0) * at.maintenance(held), maintenance);
-        let value = match side {
-            Side::Sell => value_down(held.abs(), at.mark) - share,
-            Side::Buy => value_up(held.abs(), at.mark) + share,
-        };
-        self.deleverage(FUND, market, side, held.abs(), value, 0);
+        let value = self.at_mark(market, side, held.abs());
+        self.deleverage(FUND, market, side, (held.abs(), value), true, 0);
         self.position(FUND, market).quantity != held
     }
 
@@ -546,14 +616,22 @@ impl Model {
             let side = held_side(held).opposite();
             let at = self.market(market);
             let (tick, lot) = (at.parameters[&1], at.parameters[&2]);
+            let off = |rate: i128| match side {
+                Side::Sell => ceil_to(ceil_div(at.mark * (E8 - rate), E8), tick),
+                Side::Buy => floor_to(floor_div(at.mark * (E8 + rate), E8), tick),
+            };
+            let last = off(500_000);
+            let cost = self.position(FUND, market).cost;
+            // Its entry on the good side of the mark: a cost that is not above what it is worth.
             let limit = match side {
-                Side::Sell => ceil_to(ceil_div(at.mark * (E8 - 500_000), E8), tick),
-                Side::Buy => floor_to(floor_div(at.mark * (E8 + 500_000), E8), tick),
+                _ if cost * E10 > at.mark * held => off(100_000),
+                Side::Sell => last.max(ceil_to(ceil_div(cost * E10, held), tick)),
+                Side::Buy => last.min(floor_to(floor_div(-cost * E10, -held), tick)),
             };
             let reach: i128 = self
                 .levels(market, side.opposite())
                 .into_iter()
-                .filter(|&(price, _)| if side == Side::Sell { price >= limit } else { price <= limit })
+                .filter(|&(price, _)| if side == Side::Sell { price >= last } else { price <= last })
                 .map(|(_, total)| total)
                 .sum();
             let tenth = ceil_to(ceil_div(held.abs(), 10), lot).max(lot);

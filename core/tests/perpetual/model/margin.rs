@@ -144,6 +144,12 @@ impl Model {
 
     /// Sum of IM over cross markets and of OIM over isolated ones.
     pub fn total_requirement(&self, account: AccountId) -> i128 {
+        let withheld =
+            self.brought.iter().filter(|(of, _)| *of == account).map(|(_, sum)| sum.max(&0)).sum::<i128>();
+        withheld + self.margins(account)
+    }
+
+    fn margins(&self, account: AccountId) -> i128 {
         self.markets.iter().map(|market| self.requirement_now(account, market.id)).sum()
     }
 

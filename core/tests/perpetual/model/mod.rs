@@ -320,6 +320,9 @@ pub struct Model {
     pub suspects: BTreeSet<AccountId>,
     /// What it may still spend on liquidations and warnings.
     pub allowance: u32,
+    /// What the fund paid for bankrupt scopes, and what deleveraging brought whom, in the order of their first fills.
+    pub shortfall: i128,
+    pub brought: Vec<(AccountId, i128)>,
     /// The last scan left some over.
     pub backlog: bool,
     /// Positions that became zero or turned since the last trim.
@@ -373,6 +376,8 @@ impl Model {
             hour: None,
             suspects: BTreeSet::new(),
             allowance: 0,
+            shortfall: 0,
+            brought: Vec::new(),
             backlog: false,
             turned: BTreeSet::new(),
             output: Output::default(),

@@ -3,7 +3,7 @@
 use super::arithmetic::{floor_div, narrow, value_down};
 use super::orders::reason;
 use super::{FUND, Model};
-use ringside_core::command::PerpetualState;
+use ringside_core::command::{MarginMode, PerpetualState};
 use ringside_core::event::{self, PostingReason};
 use ringside_core::ids::{AccountId, MarketId, OrderId};
 
@@ -24,6 +24,7 @@ impl Model {
         let mean = (count > 0).then(|| floor_div(at.index_samples.values().sum(), count));
         let price = mean.filter(|&mean| self.can_value(market, mean)).unwrap_or(last);
         let (mut paid, mut positions, mut moved) = (0, 0, 0);
+        let (mut lacked, mut brought) = (0, Vec::new());
         for account in 0..self.accounts.len() as AccountId {
             let old = self.position(account, market);
             if old.quantity == 0 {
@@ -34,10 +35,28 @@ impl Model {
             (new.quantity, new.cost, new.isolated_wallet, new.open_fees) = (0, 0, 0, 0);
             new.realised += amount;
             self.positions.set(account, market, Some(new));
+            let is_isolated = old.mode == MarginMode::Isolated;
+            let covered = if is_isolated { (-amount - old.isolated_wallet).max(0) } else { 0 };
             let to_wallet = amount + old.isolated_wallet;
-            self.account_mut(account).wallet += to_wallet;
+            self.account_mut(account).wallet += to_wallet + covered;
             self.suspects.insert(account);
             self.tell_posting(account, market, amount, PostingReason::Settlement, old.mode, 0);
+            let mut pays = vec![covered];
+            if account == FUND {
+                lacked += (-amount).max(0);
+            } else if !is_isolated {
+                let (wallet, equity) = (self.account(account).wallet, self.cross_equity(account));
+                pays.push((-wallet).min(-equity).max(0));
+                self.account_mut(account).wallet += pays[1];
+            }
+            for paid in pays.into_iter().filter(|&paid| paid > 0) {
+                self.account_mut(FUND).wallet -= paid;
+                lacked += paid;
+                self.tell_posting(account, market, paid, PostingReason::InsuranceClear, old.mode, 0);
+            }
+            if account != FUND && amount > 0 {
+                brought.push((account, amount));
+            }
             moved += to_wallet - old.isolated_wallet + old.cost;
             paid += amount + old.cost;
             positions += 1;
@@ -48,6 +67,7 @@ impl Model {
             moved += self.pay(FUND, market, residue, PostingReason::Settlement);
         }
         assert_eq!(moved, 0, "the legs of a settlement sum to zero");
+        self.share_settlement(lacked, &brought);
         let at = self.market_mut(market);
         at.set_state = PerpetualState::Closed;
         at.told_state = PerpetualState::Closed;

@@ -1,5 +1,6 @@
 //! The venue's own money: fund and fees, from and to spot balances (`account.md` 13).
 
+use super::arithmetic::ceil_div;
 use super::{FUND, Model, Outcome};
 use ringside_core::command::{MarginMode, MoveTreasury};
 use ringside_core::event::{PostingReason, TreasuryMoved};
@@ -61,7 +62,7 @@ impl Model {
                 return Err(Reject::WithdrawalsPaused);
             }
             let there = match asked.from {
-                IN_FUND => self.withdrawable(FUND),
+                IN_FUND => self.fund_may_pay(),
                 FEES => self.fees,
                 _ => micros,
             };
@@ -82,6 +83,8 @@ impl Model {
             let micros = signed / STEPS;
             match end.0 {
                 IN_FUND => {
+                    // No profit and no loss: the peak of the last 8 hours moves along.
+                    self.fund_equities.values_mut().for_each(|equity| *equity += micros);
                     self.account_mut(FUND).wallet += micros;
                     self.deposits += micros;
                     self.suspects.insert(FUND);
@@ -111,5 +114,13 @@ impl Model {
             reserved: [0; 4],
         });
         Ok(Outcome::default())
+    }
+
+    /// What may leave the fund: its wallet stays at 0 or above, its equity at its maintenance margin and a tenth of its positions.
+    fn fund_may_pay(&self) -> i128 {
+        let notional: i128 =
+            self.markets.iter().map(|at| at.notional(self.position(FUND, at.id).quantity)).sum();
+        let backing = ceil_div(notional, 10).max(self.scope_maintenance(FUND, None));
+        (self.cross_equity(FUND) - backing).min(self.account(FUND).wallet).max(0)
     }
 }

@@ -17,6 +17,7 @@ use ringside_core::command::{MoveTreasury, TreasuryPlace};
 use ringside_core::ids::{AccountId, AssetName, FEE_ACCOUNT, padded};
 use ringside_core::money::{AMOUNT_PER_MICRO, Amount};
 use ringside_core::reject::Reject;
+use ringside_core::risk::perpetual::takeover::fund_withdrawable;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -235,7 +236,12 @@ fn available(views: &Views, asked: &Move) -> Amount {
     match asked.from {
         End::Account(address) => views.accounts().of_address(&address).map_or(0, spot),
         End::Own(TreasuryPlace::Fund) => {
-            Amount::from(margin::figures(views.perpetuals(), FEE_ACCOUNT).withdrawable) * AMOUNT_PER_MICRO
+            let fund = margin::figures(views.perpetuals(), FEE_ACCOUNT);
+            let equity = fund.account.wallet + fund.cross_unrealised;
+            let (maintenance, notional) =
+                (fund.total(|held| held.maintenance), fund.total(|held| held.notional.saturating_abs()));
+            let free = fund_withdrawable(fund.account.wallet, equity, maintenance, notional);
+            Amount::from(free) * AMOUNT_PER_MICRO
         }
         End::Own(TreasuryPlace::PerpetualFees) => {
             Amount::from(views.perpetuals().pools().fees) * AMOUNT_PER_MICRO
