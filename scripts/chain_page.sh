@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Withdrawals on the page in a headless Chromium, with a real node, signer and exchange: scripts/chain/page.mjs says what is
-# shown.
+# Withdrawals and deposits on the page in a headless Chromium, with a real node, signer and exchange: scripts/chain/page.mjs and
+# page_deposits.mjs say what is shown.
 #   scripts/chain_page.sh [<ringside>]      the binary; default: built here
 set -euo pipefail
 cd "$(dirname "$0")/.."

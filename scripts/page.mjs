@@ -55,7 +55,9 @@ try {
   assert.ok(bids[0] < asks.at(-1), 'the book is not crossed');
   assert.deepEqual(bids, bids.toSorted((a, b) => b - a));
   assert.deepEqual(asks, asks.toSorted((a, b) => b - a));
-  shown('the page loads with a book, best prices in the middle');
+  await page.locator('#no-vault').waitFor();
+  assert.ok(await page.locator('#deposit-parts').isHidden() && await page.locator('#withdrawals').isHidden());
+  shown('the page loads with a book, best prices in the middle; without a vault it says that nothing can be deposited');
 
   await page.locator('#trades tr').first().waitFor();
   const first = Number(await page.locator('#trades tr').first().getAttribute('data-trade'));

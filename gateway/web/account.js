@@ -45,7 +45,7 @@ export function logOut() {
     if (at.isFollowed || at.key) at.leave();
     at.isFollowed = false;
   }
-  Object.assign(state, { token: null, address: null, send: null, shown: { orders: [], balances: [], positions: [] } });
+  Object.assign(state, { token: null, address: null, send: null, ask: null, shown: { orders: [], balances: [], positions: [] } });
   drawAccount();
 }
 

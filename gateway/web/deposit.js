@@ -1,106 +1,137 @@
-// Deposits from the chain: the account's own transactions to the vault, the blocks on them, and the history. The exchange credits
-// by itself, whoever has sent it.
+// Deposits from the chain: what of the account's is on its way, the blocks on it, and the history. The exchange credits by itself,
+// whoever has sent it; deposit_form.js sends.
 import { request } from './api.js';
+import { drawForm, drawPlace, forget, sentHere } from './deposit_form.js';
 import { $, day, row, say, shortHash, state } from './view.js';
-import { allowanceCall, approveCall, baseUnits, depositCall } from './wallet.js';
 
 const LIST = '/api/v1/spot/deposits';
 const ROWS = 50;
-const ASK_MS = 500;
+const ROWS_MAX = 200;
+// A transaction that is in no block by then may have been replaced in the wallet.
+const LOST_MS = 60_000;
 
-const form = $('deposit');
+const NOTHING = { login: null, pending: [], history: [], isMore: false };
+let shown = NOTHING;
 let where;
-let shown = [];
 let drawn;
 
-const isHere = () => Boolean(state.settings.withdrawals);
-const token = (symbol) => where.tokens.find((one) => one.symbol === symbol);
-
-// Once the settings are known; the part of the page is not there where there is no vault.
+// Once the settings are known.
 export function startDeposits() {
-  $('deposits').hidden = !isHere();
+  const { deposits } = state.settings;
+  $('deposits').hidden = false;
+  $('no-vault').hidden = deposits;
+  $('deposit-parts').hidden = !deposits;
   draw();
 }
 
 // The own deposits, and where they go. Answers for another login are dropped.
 export async function askDeposits() {
   const { token: login } = state;
-  if (!isHere()) return;
-  if (!login) {
-    [where, shown] = [undefined, []];
-    return draw();
+  if (!state.settings.deposits) return;
+  if (shown.login !== login) {
+    [shown, where] = [{ ...NOTHING, login }, undefined];
+    forget();
   }
-  const [address, list] = await Promise.all([
-    request('GET', `${LIST}/address`, { token: login }), request('GET', `${LIST}?limit=${ROWS}`, { token: login }),
-  ]);
+  if (!login) return draw();
+  const address = await request('GET', `${LIST}/address`, { token: login });
+  // In this order: what is credited between the two is in both, and not in neither.
+  const pending = await readPending(login);
+  const page = await readPage(login, `status=credited&limit=${ROWS}`);
   if (state.token !== login) return;
-  const symbols = (all) => all?.tokens.map(({ symbol }) => symbol).join();
-  if (symbols(address) !== symbols(where)) form.token.replaceChildren(...address.tokens.map(({ symbol }) => new Option(symbol, symbol)));
-  [where, shown] = [address, list];
+  where = address;
+  shown = { ...joined(pending, page), login };
+  drawPlace(where);
   draw();
 }
+
+const readPage = (login, query) => request('GET', `${LIST}?${query}`, { token: login });
+
+async function readPending(login) {
+  const pending = [];
+  for (let cursor = ''; ;) {
+    const page = await readPage(login, `status=pending&limit=${ROWS_MAX}${cursor}`);
+    pending.push(...page);
+    if (page.length < ROWS_MAX) return pending;
+    cursor = `&cursor=${page.at(-1).id}`;
+  }
+}
+
+// The newest page of the history, before the older ones that were read already where they go on from it.
+function joined(pending, page) {
+  const known = shown;
+  const ids = new Set(page.map(({ id }) => id));
+  const open = new Set(pending.map(({ id }) => id));
+  // What was held long ago is credited in its old place, which may be on a page that was read before.
+  const isLost = known.pending.some(({ id, held }) => held && !open.has(id) && !ids.has(id));
+  const isJoined = !isLost && known.history.some(({ id }) => ids.has(id));
+  const older = isJoined ? known.history.filter(({ id }) => !ids.has(id)) : [];
+  return {
+    pending: pending.filter(({ id }) => !ids.has(id)),
+    history: [...page, ...older],
+    isMore: isJoined ? known.isMore : page.length === ROWS,
+  };
+}
+
+$('deposits-older').onclick = async (event) => {
+  const { login, history } = shown;
+  event.target.disabled = true;
+  try {
+    const page = await readPage(login, `status=credited&limit=${ROWS}&cursor=${history.at(-1).id}`);
+    if (shown.login !== login) return;
+    const ids = new Set(shown.history.map(({ id }) => id));
+    shown = { ...shown, history: [...shown.history, ...page.filter(({ id }) => !ids.has(id))], isMore: page.length === ROWS };
+    draw();
+  } catch (error) {
+    say($('no-deposits'), error.message, 'bad');
+  } finally {
+    event.target.disabled = false;
+  }
+};
 
 function draw() {
-  $('deposit-ask').textContent = state.token ? 'Deposit' : 'Log in to deposit';
-  $('deposit-ask').disabled = Boolean(state.token) && !state.send;
-  $('deposit-ask').title = state.token && !state.send ? 'Log in with a wallet to deposit' : '';
-  $('deposit-vault').textContent = where ? `Vault ${where.vault_address}` : '';
-  const now = JSON.stringify([shown, where]);
+  drawForm();
+  const listed = new Set([...shown.pending, ...shown.history].map(({ tx_hash: hash }) => hash));
+  for (const one of sentHere()) one.isListed = listed.has(one.hash);
+  const sent = sentHere().filter(({ isListed }) => !isListed);
+  const lines = [
+    ...sent.map((one) => line(one.token, one.amount, onTheWay(one), one.at / 1_000, one.hash)),
+    ...[...shown.pending, ...shown.history].map((one) => line(one.token, one.amount, standing(one), one.seen_at, one.tx_hash, one.id)),
+  ];
+  $('deposits-older').hidden = !shown.isMore;
+  // Rows that are as before stay, so that what is selected in them does.
+  const now = JSON.stringify([lines, Boolean(state.token), Boolean(where)]);
   if (now === drawn) return;
   drawn = now;
-  $('deposit-rows').replaceChildren(...shown.map((one) => {
-    const text = standing(one);
-    const transaction = document.createElement('span');
-    transaction.textContent = shortHash(one.tx_hash);
-    transaction.title = one.tx_hash;
-    const tr = row([one.token, one.amount, text, day(one.seen_at), transaction], ['', '', one.status === 'credited' ? 'up' : '']);
-    Object.assign(tr.dataset, { deposit: one.id, state: one.held ? 'held' : one.status });
+  $('deposit-rows').replaceChildren(...lines.map(({ token, amount, word, text, mood, at, hash, id }) => {
+    const tr = row([short(token), amount, text, day(at), short(hash)], ['', '', mood]);
+    Object.assign(tr.dataset, { state: word, ...(id && { deposit: id }) });
     return tr;
   }));
-  $('no-deposits').textContent = shown.length || !state.token ? '' : 'No deposits.';
+  say($('no-deposits'), !state.token ? 'Log in to see your deposits.' : lines.length || !where ? '' : 'No deposits.');
 }
 
+const line = (token, amount, [word, text, mood], at, hash, id) => ({ token, amount, word, text, mood, at, hash, id });
+
+// A hash, or the contract of a token that nobody knows, is shown in part; whole when pointed at.
+function short(text) {
+  if (!text.startsWith('0x')) return text;
+  const span = document.createElement('span');
+  span.textContent = shortHash(text);
+  span.title = text;
+  return span;
+}
+
+// A word for the state, what is said of it, and its colour: of what the exchange knows,
 function standing(one) {
-  if (one.status === 'credited') return 'credited';
-  if (one.held) return `held: ${one.held}`;
-  return `${one.confirmations} of ${where.confirmations} confirmations`;
+  if (one.status === 'credited') return ['credited', `credited ${day(one.credited_at)}`, 'up'];
+  if (one.held) return ['held', `held: ${one.held}`, ''];
+  return ['pending', `${one.confirmations} of ${where.confirmations} confirmations`, ''];
 }
 
-// A transaction is in a block, or it is said that it failed.
-async function mined(hash) {
-  for (;;) {
-    const receipt = await state.ask('eth_getTransactionReceipt', hash);
-    if (receipt) {
-      if (BigInt(receipt.status) !== 1n) throw new Error(`the transaction ${hash} failed`);
-      return;
-    }
-    await new Promise((next) => setTimeout(next, ASK_MS));
-  }
+// and of what was sent here and the exchange does not show.
+function onTheWay({ at, block, hasFailed }) {
+  if (hasFailed) return ['failed', 'failed: nothing was deposited', 'down'];
+  if (block) return ['mined', `in block ${block}, not seen by the exchange yet`, ''];
+  if (Date.now() - at > LOST_MS) return ['sent', 'in no block yet: your wallet says what became of it', ''];
+  return ['sent', 'sent, waits for a block', ''];
 }
-
-// The vault takes what it was allowed; some tokens want an allowance taken back before it changes.
-async function allow(address, units) {
-  const read = await state.ask('eth_call', allowanceCall(address, state.address, where.vault_address), 'latest');
-  const allowed = BigInt(read);
-  if (allowed >= units) return;
-  say($('deposit-answer'), 'allow the vault to take it, in your wallet', '');
-  if (allowed > 0n) await mined(await state.send(approveCall(address, where.vault_address, 0n)));
-  await mined(await state.send(approveCall(address, where.vault_address, units)));
-}
-
-form.onsubmit = async (event) => {
-  event.preventDefault();
-  if (!state.token) return $('login').click();
-  $('deposit-ask').disabled = true;
-  try {
-    const { address, decimals } = token(form.token.value);
-    const units = baseUnits(form.amount.value.trim(), decimals);
-    await allow(address, units);
-    const hash = await state.send(depositCall(where.vault_address, address, units));
-    form.amount.value = '';
-    say($('deposit-answer'), `sent as ${hash}; it counts with ${where.confirmations} blocks on it`, 'good');
-  } catch (error) {
-    say($('deposit-answer'), error.message ?? String(error), 'bad');
-  }
-  draw();
-};

@@ -3,7 +3,7 @@ import { enter, logOut } from './account.js';
 import { request } from './api.js';
 import { addressOf, parseKey, signLogin, toHex } from './sign.js';
 import { $, say, state } from './view.js';
-import { askNode, askWallet, sendByKey, sendByWallet } from './wallet.js';
+import { askNode, askWallet, refusalOf, sendByKey, sendByWallet } from './wallet.js';
 
 export function openLogin() {
   say($('login-answer'), '');
@@ -24,7 +24,7 @@ async function logIn(address, sign, { send = null, ask = null } = {}) {
     $('login-dialog').close();
     await enter();
   } catch (error) {
-    say($('login-answer'), error.message ?? String(error), 'bad');
+    say($('login-answer'), refusalOf(error), 'bad');
   }
 }
 
@@ -37,7 +37,7 @@ $('wallet').onclick = async () => {
       window.ethereum.request({ method: 'eth_signTypedData_v4', params: [address, JSON.stringify(typed_data)] }),
     { send: (call) => sendByWallet(address, call, state.settings.chain_id), ask: askWallet });
   } catch (error) {
-    say($('login-answer'), error.message, 'bad');
+    say($('login-answer'), refusalOf(error), 'bad');
   }
 };
 
@@ -50,9 +50,9 @@ $('new-key').onclick = () => {
 $('with-key').onclick = () => {
   try {
     const key = parseKey($('key').value);
-    const { chain_id: chain, withdrawals } = state.settings;
+    const { chain_id: chain, node } = state.settings;
     const from = addressOf(key);
-    const ask = withdrawals?.node && askNode(withdrawals.node);
+    const ask = node && askNode(node);
     const way = ask ? { send: (call) => sendByKey(key, from, call, chain, ask), ask } : {};
     logIn(from, ({ nonce, expires_at }) => signLogin(key, chain, nonce, expires_at), way);
   } catch (error) {

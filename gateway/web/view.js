@@ -5,7 +5,7 @@ import { Book } from './book.js';
 export const $ = (id) => document.getElementById(id);
 
 export const state = {
-  settings: { test_deployment: false, chain_id: 0, withdrawals: null },
+  settings: { test_deployment: false, chain_id: 0, node: null, deposits: false, withdrawals: null },
   markets: [], market: null, interval: '1m',
   book: new Book(), trades: [], ticker: null, extra: [],
   token: null, address: null, send: null, ask: null, shown: { orders: [], balances: [], positions: [] },

@@ -1,7 +1,7 @@
 // Withdrawals to the chain: the request, its submission by the account's own transaction, the blocks on it, and the history.
 import { request } from './api.js';
 import { $, button, day, row, say, shortHash, state } from './view.js';
-import { baseUnits, withdrawCall } from './wallet.js';
+import { baseUnits, refusalOf, withdrawCall } from './wallet.js';
 
 const LISTS = { spot: '/api/v1/spot/withdrawals', perpetual: '/withdraw/requests' };
 const REQUESTS = { spot: '/api/v1/spot/withdraw/request', perpetual: '/withdraw/request' };
@@ -88,7 +88,7 @@ function submission(at, isNext) {
       sent.set(at.id, { hash, at: Date.now() });
       say($('withdraw-answer'), `sent as ${hash}`, 'good');
     } catch (error) {
-      say($('withdraw-answer'), error.message ?? String(error), 'bad');
+      say($('withdraw-answer'), refusalOf(error), 'bad');
       pressed.disabled = false;
     }
     draw();

@@ -2,11 +2,13 @@
 //   node page.mjs <ringside> <node_modules> <playwright module> [<browser>]     one line per thing shown; exit code 0 or 1
 import assert from "node:assert/strict";
 import { key } from "./node.mjs";
+import { showDeposits } from "./page_deposits.mjs";
 import { ALICE, startRig } from "./rig.mjs";
 
 const [ringside, modules, playwright, browser] = process.argv.slice(2);
 const { chromium } = await import(playwright);
-const rig = await startRig(ringside, modules, (node) => ({ RINGSIDE_PAGE_NODE: node.url }));
+// Slow nodes are shown elsewhere: a busy machine is no part of this.
+const rig = await startRig(ringside, modules, (node) => ({ RINGSIDE_PAGE_NODE: node.url, RINGSIDE_CHAIN_PATIENCE: "15s" }));
 const { node, address, df, usdt, vault, mine, operate } = rig;
 const shown = (what) => console.log(`ok: ${what}`);
 const launched = await chromium.launch({ executablePath: browser || undefined });
@@ -14,7 +16,7 @@ const faults = [];
 
 async function open(options, prepare) {
     const page = await launched.newPage(options);
-    page.setDefaultTimeout(30_000);
+    page.setDefaultTimeout(60_000);
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
         // A refusal is an answer, of which the browser complains by itself.
@@ -24,6 +26,59 @@ async function open(options, prepare) {
     await page.goto(rig.url);
     await page.locator("#withdrawals").waitFor();
     return page;
+}
+
+async function logInByKey(page) {
+    await page.locator("#login").click();
+    await page.locator("#key").fill(key(ALICE).slice(2));
+    await page.locator("#with-key").click();
+    await page.locator("#login-dialog").waitFor({ state: "hidden" });
+}
+
+/**
+ * A browser wallet on a phone, as far as the page sees one: it signs what it is handed and sends what it is asked to, on the
+ * chain it is on. `walletJudges(method, params)` of the page may throw what it refuses with, or wait; `walletLeaves()` takes it to
+ * another chain.
+ */
+async function openWallet() {
+    const page = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, colorScheme: "light" }, async (page) => {
+        await page.exposeFunction("walletSends", async (call) => {
+            const client = await node.client(ALICE);
+            assert.equal(call.from, address(ALICE).toLowerCase());
+            return client.sendTransaction({ to: call.to, data: call.data, gas: 500_000n });
+        });
+        await page.exposeFunction("walletAsks", (method, params) => node.rpc(method, ...params));
+        await page.addInitScript((digits) => {
+            let chain = "0x1";
+            window.walletLeaves = () => { chain = "0x1"; };
+            window.walletJudges = () => {};
+            window.ethereum = {
+                async request({ method, params }) {
+                    const sign = await import("/web/sign.js");
+                    const secret = sign.parseKey(digits);
+                    await window.walletJudges(method, params);
+                    if (method === "eth_requestAccounts") return [sign.addressOf(secret)];
+                    if (method === "eth_chainId") return chain;
+                    if (method === "wallet_switchEthereumChain") return void (chain = params[0].chainId);
+                    if (method === "eth_signTypedData_v4") {
+                        const { domain, message } = JSON.parse(params[1]);
+                        return sign.signLogin(secret, domain.chainId, message.nonce, message.expiresAt);
+                    }
+                    // Another chain has other contracts: none here.
+                    if (chain !== "0x7a69") throw new Error(`${method} on chain ${chain}`);
+                    return method === "eth_sendTransaction" ? window.walletSends(params[0]) : window.walletAsks(method, params);
+                },
+            };
+        }, key(ALICE).slice(2));
+    });
+    await logInByWallet(page);
+    return page;
+}
+
+async function logInByWallet(page) {
+    await page.locator("#login").click();
+    await page.locator("#wallet").click();
+    await page.locator("#login-dialog").waitFor({ state: "hidden" });
 }
 
 /** The newest row, once it is in a state; its texts. */
@@ -56,10 +111,7 @@ try {
     await node.client(ALICE);
 
     const page = await open({ viewport: { width: 1440, height: 900 }, colorScheme: "dark" });
-    await page.locator("#login").click();
-    await page.locator("#key").fill(key(ALICE).slice(2));
-    await page.locator("#with-key").click();
-    await page.locator("#login-dialog").waitFor({ state: "hidden" });
+    await logInByKey(page);
     await ask(page, "DF", "0.5");
     await page.waitForFunction(() => /amount below minimum 1/.test(document.querySelector("#withdraw-answer").textContent));
     await ask(page, "DF", "12.5");
@@ -103,36 +155,7 @@ try {
     assert.deepEqual([await buttons.nth(0).isDisabled(), await buttons.nth(1).isDisabled()], [true, false]);
     await page.close();
 
-    // A browser wallet on a phone, as far as the page sees one: it signs what it is handed and sends what it is asked to.
-    const wallet = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, colorScheme: "light" }, async (page) => {
-        await page.exposeFunction("walletSends", async (call) => {
-            const client = await node.client(ALICE);
-            assert.equal(call.from, address(ALICE).toLowerCase());
-            return client.sendTransaction({ to: call.to, data: call.data, gas: 500_000n });
-        });
-        await page.exposeFunction("walletAsks", (method, params) => node.rpc(method, ...params));
-        await page.addInitScript((digits) => {
-            let chain = "0x1";
-            window.ethereum = {
-                async request({ method, params }) {
-                    const sign = await import("/web/sign.js");
-                    const secret = sign.parseKey(digits);
-                    if (method === "eth_requestAccounts") return [sign.addressOf(secret)];
-                    if (method === "eth_chainId") return chain;
-                    if (method === "wallet_switchEthereumChain") return void (chain = params[0].chainId);
-                    if (method === "eth_sendTransaction") {
-                        if (chain !== "0x7a69") throw new Error(`on chain ${chain}`);
-                        return window.walletSends(params[0]);
-                    }
-                    if (method !== "eth_signTypedData_v4") return window.walletAsks(method, params);
-                    const { domain, message } = JSON.parse(params[1]);
-                    return sign.signLogin(secret, domain.chainId, message.nonce, message.expiresAt);
-                },
-            };
-        }, key(ALICE).slice(2));
-    });
-    await wallet.locator("#login").click();
-    await wallet.locator("#wallet").click();
+    const wallet = await openWallet();
     await wallet.waitForFunction(() => document.querySelectorAll("#withdrawal-rows tr").length === 3);
     for (const _ of [1, 2]) {
         await wallet.locator("#withdrawal-rows button:enabled").click();
@@ -167,39 +190,13 @@ try {
     }
     shown("what nobody submits expires; the history fits a phone, dark and light");
 
-    const deposits = async (state, text) =>
-        wallet.waitForFunction(
-            ([state, text]) => {
-                const row = document.querySelector("#deposit-rows tr");
-                return row?.dataset.state === state && row.textContent.includes(text);
-            },
-            [state, text],
-        );
-    const before = await paid(df);
-    await wallet.locator("#deposit select[name=token]").selectOption("DF");
-    await wallet.locator("#deposit input[name=amount]").fill("0.0000000000000000001");
-    await wallet.locator("#deposit-ask").click();
-    await wallet.waitForFunction(() => /at most 18 decimals/.test(document.querySelector("#deposit-answer").textContent));
-    await wallet.locator("#deposit input[name=amount]").fill("4.25");
-    await wallet.locator("#deposit-ask").click();
-    await wallet.waitForFunction(() => /^sent as 0x[0-9a-f]{64}/.test(document.querySelector("#deposit-answer").textContent));
-    assert.equal(await paid(df), before - 4_250_000_000_000_000_000n, "it is the vault's");
-    await deposits("pending", "0 of 20 confirmations");
-    for (const [blocks, seen] of [[1, 1], [6, 7], [12, 19]]) {
-        await mine(blocks);
-        await deposits("pending", `${seen} of 20 confirmations`);
-    }
-    const has = await wallet.evaluate(() => document.querySelector("#balances").textContent);
-    await mine(1);
-    await deposits("credited", "4.25");
-    await wallet.waitForFunction((has) => document.querySelector("#balances").textContent !== has, has);
-    assert.ok((await wallet.evaluate(() => document.documentElement.scrollWidth)) <= 390);
-    shown("a deposit by a browser wallet: the vault is allowed to take it and takes it, its confirmations count up, it is credited");
     assert.equal(await node.read(vault, "nonces", [address(ALICE)]), 4n);
+    await wallet.close();
+    await showDeposits({ rig, shown, open, openWallet, logInByKey, logInByWallet });
     assert.deepEqual(faults, [], "the browser had nothing to complain of");
 } catch (error) {
     for (const context of launched.contexts()) {
-        for (const page of context.pages()) console.error(await page.locator("#withdrawals").innerText());
+        for (const page of context.pages()) for (const part of ["#deposits", "#withdrawals"]) console.error(await page.locator(part).innerText());
     }
     console.error(`${error.stack}\nfaults: ${faults}\nexchange:\n${rig.venue?.log}\nsigner:\n${rig.signer?.log}`);
     process.exit(1);

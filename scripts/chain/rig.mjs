@@ -101,9 +101,9 @@ export async function startRig(ringside, modules, settings = () => ({})) {
     rig.logIn = (number) =>
         execFileSync(ringside, ["login", "--url", rig.url, "--key", key(number).slice(2)]).toString().trim();
     rig.kill = async (child) => (child.kill("SIGKILL"), child.ended);
-    rig.ask = async (path, body, headers = { authorization: `Bearer ${rig.token}` }) => {
+    rig.ask = async (path, body, headers = { authorization: `Bearer ${rig.token}` }, method = body ? "POST" : "GET") => {
         const answer = await fetch(`${rig.url}${path}`, {
-            method: body ? "POST" : "GET",
+            method,
             headers: { "content-type": "application/json", ...headers },
             body: body && JSON.stringify(body),
         });
@@ -116,7 +116,7 @@ export async function startRig(ringside, modules, settings = () => ({})) {
         return keys.get(name);
     };
     /** As an operator by a key of their own. */
-    rig.operate = (path, body, name = "ann") => rig.ask(path, body, { "x-api-key": keyOf(name) });
+    rig.operate = (path, body, name = "ann", method) => rig.ask(path, body, { "x-api-key": keyOf(name) }, method);
     rig.mine = (blocks, seconds = 1) => node.rpc("anvil_mine", node.viem.toHex(blocks), node.viem.toHex(seconds));
     await rig.startSigner();
     await rig.startVenue();

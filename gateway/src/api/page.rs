@@ -4,6 +4,7 @@
 pub mod withdrawals;
 
 use super::docs::{Param, Shape};
+use super::spot::deposit::vault;
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
 use crate::dialect::Dialect;
 use crate::http::fault::Fault;
@@ -57,6 +58,7 @@ static FILES: &[File] = files! {
     "book.js" from "book.js" as SCRIPT;
     "chart.js" from "chart.js" as SCRIPT;
     "deposit.js" from "deposit.js" as SCRIPT;
+    "deposit_form.js" from "deposit_form.js" as SCRIPT;
     "login.js" from "login.js" as SCRIPT;
     "perpetual.js" from "perpetual.js" as SCRIPT;
     "sign.js" from "sign.js" as SCRIPT;
@@ -96,12 +98,14 @@ fn serve(call: &Call) -> Answer {
     Ok(respond(index, HeaderValue::from_static(POLICY)))
 }
 
-/// What the page must know of the deployment before it can sign a login, or withdraw.
+/// What the page must know of the deployment before it can sign a login, deposit or withdraw.
 fn settings(call: &Call) -> Response {
     let config = &call.worker.config;
     Response::of(&serde_json::json!({
         "test_deployment": config.test_deployment,
         "chain_id": config.chain_id,
+        "node": config.page_node.as_ref().map(|node| node.text("http")),
+        "deposits": vault(call).is_some(),
         "withdrawals": withdrawals::settings(call),
     }))
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 const LIST: &str = "/api/v1/spot/deposits";
 const TOKENS: &str = "/admin/tokens";
+const SETTINGS: &str = "/web/settings.json";
 const UNIT: u128 = 1_000_000_000_000_000_000;
 const START_S: u64 = 1_700_000_000;
 const GOLD: Address = [0x44; 20];
@@ -227,6 +228,7 @@ fn where_deposits_go_is_told() {
         "tokens": [token("DF", &DF, 18), token("USDT", &USDT, 6)], "confirmations": 20,
     });
     assert_eq!(read(&mut exchange, 1, &address), shown);
+    assert_eq!(read(&mut exchange, 1, SETTINGS)["deposits"], json!(true), "the page is told");
     assert_eq!(operate(&mut exchange, "ann", "POST", TOKENS, &gold(r#","deposits_paused":true"#)).0, 200);
     let mut added = token("GOLD", &GOLD, 6);
     added["deposits_paused"] = json!(true);
@@ -567,4 +569,5 @@ fn a_deployment_without_a_vault_has_nowhere_to_deposit() {
     let answer = exchange.request("GET", &format!("{LIST}/address"), &exchange.account(1), "");
     assert_eq!((answer.status, &*answer.body), (503, r#"{"error":"spot subsystem disabled"}"#));
     assert_eq!(read(&mut exchange, 1, LIST), json!([]));
+    assert_eq!(read(&mut exchange, 1, SETTINGS)["deposits"], json!(false), "the page is told");
 }

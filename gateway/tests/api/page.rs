@@ -96,7 +96,9 @@ fn the_page_learns_what_a_login_needs() {
         let answer = page(&mut exchange, "/web/settings.json", &[]);
         assert_eq!(
             answer.body,
-            format!(r#"{{"chain_id":56,"test_deployment":{is_test},"withdrawals":null}}"#)
+            format!(
+                r#"{{"chain_id":56,"deposits":false,"node":null,"test_deployment":{is_test},"withdrawals":null}}"#
+            )
         );
     }
 }
@@ -113,5 +115,7 @@ fn the_page_may_reach_the_node_of_a_test_deployment() {
         policy.contains("connect-src 'self' ws: wss: http://127.0.0.1:8545;")
     };
     assert!(allows(&page(&mut exchange, "/", &[])));
+    let settings = page(&mut exchange, "/web/settings.json", &[]).body;
+    assert!(settings.contains(r#""node":"http://127.0.0.1:8545/""#), "{settings}");
     assert!(!allows(&page(&mut exchange, "/web/app.js", &[])));
 }

@@ -191,7 +191,7 @@ fn the_page_learns_how_far_a_release_is() {
     assert_eq!(
         settings["withdrawals"],
         json!({
-            "vault": contract("11"), "confirmations": 20, "node": null,
+            "vault": contract("11"), "confirmations": 20,
             "tokens": [
                 { "token": "DF", "ledger": "spot", "address": contract("22"), "decimals": 18 },
                 { "token": "USDT", "ledger": "perpetual", "address": contract("33"), "decimals": 6 },

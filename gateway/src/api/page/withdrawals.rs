@@ -92,7 +92,6 @@ pub fn settings(call: &Call) -> Value {
     json!({
         "vault": const_hex::encode_prefixed(vault.0),
         "confirmations": config.chain_confirmations,
-        "node": config.page_node.as_ref().map(|node| node.text("http")),
         "tokens": tokens.into_iter().flatten().collect::<Vec<_>>(),
     })
 }

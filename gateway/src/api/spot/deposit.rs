@@ -5,6 +5,7 @@ use crate::api::docs::{Param, Shape};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::chain::FinalDeposit;
+use crate::config::Wallet;
 use crate::dialect::address::address_text;
 use crate::dialect::spot::deposit::{DepositKey, Parts, Shown, pending, status, taken};
 use crate::dialect::spot::{decode, refusal};
@@ -115,11 +116,15 @@ fn key_of_seen(deposit: &FinalDeposit) -> DepositKey {
     DepositKey { chain_id: deposit.chain_id, vault: deposit.vault, number: deposit.number }
 }
 
+/// The contract that deposits go to, where there is one that is watched.
+pub fn vault(call: &Call) -> Option<Wallet> {
+    let config = &call.worker.config;
+    config.vault_address.filter(|_| !config.chain_nodes.is_empty() || call.worker.shared.desk.is_open())
+}
+
 fn address(call: &Call) -> Answer {
     let config = &call.worker.config;
-    let vault =
-        config.vault_address.filter(|_| !config.chain_nodes.is_empty() || call.worker.shared.desk.is_open());
-    let vault = vault.ok_or(refusal::SUBSYSTEM_DISABLED)?;
+    let vault = vault(call).ok_or(refusal::SUBSYSTEM_DISABLED)?;
     let views = views(call)?;
     let of_chain = views.deposits().tokens().filter(|token| token.chain_id == config.chain_id);
     let tokens: Vec<_> = of_chain
