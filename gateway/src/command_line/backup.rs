@@ -214,11 +214,13 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
     if dropped > 0 {
         told += &format!("ringside: {dropped} API keys left out, whose accounts did not exist yet\n");
     }
+    let missing: Vec<&str> =
+        SECRETS.into_iter().filter(|name| !to.join("auth").join(name).exists()).collect();
     if !to.join("auth").join("key_encryption_key").exists() && config.key_encryption_key.is_none() {
         told += &format!(
             "ringside: put the deployment's secrets into {} before the first start: {}\n",
             to.join("auth").display(),
-            SECRETS.join(", ")
+            missing.join(", ")
         );
     }
     Ok(told)
