@@ -147,28 +147,28 @@ enum Action {
     /// Makes a key for an operator, shows it once, and lets the routes of the administrator know it by this name at once, also while
     /// the exchange runs: the audit log then says who acted. What is kept in the data folder is only what the key hashes to.
     Operator {
-        /// Who: at most 16 letters, digits, points, hyphens or underscores.
-        name: String,
+        /// Who: at most 16 letters, digits, points, hyphens or underscores; unset: names those who have a key.
+        name: Option<String>,
         /// Takes the key away instead: it opens nothing from then on.
-        #[arg(long)]
+        #[arg(long, requires = "name")]
         remove: bool,
     },
-    /// Sends a request to the routes of operators of a running exchange and prints the answer, one line of JSON. Exit code 1 where it
-    /// was refused. `ringside admin POST /admin/treasury/transfer '{"from":"fees:spot",...}' --key-file ann.key`, and where it wants a
-    /// second operator `ringside admin GET /admin/approvals` and `ringside admin POST /admin/approvals/ID --key-file bob.key`.
+    /// Asks the routes of operators of a running exchange and prints the answer, one line of JSON; what is refused goes to standard
+    /// error. A noun, a verb and the arguments of the path, then `name=value` for members of the body or the body itself:
+    /// JSON, @FILE, or - for standard input. `ringside admin help NOUN VERB` says what each takes. Where an answer has an
+    /// `approval_id`, a second operator has it carried out by `ringside admin approvals agree ID`. What has no word is asked
+    /// for by method and path, `ringside admin GET /admin/audit?limit=5`.
+    #[command(after_help = format!("Words:\n{}", admin::words::list()))]
     Admin {
-        /// GET, POST, PUT, PATCH or DELETE.
-        method: String,
-        /// The route, as /openapi.json names it.
-        path: String,
-        /// The body as JSON; - for standard input.
-        body: Option<String>,
+        /// Such as `tokens list`, `perpetual state BTCUSDT state=TRADING`, or a method, a path and a body.
+        #[arg(required = true)]
+        words: Vec<String>,
         /// Where the exchange runs.
         #[arg(long, default_value = "http://127.0.0.1:8080")]
         url: String,
         /// A file that holds the operator's own key; unset: the administrator's key of these settings, which proves nobody.
         #[arg(long, value_name = "FILE")]
-        key_file: Option<PathBuf>,
+        operator_key: Option<PathBuf>,
     },
     /// Prints the manual page: `ringside manual | man -l -`.
     Manual,
@@ -260,15 +260,9 @@ pub fn main() -> ExitCode {
             tell(backup::restore(&config, &copies, &to, until))
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
-        Action::Operator { name, remove } => tell(operator(&config, &name, remove)),
-        Action::Admin { method, path, body, url, key_file } => {
-            match admin::send(&config, &admin::Wanted { method, path, body, url, key_file }) {
-                Ok((status, answer)) => {
-                    show(&format!("{answer}\n"));
-                    if status.is_success() { ExitCode::SUCCESS } else { fail(&status, 1) }
-                }
-                Err(error) => fail(&format!("{error:#}"), 1),
-            }
+        Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),
+        Action::Admin { words, url, operator_key } => {
+            ask(&config, &admin::Wanted { words, url, operator_key })
         }
         Action::Manual => tell(manual::page(Arguments::command()).map_err(anyhow::Error::from)),
         Action::Signer { settings } => {
@@ -276,6 +270,7 @@ pub fn main() -> ExitCode {
                 Ok(guard) => guard,
                 Err(error) => return fail(&error, 2),
             };
+            keep_memory_private(&config);
             let Err(error) = signer::run(&settings, config.signer_key.as_ref());
             fail(&error, 1)
         }
@@ -296,6 +291,29 @@ pub fn main() -> ExitCode {
             }
             Err(error) => fail(&format!("{error:#}"), 1),
         },
+    }
+}
+
+/// Asks a running exchange for something that operators may.
+fn ask(config: &Config, wanted: &admin::Wanted) -> ExitCode {
+    let request = match admin::read(wanted) {
+        Ok(admin::Asked::Request(request)) => request,
+        Ok(admin::Asked::Help(text)) => {
+            show(&text);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return fail(&format!("{error:#}"), 2),
+    };
+    match admin::send(config, wanted, request) {
+        Ok((status, answer)) if status.is_success() => {
+            show(&format!("{answer}\n"));
+            ExitCode::SUCCESS
+        }
+        Ok((status, answer)) => {
+            let _ = writeln!(std::io::stderr(), "{answer}");
+            fail(&status, 1)
+        }
+        Err(error) => fail(&format!("{error:#}"), 1),
     }
 }
 
@@ -340,9 +358,12 @@ fn two_operators(config: &Config, keys: &[PathBuf]) -> anyhow::Result<[String; 2
     Ok(names)
 }
 
-fn operator(config: &Config, name: &str, remove: bool) -> anyhow::Result<String> {
+fn operator(config: &Config, name: Option<&str>, remove: bool) -> anyhow::Result<String> {
     let folder = auth::folder(config);
     let mut operators = Operators::load(&folder)?;
+    let Some(name) = name else {
+        return Ok(operators.names().map(|name| format!("{name}\n")).collect());
+    };
     if !remove {
         return Ok(format!("{}\n", *operators.add(&folder, name)?));
     }

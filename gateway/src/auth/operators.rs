@@ -57,6 +57,11 @@ impl Operators {
         self.find(&Sha256::digest(key.as_bytes()).into())
     }
 
+    /// Who has a key, in the order in which they were made.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Makes a key for an operator, who may not have one yet, and puts its hash into the file.
     pub fn add(&mut self, folder: &Path, name: &str) -> Result<Zeroizing<String>, AddError> {
         if !is_name(name) {

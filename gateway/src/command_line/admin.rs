@@ -1,50 +1,97 @@
-//! `ringside admin`: a request to the routes of operators of a running exchange, JSON in and out.
+//! `ringside admin`: requests to the routes of operators of a running exchange, by words or by method and path; JSON in and out.
+
+pub(super) mod words;
 
 use super::client::Client;
 use crate::auth::Authenticator;
 use crate::config::Config;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use hyper::{Method, StatusCode};
 use serde_json::Value;
 use std::io::Read;
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
+/// Methods by which a request is asked for without words.
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
 /// What to send, and where.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    pub(super) method: String,
-    pub(super) path: String,
-    /// JSON; `-` for standard input.
-    pub(super) body: Option<String>,
+    /// A noun, a verb and what they take; or a method, a path and a body.
+    pub(super) words: Vec<String>,
     pub(super) url: String,
     /// Unset: the administrator's key of this configuration.
-    pub(super) key_file: Option<PathBuf>,
+    pub(super) operator_key: Option<PathBuf>,
+}
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(super) struct Request {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+}
+
+/// What the words ask for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// What can be asked.
+    Help(String),
+    /// A request.
+    Request(Request),
+}
+
+/// Reads the words; `Err` says what is wrong with them.
+pub(super) fn read(wanted: &Wanted) -> Result<Asked> {
+    let [first, rest @ ..] = wanted.words.as_slice() else {
+        bail!("nothing to ask; `ringside admin help` has the words")
+    };
+    if first == "help" {
+        return Ok(Asked::Help(words::help(rest)?));
+    }
+    let method = first.to_ascii_uppercase();
+    if !METHODS.contains(&method.as_str()) {
+        let asked = words::ask(&wanted.words, body)?;
+        let method = Method::from_bytes(asked.method.name().as_bytes())?;
+        return Ok(Asked::Request(Request { method, path: asked.path, body: asked.body }));
+    }
+    let method = Method::from_bytes(method.as_bytes())?;
+    let (path, sent) = match rest {
+        [path] => (path, None),
+        [path, sent] => (path, Some(body(sent)?.with_context(|| format!("{sent}: no JSON, @FILE or -"))?)),
+        _ => bail!("{method} takes a path and, where there is one, a body"),
+    };
+    ensure!(path.starts_with('/'), "{path}: a path begins with /");
+    Ok(Asked::Request(Request { method, path: path.clone(), body: sent }))
+}
+
+/// JSON as it was given: itself, `@FILE`, or `-` for standard input. Nothing where it is none of these.
+fn body(given: &str) -> Result<Option<Value>> {
+    let text = match given.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).with_context(|| format!("@{file}"))?,
+        None if given == "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).context("standard input")?;
+            text
+        }
+        None if given.starts_with(['{', '[']) => given.to_owned(),
+        None => return Ok(None),
+    };
+    let name = if given.starts_with(['{', '[']) { "the body" } else { given };
+    serde_json::from_str(&text).map(Some).with_context(|| format!("{name}: no JSON"))
 }
 
 /// Sends it; status and answer, whatever they are.
-pub(super) fn send(config: &Config, wanted: &Wanted) -> Result<(StatusCode, Value)> {
-    let method =
-        Method::from_bytes(wanted.method.to_ascii_uppercase().as_bytes()).context("no HTTP method")?;
-    ensure!(wanted.path.starts_with('/'), "{}: a path begins with /", wanted.path);
-    let body = match wanted.body.as_deref() {
-        None => None,
-        Some("-") => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).context("standard input")?;
-            Some(text)
-        }
-        Some(text) => Some(text.to_owned()),
-    };
-    let body = body.map(|text| serde_json::from_str(&text).context("the body is no JSON")).transpose()?;
+pub(super) fn send(config: &Config, wanted: &Wanted, request: Request) -> Result<(StatusCode, Value)> {
     let key = key(config, wanted)?;
     let mut client = Client::new(&wanted.url)?.with_header("x-api-key", key.trim().to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(client.send(method, &wanted.path, body))
+    runtime.block_on(client.send(request.method, &request.path, request.body))
 }
 
 fn key(config: &Config, wanted: &Wanted) -> Result<Zeroizing<String>> {
-    let file = match (&wanted.key_file, &config.admin_key) {
+    let file = match (&wanted.operator_key, &config.admin_key) {
         (Some(file), _) => file.clone(),
         (None, Some(key)) => return Ok(Zeroizing::new(key.text().to_owned())),
         (None, None) => Authenticator::admin_key_path(config),

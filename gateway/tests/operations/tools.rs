@@ -186,34 +186,60 @@ fn an_operator_asks_from_the_command_line() {
         file.to_str().unwrap().to_owned()
     };
     let (ann, bob) = (key("ann"), key("bob"));
+    // An answer on standard output, a refusal on standard error.
     let admin = |arguments: &[&str]| {
         let mut command = ringside(&folder.0);
         command.env("RINGSIDE_ADMIN_KEY", ADMIN_KEY).arg("admin").args(arguments);
         let output = command.args(["--url", &url]).output().unwrap();
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-        (output.status.code(), answer)
+        let is_done = output.status.success();
+        let (told, silent) =
+            if is_done { (&output.stdout, &output.stderr) } else { (&output.stderr, &output.stdout) };
+        assert!(silent.is_empty(), "{arguments:?}: {}", said(&output));
+        let line = String::from_utf8_lossy(told).lines().next().unwrap_or_default().to_owned();
+        (output.status.code(), serde_json::from_str(&line).unwrap_or(Value::String(line)))
     };
     let account = "account:0x2b5ad5c4795c026514f8317c7a215e218dccd6cf";
-    let credit = json!({
-        "user_address": account.strip_prefix("account:"), "token": "USDT", "amount": "2000", "reason": "a test",
-    });
-    assert_eq!(admin(&["POST", "/api/v1/admin/spot/balances/credit", &credit.to_string()]).0, Some(0));
-    let body = json!({
-        "from": account, "to": "fund:MAIN", "token": "USDT", "amount": "1000.000001", "reason": "a test",
-    });
-    let transfer = ["POST", "/admin/treasury/transfer", &body.to_string()];
+    let wallet = format!("user_address={}", account.strip_prefix("account:").unwrap());
+    let credit = ["spot", "credit", &wallet, "token=USDT", "amount=2000", "reason=a test"];
+    assert_eq!(admin(&credit), (Some(0), json!({ "ok": true })));
+    let from = format!("from={account}");
+    let transfer =
+        ["treasury", "transfer", &from, "to=fund:MAIN", "token=USDT", "amount=1000.000001", "reason=a test"];
     let (code, answer) = admin(&transfer);
     assert_eq!((code, &answer["code"]), (Some(1), &json!("FORBIDDEN")));
-    let (code, waits) = admin(&[&transfer[..], &["--key-file", &ann]].concat());
+    let (code, waits) = admin(&[&transfer[..], &["--operator-key", &ann]].concat());
     assert_eq!(code, Some(0), "{waits}");
+    // The same routes by method and path.
     let (_, list) = admin(&["get", "/admin/approvals"]);
     assert_eq!(list["items"][0]["approval_id"], waits["approval_id"]);
-    let path = format!("/admin/approvals/{}", waits["approval_id"].as_str().unwrap());
-    let (code, done) = admin(&["POST", &path, "--key-file", &bob]);
+    assert_eq!(admin(&["approvals", "list"]).1, list);
+    let id = waits["approval_id"].as_str().unwrap();
+    let (code, done) = admin(&["approvals", "agree", id, "--operator-key", &bob]);
     assert_eq!((code, &done["ok"]), (Some(0), &json!(true)), "{done}");
-    for wrong in [&["GET", "admin"][..], &["POST", "/admin/treasury/transfer", "no JSON"]] {
-        assert_eq!(admin(wrong), (Some(1), Value::Null));
+    let (code, gone) = admin(&["POST", &format!("/admin/approvals/{id}"), "--operator-key", &bob]);
+    assert_eq!((code, &gone["code"]), (Some(1), &json!("NOT_FOUND")));
+
+    // A body from a file, with a member beside it.
+    let file = folder.0.join("pause.json");
+    std::fs::write(&file, json!({ "paused": true }).to_string()).unwrap();
+    let body = format!("@{}", file.display());
+    assert_eq!(admin(&["withdrawals", "pause", &body, "reason=a test"]), (Some(0), json!({ "ok": true })));
+    let (_, audit) = admin(&["audit", "list", "limit=1"]);
+    assert_eq!(audit["items"][0]["detail"], json!("paused=true"));
+    assert_eq!(audit["items"][0]["reason"], json!("a test"));
+    let (code, help) = admin(&["help", "withdrawals", "pause"]);
+    assert_eq!((code, help), (Some(0), json!("withdrawals pause")));
+    for wrong in [
+        &["GET", "admin"][..],
+        &["POST", "/admin/treasury/transfer", "no JSON"],
+        &["POST", "/admin/treasury/transfer", "{no JSON}"],
+        &["treasury", "transfer", "@no/such/file"],
+        &["treasury", "give"],
+    ] {
+        let (code, told) = admin(wrong);
+        assert!(code == Some(2) && told.as_str().unwrap().starts_with("ringside: "), "{wrong:?}: {told}");
     }
+    assert_eq!(run(&folder.0, &["operator"]), "ann\nbob\n");
     stop(child);
 }
 
