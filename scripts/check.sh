@@ -34,6 +34,9 @@ outside() {
     scripts/chain.sh
     scripts/chain_page.sh
 
+    step "a venue is opened by the runbook, on a real node"
+    scripts/open_venue.sh
+
     step "requests made of the API's own document"
     EXAMPLES=12 scripts/schema.sh
 

@@ -8,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/exchange.sh
+. scripts/blocks.sh
 for program in curl openssl; do
     command -v $program >/dev/null 2>&1 || { echo "skipped: no $program here"; exit 0; }
 done
@@ -16,20 +17,10 @@ build_exchange "${RINGSIDE:-}"
 start_exchange env -u RINGSIDE_ADMIN_KEY
 admin_key=$(cat "$folder/data/auth/admin_key")
 
-# block HEADING      the first `sh` block below it
-block() {
-    awk -v heading="## $1" '
-        $0 == heading { below = 1; next }
-        below && /^## / { exit }
-        below && $0 == "```sh" { inside = 1; next }
-        inside && $0 == "```" { exit }
-        inside { print }' README.md
-}
-
 # `ringside login` asks the default address unless told otherwise, so that one is told.
 {
     echo "ringside() { command ringside \"\$@\" --url $url; }"
-    { block "A first trade"; block "A first bot"; } |
+    { block README.md "A first trade"; block README.md "A first bot"; } |
         sed -e "s|http://127.0.0.1:8080|$url|g" -e "s|\$PWD/target/release|$(dirname "$ringside")|"
 } >"$folder/blocks"
 for word in 'ringside login' 'admin/spot/balances/credit' 'spot/orders' 'spot/depth' '/fapi/v1/order' '/fapi/v2/balance'; do

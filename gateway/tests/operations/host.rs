@@ -25,35 +25,57 @@ fn the_profiles_are_taken_and_say_what_they_are_for() {
         })
     };
     let (small, pinned) = (shown("two-cores.toml"), shown("pinned.toml"));
-    for text in [&small, &pinned] {
+    let production = shown("production.toml");
+    for text in [&small, &pinned, &production] {
         assert!(has(text, "test_deployment", "false"), "{text}");
         assert!(has(text, "acknowledge", "durable"), "{text}");
     }
     assert!(has(&small, "threading", "shared") && has(&small, "wait", "park"), "{small}");
     assert!(has(&pinned, "threading", "dedicated") && has(&pinned, "wait", "spin"), "{pinned}");
     assert!(has(&pinned, "pin_matcher", "2"), "{pinned}");
+    // What a venue with other people's money must not leave as it ships.
+    for (key, value) in [
+        ("treasury_two_operators_above", "0"),
+        ("chain_agreement", "2"),
+        ("metrics_listen", "127.0.0.1:9464"),
+        ("signer_socket", "/run/ringside-signer/socket"),
+        ("core_dumps", "false"),
+        ("log_format", "json"),
+    ] {
+        assert!(has(&production, key, value), "{key}\n{production}");
+    }
+    assert!(has(&production, "chain_nodes", "https://node-one.example:443/,https://node-two.example:443/"));
 }
 
 #[test]
-fn the_service_is_one_that_systemd_takes() {
-    let folder = Folder::new("service");
-    let unit = std::fs::read_to_string(scripts().join("operations/ringside.service")).unwrap();
-    for line in ["Type=notify", "WatchdogSec=30", "LimitCORE=0", "RestartPreventExitStatus=70"] {
-        assert!(unit.lines().any(|found| found == line), "{line}");
+fn the_services_are_ones_that_systemd_takes() {
+    let of_exchange = ["Type=notify", "WatchdogSec=30", "LimitCORE=0", "RestartPreventExitStatus=70"];
+    let of_signer = ["LimitCORE=0", "PrivateNetwork=yes", "LoadCredential=key:/etc/ringside/signer_key"];
+    service("ringside.service", &of_exchange, "20");
+    service("ringside-signer.service", &of_signer, "10");
+}
+
+/// A unit has lines, systemd takes it, and it is exposed at most so much, in tenths.
+fn service(name: &str, lines: &[&str], exposure_max: &str) {
+    let folder = Folder::new(name);
+    let unit = std::fs::read_to_string(scripts().join("operations").join(name)).unwrap();
+    for line in lines {
+        assert!(unit.lines().any(|found| found == *line), "{name}: {line}");
     }
     // Where the binary is, and without a manual that is not installed.
     let unit = unit.replace("/usr/local/bin/ringside", env!("CARGO_BIN_EXE_ringside"));
     let unit = unit.replace("Documentation=man:ringside(1)\n", "");
-    let path = folder.0.join("ringside.service");
+    let path = folder.0.join(name);
     std::fs::write(&path, unit).unwrap();
     let Ok(output) = Command::new("systemd-analyze").arg("verify").arg(&path).output() else {
         eprintln!("skipped: systemd-analyze is not installed");
         return;
     };
     assert!(output.status.success() && said(&output).is_empty(), "{}", said(&output));
-    let exposure = ["security", "--offline=true", "--threshold=20"];
+    let threshold = format!("--threshold={exposure_max}");
+    let exposure = ["security", "--offline=true", &threshold];
     let output = Command::new("systemd-analyze").args(exposure).arg(&path).output().unwrap();
-    assert!(output.status.success(), "more exposed than 2.0: {}", said(&output));
+    assert!(output.status.success(), "{name} is more exposed than that: {}", said(&output));
 }
 
 /// A host with eight cores as files.

@@ -373,4 +373,21 @@ mod tests {
         assert!(help(&["withdrawals"]).unwrap().contains("outcome="));
         assert!(help(&["nothing"]).is_err());
     }
+
+    /// `scripts/open_venue.sh` runs its blocks; what its text says is asked for the same words.
+    #[test]
+    fn the_runbook_knows_the_words() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/operations/runbook.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let said: Vec<&str> = text.split(|c: char| c.is_whitespace() || "`($|;,".contains(c)).collect();
+        let mut count = 0;
+        for at in said
+            .windows(3)
+            .filter(|at| matches!(at[0], "ann" | "bob") && WORDS.iter().any(|word| word.noun == at[1]))
+        {
+            find(at[1], at[2]).unwrap_or_else(|error| panic!("{error}"));
+            count += 1;
+        }
+        assert!(count > 30, "{count}");
+    }
 }

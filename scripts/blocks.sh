@@ -1,0 +1,12 @@
+# Blocks of commands in a document, for scripts that run them as they stand there.
+#
+#   block FILE HEADING     all `sh` blocks below a heading `## HEADING`, up to the next one; fails where there are none
+block() {
+    awk -v heading="## $2" '
+        $0 == heading { below = 1; next }
+        below && /^## / { exit }
+        below && $0 == "```sh" { inside = 1; found = 1; next }
+        inside && $0 == "```" { inside = 0 }
+        inside { print }
+        END { exit !found }' "$1" || { echo "$1 has no block below \"$2\"" >&2; return 1; }
+}
