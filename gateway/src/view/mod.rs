@@ -327,7 +327,8 @@ impl Views {
                 | Kind::ChainAdvanced
                 | Kind::ReleaseAlarm
                 | Kind::WithdrawalsPaused
-                | Kind::ReleaseUndone,
+                | Kind::ReleaseUndone
+                | Kind::VaultRewind,
             ) => {
                 self.withdrawals.fold(event);
                 self.deposits.fold(event, &self.withdrawals);
@@ -337,7 +338,7 @@ impl Views {
                 self.markets_changed += 1;
                 self.each(event, |views, _, token: &event::Token| views.markets.has_token(token.asset));
             }
-            Some(Kind::Deposit | Kind::DepositBlock | Kind::VaultSigner | Kind::VaultRewind) => {
+            Some(Kind::Deposit | Kind::DepositBlock | Kind::VaultSigner) => {
                 self.deposits.fold(event, &self.withdrawals);
             }
             Some(Kind::WithdrawalJudged) => self.each(event, |views, event, judged| {

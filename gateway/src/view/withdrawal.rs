@@ -308,6 +308,11 @@ impl WithdrawalView {
             if let Some(vault) = self.vaults.get_mut(usize::from(told.vault)) {
                 (vault.block, vault.hash, vault.time_s) = (told.block, told.hash, told.time_s);
             }
+        } else if let Some(told) = event.get::<event::VaultRewind>() {
+            let vault = self.vaults.get_mut(usize::from(told.vault));
+            if let Some(vault) = vault.filter(|_| told.stage == event::RewindStage::Done as u8) {
+                (vault.block, vault.hash, vault.time_s) = (told.block, told.hash, told.time_s);
+            }
         } else if let Some(told) = event.get::<event::ReleaseAlarm>() {
             self.alarms.push(*told);
         } else if let Some(told) = event.get::<event::WithdrawalsPaused>() {

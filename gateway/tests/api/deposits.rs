@@ -538,6 +538,9 @@ fn two_operators_go_back_to_a_block_that_is_there() {
     let agreed = json!({ "agreed": true, "proposed_by": "ann", "agreed_by": "bob" });
     assert_eq!(rewind(&mut exchange, "bob", &body), (200, agreed));
     assert_eq!(chain.tell(&mut exchange, Fact::Replaced(Some(replaced))), Told::Taken);
+    let cursor =
+        exchange.shared.views.read().withdrawals().vault_at(replaced.chain_id, &replaced.vault).copied();
+    assert_eq!(cursor.map(|at| at.block), Some(replaced.kept.block), "the watch goes on from there");
     assert_eq!(chain.tell(&mut exchange, Fact::Replaced(None)), Told::Known);
     let list = read(&mut exchange, 2, "/api/v1/spot/withdrawals");
     assert_eq!((&list[0]["status"], &list[0]["tx_hash"]), (&json!("signed"), &json!(null)));
