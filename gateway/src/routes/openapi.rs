@@ -123,6 +123,10 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
     }
     if !matches!(route.body, Shape::Nothing) {
         let mut body = schema(&route.body, schemas);
+        let named = body["$ref"].as_str().and_then(|place| schemas.get(place.rsplit('/').next()?));
+        if let Some(named) = named {
+            body = named.clone();
+        }
         or_null(&mut body);
         let content = json!({ "application/json": { "schema": body } });
         operation["requestBody"] = json!({ "required": true, "content": content });
@@ -132,15 +136,17 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
 
 /// A member of a request that may be absent may as well be null.
 fn or_null(body: &mut Value) {
-    let required = body["required"].take();
-    if let Some(properties) = body["properties"].as_object_mut() {
+    if let Some(shapes) = body.get_mut("anyOf").and_then(Value::as_array_mut) {
+        return shapes.iter_mut().for_each(or_null);
+    }
+    let required = body.get("required").cloned().unwrap_or_default();
+    if let Some(properties) = body.get_mut("properties").and_then(Value::as_object_mut) {
         let is_required =
             |name: &String| required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
         for (_, property) in properties.iter_mut().filter(|(name, _)| !is_required(name)) {
             *property = json!({ "anyOf": [property.take(), { "type": "null" }] });
         }
     }
-    body["required"] = required;
 }
 
 /// Everything that a route refuses with: what its handler says, and what the edge does to every row of its kind.

@@ -65,7 +65,7 @@ const REASON: Field = Field::optional("reason", Shape::Text, "Why, for the audit
 const BRACKETS: Field =
     Field::optional("brackets", Shape::List(&BRACKET), "All of them, by rising cap: 1 to 16");
 const SOURCES: Field = Field::optional("sources", Shape::List(&SOURCE), "All of them, at most 16");
-const RATE: Shape = SIGNED;
+const RATE: Shape = Shape::Either(&[SIGNED, Shape::Number]);
 
 /// What may be named of a market, beside what only a listing has.
 macro_rules! parameters {
