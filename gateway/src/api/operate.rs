@@ -3,7 +3,7 @@
 //!
 //! What two operators must want waits for the second one ([`for_two`]), and is then carried out as any other request.
 
-use super::docs::{Param, Shape};
+use super::docs::{Field, Param, Shape};
 use super::{Call, Error, Handler, Response, StatusCode};
 use crate::auth::access::{Acting, Operator};
 use crate::dialect::account::audit::PARTS_MAX;
@@ -24,6 +24,10 @@ pub const BY: Param = Param::header(
     Shape::Text,
     "Who acts, where the key is not the operator's own: at most 16 characters",
 );
+/// Why something is done, for a row.
+pub const REASON: Field = Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
+/// The same where nothing is done without it.
+pub const REASON_NEEDED: Field = Field::new("reason", Shape::Text, "Why, for the audit log: 1 to 256 bytes");
 /// Who acts, where the key is not the operator's own: up to 16 visible characters.
 const OPERATOR: &str = "x-operator";
 /// Who it is without that header.

@@ -4,7 +4,7 @@
 
 use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, Field, Shape};
-use crate::api::operate::{Action, Subject, cut, operate, own};
+use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::chain::Replaced;
@@ -81,7 +81,7 @@ pub static ROUTES: &[Route] = &[
                 Shape::Integer,
                 "kept_block of GET /admin/chain, so that nobody decides on another",
             ),
-            Field::new("reason", Shape::Text, "Why, for the audit log: 1 to 256 bytes"),
+            REASON_NEEDED,
         ]),
         response: Shape::Object(&[
             Field::new("agreed", Shape::Boolean, "false: it is proposed"),

@@ -3,7 +3,7 @@
 
 use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::operate::{Action, Subject, cut, operate, own};
+use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
@@ -70,7 +70,7 @@ pub static ROUTES: &[Route] = &[
                 OUTCOMES,
                 "paid: what the vault paid counts, the amount is gone; returned: it goes back",
             ),
-            Field::new("reason", Shape::Text, "Why, for the audit log: 1 to 256 bytes"),
+            REASON_NEEDED,
         ]),
         response: Shape::Object(&[
             Field::new("settled", Shape::Boolean, "false: it is proposed"),

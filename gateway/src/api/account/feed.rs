@@ -3,7 +3,7 @@
 
 use super::{OF_ENGINE, OK, get, reason, unavailable};
 use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
-use crate::api::operate::{Action, BY, Subject, note};
+use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::config::feed::{Feed, FeedKind, Table};
@@ -68,7 +68,7 @@ pub static ROUTES: &[Route] = &[
             Field::optional("spot_market", Shape::Text, "Of spot"),
             Field::optional("notional", Shape::Text, "Of spot"),
             Field::optional("every", Shape::Text, "50ms to 60s, default 1s"),
-            Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes"),
+            REASON,
         ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER], OF_FILE, OF_ENGINE],
         ..row(

@@ -5,7 +5,7 @@ use super::{OF_ENGINE, OF_VIEWS, OK, get, reason, unavailable, views};
 use crate::api::docs::{
     ADDRESS_SENT, DECIMAL_OR_NULL, Field, Param, SYMBOL, SYMBOL_SENT, Shape, decimal, integer,
 };
-use crate::api::operate::{Action, BY, Subject, operate};
+use crate::api::operate::{Action, BY, REASON, Subject, operate};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
@@ -42,7 +42,7 @@ pub static ROUTES: &[Route] = &[
                 "Of position and open orders of a side, beside brackets",
             ),
             Field::optional("max_order_notional", MONEY, "Of one order, in place of the market's"),
-            Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes"),
+            REASON,
         ]),
         response: OK,
         named_refusals: &[

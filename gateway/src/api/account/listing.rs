@@ -6,7 +6,7 @@ use super::{OF_ENGINE, OF_VIEWS, OK, STATES, get, reason, reason_of, unavailable
 use crate::api::docs::{
     DECIMAL_OR_NULL, Field, Param, SIGNED, SYMBOL, SYMBOL_SENT, Shape, decimal, integer, text,
 };
-use crate::api::operate::{Action, BY, Subject, for_two, operate, operate_after};
+use crate::api::operate::{Action, BY, REASON, Subject, for_two, operate, operate_after};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
@@ -61,7 +61,6 @@ const SOURCE: Shape = Shape::Named(
 );
 const CONFIRM: Field =
     Field::optional("confirm", Shape::Boolean, "true: carried out although needs_confirmation was answered");
-const REASON: Field = Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
 const BRACKETS: Field =
     Field::optional("brackets", Shape::List(&BRACKET), "All of them, by rising cap: 1 to 16");
 const SOURCES: Field = Field::optional("sources", Shape::List(&SOURCE), "All of them, at most 16");

@@ -130,6 +130,16 @@ fn reason(sent: Option<&RawValue>) -> Result<String, Error> {
     Ok(reason)
 }
 
+/// The same where nothing is done without it.
+fn needed_reason(sent: Option<&RawValue>) -> Result<String, Error> {
+    let reason = reason(sent)?;
+    if reason.trim().is_empty() {
+        let text = format!("reason: 1 to {REASON_LEN_MAX} bytes");
+        return Err(refusal::INVALID_PARAMETER.saying(text).into());
+    }
+    Ok(reason)
+}
+
 /// A reason that is short enough.
 fn reason_of(reason: &str) -> Result<(), Error> {
     if reason.len() > REASON_LEN_MAX {

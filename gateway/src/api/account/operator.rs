@@ -4,7 +4,7 @@
 use super::listing::unconfirmed_close;
 use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, OK, STATES, from_archive, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SIGNED, SYMBOL_SENT, Shape};
-use crate::api::operate::{Action, BY, Subject, cut, operate};
+use crate::api::operate::{Action, BY, REASON, Subject, cut, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::config::Config;
@@ -28,7 +28,6 @@ use ringside_core::ids::{Address, MarketId, Symbol};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-const REASON: Field = Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
 const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];
 const LEDGER: Shape = Shape::Object(&[
     Field::new("asset", Shape::Text, ""),

@@ -1,9 +1,9 @@
 //! Proof of reserves (`spot.md` 10.1): the newest for everybody, an account's own leaves, and what two operators accept to be missing.
 //! How a leaf is checked: `scripts/proof.py`.
 
-use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, get, needed_reason, unavailable, views};
 use crate::api::docs::{ADDRESS, DECIMAL_OR_NULL, Field, SIGNED, Shape, TOKEN};
-use crate::api::operate::{Action, Subject, for_two, operate, own};
+use crate::api::operate::{Action, REASON_NEEDED, Subject, for_two, operate, own};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
@@ -136,7 +136,7 @@ pub static ROUTES: &[Route] = &[
                 Shape::DecimalInput,
                 "At least what is missing now; more than that pauses again",
             ),
-            Field::new("reason", Shape::Text, "Why, for the audit log: 1 to 256 bytes"),
+            REASON_NEEDED,
         ]),
         response: Shape::Object(&[
             Field::new("ok", Shape::Boolean, "true"),
@@ -261,10 +261,7 @@ async fn accept(call: Call) -> Answer {
     let name = padded(&token).filter(|_| !token.is_empty()).ok_or_else(|| invalid("token"))?;
     let amount = member(body.amount).and_then(number).map(|amount| amount.0).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| invalid("amount"))?;
-    let reason = reason(body.reason)?;
-    if reason.trim().is_empty() {
-        return Err(refusal::INVALID_PARAMETER.saying("reason: 1 to 256 bytes").into());
-    }
+    let reason = needed_reason(body.reason)?;
     let missing = {
         let proof = newest(&call)?;
         let of_token = proof.tokens.iter().find(|known| known.name == name).map(ProvenToken::missing);

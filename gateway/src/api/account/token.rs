@@ -3,7 +3,7 @@
 
 use super::{OF_ENGINE, OF_VIEWS, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape, TOKEN};
-use crate::api::operate::{Action, Subject, operate};
+use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::chain::provider::ProviderFault;
@@ -42,7 +42,7 @@ const CHANGES: [Field; 4] = [
     ),
     Field::optional("deposits_paused", Shape::Boolean, ""),
     Field::optional("withdrawals_paused", Shape::Boolean, ""),
-    Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes"),
+    REASON,
 ];
 const ADDED: Shape = Shape::Object(&[
     Field::new("symbol", TOKEN, "1 to 10 of A to Z and 0 to 9"),

@@ -2,9 +2,9 @@
 //! (`account.md` 13). The engine judges a move whole and makes nothing; above a configured amount a day two operators
 //! must want it.
 
-use super::{OF_ENGINE, reason, unavailable, views};
-use crate::api::docs::{Field, Param, Shape, TOKEN};
-use crate::api::operate::{Action, Subject, for_two, operate};
+use super::{OF_ENGINE, needed_reason, unavailable, views};
+use crate::api::docs::{Field, Shape, TOKEN};
+use crate::api::operate::{Action, BY, REASON_NEEDED, Subject, for_two, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::{Acting, Auth};
 use crate::dialect::Dialect;
@@ -37,11 +37,7 @@ pub static ROUTES: &[Route] = &[Route {
     auth: Auth::Admin,
     tag: "admin",
     summary: "Move money of the insurance fund or of fees; what makes more than `treasury_two_operators_above` a day two operators decide",
-    params: &[Param::header(
-        "X-Operator",
-        Shape::Text,
-        "Who acts, where the key is not the operator's own: at most 16 characters",
-    )],
+    params: &[BY],
     body: Shape::Object(&[
         Field::new("from", END, "What it leaves"),
         Field::new("to", END, "Where it comes to; one of both is the fund or fees"),
@@ -51,7 +47,7 @@ pub static ROUTES: &[Route] = &[Route {
             Shape::DecimalInput,
             "Above 0, at most 18 decimals, 6 where fund:MAIN or fees:perpetual is an end",
         ),
-        Field::new("reason", Shape::Text, "Why, for the audit log: 1 to 256 bytes"),
+        REASON_NEEDED,
     ]),
     response: Shape::Object(&[
         Field::new("ok", Shape::Boolean, "true"),
@@ -92,10 +88,7 @@ struct Move {
 async fn transfer(call: Call) -> Answer {
     let body: TransferBody<'_> = call.json()?;
     let asked = read(&body)?;
-    let reason = reason(body.reason)?;
-    if reason.trim().is_empty() {
-        return Err(refusal::INVALID_PARAMETER.saying("reason: 1 to 256 bytes").into());
-    }
+    let reason = needed_reason(body.reason)?;
     let command = {
         let views = views(&call)?;
         command(&views, &asked)?

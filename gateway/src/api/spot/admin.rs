@@ -2,7 +2,7 @@
 
 use super::shape;
 use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
-use crate::api::operate::{Action, Subject, operate};
+use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::config::Config;
@@ -60,7 +60,7 @@ pub static ROUTES: &[Route] = &[
         tag: "admin",
         summary: "Halt, list again or delist a market; delisting cancels its orders and is final",
         params: &[ID],
-        body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, ""), shape::REASON]),
+        body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, ""), REASON]),
         response: Shape::Object(&[
             Field::new("ok", Shape::Boolean, "true"),
             Field::new("id", SYMBOL, "The market"),

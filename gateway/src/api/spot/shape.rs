@@ -1,6 +1,7 @@
 //! Shapes of the spot resources, for the OpenAPI document.
 
 use crate::api::docs::{ADDRESS, ADDRESS_SENT, Field, SYMBOL, SYMBOL_SENT, Shape, TOKEN, TRADE_ID, UUID};
+use crate::api::operate::REASON;
 use crate::dialect::spot::words;
 
 const SIDE: Shape = Shape::OneOf(&["buy", "sell"]);
@@ -241,9 +242,6 @@ pub(in crate::api) const WITHDRAWAL: Shape = Shape::Named(
         Field::new("confirmed_at", Shape::Nullable(&Shape::Integer), "UNIX seconds, once confirmed"),
     ],
 );
-
-pub(super) const REASON: Field =
-    Field::optional("reason", Shape::Text, "Why, for the audit log: at most 256 bytes");
 
 pub(super) const LIST_MARKET: Shape = Shape::Object(&[
     Field::new("id", SYMBOL, "[A-Z0-9]{2,20}, unique"),
