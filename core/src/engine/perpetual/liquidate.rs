@@ -482,7 +482,7 @@ impl State {
             let Some(mut leg) = leg else { unreachable!("positions are closed, or the fund's opened") };
             realised[place] = leg.filled.realised;
             if account == to && step == LiquidationStep::Adl {
-                // It has enough, or it would not be asked.
+                // What its isolated wallet lacks its own profit pays, before the fund does.
                 drawn = leg.draw_on_profit(self.mark(index));
             }
             covered += leg.covered;
