@@ -11,7 +11,7 @@
 //! - [`numbered`]: rows found by hash. [`hash_seed`]: how tables spread what users choose. [`prefetch`]: a cache hint.
 //!   [`figures`]: counters and histograms of running threads.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
-//! - [`matcher`]: the stage that owns the engine and decides order.
+//! - [`matcher`]: the stage that owns the engine and decides order. [`pace`]: what it stamps commands with.
 //! - [`agent`], [`pin`]: stages, and the threads that run them. State modules know none of these five.
 
 mod account;
@@ -34,6 +34,7 @@ pub mod memory;
 pub mod money;
 pub mod numbered;
 mod order;
+pub mod pace;
 mod perpetual;
 pub mod pin;
 pub mod prefetch;

@@ -79,7 +79,8 @@ enum Listen {
     Room,
 }
 
-/// The matching stage. `clock` gives nanoseconds of the UNIX epoch; it may step either way, engine time will not.
+/// The matching stage. `clock` gives nanoseconds of the UNIX epoch, as [`crate::pace::Pace`] does; it may step either way, engine
+/// time will not.
 pub struct Matcher<C: FnMut() -> i64 + Send> {
     engine: Engine,
     inputs: Vec<Consumer<Command>>,

@@ -11,7 +11,7 @@ mod supervisor;
 
 use crate::auth::Authenticator;
 use crate::chain;
-use crate::clock::Clock;
+use crate::clock::{Agreement, Clock};
 use crate::config::Config;
 use crate::feed;
 use crate::ingress::{Lane, Phase, Room};
@@ -31,8 +31,11 @@ use ringside_persist::storage::disk::{Lock, make_folder};
 pub(crate) use stages::ViewFold;
 use stages::{Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
+use std::fs::Permissions;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use supervisor::{Progress, Supervisor};
@@ -102,8 +105,8 @@ pub fn run_and_tell(
             }
         },
     };
-    let mut standing = Standing::default();
-    let started = start_stages(&shared, taken.clone(), &mut standing, out);
+    let mut apart = Apart::default();
+    let started = start_stages(&shared, taken.clone(), &mut apart, out);
     let (stages, mut own) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -119,6 +122,7 @@ pub fn run_and_tell(
         open_perpetuals(&shared, &mut own, &shutdown);
     }
     shared.feed_port.attach(own);
+    shared.phase.set_room(room(&shared, &stages));
     shared.phase.set(Phase::Running);
     let feeds = feed::start(shared.for_feeds(), shutdown.clone()).map_err(BootError::Thread)?;
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
@@ -132,7 +136,7 @@ pub fn run_and_tell(
     say(out, &greeting(&config, address, found.is_admin_key_new));
     ready(address);
 
-    let has_ended = watch(&shared, &stages, &shutdown, standing, &mut supervisor);
+    let has_ended = watch(&shared, &stages, &shutdown, apart, &mut supervisor);
     supervisor.stopping();
     shutdown.cancel();
     let served = server.join().map_err(BootError::Server);
@@ -160,7 +164,21 @@ pub fn run_and_tell(
 /// The data folder, for its owner only.
 fn make_data_folder(config: &Config) -> Result<(), BootError> {
     let path = &config.data_dir;
-    make_folder(&path.join("journal")).map_err(|cause| BootError::Folder { path: path.clone(), cause })
+    let make = || {
+        make_folder(&path.join("journal"))?;
+        keep_private(path)
+    };
+    make().map_err(|cause| BootError::Folder { path: path.clone(), cause })
+}
+
+/// Takes from a folder of what everybody has what lets others in, whoever made it.
+fn keep_private(path: &Path) -> std::io::Result<()> {
+    let mode = std::fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    tracing::warn!(path = %path.display(), mode = format!("{:o}", mode & 0o7777), "the data folder lets others in: it is 0700 now");
+    std::fs::set_permissions(path, Permissions::from_mode(0o700))
 }
 
 /// The contexts of the server's threads, each made on its own.
@@ -185,7 +203,7 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
 fn start_stages(
     shared: &Shared,
     taken: Lock,
-    standing: &mut Standing,
+    apart: &mut Apart,
     out: &mut impl Write,
 ) -> Result<(Stages, Lane), BootError> {
     let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, taken)?;
@@ -193,12 +211,12 @@ fn start_stages(
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
-    if let Some(ahead) = standing.look(rebuilt.views.time_ns(), shared.clock.now_ns()) {
-        let _ = writeln!(out, "recovery: {ahead}");
-        tracing::warn!("{ahead}");
-    }
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
     let (stages, own, gauges) = Stages::start(rebuilt, shared, &ports)?;
+    if let Some(distance) = apart.look(&shared.agreement) {
+        let _ = writeln!(out, "recovery: {distance}");
+        tracing::warn!("{distance}");
+    }
     let interval = shared.config.snapshot_interval;
     shared.metrics.add_stages(figures::source(&stages, gauges, &report, interval));
     for warning in &stages.warnings {
@@ -266,21 +284,29 @@ fn tell_of_follower(follower: &FollowerStatus) {
     }
 }
 
+/// What the journal's disk and the clock leave room for.
+fn room(shared: &Shared, stages: &Stages) -> Room {
+    let of_disk = match stages.journal.pressure() {
+        Pressure::None => Room::All,
+        Pressure::CancelsOnly => Room::Cancels,
+        Pressure::Full => Room::Nothing,
+    };
+    let of_clock = if shared.agreement.holds() { Room::All } else { Room::Cancels };
+    of_disk.max(of_clock)
+}
+
 /// Waits for the end; whether it is that of the journal.
 fn watch(
     shared: &Shared,
     stages: &Stages,
     shutdown: &CancellationToken,
-    mut standing: Standing,
+    mut apart: Apart,
     supervisor: &mut Supervisor,
 ) -> bool {
     let mut is_in_deficit = false;
     while !shutdown.is_cancelled() {
-        let (deficit, time_ns) = {
-            let views = shared.views.read();
-            (views.perpetuals().pools().deficit != 0, views.time_ns())
-        };
-        if let Some(change) = standing.look(time_ns, shared.clock.now_ns()) {
+        let deficit = shared.views.read().perpetuals().pools().deficit != 0;
+        if let Some(change) = apart.look(&shared.agreement) {
             tracing::warn!("{change}");
         }
         if deficit != is_in_deficit {
@@ -297,11 +323,7 @@ fn watch(
             shared.phase.set(Phase::Halted);
             return true;
         }
-        shared.phase.set_room(match stages.journal.pressure() {
-            Pressure::None => Room::All,
-            Pressure::CancelsOnly => Room::Cancels,
-            Pressure::Full => Room::Nothing,
-        });
+        shared.phase.set_room(room(shared, stages));
         tell_of_follower(&stages.follower);
         supervisor.pulse(|| Progress {
             sequence: shared.views.read().sequence(),
@@ -313,29 +335,31 @@ fn watch(
     false
 }
 
-/// Whether engine time stands because the clock is behind it, as it is after a step back.
+/// Whether the machine's clock was last seen apart from engine time.
 #[derive(Default)]
-struct Standing {
-    stands: bool,
-}
+struct Apart(bool);
 
-impl Standing {
-    /// What there is to say at these two times; nothing where it was said before. Less than a second is not worth a word: time
-    /// moves once in one.
-    fn look(&mut self, engine_ns: i64, clock_ns: i64) -> Option<String> {
-        let ahead_ns = engine_ns.saturating_sub(clock_ns);
-        let stands = ahead_ns > if self.stands { 0 } else { 1_000_000_000 };
-        if stands == std::mem::replace(&mut self.stands, stands) {
+impl Apart {
+    /// What there is to say now; nothing where it was said before.
+    fn look(&mut self, agreement: &Agreement) -> Option<String> {
+        let is_apart = !agreement.holds();
+        if is_apart == std::mem::replace(&mut self.0, is_apart) {
             return None;
         }
-        Some(match stands {
+        let distance_ns = agreement.distance_ns();
+        let [seconds, milliseconds] =
+            [1_000_000_000, 1_000_000].map(|unit| distance_ns.unsigned_abs() / unit);
+        let is_where = if distance_ns < 0 { "behind" } else { "ahead of" };
+        Some(match is_apart {
             true => format!(
-                "this machine's clock is {} s behind engine time, {} ms, which stands until the clock has reached it: no mark \
-                 moves, nothing is liquidated, funded or expired, and a new command bears that time",
-                ahead_ns / 1_000_000_000,
-                engine_ns / 1_000_000
+                "this machine's clock is {seconds} s {is_where} engine time ({milliseconds} ms), which goes on at its own pace and \
+                 comes nearer by a tenth of what passes: until they agree within a second, or an operator accepts the distance \
+                 by POST /admin/clock/accept, new orders and withdrawals are refused; what reduces and cancels is taken"
             ),
-            false => "the clock has reached engine time, which moves again".to_owned(),
+            false => format!(
+                "the clock is {milliseconds} ms {is_where} engine time, within a second or what an operator accepted: new \
+                 orders are taken"
+            ),
         })
     }
 }
@@ -369,16 +393,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_that_stands_is_said_once_and_so_is_its_end() {
+    fn a_clock_that_is_apart_is_said_once_and_so_is_its_end() {
         const S: i64 = 1_000_000_000;
-        let mut standing = Standing::default();
-        assert_eq!(standing.look(100 * S, 100 * S), None);
-        assert_eq!(standing.look(100 * S, 99 * S), None, "a second is no step");
-        let said = standing.look(100 * S, 40 * S).expect("it stands");
-        assert!(said.contains("60 s behind engine time, 100000 ms"), "{said}");
-        assert_eq!(standing.look(100 * S, 41 * S), None, "it was said");
-        assert_eq!(standing.look(100 * S, 100 * S - 1), None, "it is not over");
-        assert!(standing.look(100 * S, 100 * S).expect("it is over").contains("moves again"));
-        assert_eq!(standing.look(101 * S, 101 * S), None);
+        let (agreement, mut apart) = (Agreement::default(), Apart::default());
+        let mut look = |distance_ns| {
+            agreement.tell(distance_ns);
+            apart.look(&agreement)
+        };
+        assert_eq!(look(0), None);
+        assert_eq!(look(-S), None, "a second is no step");
+        let said = look(-60 * S).expect("it is apart");
+        assert!(said.contains("60 s behind engine time (60000 ms)"), "{said}");
+        assert_eq!(look(-59 * S), None, "it was said");
+        assert!(look(S / 2).expect("they agree").contains("500 ms ahead of"));
+        assert!(look(2 * S).expect("it is apart").contains("2 s ahead of"));
     }
 }

@@ -9,6 +9,7 @@ mod support;
 
 mod attached;
 mod audit;
+mod clock;
 mod configure;
 mod conformance;
 mod crowd;

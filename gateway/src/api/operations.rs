@@ -23,7 +23,8 @@ fn figures(call: &Call) -> Answer {
     Ok(Response::new(StatusCode::OK, content_type, operations::page(&call.worker.shared).into()))
 }
 
-/// 200 once recovery is over and commands are taken, 503 before, and again once the process stops or its journal failed.
+/// 200 once recovery is over and new orders are taken; 503 before, while only what reduces is taken, and once the process stops or
+/// its journal failed.
 fn ready(call: &Call) -> Answer {
     let is_ready = operations::is_ready(&call.worker.shared);
     Ok(if is_ready {

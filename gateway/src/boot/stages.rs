@@ -28,6 +28,7 @@ use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::Sequence;
 use ringside_core::matcher::{Matcher, MatcherFigures, MatcherOptions};
 use ringside_core::memory::Pages;
+use ringside_core::pace::Pace;
 use ringside_core::ring::{self, Consumer, Gauge, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_persist::archive::sqlite::Sqlite;
@@ -378,14 +379,23 @@ impl Stages {
         }
         history.open(Readers::start(&archive, config.archive_readers)?);
         let follower_status = follower.status();
-        let now = clock.clone();
+        let (now, agreement) = (clock.clone(), shared.agreement.clone());
+        let begun = now.reading();
+        let mut pace = Pace::begin(recovered.engine.time_ns(), begun);
+        agreement.tell(pace.distance_ns(begun));
+        let engine_time = move || {
+            let reading = now.reading();
+            let engine_ns = pace.at(reading);
+            agreement.tell(pace.distance_ns(reading));
+            engine_ns
+        };
         let events = recovered.engine.events_at_most();
         let matcher = Matcher::new(
             recovered.engine,
             inputs,
             journal_in,
             output_in,
-            move || now.now_ns(),
+            engine_time,
             MatcherOptions::default(),
         );
         let pusher = Pusher::new(hub.clone(), &views.read());

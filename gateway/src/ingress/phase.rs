@@ -12,7 +12,8 @@ pub enum Unavailable {
     /// Recovery runs. Nothing was handed over.
     #[error("the engine is restarting")]
     Restarting,
-    /// The ring or the journal's disk has no room for a command of this priority. Nothing was handed over.
+    /// The ring or the journal's disk has no room for a command of this priority, or the clock is not engine time's. Nothing was
+    /// handed over.
     #[error("the queue is full")]
     Busy,
     /// The engine or its journal has stopped for good. Nothing was handed over.
@@ -59,19 +60,19 @@ pub enum Phase {
     Halted = 3,
 }
 
-/// What the journal's disk has room for.
+/// What is taken while the engine runs, as the journal's disk and the clock allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Room {
     /// Everything.
     All = 0,
-    /// Cancels and internal commands only.
+    /// What reduces, cancels and internal commands only.
     Cancels = 1,
     /// Nothing but what the rings hold already.
     Nothing = 2,
 }
 
-/// The phase as all threads share it, and with it the room on the journal's disk.
+/// The phase as all threads share it, and with it the room there is.
 #[derive(Debug)]
 pub struct EnginePhase(AtomicU8, AtomicU8);
 
@@ -100,13 +101,18 @@ impl EnginePhase {
         });
     }
 
-    /// Says what the journal's disk has room for.
+    /// Says what there is room for.
     pub fn set_room(&self, room: Room) {
         // Relaxed: a lone figure that may be seen late; the journal keeps a margin for that.
         self.1.store(room as u8, Ordering::Relaxed);
     }
 
-    /// Whether the journal's disk has room for a command of this priority.
+    /// Whether new orders are taken, not what reduces alone.
+    pub fn takes_orders(&self) -> bool {
+        self.get() == Phase::Running && self.has_room_for(Priority::Order)
+    }
+
+    /// Whether there is room for a command of this priority.
     pub(super) fn has_room_for(&self, priority: Priority) -> bool {
         let most = if priority == Priority::Order { Room::All } else { Room::Cancels };
         self.1.load(Ordering::Relaxed) <= most as u8

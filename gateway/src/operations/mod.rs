@@ -41,7 +41,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     page.into_bytes()
 }
 
-/// Whether commands are taken: what a load balancer asks before it sends anybody here.
+/// Whether new orders are taken: what a load balancer asks before it sends anybody here.
 pub fn is_ready(shared: &Shared) -> bool {
-    shared.phase.get() == Phase::Running && !shared.edge.shutdown.is_cancelled()
+    shared.phase.takes_orders() && !shared.edge.shutdown.is_cancelled()
 }

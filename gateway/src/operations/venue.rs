@@ -10,11 +10,22 @@ use std::fmt::Display;
 pub(super) fn write(page: &mut Page, shared: &Shared) {
     let views = shared.views.read();
     page.gauge("ringside_sequence", "The last command that is shown", views.sequence());
-    let behind_ns = shared.clock.now_ns().saturating_sub(views.time_ns());
+    let distance_ns = shared.agreement.distance_ns();
+    let engine_ns = shared.clock.now_ns().saturating_sub(distance_ns);
     page.gauge(
         "ringside_engine_time_behind_seconds",
-        "The wall clock less engine time, which moves every second; below 0 while it stands since the clock was set back",
-        Fixed { value: i128::from(behind_ns), places: 9 },
+        "Engine time as it runs less that of the last command that is shown, of which there is one every second",
+        Fixed { value: i128::from(engine_ns.saturating_sub(views.time_ns())), places: 9 },
+    );
+    page.gauge(
+        "ringside_clock_distance_seconds",
+        "The wall clock less engine time, which goes on at its own pace where the clock was set",
+        Fixed { value: i128::from(distance_ns), places: 9 },
+    );
+    page.gauge(
+        "ringside_clock_agrees",
+        "0 while the clock is more than a second from engine time and no operator accepts it: new orders are refused",
+        u8::from(shared.agreement.holds()),
     );
     page.gauge("ringside_archived_sequence", "Through where history is archived", shared.views.archived());
     page.gauge(

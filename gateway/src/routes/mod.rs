@@ -45,6 +45,7 @@ pub static ROUTES: &[&[Route]] = &[
     api::account::treasury::ROUTES,
     api::account::approval::ROUTES,
     api::account::chain::ROUTES,
+    api::account::clock::ROUTES,
     api::account::proof::ROUTES,
     api::account::token::ROUTES,
     api::auth::ROUTES,

@@ -11,7 +11,7 @@ use crate::auth::Accounts;
 use crate::chain;
 use crate::chain::desk::Desk;
 use crate::chain::port::SeenEvents;
-use crate::clock::Clock;
+use crate::clock::{Agreement, Clock};
 use crate::config::Config;
 use crate::feed;
 use crate::feed::quote::Quotes;
@@ -34,6 +34,8 @@ pub struct Shared {
     pub config: Arc<Config>,
     /// The wall clock.
     pub clock: Clock,
+    /// How far that is from engine time.
+    pub agreement: Arc<Agreement>,
     /// What judges requests before a handler sees them.
     pub edge: Edge,
     /// Whether commands are taken.
@@ -100,6 +102,7 @@ impl Shared {
         Shared {
             config,
             clock,
+            agreement: Arc::default(),
             edge,
             phase,
             views,

@@ -407,6 +407,11 @@ fn tokens(produced: &mut Produced, exchange: &mut Exchange) {
     for path in ["/admin/tokens", "/api/v1/admin/tokens"] {
         produced.request(exchange, ("POST", path), &admin(), &body(8), (409, "TOKEN_EXISTS", text));
     }
+    let clock = ("POST", "/admin/clock/accept");
+    let text = "distance_ms: it is 0 now";
+    produced.request(exchange, clock, &admin(), r#"{"distance_ms":5000}"#, (409, "DISTANCE_CHANGED", text));
+    let text = "distance_ms: missing or malformed";
+    produced.request(exchange, clock, &admin(), "{}", (400, "INVALID_PARAMETER", text));
     let nobody = (404, "NOT_FOUND", "there is no such thing");
     produced.request(exchange, ("PATCH", "/admin/tokens/NONE"), &admin(), "{}", nobody);
     let changed = r#"{"deposits_paused":1}"#;

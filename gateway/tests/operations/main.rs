@@ -7,6 +7,7 @@ mod process;
 
 mod audit;
 mod backup;
+mod clock;
 mod disk;
 mod first_start;
 mod host;

@@ -1,17 +1,11 @@
 //! Figures of a running exchange, and who may read them.
 
-use crate::process::{ADMIN_KEY, Folder, address, get, post, request, start_logged, started, stop, trade};
-use ringside_core::Engine;
-use ringside_gateway::boot::{engine_config, persist_config};
-use ringside_gateway::clock::Clock;
-use ringside_gateway::config::Config;
-use ringside_persist::recovery::{Recovered, recover};
+use crate::process::{ADMIN_KEY, Folder, address, get, post, request, started, stop, trade};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::process::Command;
 
 /// Samples by name and labels.
-fn samples(page: &str) -> BTreeMap<String, f64> {
+pub(crate) fn samples(page: &str) -> BTreeMap<String, f64> {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| line.rsplit_once(' ').unwrap())
@@ -65,32 +59,6 @@ fn figures_follow_what_happens() {
             .sum()
     };
     assert_eq!(rejects(&refused) - rejects(&after), 1.0);
-    stop(child);
-}
-
-/// A clock set back over a restart, as seen from here: an hour later the journal was opened, and then the clock was right again.
-#[test]
-fn a_clock_behind_the_journal_is_said_and_shown() {
-    let folder = Folder::new("set-back");
-    let (child, _, said) = started(&folder.0, |_| {});
-    assert!(!said.contains("behind engine time"), "{said}");
-    stop(child);
-    let config = Config { data_dir: folder.0.clone(), any_file_system: true, ..Config::default() };
-    let ahead = Clock::manual(Clock::SYSTEM.now_ms() + 3_600_000);
-    let recovered: Recovered<Engine> =
-        recover(&persist_config(&config, &ahead), &engine_config(&config), &mut ()).unwrap();
-    drop(recovered);
-
-    let log = folder.0.join("log");
-    let (child, said) = start_logged(&folder.0, File::create(&log).unwrap().into(), own_address);
-    let line =
-        said.lines().find(|line| line.contains("behind engine time")).unwrap_or_else(|| panic!("{said}"));
-    assert!(line.starts_with("recovery: this machine's clock is 359"), "{line}");
-    let logged = std::fs::read_to_string(&log).unwrap();
-    assert_eq!(logged.matches("s behind engine time").count(), 1, "{logged}");
-    let page = samples(&get(&address(&said, "figures"), "/metrics", &[]));
-    let behind = page["ringside_engine_time_behind_seconds"];
-    assert!((-3_600.0..-3_000.0).contains(&behind), "{behind}");
     stop(child);
 }
 

@@ -174,6 +174,19 @@ pub(crate) fn post(address: &str, path: &str, header: &str, body: &Value) -> Val
 
 /// A signed request to the perpetual venue that must succeed; its answer.
 pub(crate) fn signed(address: &str, method: &str, path: &str, key: &Value, parameters: &str) -> Value {
+    let (status, answer) = try_signed(address, method, path, key, parameters);
+    assert_eq!(status, 200, "{path}: {answer}");
+    answer
+}
+
+/// The same where it may be refused.
+pub(crate) fn try_signed(
+    address: &str,
+    method: &str,
+    path: &str,
+    key: &Value,
+    parameters: &str,
+) -> (u16, Value) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let query = format!("{parameters}&timestamp={now}");
     let mut mac = Hmac::<Sha256>::new_from_slice(key["api_secret"].as_str().unwrap().as_bytes()).unwrap();
@@ -182,8 +195,7 @@ pub(crate) fn signed(address: &str, method: &str, path: &str, key: &Value, param
     let header = format!("X-EX-APIKEY: {}", key["api_key"].as_str().unwrap());
     let (status, body) =
         request(address, method, &format!("{path}?{query}&signature={signature}"), &[&header], "");
-    assert_eq!(status, 200, "{path}: {body}");
-    serde_json::from_str(&body).unwrap()
+    (status, serde_json::from_str(&body).unwrap())
 }
 
 /// A running exchange that test traders can use: its process, its address and what it said.

@@ -3,6 +3,7 @@
 
 pub mod approval;
 pub mod chain;
+pub mod clock;
 pub mod dispute;
 pub mod feed;
 pub mod fees;

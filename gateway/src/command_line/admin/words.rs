@@ -55,6 +55,8 @@ const WORDS: &[Word] = &[
     word("withdrawals", "settle", Method::Post, "/admin/withdrawals/disputed/{id}"),
     word("chain", "show", Method::Get, "/admin/chain"),
     word("chain", "rewind", Method::Post, "/admin/chain/rewind"),
+    word("clock", "show", Method::Get, "/admin/clock"),
+    word("clock", "accept", Method::Post, "/admin/clock/accept"),
     word("ledger", "proof", Method::Get, "/admin/ledger/proof"),
     word("reserves", "accept", Method::Post, "/admin/proof/accept"),
     word("audit", "list", Method::Get, "/admin/audit"),

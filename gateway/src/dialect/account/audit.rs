@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::net::Ipv6Addr;
 
 /// The name of an action: what its command does.
-fn action(code: u16) -> String {
+fn action(code: u16, has_subject: bool) -> String {
     let name = match Kind::from_code(code) {
         Some(Kind::Credit) => "spot_credit",
         Some(Kind::ListMarket) => "list_market",
@@ -26,7 +26,9 @@ fn action(code: u16) -> String {
         Some(Kind::ApplyDraft) => "configure_symbol",
         Some(Kind::ScheduleVipTier) => "vip_tiers",
         Some(Kind::SetAccountLimits) => "account_limits",
-        Some(Kind::OperatorNote) => "feed",
+        // No command is made of these: what names a market is its feed.
+        Some(Kind::OperatorNote) if has_subject => "feed",
+        Some(Kind::OperatorNote) => "accept_clock",
         _ => return format!("command {code}"),
     };
     name.to_owned()
@@ -88,7 +90,7 @@ fn row(parts: &[OperatorRecord]) -> Value {
         "operator": text(&noted.operator),
         "key": if noted.proven == 1 { "own" } else { "shared" },
         "ip": Ipv6Addr::from(noted.ip).to_canonical().to_string(),
-        "action": action(noted.action),
+        "action": action(noted.action, subject.is_some()),
         "subject": subject,
         "detail": joined(|part| text(&part.told.detail)),
         "reason": joined(|part| text(&part.told.reason)),

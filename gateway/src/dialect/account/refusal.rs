@@ -96,6 +96,9 @@ pub const TOKEN_EXISTS: Refusal = refusal(
 /// 409: of a listing.
 pub const SYMBOL_EXISTS: Refusal =
     refusal(409, "SYMBOL_EXISTS", "a market of that name is there, and is another");
+/// 409: of an operator who accepts how far the clock is: the message says how far.
+pub const DISTANCE_CHANGED: Refusal =
+    refusal(409, "DISTANCE_CHANGED", "the clock is another distance from engine time now");
 /// 409: of operators' commands.
 pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
 /// 409: of operators' commands.

@@ -1,0 +1,87 @@
+//! How far the machine's clock is from engine time, and that an operator accepts it (`account.md` 13, `durability.md` row 10).
+
+use super::{OF_ENGINE, get, reason, unavailable};
+use crate::api::docs::{Field, Shape};
+use crate::api::operate::{Action, BY, REASON, Subject, note};
+use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::auth::access::Auth;
+use crate::dialect::Dialect;
+use crate::dialect::account::params::typed;
+use crate::dialect::account::refusal::{self, invalid};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+const CLOCK: Shape = Shape::Object(&[
+    Field::new(
+        "distance_ms",
+        Shape::Integer,
+        "The wall clock less engine time; below 0 engine time is ahead",
+    ),
+    Field::new("accepted_ms", Shape::Integer, "What of it an operator accepts; 0 for none"),
+    Field::new("agrees", Shape::Boolean, "false: new orders and withdrawals are refused"),
+]);
+
+/// Rows.
+pub static ROUTES: &[Route] = &[
+    Route {
+        tag: "admin",
+        ..get(
+            "/admin/clock",
+            Auth::Admin,
+            "How far the machine's clock is from engine time",
+            &[],
+            CLOCK,
+            Handler::Now(|call| Ok(shown(call))),
+        )
+    },
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary: "Accept how far the machine's clock is from engine time: orders are taken, while engine time comes nearer \
+                  by a tenth of what passes; until they agree, or the next start",
+        params: &[BY],
+        body: Shape::Object(&[
+            Field::new(
+                "distance_ms",
+                Shape::Integer,
+                "That of GET /admin/clock, to the second, so that nobody accepts another",
+            ),
+            REASON,
+        ]),
+        response: CLOCK,
+        named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::DISTANCE_CHANGED], OF_ENGINE],
+        ..Route::new(Method::Post, "/admin/clock/accept", Handler::Later(|call| Box::pin(accept(call))))
+    },
+];
+
+fn shown(call: &Call) -> Response {
+    let agreement = &call.worker.shared.agreement;
+    Response::of(&json!({
+        "distance_ms": agreement.distance_ns() / 1_000_000,
+        "accepted_ms": agreement.accepted_ns() / 1_000_000,
+        "agrees": agreement.holds(),
+    }))
+}
+
+#[derive(serde::Deserialize)]
+struct AcceptBody<'a> {
+    #[serde(borrow)]
+    distance_ms: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
+}
+
+async fn accept(call: Call) -> Answer {
+    let body: AcceptBody<'_> = call.json()?;
+    let distance_ms: i64 = typed("distance_ms", body.distance_ms)?.ok_or_else(|| invalid("distance_ms"))?;
+    let reason = reason(body.reason)?;
+    let (agreement, distance_ns) = (&call.worker.shared.agreement, distance_ms.saturating_mul(1_000_000));
+    let changed =
+        |now_ns| refusal::DISTANCE_CHANGED.saying(format!("distance_ms: it is {} now", now_ns / 1_000_000));
+    agreement.judge(distance_ns).map_err(changed)?;
+    let detail = format!("distance_ms={distance_ms}");
+    note(&call, Action { subject: Subject::Venue, detail, reason: &reason }).await.map_err(unavailable)?;
+    agreement.accept(distance_ns).map_err(changed)?;
+    Ok(shown(&call))
+}
