@@ -803,3 +803,41 @@ fn a_quantity_that_is_filled_already_ends_an_order_whatever_filters_ask() {
     venue.ok(modify("0.001"));
     assert_eq!(venue.ends(), [(order, PerpetualStatus::Canceled, 0, dec("0.002"))]);
 }
+
+/// Case C-26: what nobody pays for is armed by nobody in numbers.
+#[test]
+fn who_has_no_position_arms_one_order_for_each_ten_of_equity() {
+    let mut venue = Venue::trading("60000");
+    venue.list_second();
+    let [maker, poor, rich] = ["100000", "39.999999", "1000"].map(|wallet| venue.account(wallet));
+    let nothing = venue.account("0");
+    let stop = |venue: &mut Venue, account| {
+        let place = of_type(venue.limit(account, Side::Buy, "0.001", "0"), PerpetualOrderType::StopMarket);
+        PlacePerpetual { stop_price: dec("61000"), ..place }
+    };
+    let place = stop(&mut venue, nothing);
+    assert_eq!(venue.refused(place), Reject::TooManyConditional);
+    // The service's orders count like any other, and so do those of another market.
+    for flags in [0, order_flag::CONDITIONAL_SERVICE, order_flag::REDUCE_ONLY] {
+        let place = stop(&mut venue, poor);
+        venue.ok(PlacePerpetual { flags, ..place });
+    }
+    for flags in [0, order_flag::CONDITIONAL_SERVICE, order_flag::CLOSE_POSITION, order_flag::TEST] {
+        let quantity = if flags == order_flag::CLOSE_POSITION { 0 } else { dec("0.001") };
+        let place = stop(&mut venue, poor);
+        assert_eq!(venue.refused(PlacePerpetual { flags, quantity, ..place }), Reject::TooManyConditional);
+    }
+    // What is attached waits for a position, and is armed with it.
+    let place = venue.limit(poor, Side::Buy, "0.001", "59000");
+    venue.ok(with_attached(place, "61000", "58000"));
+    // A position pays for what is armed beside it.
+    venue.sell(maker, "0.01", "60000");
+    let take = venue.limit(rich, Side::Buy, "0.01", "60000");
+    venue.ok(take);
+    for _ in 0..100 {
+        let place = stop(&mut venue, rich);
+        venue.ok(place);
+    }
+    let place = stop(&mut venue, rich);
+    assert_eq!(venue.refused(place), Reject::TooManyConditional, "the market's own limit");
+}

@@ -8,7 +8,7 @@ use crate::command::{
     order_flag,
 };
 use crate::ids::{AccountId, OrderId};
-use crate::money::{Money, Price, Quantity};
+use crate::money::{MONEY_UNIT, Money, Price, Quantity};
 use crate::perpetual::account::DISABLED;
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::{Perpetual, State};
@@ -20,6 +20,8 @@ use crate::risk::perpetual::{band, reduce_only, units};
 const GOOD_TILL_END_MS: i64 = 253_402_300_799_000;
 /// How far a good-till date must be ahead, ms.
 const GOOD_TILL_AHEAD_MS: i64 = 600_000;
+/// Equity for each order that an account without a position arms, micro-quote.
+const ARMED_FOR: Money = 10 * MONEY_UNIT;
 
 /// A placement whose bytes are within their enumerations and fit together.
 struct Parsed {
@@ -419,10 +421,23 @@ impl State {
         if waiting != 0 && i64::from(holding.waiting) + waiting > symbol.get(P::MaxConditionalOrders) {
             return Err(Reject::TooManyConditional);
         }
+        if waits && !self.may_arm(order.account) {
+            return Err(Reject::TooManyConditional);
+        }
         if order.is(order_flag::CLOSE_POSITION) && holding.closers & order.closer_bit() != 0 {
             return Err(Reject::ClosePositionExists);
         }
         Ok(())
+    }
+
+    /// Whether an account may arm one more: without a position anywhere it has no more of them than its equity, which is its wallet
+    /// then, holds [`ARMED_FOR`], so that nobody has others wait for what costs nothing.
+    fn may_arm(&self, account: AccountId) -> bool {
+        // Of every market: one where orders wait alone was not touched yet.
+        let holdings = || (0..self.symbols.len()).map(|index| self.holding(account, index));
+        let waiting: i64 = holdings().map(|holding| i64::from(holding.waiting)).sum();
+        holdings().any(|holding| holding.quantity != 0)
+            || waiting < self.accounts.get(account).wallet / ARMED_FOR
     }
 
     /// The latest price of a working type.

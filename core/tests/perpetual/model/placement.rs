@@ -1,6 +1,8 @@
 //! A new order: the checks of `perpetual.md` 7.10 in their order, then what acceptance does.
 
-use super::arithmetic::{E8, ceil_div, ceil_to, floor_div, floor_to, rate_up, value, value_down, value_up};
+use super::arithmetic::{
+    E6, E8, ceil_div, ceil_to, floor_div, floor_to, rate_up, value, value_down, value_up,
+};
 use super::margin::Bucket;
 use super::matching::{Ending, Role};
 use super::orders::reason;
@@ -420,6 +422,15 @@ impl Model {
         let conditional = kinds.into_iter().filter(|&kind| Order::is_conditional(kind)).count();
         if (0..conditional).any(|before| (waiting + before) as i128 >= parameters[&11]) {
             return Err(Reject::TooManyConditional);
+        }
+        // Who has no position anywhere arms one for each ten USDT of equity.
+        let mut markets = self.markets.iter().map(|market| self.position(order.account, market.id));
+        if Order::is_conditional(order.kind) && markets.all(|position| position.quantity == 0) {
+            let of_account = |other: &&Order| other.account == order.account && other.stage == Stage::Waiting;
+            let armed = self.orders.values().filter(of_account).count() as i128;
+            if armed >= floor_div(self.account(order.account).wallet, 10 * E6) {
+                return Err(Reject::TooManyConditional);
+            }
         }
         if order.has(order_flag::CLOSE_POSITION) {
             let family = |kind| matches!(kind, Stop | StopMarket);
