@@ -248,6 +248,14 @@ kinds! {
     MoveTreasury = 104,
 }
 
+/// Flags of [`PlaceOrder`].
+pub mod place_flag {
+    /// The price was sent finer than 10^-8, so that it is a multiple of no tick; limit orders only.
+    pub const FINER_PRICE: u32 = 1;
+    /// The quantity was, so that it is a multiple of no lot; not of a market buy.
+    pub const FINER_QUANTITY: u32 = 2;
+}
+
 macro_rules! body {
     ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
         $($(#[$doc])*
@@ -263,7 +271,7 @@ body! {
     /// InvalidTick, InvalidLot, BelowMinNotional, InsufficientBalance, TooManyOpenOrders, PostOnlyWouldCross,
     /// SelfTrade, FillOrKill.
     ///
-    /// Malformed: a byte outside its enumeration, `flags` not zero, a market order that is not immediate-or-cancel.
+    /// Malformed: a byte outside its enumeration, a flag of what its type does not use, a market order that is not immediate-or-cancel.
     /// A market order's price, a market buy's quantity and the quote quantity of any other order are not looked at,
     /// and 0 in events. InvalidQuantity also where price x quantity leaves the range of an amount. A market buy takes
     /// at most [`crate::money::MAX_ENTRY`] of base, however little it costs.
@@ -282,7 +290,7 @@ body! {
         pub time_in_force: u8,
         /// A [`SelfTradePrevention`].
         pub self_trade: u8,
-        /// Zero.
+        /// Bits of [`place_flag`].
         pub flags: u32,
         /// Limit price; 0 for market orders.
         pub price: Price,

@@ -7,7 +7,7 @@ use crate::book::side::EMPTY;
 use crate::book::{Book, Orders};
 use crate::command::{
     Command, MarketKind, MarketStatus, OrderStatus, OrderType, PlaceOrder, ReplaceOrder, SelfTradePrevention,
-    Side, TimeInForce,
+    Side, TimeInForce, place_flag,
 };
 use crate::event::Sink;
 use crate::market::{Market, Rules, Seat};
@@ -39,6 +39,9 @@ impl Engine {
         let Some(order) = Incoming::parse(place) else {
             return refuse(command, Reject::Malformed, self.emitter(sink));
         };
+        if place.flags != 0 {
+            return self.refuse_finer(command, &order, sink);
+        }
         if !self.accounts.exists(order.account) {
             return refuse(command, Reject::AccountNotFound, self.emitter(sink));
         }
@@ -145,6 +148,33 @@ impl Engine {
             ..outcome_of(command)
         };
         emitter.emit(outcome.refused(reject).done(command));
+    }
+
+    /// Refuses an order of which something was sent finer than it is held, as its other checks would.
+    #[cold]
+    #[inline(never)]
+    fn refuse_finer<S: Sink>(&mut self, command: &Command, order: &Incoming, sink: &mut S) {
+        let place: &PlaceOrder = command.body();
+        let is_finer = |flag| place.flags & flag != 0;
+        let within = |value: i64, flag| (i64::from(!is_finer(flag))..=MAX_ENTRY).contains(&value);
+        let is_limit = order.order_type == OrderType::Limit;
+        let judge = |rules: &Rules| match () {
+            () if is_limit && !within(order.price, place_flag::FINER_PRICE) => Reject::InvalidPrice,
+            () if !within(order.quantity, place_flag::FINER_QUANTITY) => Reject::InvalidQuantity,
+            () if is_limit && (is_finer(place_flag::FINER_PRICE) || !rules.tick.divides(order.price)) => {
+                Reject::InvalidTick
+            }
+            () => Reject::InvalidLot,
+        };
+        let reject = match self.markets.get(order.market as usize) {
+            _ if !self.accounts.exists(order.account) => Reject::AccountNotFound,
+            None => Reject::MarketNotFound,
+            Some(market) => match check_status(market.rules.status) {
+                Ok(()) => judge(&market.rules),
+                Err(reject) => reject,
+            },
+        };
+        self.refuse_judged(command, reject, sink);
     }
 
     /// A new order that finds prices to trade at, or must not rest. It can be afforded.

@@ -7,7 +7,7 @@ pub(crate) mod limit;
 pub(crate) mod market;
 
 use crate::book::pool::{Chained, NONE};
-use crate::command::{OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce};
+use crate::command::{OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag};
 use crate::event;
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::money::{Amount, FeeRate, Price, Quantity, RawAmount};
@@ -144,6 +144,16 @@ pub(crate) struct Incoming {
     pub(crate) quote_quantity: Amount,
 }
 
+/// What of an order may have been sent finer than it is held.
+#[inline(always)]
+fn finer_flags(order_type: OrderType, side: Side) -> u32 {
+    match (order_type, side) {
+        (OrderType::Limit, _) => place_flag::FINER_PRICE | place_flag::FINER_QUANTITY,
+        (OrderType::Market, Side::Sell) => place_flag::FINER_QUANTITY,
+        (OrderType::Market, Side::Buy) => 0,
+    }
+}
+
 impl Incoming {
     /// `None`: malformed.
     #[inline(always)]
@@ -152,7 +162,7 @@ impl Incoming {
         let order_type = OrderType::from_code(place.order_type)?;
         let time_in_force = TimeInForce::from_code(place.time_in_force)?;
         let self_trade = SelfTradePrevention::from_code(place.self_trade)?;
-        if place.flags != 0 {
+        if place.flags & !finer_flags(order_type, side) != 0 {
             return None;
         }
         let mut order = Incoming {

@@ -20,7 +20,13 @@ impl Reference {
         let time_in_force = TimeInForce::from_code(place.time_in_force).ok_or(Reject::Malformed)?;
         let self_trade = SelfTradePrevention::from_code(place.self_trade).ok_or(Reject::Malformed)?;
         let is_market = order_type == OrderType::Market;
-        if place.flags != 0 || (is_market && time_in_force != TimeInForce::ImmediateOrCancel) {
+        let may_be_finer = match (is_market, side) {
+            (false, _) => 3,
+            (true, Side::Sell) => 2,
+            (true, Side::Buy) => 0,
+        };
+        if place.flags & !may_be_finer != 0 || (is_market && time_in_force != TimeInForce::ImmediateOrCancel)
+        {
             return Err(Reject::Malformed);
         }
         self.known_account(place.account)?;
@@ -44,7 +50,9 @@ impl Reference {
             maker_fee: market.maker_fee,
             taker_fee: market.taker_fee,
         };
-        match self.judge(&incoming, 0) {
+        let judged =
+            if place.flags == 0 { self.judge(&incoming, 0) } else { self.judge_finer(place, &incoming) };
+        match judged {
             Ok(()) => {
                 self.last_order += 1;
                 incoming.order = self.last_order;
@@ -67,6 +75,23 @@ impl Reference {
             }
             Err(reject) => Err(reject),
         }
+    }
+
+    /// The same of an order whose price (1) or quantity (2) was sent finer than it is held: never right.
+    fn judge_finer(&self, place: &command::PlaceOrder, incoming: &Incoming) -> Result<(), Reject> {
+        let market = &self.markets[incoming.market as usize];
+        let is_held =
+            |value: i64, flag| (value > 0 || (value == 0 && place.flags & flag != 0)) && value <= MAX_ENTRY;
+        if incoming.price.is_some_and(|price| !is_held(price, 1)) {
+            return Err(Reject::InvalidPrice);
+        }
+        if !is_held(place.quantity, 2) {
+            return Err(Reject::InvalidQuantity);
+        }
+        if incoming.price.is_some_and(|price| place.flags & 1 != 0 || price % market.tick != 0) {
+            return Err(Reject::InvalidTick);
+        }
+        Err(Reject::InvalidLot)
     }
 
     /// Every check from the amounts on. `released` is what a replaced order would give back first.

@@ -1,51 +1,132 @@
-//! Decimal text <-> scaled integers, exact both ways. No float, no rounding: text that does not fit is refused.
+//! Decimal text <-> scaled integers, exact both ways. No float, and no rounding that is not asked for: text that does not fit is
+//! refused.
 //!
-//! In: `^[0-9]{1,20}(\.[0-9]{1,18})?$` (`spot.md` 1). Out: the shortest decimal form, no exponent, `0` for zero.
+//! In: `^[0-9]{1,20}(\.[0-9]+)?$`, and numbers of JSON with an exponent as well (`spot.md` 1, `perpetual.md` 1): what programs print of
+//! their binary floats. Out: the shortest decimal form, no exponent, `0` for zero.
 
 use ringside_core::money::{AMOUNT_UNIT, Amount, FEE_RATE_ONE, FeeRate, MAX_ENTRY, Price, UNIT};
+use std::borrow::Cow;
 
-/// Digits before and after the point that text may have.
+/// Digits before the point that text may have, and decimals that are held.
 const WHOLE_DIGITS_MAX: usize = 20;
-const FRACTION_DIGITS_MAX: usize = 18;
+const FRACTION_DIGITS: usize = 18;
+/// Decimals that a number with an exponent is written out to; what is finer still is told from nothing by the last.
+const PLAIN_DIGITS: usize = 40;
 
-/// Text as an amount in steps of 10^-18. Never negative, below 10^38.
+/// Text as it was sent.
+struct Sent {
+    whole: u128,
+    /// In steps of 10^-18, down.
+    fraction: u64,
+    /// Whether more than that was sent.
+    is_finer: bool,
+}
+
+/// Text as an amount in steps of 10^-18: at most 18 decimals after trailing zeros are cut. Never negative, below 10^38.
 pub fn parse_amount(text: &[u8]) -> Option<Amount> {
-    let (whole, fraction) = parse(text)?;
-    Some(whole as i128 * AMOUNT_UNIT + i128::from(fraction))
+    parse(text).filter(|sent| !sent.is_finer).map(|sent| sent.amount())
+}
+
+/// The same of any number of decimals: of what is finer than 10^-18 the last digit is not 0, so that it is a multiple of nothing
+/// coarser, and not zero.
+pub fn parse_any(text: &[u8]) -> Option<Amount> {
+    let sent = parse(text)?;
+    let amount = sent.amount();
+    Some(amount + i128::from(sent.is_finer && amount % 10 == 0))
 }
 
 /// Text as a price or quantity in steps of 10^-8: at most 8 decimals after trailing zeros are cut, at most
 /// [`MAX_ENTRY`]. May be zero.
 pub fn parse_entry(text: &[u8]) -> Option<Price> {
+    parse_entry_down(text).filter(|(_, is_finer)| !is_finer).map(|(entry, _)| entry)
+}
+
+/// The same of any number of decimals, down, and whether it is finer than that.
+pub fn parse_entry_down(text: &[u8]) -> Option<(Price, bool)> {
     const STEP: u64 = (AMOUNT_UNIT / UNIT as i128) as u64;
-    let (whole, fraction) = parse(text)?;
-    if !fraction.is_multiple_of(STEP) {
+    let Sent { whole, fraction, is_finer } = parse(text)?;
+    let value = whole.checked_mul(UNIT as u128)? + u128::from(fraction / STEP);
+    let is_finer = is_finer || !fraction.is_multiple_of(STEP);
+    let entry = i64::try_from(value).ok().filter(|value| *value <= MAX_ENTRY)?;
+    (entry < MAX_ENTRY || !is_finer).then_some((entry, is_finer))
+}
+
+/// A string of JSON without escapes, or a number, read from its text by `parse`.
+pub fn of_json<T>(json: &str, parse: fn(&[u8]) -> Option<T>) -> Option<T> {
+    match json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) {
+        Some(text) => parse(text.as_bytes()),
+        None => parse(&plain(json.as_bytes())?),
+    }
+}
+
+/// A number of JSON without its exponent; `None` where it has more digits before the point than any amount.
+pub fn plain(number: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let Some(at) = number.iter().position(|byte| matches!(byte, b'e' | b'E')) else {
+        return Some(Cow::Borrowed(number));
+    };
+    let (mantissa, exponent) = (&number[..at], &number[at + 1..]);
+    let (is_negative, exponent) = match exponent {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let exponent = exponent
+        .iter()
+        .fold(0i64, |value, digit| (value * 10 + i64::from(digit.saturating_sub(b'0'))).min(9_999));
+    let whole = mantissa.iter().position(|byte| *byte == b'.').unwrap_or(mantissa.len());
+    let digits: Vec<u8> = mantissa.iter().copied().filter(|byte| *byte != b'.').collect();
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    let digits = &digits[zeros..];
+    if digits.is_empty() {
+        return Some(Cow::Borrowed(b"0"));
+    }
+    // Digits before the point, of those from the first that is not 0.
+    let before = whole as i64 - zeros as i64 + if is_negative { -exponent } else { exponent };
+    let mut out = Vec::with_capacity(WHOLE_DIGITS_MAX + 1 + PLAIN_DIGITS);
+    if before > WHOLE_DIGITS_MAX as i64 {
         return None;
     }
-    let value = whole.checked_mul(UNIT as u128)? + u128::from(fraction / STEP);
-    i64::try_from(value).ok().filter(|value| *value <= MAX_ENTRY)
+    let split = before.clamp(0, digits.len() as i64) as usize;
+    out.extend_from_slice(if split == 0 { b"0" } else { &digits[..split] });
+    out.resize(out.len() + (before - split as i64).max(0) as usize, b'0');
+    if split < digits.len() {
+        out.push(b'.');
+        let end = out.len() + PLAIN_DIGITS;
+        out.resize(out.len() + before.min(0).unsigned_abs().min(PLAIN_DIGITS as u64 - 1) as usize, b'0');
+        out.extend_from_slice(&digits[split..]);
+        out.truncate(end);
+    }
+    Some(Cow::Owned(out))
+}
+
+impl Sent {
+    fn amount(&self) -> Amount {
+        self.whole as i128 * AMOUNT_UNIT + i128::from(self.fraction)
+    }
 }
 
 /// Text as a fee rate: basis points with at most 2 decimals, at most 10000.
 pub fn parse_bps(text: &[u8]) -> Option<FeeRate> {
     const STEP: u64 = AMOUNT_UNIT as u64 / 100;
-    let (whole, fraction) = parse(text)?;
-    if !fraction.is_multiple_of(STEP) {
+    let Sent { whole, fraction, is_finer } = parse(text)?;
+    if is_finer || !fraction.is_multiple_of(STEP) {
         return None;
     }
     let value = whole.checked_mul(100)? + u128::from(fraction / STEP);
     u32::try_from(value).ok().filter(|value| *value <= FEE_RATE_ONE)
 }
 
-/// The whole part, and the fraction in steps of 10^-18.
-fn parse(text: &[u8]) -> Option<(u128, u64)> {
+fn parse(text: &[u8]) -> Option<Sent> {
     let point = text.iter().position(|byte| *byte == b'.');
     let (whole, fraction) = match point {
         Some(point) => (&text[..point], &text[point + 1..]),
         None => (text, &b"0"[..]),
     };
-    if !(1..=WHOLE_DIGITS_MAX).contains(&whole.len()) || !(1..=FRACTION_DIGITS_MAX).contains(&fraction.len())
-    {
+    if !(1..=WHOLE_DIGITS_MAX).contains(&whole.len()) || fraction.is_empty() {
+        return None;
+    }
+    let (held, rest) = fraction.split_at(fraction.len().min(FRACTION_DIGITS));
+    if !rest.iter().all(u8::is_ascii_digit) {
         return None;
     }
     // 19 digits fit 64 bits; only the twentieth needs more.
@@ -54,7 +135,11 @@ fn parse(text: &[u8]) -> Option<(u128, u64)> {
     for digit in tail {
         value = value * 10 + u128::from(digits(&[*digit])?);
     }
-    Some((value, digits(fraction)? * POWERS[FRACTION_DIGITS_MAX - fraction.len()]))
+    Some(Sent {
+        whole: value,
+        fraction: digits(held)? * POWERS[FRACTION_DIGITS - held.len()],
+        is_finer: rest.iter().any(|digit| *digit != b'0'),
+    })
 }
 
 /// Up to 19 digits as an integer.
@@ -220,10 +305,21 @@ mod tests {
             ("1e5", None),
             ("-1", None),
             ("+1", None),
-            ("1.0000000000000000000", None),
+            ("1.0000000000000000000", Some(UNIT)),
         ];
         for (text, value) in cases {
             assert_eq!(parse_entry(text.as_bytes()), value, "{text:?}");
+        }
+        let finer: [(&str, Option<(i64, bool)>); 6] = [
+            ("0.30000000000000004", Some((30_000_000, true))),
+            ("0.000000001", Some((0, true))),
+            ("0.0000000000000000000001", Some((0, true))),
+            ("0.3", Some((30_000_000, false))),
+            ("92233720368.000000001", None),
+            ("0.3x", None),
+        ];
+        for (text, value) in finer {
+            assert_eq!(parse_entry_down(text.as_bytes()), value, "{text:?}");
         }
         for text in [" 1", "1 ", "1,0", "1_0", "0x1", "NaN", "１", "1.2.3", "1\0"] {
             assert_eq!(parse_entry(text.as_bytes()), None, "{text:?}");
@@ -237,6 +333,10 @@ mod tests {
         assert_eq!(written(|out| write_amount(out, 10i128.pow(38) - 1)), largest);
         assert_eq!(parse_amount(b"0.000000000000000001"), Some(1));
         assert_eq!(parse_amount(b"0.0000000000000000001"), None);
+        assert_eq!(parse_any(b"0.0000000000000000001"), Some(1));
+        assert_eq!(parse_any(b"0.0033000000000000004"), Some(3_300_000_000_000_001));
+        assert_eq!(parse_any(b"5.00000000000000000000000"), Some(5 * AMOUNT_UNIT));
+        assert_eq!(parse_any(b"0.00000000000000000000x"), None);
         assert_eq!(written(|out| write_amount(out, 0)), "0");
         assert_eq!(written(|out| write_amount(out, -1)), "-0.000000000000000001");
         assert_eq!(written(|out| write_amount(out, 25 * AMOUNT_UNIT)), "25");
@@ -245,6 +345,36 @@ mod tests {
         assert_eq!(written(|out| write_total(out, 10i128.pow(28))), "100000000000000000000");
         assert_eq!(written(|out| write_entry(out, 12_370_000_000)), "123.7");
         assert_eq!(written(|out| write_i64(out, i64::MIN)), "-9223372036854775808");
+    }
+
+    #[test]
+    fn numbers_with_an_exponent_are_written_out() {
+        let least = format!("0.{}1", "0".repeat(39));
+        let cut = format!("0.{}987", "0".repeat(37));
+        let cases: [(&str, Option<&str>); 16] = [
+            ("0.5", Some("0.5")),
+            ("5e-05", Some("0.00005")),
+            ("1.1e-2", Some("0.011")),
+            ("2E-1", Some("0.2")),
+            ("1.5e+3", Some("1500")),
+            ("12.34e1", Some("123.4")),
+            ("0.0012e2", Some("0.12")),
+            ("0.0012e4", Some("12")),
+            ("0e99999999999999999999", Some("0")),
+            ("0.00E-7", Some("0")),
+            ("1e19", Some("10000000000000000000")),
+            ("1e20", None),
+            ("123456789e300", None),
+            ("1e-9999999999", Some(&least)),
+            ("9.87654321e-38", Some(&cut)),
+            ("0.1e1", Some("1")),
+        ];
+        assert_eq!(plain(b"-1e-2").and_then(|text| parse_any(&text)), None);
+        for (number, text) in cases {
+            let plain = plain(number.as_bytes());
+            let plain = plain.as_deref().map(|plain| str::from_utf8(plain).expect("text"));
+            assert_eq!(plain, text, "{number}");
+        }
     }
 
     #[test]
@@ -263,14 +393,28 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_parse_or_are_refused(text in prop::collection::vec(any::<u8>(), 0..48)) {
-            let _ = (parse_amount(&text), parse_entry(&text), parse_bps(&text));
+            let _ = (parse_amount(&text), parse_any(&text), parse_entry_down(&text), parse_bps(&text));
         }
 
         #[test]
         fn digits_and_points_are_judged_as_the_rule_says(text in "[0-9.]{0,24}") {
             let rule = text.split_once('.').map_or((text.as_str(), "0"), |parts| parts);
-            let fits = (1..=20).contains(&rule.0.len()) && (1..=18).contains(&rule.1.len()) && !rule.1.contains('.');
-            prop_assert_eq!(parse_amount(text.as_bytes()).is_some(), fits);
+            let fits = (1..=20).contains(&rule.0.len()) && !rule.1.is_empty() && !rule.1.contains('.');
+            prop_assert_eq!(parse_any(text.as_bytes()).is_some(), fits);
+            let is_held = fits && rule.1.bytes().skip(18).all(|digit| digit == b'0');
+            prop_assert_eq!(parse_amount(text.as_bytes()).is_some(), is_held);
+        }
+
+        #[test]
+        fn exponents_agree_with_another_implementation(mantissa in 0u64..1_000_000_000_000, scale in 0u32..9, exponent in -15i32..7) {
+            let decimal = Decimal::from_i128_with_scale(mantissa.into(), scale);
+            let number = format!("{decimal}e{exponent}");
+            let power = Decimal::from_i128_with_scale(1, 0);
+            let power = (0..exponent).fold(power, |power, _| power * Decimal::TEN);
+            let scaled = Decimal::from_i128_with_scale(mantissa.into(), scale + exponent.min(0).unsigned_abs()) * power;
+            let read = plain(number.as_bytes()).and_then(|plain| parse_any(&plain));
+            let exact = parse_any(scaled.to_string().as_bytes());
+            prop_assert_eq!(read, exact, "{} {}", number, scaled);
         }
 
         #[test]

@@ -1,7 +1,7 @@
 //! A price in somebody's JSON: found by its place, read as an exact decimal.
 
 use crate::config::feed::PricePaths;
-use crate::dialect::decimal::parse_amount;
+use crate::dialect::decimal::{of_json, parse_any};
 use ringside_core::money::{AMOUNT_UNIT, MAX_ENTRY, Price, UNIT};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -41,9 +41,7 @@ pub fn at(json: &str, path: &[String]) -> Option<Price> {
 
 /// A number, or a text that holds one.
 fn decimal(json: &str) -> Option<Price> {
-    let text = json.trim();
-    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    let price = parse_amount(text.as_bytes())? / (AMOUNT_UNIT / i128::from(UNIT));
+    let price = of_json(json.trim(), parse_any)? / (AMOUNT_UNIT / i128::from(UNIT));
     Price::try_from(price).ok().filter(|price| (1..=MAX_ENTRY).contains(price))
 }
 
@@ -80,24 +78,15 @@ mod tests {
 
     #[test]
     fn what_is_no_price_is_none() {
-        for value in [
-            "0",
-            "-1",
-            "1e5",
-            "\"\"",
-            "null",
-            "true",
-            "{}",
-            "[1]",
-            "92233720369",
-            "\"0.000000001\"",
-            "\" 1\"",
-        ] {
+        for value in
+            ["0", "-1", "\"\"", "null", "true", "{}", "[1]", "92233720369", "\"0.000000001\"", "\" 1\""]
+        {
             assert_eq!(one(&format!(r#"{{"p":{value}}}"#), "p"), None, "{value}");
         }
         for json in ["", "p", "{", r#"{"q":1}"#, r#"{"p":{"p":1}}"#, "[1]", "1"] {
             assert_eq!(one(json, "p"), None, "{json}");
         }
+        assert_eq!(one(r#"{"p":6e4}"#, "p"), Some(6_000_000_000_000));
         assert_eq!(one("[1]", "1"), None);
         assert_eq!(one("[1]", "x"), None);
     }

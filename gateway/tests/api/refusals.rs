@@ -14,6 +14,7 @@ use ringside_gateway::api::Method;
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
 use ringside_gateway::chain::Told;
 use ringside_gateway::dialect::Dialect;
+use ringside_gateway::dialect::spot::decode::UNSUPPORTED;
 use ringside_gateway::ingress::Phase;
 use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
@@ -323,6 +324,12 @@ fn rest(produced: &mut Produced) {
         let error = format!("invalid {member}");
         let path = "/api/v1/admin/spot/markets/DFUSDT";
         produced.request(&mut exchange, ("PATCH", path), &admin(), &body, (400, &error));
+    }
+    for refusal in UNSUPPORTED {
+        let name = refusal.error.strip_prefix("unsupported ").unwrap();
+        let body = json!({ "symbol": "DFUSDT", "side": "buy", "type": "limit", "price": 1, "quantity": 1, name: true });
+        let alice = exchange.account(1);
+        produced.request(&mut exchange, ("POST", ORDERS), &alice, &body.to_string(), (400, refusal.error));
     }
     let long = "x".repeat(257);
     let listed = json!({ "id": "XYUSDT", "base_token": "XY", "quote_token": "USDT", "tick_size": "1", "lot_size": "1",

@@ -104,6 +104,7 @@ transcripts! {
     klines
     market_data
     matching
+    numbers
     own_lists
     phases
     place

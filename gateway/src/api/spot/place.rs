@@ -4,7 +4,7 @@ use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replay
 use super::shape;
 use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
-use crate::dialect::spot::decode::{PlaceBody, place_order};
+use crate::dialect::spot::decode::{PlaceBody, UNSUPPORTED, place_order};
 use crate::dialect::spot::{encode, id, refusal};
 use crate::http::order_rate::OrderCount;
 use crate::ingress::Priority;
@@ -53,6 +53,7 @@ pub static ROUTES: &[Route] = &[Route {
             refusal::of_reject(Reject::PostOnlyWouldCross),
             refusal::of_reject(Reject::SelfTrade),
         ],
+        UNSUPPORTED,
         super::OF_ENGINE,
     ],
     ..Route::new(Method::Post, "/api/v1/spot/orders", Handler::Later(place))

@@ -342,10 +342,12 @@ fn written(value: i64, unit: Unit) -> String {
 /// A number sent as text or as a number, in steps of 10^-18; it may be below 0.
 fn signed(raw: &RawValue) -> Option<i128> {
     let sent = raw.get();
-    let sent = sent.strip_prefix('"').and_then(|sent| sent.strip_suffix('"')).unwrap_or(sent);
     match sent.strip_prefix('-') {
-        Some(rest) => decimal::parse_amount(rest.as_bytes()).map(|amount| -amount),
-        None => decimal::parse_amount(sent.as_bytes()),
+        Some(rest) => decimal::of_json(rest, decimal::parse_any).map(|amount| -amount),
+        None => decimal::of_json(sent, |text| match text {
+            [b'-', rest @ ..] => decimal::parse_any(rest).map(|amount| -amount),
+            text => decimal::parse_any(text),
+        }),
     }
 }
 

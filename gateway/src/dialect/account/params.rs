@@ -48,11 +48,9 @@ pub fn is_descending(sent: Option<&str>) -> Result<bool, Refused> {
     }
 }
 
-/// A decimal sent as text or as a number.
+/// A decimal sent as text or as a number, which may have an exponent.
 pub fn number(raw: &RawValue) -> Option<Decimal> {
-    let text = raw.get();
-    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    decimal::parse_amount(text.as_bytes()).map(Decimal)
+    decimal::of_json(raw.get(), decimal::parse_amount).map(Decimal)
 }
 
 /// A member of a body: `None` where it is absent or null.

@@ -260,7 +260,7 @@ fn positive(member: Member<'_>) -> Option<Amount> {
 
 /// Basis points: a JSON number, never a string (`interface.md`).
 fn rate(member: Member<'_>) -> Option<FeeRate> {
-    parse_bps(member?.get().as_bytes())
+    number(member.filter(|member| !member.get().starts_with('"'))?, parse_bps)
 }
 
 /// A member that may be absent; sets its bit where it is not.

@@ -7,32 +7,86 @@
 
 use super::refusal::{self, Refusal};
 use super::words;
-use crate::dialect::decimal::{parse_amount, parse_entry};
+use crate::dialect::decimal::{parse_amount, parse_entry_down, plain};
 use crate::view::history::TimeRange;
-use ringside_core::command::{OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce};
+use ringside_core::command::{
+    OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag,
+};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Amount, Price, Quantity};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Body of POST /spot/orders, its members as sent.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub struct PlaceBody<'a> {
-    #[serde(borrow)]
-    symbol: Option<&'a RawValue>,
-    #[serde(borrow)]
-    side: Option<&'a RawValue>,
-    #[serde(borrow, rename = "type")]
-    order_type: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tif: Option<&'a RawValue>,
-    #[serde(borrow)]
-    price: Option<&'a RawValue>,
-    #[serde(borrow)]
-    quantity: Option<&'a RawValue>,
-    #[serde(borrow)]
-    quote_quantity: Option<&'a RawValue>,
+/// Characters that a price, a quantity or an amount may be sent in.
+const NUMBER_LEN_MAX: usize = 64;
+
+/// The body of a placement, with the members that would make another order of it than this venue places: less shown, resting only,
+/// waiting or ending at another time. Whoever sends one asks for less risk than it would get, and is told its name.
+macro_rules! place_body {
+    ($($unsupported:ident = $name:literal,)*) => {
+        /// Body of POST /spot/orders, its members as sent.
+        #[derive(Clone, Copy, Debug, Default, Deserialize)]
+        pub struct PlaceBody<'a> {
+            #[serde(borrow)]
+            symbol: Option<&'a RawValue>,
+            #[serde(borrow)]
+            side: Option<&'a RawValue>,
+            #[serde(borrow, rename = "type")]
+            order_type: Option<&'a RawValue>,
+            #[serde(borrow)]
+            tif: Option<&'a RawValue>,
+            #[serde(borrow)]
+            price: Option<&'a RawValue>,
+            #[serde(borrow)]
+            quantity: Option<&'a RawValue>,
+            #[serde(borrow)]
+            quote_quantity: Option<&'a RawValue>,
+            $(#[serde(borrow, rename = $name)]
+            $unsupported: Option<&'a RawValue>,)*
+        }
+
+        /// What a member is refused with, one for each.
+        pub const UNSUPPORTED: &[Refusal] =
+            &[$(Refusal { status: 400, error: concat!("unsupported ", $name) },)*];
+
+        impl PlaceBody<'_> {
+            /// 400 for the first member that would make another order of it; not where it is sent as nothing.
+            fn refuse_unsupported(&self) -> Result<(), Refusal> {
+                let sent = [$(self.$unsupported,)*];
+                let is_something = |raw: &&RawValue| !matches!(raw.get(), "false" | "0" | "\"\"" | "\"0\"");
+                match sent.into_iter().position(|member| member.filter(is_something).is_some()) {
+                    Some(place) => Err(UNSUPPORTED[place]),
+                    None => Ok(()),
+                }
+            }
+        }
+    };
+}
+
+place_body! {
+    iceberg = "iceberg_qty",
+    iceberg_camel = "icebergQty",
+    iceberg_long = "iceberg_quantity",
+    hidden = "hidden",
+    display = "display_qty",
+    display_camel = "displayQty",
+    display_long = "display_quantity",
+    trailing = "trailing_delta",
+    trailing_camel = "trailingDelta",
+    stop = "stop_price",
+    stop_camel = "stopPrice",
+    trigger = "trigger_price",
+    trigger_camel = "triggerPrice",
+    post_only = "post_only",
+    post_only_camel = "postOnly",
+    time_in_force = "time_in_force",
+    time_in_force_camel = "timeInForce",
+    reduce_only = "reduce_only",
+    reduce_only_camel = "reduceOnly",
+    expires = "expires_at",
+    good_till = "good_till_date",
+    good_till_camel = "goodTillDate",
 }
 
 /// What a placement says before its market is known.
@@ -57,11 +111,22 @@ pub struct Size {
     pub quantity: Quantity,
     /// Quote to spend.
     pub quote_quantity: Amount,
+    /// Bits of [`place_flag`]: which of them were sent finer than they are held.
+    pub finer: u32,
+}
+
+impl Size {
+    /// What is held of a price or quantity; notes whether that is not all.
+    fn held(&mut self, bit: u32, (value, is_finer): (i64, bool)) -> i64 {
+        self.finer |= if is_finer { bit } else { 0 };
+        value
+    }
 }
 
 impl<'a> PlaceBody<'a> {
-    /// The first half of the checks: symbol form, side, type, tif.
+    /// The first half of the checks: what is not supported, symbol form, side, type, tif.
     pub fn terms(&self) -> Result<Terms<'a>, Refusal> {
+        self.refuse_unsupported()?;
         let symbol = self.symbol.and_then(text).filter(|symbol| is_symbol(symbol));
         let symbol = symbol.ok_or(refusal::MARKET_MALFORMED)?;
         let side = self.side.and_then(text).and_then(|side| words::read(words::SIDES, &side));
@@ -88,7 +153,7 @@ impl<'a> PlaceBody<'a> {
 
     /// The second half: required amounts, then their form, then zero.
     pub fn size(&self, terms: &Terms<'_>) -> Result<Size, Refusal> {
-        let mut size = Size { price: 0, quantity: 0, quote_quantity: 0 };
+        let mut size = Size { price: 0, quantity: 0, quote_quantity: 0, finer: 0 };
         match (terms.order_type, terms.side) {
             (OrderType::Market, Side::Buy) => {
                 let quote_quantity = self.quote_quantity.ok_or(refusal::QUOTE_QUANTITY_REQUIRED)?;
@@ -97,14 +162,17 @@ impl<'a> PlaceBody<'a> {
                     .ok_or(refusal::INVALID_QUOTE_QUANTITY)?;
             }
             (OrderType::Market, Side::Sell) => {
-                size.quantity = entry(self.quantity.ok_or(refusal::QUANTITY_REQUIRED)?)
-                    .ok_or(refusal::INVALID_QUANTITY)?;
+                let quantity = entry(self.quantity.ok_or(refusal::QUANTITY_REQUIRED)?);
+                size.quantity =
+                    size.held(place_flag::FINER_QUANTITY, quantity.ok_or(refusal::INVALID_QUANTITY)?);
             }
             (OrderType::Limit, _) => {
                 let price = self.price.ok_or(refusal::PRICE_REQUIRED)?;
                 let quantity = self.quantity.ok_or(refusal::QUANTITY_REQUIRED)?;
-                size.price = entry(price).ok_or(refusal::INVALID_PRICE)?;
-                size.quantity = entry(quantity).ok_or(refusal::INVALID_QUANTITY)?;
+                let price = entry(price).ok_or(refusal::INVALID_PRICE)?;
+                let quantity = entry(quantity).ok_or(refusal::INVALID_QUANTITY)?;
+                size.price = size.held(place_flag::FINER_PRICE, price);
+                size.quantity = size.held(place_flag::FINER_QUANTITY, quantity);
             }
         }
         Ok(size)
@@ -118,6 +186,7 @@ pub fn place_order(account: AccountId, market: MarketId, terms: &Terms<'_>, size
         time_in_force: terms.time_in_force as u8,
         self_trade: SelfTradePrevention::RejectTaker as u8,
         quote_quantity: size.quote_quantity.into(),
+        flags: size.finer,
         ..PlaceOrder::limit(account, market, terms.side, size.price, size.quantity)
     }
 }
@@ -182,17 +251,19 @@ pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str(raw.get()).ok().map(Cow::Owned)
 }
 
-/// A JSON string or number, read from its text by `parse`.
+/// A JSON string or number of at most 64 characters, read from its text by `parse`; a number may have an exponent.
 pub fn number<T>(raw: &RawValue, parse: fn(&[u8]) -> Option<T>) -> Option<T> {
+    let of_len = |text: &[u8]| (text.len() <= NUMBER_LEN_MAX).then(|| parse(text)).flatten();
     match raw.get().as_bytes() {
-        [b'"', ..] => parse(text(raw)?.as_bytes()),
-        number => parse(number),
+        [b'"', ..] => of_len(text(raw)?.as_bytes()),
+        number if number.len() > NUMBER_LEN_MAX => None,
+        number => parse(&plain(number)?),
     }
 }
 
-/// A price or quantity that is not zero.
-fn entry(raw: &RawValue) -> Option<i64> {
-    number(raw, parse_entry).filter(|value| *value > 0)
+/// A price or quantity that is not zero, down to 10^-8, and whether it is finer.
+fn entry(raw: &RawValue) -> Option<(i64, bool)> {
+    number(raw, parse_entry_down).filter(|(value, is_finer)| *value > 0 || *is_finer)
 }
 
 #[cfg(test)]
@@ -269,11 +340,12 @@ mod tests {
             (LIMIT, r#","price":"x","quantity":"x""#, Err("invalid price")),
             (LIMIT, r#","price":"","quantity":"1""#, Err("invalid price")),
             (LIMIT, r#","price":0,"quantity":"x""#, Err("invalid price")),
-            (LIMIT, r#","price":1e5,"quantity":"1""#, Err("invalid price")),
+            (LIMIT, r#","price":1e5,"quantity":"1""#, Ok((100_000 * UNIT, UNIT, 0))),
+            (LIMIT, r#","price":"1e5","quantity":"1""#, Err("invalid price")),
             (LIMIT, r#","price":-1,"quantity":"1""#, Err("invalid price")),
             (LIMIT, r#","price":true,"quantity":"1""#, Err("invalid price")),
             (LIMIT, r#","price":["1"],"quantity":"1""#, Err("invalid price")),
-            (LIMIT, r#","price":0.000000001,"quantity":"1""#, Err("invalid price")),
+            (LIMIT, r#","price":0.000000001,"quantity":"1""#, Ok((0, UNIT, 0))),
             (LIMIT, r#","price":"1","quantity":"0.0""#, Err("invalid quantity")),
             (LIMIT, r#","price":"1","quantity":"92233720369""#, Err("invalid quantity")),
             (LIMIT, r#","price":"1","quantity":"92233720368""#, Ok((UNIT, MAX_ENTRY, 0))),
@@ -291,6 +363,43 @@ mod tests {
         for (kind, body, expected) in cases {
             assert_eq!(size(kind, body), expected, "{kind}{body}");
         }
+    }
+
+    #[test]
+    fn what_is_finer_than_it_is_held_is_noted() {
+        let finer = |body: &str| {
+            let body = format!(r#"{{"symbol":"AB","side":"sell",{body}}}"#);
+            let body: PlaceBody<'_> = serde_json::from_str(&body).expect("json");
+            body.size(&body.terms().expect("terms")).expect("a size").finer
+        };
+        for (body, bits) in [
+            (r#""type":"limit","price":"0.200000001","quantity":1"#, place_flag::FINER_PRICE),
+            (r#""type":"limit","price":0.2,"quantity":0.30000000000000004"#, place_flag::FINER_QUANTITY),
+            (r#""type":"limit","price":1e-9,"quantity":1e-30"#, 3),
+            (r#""type":"market","price":1e-9,"quantity":1.000000001"#, place_flag::FINER_QUANTITY),
+            (r#""type":"limit","price":0.20000000000,"quantity":3e-1"#, 0),
+        ] {
+            assert_eq!(finer(body), bits, "{body}");
+        }
+    }
+
+    #[test]
+    fn members_that_would_make_another_order_are_refused_by_name() {
+        let refused = |members: &str| {
+            let body = format!(r#"{{"symbol":"AB","side":"sell","type":"limit"{members}}}"#);
+            let body: PlaceBody<'_> = serde_json::from_str(&body).expect("json");
+            body.terms().map(|_| ()).map_err(|refusal| refusal.error)
+        };
+        for refusal in UNSUPPORTED {
+            let name = refusal.error.strip_prefix("unsupported ").expect("a name");
+            for value in ["true", "1", r#""0.1""#, r#""ioc""#, "[]"] {
+                assert_eq!(refused(&format!(r#","{name}":{value}"#)), Err(refusal.error), "{value}");
+            }
+            for nothing in ["null", "false", "0", r#""""#, r#""0""#] {
+                assert_eq!(refused(&format!(r#","{name}":{nothing}"#)), Ok(()), "{name} {nothing}");
+            }
+        }
+        assert_eq!(refused(r#","client_order_id":"mine","comment":{"a":1}"#), Ok(()), "others are ignored");
     }
 
     #[test]
