@@ -121,31 +121,44 @@ impl History {
         if through == 0 || (is_ordered && !page.is_oldest && rows.len() >= page.limit) {
             return Ok(rows);
         }
-        let asked = asked(list as u16, page, through);
-        let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found: Vec<T> = Vec::new();
-            records(archive, &asked, &mut found).map(|()| found)
-        };
-        rows.extend(self.readers()?.ask(ask).await?);
+        rows.extend(self.archived::<T>(asked(list as u16, page, through)).await?);
         page.join(&mut rows);
         Ok(rows)
     }
 
-    /// The rows of a page that follow `skip` others, oldest first. Of a list whose rows stand in the order of their commands.
-    pub async fn page_after<T: Archived>(&self, page: &Page, skip: usize) -> Result<Vec<T>, Unreadable> {
-        let whole = Page { limit: page.limit.saturating_add(skip), is_oldest: true, ..page.clone() };
-        let (held, through) = {
+    async fn archived<T: Row + Send + 'static>(&self, asked: EntriesAsked) -> Result<Vec<T>, Unreadable> {
+        let ask = move |archive: &mut dyn ArchiveReader| {
+            let mut found: Vec<T> = Vec::new();
+            records(archive, &asked, &mut found).map(|()| found)
+        };
+        Ok(self.readers()?.ask(ask).await?)
+    }
+
+    /// The rows of a page beyond `skip` others from the end that it begins at, oldest first. Of a list whose rows stand in the
+    /// order of their commands.
+    pub async fn page_beyond<T: Archived>(&self, page: &Page, skip: usize) -> Result<Vec<T>, Unreadable> {
+        let whole = Page { limit: page.limit.saturating_add(skip), ..page.clone() };
+        let (mut held, through) = {
             let views = self.views.read();
             let log = T::log(views.perpetuals());
             (log.page(&whole), log.forgotten())
         };
+        if !page.is_oldest {
+            // The newest are those in memory.
+            let passed = held.len().min(skip);
+            held.truncate(held.len() - passed);
+            if through > 0 && held.len() < page.limit {
+                let rest = Page { limit: page.limit - held.len(), ..page.clone() };
+                let asked = EntriesAsked { skip: skip - passed, ..asked(T::LIST as u16, &rest, through) };
+                held.extend(self.archived::<T>(asked).await?);
+                page.join(&mut held);
+            }
+            return Ok(held);
+        }
         let (mut rows, passed) = match through {
             0 => (Vec::new(), 0),
             _ => {
-                let asked = EntriesAsked {
-                    skip,
-                    ..asked(T::LIST as u16, &Page { is_oldest: true, ..page.clone() }, through)
-                };
+                let asked = EntriesAsked { skip, ..asked(T::LIST as u16, page, through) };
                 let ask = move |archive: &mut dyn ArchiveReader| {
                     let mut found: Vec<T> = Vec::new();
                     records(archive, &asked, &mut found)?;

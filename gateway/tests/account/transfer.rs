@@ -90,7 +90,7 @@ fn money_goes_both_ways_in_one_command() {
     let rows: Vec<_> = income.as_array().unwrap().iter().map(|row| (&row["income"], &row["info"])).collect();
     let transfer = json!("TRANSFER");
     assert_eq!(rows, [(&json!("-250.50000100"), &transfer), (&json!("0.50000000"), &transfer)]);
-    // `clients.md` 4: who names a limit alone has what came last; a page counts from the first of the week.
+    // `perpetual.md` 8, "Which end": without a lower bound the newest, and pages go on away from it.
     let one = |venue: &mut Venue, more: &str| {
         let rows = venue.call(2, "GET", "/fapi/v1/income", &format!("incomeType=TRANSFER&limit=1{more}"));
         rows[0]["income"].as_str().unwrap().to_owned()
@@ -98,7 +98,7 @@ fn money_goes_both_ways_in_one_command() {
     assert_eq!(one(&mut venue, ""), "0.50000000");
     assert_eq!(
         (one(&mut venue, "&page=1"), one(&mut venue, "&page=2")),
-        ("-250.50000100".to_owned(), "0.50000000".to_owned())
+        ("0.50000000".to_owned(), "-250.50000100".to_owned())
     );
     let proof = venue.operate("GET", "/admin/ledger/proof", "");
     assert!(proof["ledgers"].as_array().unwrap().iter().all(|row| row["equal"] == true), "{proof}");

@@ -1,7 +1,7 @@
 //! What has happened to an account: fills, income, margin moved, meetings that self-trade prevention ended (`perpetual.md` 8 and 9,
 //! `account.md` 10).
 
-use super::{READ, by_query, from_archive, later, market, optional_market, params, shape, views};
+use super::{READ, by_query, from_archive, later, market, optional_market, params, shape, views, within};
 use crate::api::{Answer, Call, Query, Response, Route};
 use crate::dialect::fapi::{encode, refusal, text, words};
 use crate::view::perpetual::log::Page;
@@ -83,7 +83,7 @@ async fn fills(call: Call) -> Answer {
     let page = match from {
         // A trade with oneself is two rows.
         Some(from) => page.from_id(from.unsigned_abs() << 1),
-        None => page.within(start..=end),
+        None => within(page, &params, start..=end),
     };
     let rows: Vec<FillRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
@@ -94,8 +94,7 @@ async fn fills(call: Call) -> Answer {
 async fn income(call: Call) -> Answer {
     let params = params(&call)?;
     params.check_times()?;
-    let named = params.integer("page")?;
-    let page = usize::try_from(named.unwrap_or(1))
+    let page = usize::try_from(params.integer("page")?.unwrap_or(1))
         .ok()
         .filter(|page| *page >= 1)
         .ok_or_else(|| refusal::not_valid("page"))?;
@@ -116,15 +115,11 @@ async fn income(call: Call) -> Answer {
         (None, None) => call.now_ms - 7 * DAY_MS,
         (start, _) => start.unwrap_or(oldest).max(oldest),
     };
-    let asked = Page::new(call.account(), market, limit).tagged(tag).within(from..=end.unwrap_or(i64::MAX));
+    let asked = Page::new(call.account(), market, limit).tagged(tag);
+    let asked = within(asked, &params, from..=end.unwrap_or(i64::MAX));
     let skip = limit.saturating_mul(page - 1);
     let history = &call.worker.shared.history;
-    let rows: Vec<IncomeRecord> = match (start, end, named) {
-        // Who asks for nothing in particular wants what came last (`clients.md` 4).
-        (None, None, None) => history.page(&asked).await,
-        _ => history.page_after(&asked, skip).await,
-    }
-    .map_err(from_archive)?;
+    let rows: Vec<IncomeRecord> = history.page_beyond(&asked, skip).await.map_err(from_archive)?;
     let views = views(&call)?;
     let show = |row: &IncomeRecord| {
         let market = views.perpetuals().markets().get(row.market);
@@ -144,9 +139,8 @@ async fn margins(call: Call) -> Answer {
         return Err(refusal::not_valid("type").into());
     }
     let (start, end) = params.window(30, call.now_ms)?;
-    let page = Page::new(call.account(), Some(market), limit)
-        .tagged(kind.unwrap_or(0).unsigned_abs())
-        .within(start..=end);
+    let page = Page::new(call.account(), Some(market), limit).tagged(kind.unwrap_or(0).unsigned_abs());
+    let page = within(page, &params, start..=end);
     let rows: Vec<MarginRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
     let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());

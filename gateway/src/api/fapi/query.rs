@@ -2,7 +2,7 @@
 
 use super::market_data::{order_limits, with};
 use super::shape;
-use super::{READ, by_symbol, from_archive, later, market, optional_market, params, row, views};
+use super::{READ, by_symbol, from_archive, later, market, optional_market, params, row, views, within};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{order, place, refusal, text};
@@ -167,7 +167,7 @@ async fn all(call: Call) -> Answer {
     let page = Page::new(call.account(), Some(market), limit);
     let page = match from {
         Some(from) => page.from_id(from.unsigned_abs()),
-        None => page.within(start..=end),
+        None => within(page, &params, start..=end),
     };
     let rows = call.worker.shared.history.perpetual_orders(&page, false).await.map_err(from_archive)?;
     list(&call, rows.iter())
@@ -181,9 +181,8 @@ async fn amendments(call: Call) -> Answer {
     market(&*views(&call)?, &params)?;
     let (start, end) = params.times()?;
     let order = find(&call, &params).await?;
-    let page = Page::new(call.account(), Some(order.told.market), limit)
-        .tagged(order.told.order)
-        .within(start.unwrap_or(0)..=end.unwrap_or(i64::MAX));
+    let page = Page::new(call.account(), Some(order.told.market), limit).tagged(order.told.order);
+    let page = within(page, &params, start.unwrap_or(0)..=end.unwrap_or(i64::MAX));
     let rows: Vec<AmendRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(order.told.market).ok_or(refusal::INTERNAL)?;
@@ -226,7 +225,7 @@ async fn forced(call: Call) -> Answer {
         (None, None) => call.now_ms - 7 * DAY_MS,
         _ => start.max(call.now_ms - 90 * DAY_MS),
     };
-    let page = Page::new(call.account(), market, limit).tagged(tag).within(start..=end);
+    let page = within(Page::new(call.account(), market, limit).tagged(tag), &params, start..=end);
     let rows: Vec<ForcedRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     list(&call, rows.iter().map(|row| &row.0))
 }

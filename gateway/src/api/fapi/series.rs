@@ -2,7 +2,7 @@
 
 use super::market_data::limit_of;
 use super::shape;
-use super::{by_query, from_archive, later, market, of_funding, optional_market, params, views};
+use super::{by_query, from_archive, later, market, of_funding, optional_market, params, views, within};
 use crate::api::docs::Param;
 use crate::api::{Answer, Call, Later, Query, Response, Route};
 use crate::auth::access::Auth;
@@ -134,7 +134,7 @@ async fn aggregates(call: Call) -> Answer {
             let Some(first) = first.first() else { return Ok(Response::json("[]")) };
             page.from_id(first.trade)
         }
-        (None, _) => page.within(start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX)).oldest(start.is_some()),
+        (None, _) => within(page, &params, start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX)),
     };
     // A row counts by its first trade's time: one that began before may be met.
     let wider = Page { limit: limit + 1, ..page };
@@ -201,9 +201,8 @@ async fn funding(call: Call) -> Answer {
     params.check_times()?;
     let chosen = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
     let (start, end) = params.times()?;
-    let page = Page::new(0, chosen, limit)
-        .within(start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX))
-        .oldest(start.is_some());
+    let times = start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX);
+    let page = within(Page::new(0, chosen, limit), &params, times);
     let rows: Vec<FundingRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
     let rows: Vec<Value> = rows
