@@ -494,6 +494,37 @@ fn timed_streams_speak_when_there_is_something_to_say() {
     }
 }
 
+/// C-35: a whole snapshot of a book that became empty is told, since whoever keeps the last one would keep a dead level; a
+/// difference of nothing is not.
+#[test]
+fn a_book_that_became_empty_is_told_where_it_is_told_whole() {
+    let mut venue = venue();
+    let names = ["btcusdt@depth5@0ms", "btcusdt@depth10@100ms", "btcusdt@depth20", "btcusdt@depth@100ms"];
+    let mut socket = Socket::at(&venue.exchange, &format!("/stream?streams={}", names.join("/")));
+    let time = |venue: &mut Venue| venue.public("/fapi/v1/depth?symbol=BTCUSDT")["T"].clone();
+    assert!(
+        time(&mut venue).as_i64().unwrap() > 1_600_000_000_000,
+        "no command has touched it but its listing"
+    );
+    let order = venue.place(1, &format!("{BUY}&quantity=0.002&price=59000"));
+    wait(&mut venue, 300);
+    let events = by_stream(&mut socket);
+    for name in names {
+        assert_eq!(events[name].last().unwrap()["b"], json!([["59000.0", "0.002"]]), "{name}");
+    }
+    venue.call(1, "DELETE", "/fapi/v1/order", &format!("symbol=BTCUSDT&orderId={}", order["orderId"]));
+    wait(&mut venue, 300);
+    let events = by_stream(&mut socket);
+    for name in &names[..3] {
+        let told = events[*name].last().unwrap();
+        assert_eq!((&told["b"], &told["a"]), (&json!([]), &json!([])), "{name}");
+        assert_eq!(told["u"].as_u64().unwrap(), told["pu"].as_u64().unwrap() + 1, "{name}");
+    }
+    assert_eq!(events[names[3]].last().unwrap()["b"], json!([["59000.0", "0.000"]]));
+    wait(&mut venue, 1_000);
+    assert!(by_stream(&mut socket).is_empty(), "it is told once");
+}
+
 #[test]
 fn rows_candles_and_days_are_those_of_rest() {
     let mut venue = venue();

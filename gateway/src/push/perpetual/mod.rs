@@ -461,7 +461,7 @@ fn array<T>(out: &mut Vec<u8>, rows: impl Iterator<Item = T>, mut write: impl Fn
     out.push(b']');
 }
 
-/// An event of the best levels; none while both sides are empty.
+/// An event of the best levels, also of a book that became empty: whoever keeps the last one must lose it.
 fn write_top(
     desk: &mut Desk<'_>,
     topic: Topic,
@@ -472,9 +472,7 @@ fn write_top(
     now_ms: i64,
 ) {
     let [bids, asks] = top(book, levels);
-    if !bids.is_empty() || !asks.is_empty() {
-        desk.payload(topic, |out| stream::depth(out, label, updates, &bids, &asks, now_ms));
-    }
+    desk.payload(topic, |out| stream::depth(out, label, updates, &bids, &asks, now_ms));
 }
 
 /// Whether a level that changed is the best one, or was better.

@@ -185,7 +185,7 @@ impl MarketTable {
             state: PerpetualState::Halted,
             price: None,
             price_ms: 0,
-            book_ms: 0,
+            book_ms: time_ms,
             open_interest: 0,
             sources: Vec::new(),
             last: None,
