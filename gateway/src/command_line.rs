@@ -398,16 +398,26 @@ fn tell(told: anyhow::Result<String>) -> ExitCode {
 
 /// Descriptors for what is no connection of a client: files of the journal and the archive, nodes, feeds, threads.
 const OWN_DESCRIPTORS: usize = 256;
+/// Fewer connections than this serve nobody.
+const CONNECTIONS_MIN: usize = 64;
 
 /// Connections must leave descriptors to the journal: it can go on without them as little as without a disk. So as many are taken
-/// as the process may have, and no more connections than they allow.
-fn keep_descriptors(config: &mut Config) {
+/// as the process may have, and no more connections than they allow; with too few for either it does not start, since strangers'
+/// connections would end it.
+fn keep_descriptors(config: &mut Config) -> Result<(), String> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, current } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     if let Some(limit) = if raised.is_ok() { maximum } else { current } {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let most = limit - OWN_DESCRIPTORS.min(limit / 2);
+        let most = limit.saturating_sub(OWN_DESCRIPTORS);
+        if most < CONNECTIONS_MIN {
+            return Err(format!(
+                "the limit of open files is {limit}, and at least {} are needed: raise it (ulimit -n, or LimitNOFILE of the \
+                 service)",
+                OWN_DESCRIPTORS + CONNECTIONS_MIN
+            ));
+        }
         if config.max_connections > most {
             tracing::warn!(
                 limit,
@@ -417,6 +427,7 @@ fn keep_descriptors(config: &mut Config) {
             config.max_connections = most;
         }
     }
+    Ok(())
 }
 
 fn start(mut config: Config) -> ExitCode {
@@ -424,7 +435,9 @@ fn start(mut config: Config) -> ExitCode {
         Ok(guard) => guard,
         Err(error) => return fail(&error, 2),
     };
-    keep_descriptors(&mut config);
+    if let Err(reason) = keep_descriptors(&mut config) {
+        return fail(&reason, 2);
+    }
     keep_memory_private(&config);
     show(&config.summary());
     match boot::run(config, Clock::SYSTEM, &mut std::io::stdout()) {

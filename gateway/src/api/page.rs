@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::http::fault::Fault;
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use hyper::header::{IF_NONE_MATCH, REFERRER_POLICY};
+use hyper::header::{HOST, IF_NONE_MATCH, REFERRER_POLICY};
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
@@ -72,16 +72,21 @@ static FILES: &[File] = files! {
     "lightweight-charts.LICENSE" from "vendor/lightweight-charts.LICENSE" as TEXT;
 };
 
-/// What the page may load and reach: its own server. The chart sets styles of its own. A test deployment may name a node
-/// besides; the words before the semicolon after `wss:` are where it goes.
+/// What the page may load and reach: its own server. The chart sets styles of its own.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-    img-src 'self' data:; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The page may also open sockets to its own server, which not every browser takes as `'self'`, and on a test deployment reach the
+/// node that it names.
 fn serve_index(call: &Call) -> Response {
-    let node = call.worker.config.page_node.as_ref();
-    let policy = node.map(|node| POLICY.replacen("wss:;", &format!("wss: http://{};", node.authority), 1));
-    let policy = policy.and_then(|policy| HeaderValue::try_from(policy).ok());
-    respond(0, policy.unwrap_or(HeaderValue::from_static(POLICY)))
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    let host = call.header(HOST.as_str()).filter(|host| host.bytes().all(is_of_host));
+    let mut reached = host.map(|host| format!(" ws://{host} wss://{host}")).unwrap_or_default();
+    if let Some(node) = &call.worker.config.page_node {
+        reached += &format!(" http://{}", node.authority);
+    }
+    let policy = POLICY.replacen("connect-src 'self'", &format!("connect-src 'self'{reached}"), 1);
+    respond(0, HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)))
 }
 
 fn serve(call: &Call) -> Answer {

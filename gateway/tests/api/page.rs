@@ -112,7 +112,7 @@ fn the_page_may_reach_the_node_of_a_test_deployment() {
     let allows = |answer: &Answer| {
         let policy = answer.header("content-security-policy").expect("a policy").to_owned();
         assert_eq!(policy.matches("connect-src").count(), 1, "{policy}");
-        policy.contains("connect-src 'self' ws: wss: http://127.0.0.1:8545;")
+        policy.contains("connect-src 'self' ws://ringside wss://ringside http://127.0.0.1:8545;")
     };
     assert!(allows(&page(&mut exchange, "/", &[])));
     let settings = page(&mut exchange, "/web/settings.json", &[]).body;

@@ -3,7 +3,8 @@
 
 use crate::mounted::Mounted;
 use crate::process::{
-    ADMIN_KEY, Folder, Running, get, limited, log_in, post, request, started, stop, trade, try_request,
+    ADMIN_KEY, Folder, Running, get, limited, log_in, post, request, ringside, said, started, stop, trade,
+    try_request,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -174,6 +175,20 @@ fn a_disk_that_fails_ends_it_with_code_70_and_nothing_acknowledged_is_lost() {
     venue.finds_all_again(&disk);
 }
 
+/// C-38: with hardly any descriptors a stranger's connections would end it.
+#[test]
+fn too_few_descriptors_are_said_at_the_start() {
+    let folder = Folder::new("few-descriptors");
+    for limit in [64, 256, 319] {
+        let mut command = ringside(&folder.0);
+        limited(&mut command, &format!("ulimit -n {limit}"));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(&format!("the limit of open files is {limit}, and at least 320")));
+    }
+    assert!(!folder.0.join("journal").exists(), "nothing was begun");
+}
+
 #[test]
 fn connections_leave_descriptors_to_the_journal() {
     let folder = Folder::new("descriptors");
@@ -192,7 +207,7 @@ fn connections_leave_descriptors_to_the_journal() {
             held.push(stream);
         }
     }
-    assert_eq!(held.len(), 200, "half of so few");
+    assert_eq!(held.len(), 144, "what 256 of its own leave");
     held.pop();
     // Segments are begun and snapshots made as if nobody else were there.
     let newest = || {

@@ -16,6 +16,7 @@ use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
 use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark, Upgrade};
 use crate::storage::disk::make_folder;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use value::{Wide, rest, seconds, trade_key, unsigned};
@@ -69,7 +70,7 @@ impl Sqlite {
         let copied = connection.execute("VACUUM INTO ?1", params![to.display().to_string()]);
         copied.map_err(|error| failed(&self.path, "copy", error))?;
         drop(connection);
-        let synced = std::fs::File::open(to).and_then(|file| file.sync_all());
+        let synced = File::open(to).and_then(|file| file.sync_all());
         synced.map_err(|cause| ArchiveError::Folder { path: to.to_owned(), cause })?;
         Sqlite::new(to).reader()?.mark().map(Some)
     }
@@ -95,6 +96,25 @@ impl Sqlite {
     }
 }
 
+/// Makes the file where it is missing, and has nobody else read what everybody traded.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let file = File::options().append(true).create(true).mode(0o600).open(path)?;
+    let mode = file.metadata()?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    for part in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(part);
+        match std::fs::set_permissions(&name, PermissionsExt::from_mode(0o600)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            set => set?,
+        }
+    }
+    Ok(())
+}
+
 impl Archive for Sqlite {
     fn writer(&self, journal_id: [u8; 16]) -> Result<Box<dyn ArchiveWriter>, ArchiveError> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -102,6 +122,8 @@ impl Archive for Sqlite {
             let made = make_folder(folder);
             made.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })?;
         }
+        // Its log and its index of the log get the permissions of the file.
+        make_private(&self.path).map_err(|cause| ArchiveError::Folder { path: self.path.clone(), cause })?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = self.connect(flags, WRITER_CACHE_KIB)?;
         let prepare = |connection: &mut Connection| -> rusqlite::Result<schema::Found> {
@@ -291,7 +313,7 @@ fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite
 
 /// So that a power failure does not take the new file's name away.
 fn sync_folder(folder: &Path) -> Result<(), ArchiveError> {
-    let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })
 }
 
