@@ -8,6 +8,7 @@
 
 use super::codec::{LoadError, Reader, Writer};
 use super::hash::NumberMap;
+use super::perpetual::order::OrderRecord;
 use ringside_core::event::{self, Event};
 use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{AccountId, Sequence};
@@ -34,12 +35,27 @@ pub struct Outcome {
     pub order: Option<event::Order>,
     /// Its trades, in order.
     pub trades: Box<[event::Trade]>,
+    /// The order as a placement on the perpetual side left it.
+    pub perpetual: Option<OrderRecord>,
+}
+
+/// An order of the perpetual side, as a placement with a key left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyedOrder {
+    /// The command.
+    pub sequence: Sequence,
+    /// Its time, nanoseconds of the UNIX epoch.
+    pub time_ns: i64,
+    /// The order after the command.
+    pub order: OrderRecord,
 }
 
 /// Outcomes by (account, key).
 #[derive(Debug)]
 pub struct IdempotencyView {
     log: Log,
+    /// Orders of the perpetual side, by the sequence of their commands.
+    orders: VecDeque<KeyedOrder>,
     /// Nothing in views that only pass outcomes on.
     found: Option<Found>,
 }
@@ -63,12 +79,14 @@ impl IdempotencyView {
     /// No outcomes. Only views that somebody asks find them again; all save them.
     pub(super) fn new(is_asked: bool) -> IdempotencyView {
         let found = || Found { latest: Numbered::new(0, HashSeed::random()), accounts: NumberMap::default() };
-        IdempotencyView { log: Log::default(), found: is_asked.then(found) }
+        IdempotencyView { log: Log::default(), orders: VecDeque::new(), found: is_asked.then(found) }
     }
 
     /// What the placement with this key came to.
     pub fn outcome(&self, account: AccountId, key: u64) -> Option<Outcome> {
-        Some(self.log.outcome(self.number(account, key)?))
+        let outcome = self.log.outcome(self.number(account, key)?);
+        let order = self.orders.binary_search_by_key(&outcome.sequence, |order| order.sequence);
+        Some(Outcome { perpetual: order.ok().map(|place| self.orders[place].order), ..outcome })
     }
 
     /// When the placement with this key was carried out or refused, nanoseconds of the UNIX epoch.
@@ -96,13 +114,14 @@ impl IdempotencyView {
         self.len() == 0
     }
 
-    /// Takes the end of a command that carried a key, with what it did.
+    /// Takes the end of a command that carried a key, with what it did on the spot side, or the order that it left on the
+    /// perpetual side.
     pub(super) fn done(
         &mut self,
         event: &Event,
         done: &event::Done,
-        order: Option<&event::Order>,
-        trades: &[event::Trade],
+        (order, trades): (Option<&event::Order>, &[event::Trade]),
+        perpetual: Option<&OrderRecord>,
     ) {
         let reject = done.rejected();
         let is_unused = |reject: Reject| {
@@ -115,6 +134,7 @@ impl IdempotencyView {
         let (sequence, time_ns) = (event.sequence, event.time_ns);
         let head = Head { account: done.account, key: done.idempotency_key, sequence, time_ns };
         self.put(head, reject, order, trades);
+        self.orders.extend(perpetual.map(|order| KeyedOrder { sequence, time_ns, order: *order }));
     }
 
     fn put(
@@ -147,6 +167,20 @@ impl IdempotencyView {
             }
             self.log.pop();
         }
+        while self.orders.front().is_some_and(|order| order.time_ns <= now_ns.saturating_sub(KEPT_NS)) {
+            self.orders.pop_front();
+        }
+    }
+
+    /// Appends the orders of the perpetual side; the rest is [`IdempotencyView::save`]'s.
+    pub(super) fn save_orders(&self, writer: &mut Writer<'_>) {
+        writer.records(self.orders.iter());
+    }
+
+    /// See [`IdempotencyView::save_orders`].
+    pub(super) fn load_orders(&mut self, reader: &mut Reader<'_>) -> Result<(), LoadError> {
+        self.orders = reader.records()?.into();
+        Ok(())
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
@@ -339,7 +373,7 @@ impl Chunk {
             Ok(like)
         });
         let trades = trades.collect::<Result<_, LoadError>>()?;
-        Ok(Outcome { sequence, time_ns, reject, order, trades })
+        Ok(Outcome { sequence, time_ns, reject, order, trades, perpetual: None })
     }
 }
 
@@ -439,9 +473,10 @@ mod tests {
                 reject: (random.below(5) == 0).then_some(Reject::InvalidTick),
                 order: (random.below(5) > 0).then(|| random.record(is_wild)),
                 trades: (0..trades).map(|_| random.record(is_wild)).collect(),
+                perpetual: None,
             };
             let (account, key) = (random.below(4) as AccountId, number * 77);
-            let Outcome { sequence, time_ns, reject, order, trades } = &outcome;
+            let Outcome { sequence, time_ns, reject, order, trades, .. } = &outcome;
             let head = Head { account, key, sequence: *sequence, time_ns: *time_ns };
             for view in [&mut view, &mut unasked] {
                 view.put(head, *reject, order.as_ref(), trades);

@@ -92,6 +92,7 @@ kept! {
     NextTiers "fee tiers to come" since 8, rows of 40;
     Limits "limits of accounts" since 8, rows of 40;
     Unbacked "credits out of nothing" since 8, by hand 1;
+    KeyedOrders "perpetual orders of outcomes" since 8, rows of 184;
 }
 
 impl Kept {

@@ -396,7 +396,8 @@ impl Views {
     fn done(&mut self, event: &Event, done: &event::Done) {
         let Running { order, trades, .. } = &self.running;
         if done.idempotency_key != 0 {
-            self.idempotency.done(event, done, order.as_ref(), trades);
+            let perpetual = self.perpetuals.orders().current(done.order);
+            self.idempotency.done(event, done, (order.as_ref(), trades), perpetual);
         }
         self.idempotency.advance(event.time_ns);
         self.ledger.done(event, done);
@@ -431,6 +432,7 @@ impl Views {
         self.withdrawals.save(writer);
         self.deposits.save(writer);
         self.unbacked.save(writer);
+        self.idempotency.save_orders(writer);
     }
 
     /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
@@ -453,7 +455,7 @@ impl Views {
         let depth = DepthView::load(&mut reader)?;
         let balances = BalanceView::load(&mut reader)?;
         let is_asked = self.perpetuals.keep() != Keep::Nothing;
-        let idempotency = IdempotencyView::load(&mut reader, is_asked)?;
+        let mut idempotency = IdempotencyView::load(&mut reader, is_asked)?;
         let audit = AuditView::load(&mut reader)?;
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;
@@ -474,6 +476,9 @@ impl Views {
             true => UnbackedView::load(&mut reader)?,
             false => UnbackedView::of_rest(&balances, &perpetuals, &withdrawals, &deposits),
         };
+        if reader.has(Kept::KeyedOrders) {
+            idempotency.load_orders(&mut reader)?;
+        }
         let upgraded = Upgraded::lists(found, &reader);
         reader.end()?;
         self.accounts = accounts;

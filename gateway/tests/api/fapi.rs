@@ -207,7 +207,7 @@ fn what_placements_are_refused_with() {
         (
             "symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=-1&price=1",
             -1100,
-            "Illegal characters found in parameter 'quantity'; legal range is '^[0-9]{1,20}(\\.[0-9]{1,18})?$'.",
+            "Illegal characters found in parameter 'quantity'; legal range is '^[0-9]{1,20}(\\.[0-9]{1,40})?$'.",
         ),
         ("symbol=XUSDT&side=UP&type=LIMIT", -1121, "Invalid symbol."),
         ("symbol=BTCUSDT&side=UP&type=LIMIT", -1117, "Invalid side."),

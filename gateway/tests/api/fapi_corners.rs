@@ -12,6 +12,184 @@ const TEST: &str = "/fapi/v1/order/test";
 const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
 const HELD: &str = "Invalid symbol status for opening position";
 
+/// 1: numbers as common languages print them (C-12).
+#[test]
+fn decimals_of_a_float_are_floored_and_exponents_of_a_batch_are_read() {
+    let mut venue = Venue::usual();
+    for (sent, held) in [
+        ("0.0033000000000000004", "0.003"),
+        ("0.0129999999999999999999999999999999999999", "0.012"),
+        ("0.0150000000000000000000000000000000000000", "0.015"),
+    ] {
+        assert_eq!(venue.place(1, &format!("{BUY}&price=59000&quantity={sent}"))["origQty"], held);
+    }
+    let many = format!("{BUY}&price=59000&quantity=0.01{}", "0".repeat(39));
+    let text =
+        "Illegal characters found in parameter 'quantity'; legal range is '^[0-9]{1,20}(\\.[0-9]{1,40})?$'.";
+    venue.refuses(1, "POST", ORDER, &many, -1100, text);
+    let finer = format!("{BUY}&price=59000.000000000000000000001&quantity=0.01");
+    let text = "Precision is over the maximum defined for this asset.";
+    venue.refuses(1, "POST", ORDER, &finer, -1111, text);
+    let order = |price: &str, quantity: &str| {
+        format!(
+            r#"{{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","price":{price},"quantity":{quantity}}}"#
+        )
+    };
+    let batch =
+        [order("5.9e4", "1.1e-2"), order("59000", "5E-3"), order("59000", "9e-38"), order("1e21", "1")];
+    let sent = percent_encoding::utf8_percent_encode(
+        &format!("[{}]", batch.join(",")),
+        percent_encoding::NON_ALPHANUMERIC,
+    )
+    .to_string();
+    let answer = venue.call(1, "POST", "/fapi/v1/batchOrders", &format!("batchOrders={sent}"));
+    assert_eq!((&answer[0]["origQty"], &answer[0]["price"]), (&"0.011".into(), &"59000".into()), "{answer}");
+    assert_eq!(answer[1]["origQty"], "0.005", "{answer}");
+    assert_eq!((&answer[2]["code"], &answer[3]["code"]), (&(-1013).into(), &(-1100).into()), "{answer}");
+}
+
+/// C-15 and C-17: what would have made another order of it is refused by name; two spellings of one thing say the same; names that
+/// liquidations bear are nobody's.
+#[test]
+fn what_a_placement_does_not_know_is_not_read_as_less_risk() {
+    let mut venue = Venue::new(&[(1, 10_000)]);
+    let order = format!("{BUY}&price=59000&quantity=0.01");
+    let algo =
+        "symbol=BTCUSDT&side=BUY&algoType=CONDITIONAL&type=STOP_MARKET&quantity=0.01&triggerPrice=61000";
+    let trailing = "symbol=BTCUSDT&side=SELL&type=TRAILING_STOP_MARKET&quantity=0.01&callbackRate=1&activationPrice=61000";
+    for (name, value) in [
+        ("icebergQty", "0.001"),
+        ("hidden", "true"),
+        ("displayQty", "0.001"),
+        ("trailingDelta", "100"),
+        ("quoteOrderQty", "100"),
+        ("isIsolated", "TRUE"),
+        ("postOnly", "true"),
+        ("sideEffectType", "MARGIN_BUY"),
+        ("pegPriceType", "PRIMARY_PEG"),
+    ] {
+        let text = format!("Not all sent parameters were read; '{name}' is not supported.");
+        for (path, order) in [(ORDER, &*order), (TEST, &order), ("/fapi/v1/algoOrder", algo)] {
+            venue.refuses(1, "POST", path, &format!("{order}&{name}={value}"), -1104, &text);
+        }
+        let batch = format!(
+            "batchOrders=%5B%7B%22symbol%22:%22BTCUSDT%22,%22side%22:%22BUY%22,%22type%22:%22MARKET%22,%22quantity%22:1,%22{name}%22:%22{value}%22%7D%5D"
+        );
+        assert_eq!(venue.call(1, "POST", "/fapi/v1/batchOrders", &batch)[0]["code"], -1104, "{name}");
+        // Sent as nothing it asks for nothing; what has no bearing on the order is ignored.
+        venue.call(1, "POST", TEST, &format!("{order}&{name}=false&strategyId=5&newOrderRespType=ACK"));
+        venue.call(1, "POST", TEST, &format!("{order}&{name}=0.0"));
+    }
+    let placed = venue.place(1, &order);
+    let change =
+        format!("symbol=BTCUSDT&orderId={}&quantity=0.02&price=59000&icebergQty=0.001", placed["orderId"]);
+    let text = "Not all sent parameters were read; 'icebergQty' is not supported.";
+    venue.refuses(1, "PUT", ORDER, &change, -1104, text);
+
+    let both = "Combination of optional parameters invalid.";
+    venue.refuses(1, "POST", ORDER, &format!("{trailing}&activatePrice=62000"), -1128, both);
+    venue.refuses(1, "POST", "/fapi/v1/algoOrder", &format!("{algo}&stopPrice=62000"), -1128, both);
+    let stop = "symbol=BTCUSDT&side=BUY&type=STOP_MARKET&quantity=0.01&stopPrice=61000";
+    venue.refuses(1, "POST", ORDER, &format!("{stop}&triggerPrice=60900"), -1128, both);
+    venue.call(1, "POST", TEST, &format!("{trailing}&activatePrice=61000.0"));
+    venue.call(1, "POST", TEST, &format!("{stop}&triggerPrice=61000"));
+    venue.call(1, "POST", TEST, &format!("{stop}&triggerPrice=0"));
+
+    let reserved = "Client order id is not valid.";
+    for name in ["autoclose-1700000000000123", "autoclose-", "adl_autoclose"] {
+        venue.refuses(1, "POST", ORDER, &format!("{order}&newClientOrderId={name}"), -4015, reserved);
+        venue.refuses(
+            1,
+            "POST",
+            "/fapi/v1/algoOrder",
+            &format!("{algo}&clientAlgoId={name}"),
+            -4015,
+            reserved,
+        );
+    }
+    assert_eq!(venue.place(1, &format!("{order}&newClientOrderId=autoclose"))["clientOrderId"], "autoclose");
+    let timer = |ms: i64| format!("symbol=BTCUSDT&countdownTime={ms}");
+    let text = "Data sent for parameter 'countdownTime' is not valid.";
+    for ms in [i64::MAX, 253_402_300_800_000] {
+        venue.refuses(1, "POST", "/fapi/v1/countdownCancelAll", &timer(ms), -1130, text);
+    }
+    venue.call(1, "POST", "/fapi/v1/countdownCancelAll", &timer(1_000_000_000_000));
+}
+
+/// 8, Idempotency (C-14): sent again with its key a placement is answered again and not carried out, over a restart too.
+#[test]
+fn a_placement_sent_again_with_its_key_happens_once() {
+    let mut venue = Venue::new(&[(1, 10_000), (2, 10_000)]);
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&price=60000&quantity=0.05");
+    let market = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01&newClientOrderId=mine&idempotencyKey=a-1";
+    let first = venue.place(1, market);
+    assert_eq!(first["executedQty"], "0.01");
+    let held = |venue: &mut Venue| {
+        venue.call(1, "GET", "/fapi/v2/positionRisk", "symbol=BTCUSDT")[0]["positionAmt"].clone()
+    };
+    let again = |venue: &mut Venue, params: &str| {
+        let trader = venue.traders[&1].clone();
+        let answer = venue.send(&trader, "POST", ORDER, params);
+        let is_replayed = answer.header("idempotency-replayed") == Some("true");
+        (answer.status, serde_json::from_str::<Value>(&answer.body).unwrap(), is_replayed)
+    };
+    // The order of parameters says nothing, and neither do recvWindow and timestamp.
+    let turned = "idempotencyKey=a-1&newClientOrderId=mine&quantity=0.01&type=MARKET&side=BUY&symbol=BTCUSDT&recvWindow=9000";
+    venue.exchange.clock.turn(1_000);
+    assert_eq!(again(&mut venue, turned), (200, first.clone(), true));
+    assert_eq!(held(&mut venue), "0.010");
+    let other = "Parameter 'idempotencyKey' was used for another request.";
+    venue.refuses(1, "POST", ORDER, &market.replace("0.01", "0.02"), -1130, other);
+    // Of an order that rests it is the answer of the placement, whatever became of the order.
+    let rests = format!("{BUY}&price=59000&quantity=0.01&idempotencyKey=b_2");
+    let placed = venue.place(1, &rests);
+    venue.call(1, "DELETE", ORDER, &format!("symbol=BTCUSDT&orderId={}", placed["orderId"]));
+    assert_eq!(again(&mut venue, &rests), (200, placed.clone(), true));
+    // What the engine refused is refused again, though it might be taken now.
+    let poor = format!("{BUY}&price=60000&quantity=90&idempotencyKey=c");
+    let (status, refused, is_replayed) = again(&mut venue, &poor);
+    assert_eq!((status, &refused["code"], is_replayed), (400, &(-2019).into(), false));
+    assert_eq!(again(&mut venue, &poor), (400, refused, true));
+    // Elements of a batch have keys of their own, of the same orders' table; the service's are others.
+    let element = |key: &str| {
+        format!(
+            r#"{{"symbol":"BTCUSDT","side":"BUY","type":"MARKET","quantity":"0.01","idempotencyKey":"{key}"}}"#
+        )
+    };
+    let batch = format!("[{},{}]", element("d"), element("d"));
+    let batch = percent_encoding::utf8_percent_encode(&batch, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let answers = venue.call(1, "POST", "/fapi/v1/batchOrders", &format!("batchOrders={batch}"));
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(held(&mut venue), "0.020");
+    let algo = "symbol=BTCUSDT&side=BUY&algoType=CONDITIONAL&type=STOP_MARKET&quantity=0.01&triggerPrice=61000&idempotencyKey=a-1";
+    let armed = venue.call(1, "POST", "/fapi/v1/algoOrder", algo);
+    assert_eq!(venue.call(1, "POST", "/fapi/v1/algoOrder", algo), armed);
+    for key in ["%20", "a%2Fb", &"x".repeat(65)] {
+        let text = "Data sent for parameter 'idempotencyKey' is not valid.";
+        venue.refuses(
+            1,
+            "POST",
+            ORDER,
+            &format!("{BUY}&price=59000&quantity=0.01&idempotencyKey={key}"),
+            -1130,
+            text,
+        );
+    }
+    venue.restart_with(|_| {});
+    assert_eq!(again(&mut venue, market), (200, first.clone(), true));
+    assert_eq!(again(&mut venue, &rests), (200, placed, true));
+    assert_eq!(held(&mut venue), "0.020");
+    // The key is another's elsewhere, and free after a day.
+    venue.place(
+        2,
+        "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&price=60000&quantity=0.01&idempotencyKey=a-1",
+    );
+    venue.exchange.clock.turn(24 * 3_600_000 + 1);
+    let (status, anew, is_replayed) = again(&mut venue, &market.replace("mine", "new"));
+    assert_eq!((status, is_replayed), (200, false));
+    assert_ne!(anew["orderId"], first["orderId"]);
+}
+
 /// 5: flooring that leaves nothing is the filter's, zero is not; each price has the text of its own parameter.
 #[test]
 fn values_below_and_beyond_what_the_engine_holds() {
@@ -275,6 +453,65 @@ fn times_beyond_every_calendar_are_answered() {
     {
         let times = format!("symbol=BTCUSDT&startTime={latest}");
         assert_eq!(venue.call(1, "GET", &format!("/fapi/v1/{path}"), &times), Value::Array(vec![]), "{path}");
+    }
+}
+
+/// 8, "Which end" (C-13): with a lower bound lists begin there, so that a loop from the last row's time on sees each row once;
+/// without one they end with the newest, and pages go on away from the bound.
+#[test]
+fn a_loop_over_times_sees_every_row_once() {
+    let mut venue = Venue::new(&[(1, 10_000), (2, 10_000), (3, 1_000)]);
+    let begin_ms = venue.exchange.clock.now_ms();
+    for number in 0..12 {
+        venue.exchange.clock.turn(10);
+        venue.place(1, &format!("{BUY}&price=60000&quantity=0.01"));
+        venue.exchange.clock.turn(10);
+        venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.01");
+        venue.exchange.clock.turn(10);
+        venue.place(
+            3,
+            &format!("symbol=BTCUSDT&side=BUY&type=STOP_MARKET&quantity=0.01&stopPrice={}", 61_000 + number),
+        );
+    }
+    let end_ms = venue.exchange.clock.now_ms();
+    for (account, path, time, count) in [
+        (1, "userTrades", "time", 12),
+        (2, "userTrades", "time", 12),
+        (1, "allOrders", "time", 12),
+        (3, "allOrders", "time", 12),
+        (1, "income", "time", 12),
+    ] {
+        let ask = |venue: &mut Venue, params: &str| {
+            let path = format!("/fapi/v1/{path}");
+            let answer = venue.call(account, "GET", &path, &format!("symbol=BTCUSDT&limit=5{params}"));
+            let rows = answer.as_array().unwrap();
+            rows.iter().map(|row| row[time].as_i64().unwrap()).collect::<Vec<_>>()
+        };
+        let mut all: Vec<i64> = Vec::new();
+        loop {
+            let from = all.last().map_or(begin_ms, |last| last + 1);
+            let times = ask(&mut venue, &format!("&startTime={from}"));
+            if times.is_empty() {
+                break;
+            }
+            assert!(times.len() <= 5 && times.is_sorted());
+            all.extend(times);
+        }
+        assert_eq!(all.len(), count, "{path} of {account}");
+        assert!(all.is_sorted_by(|before, after| before < after), "{path} of {account}: {all:?}");
+        // Both bounds: from the lower one. The upper one alone, or none: the newest.
+        assert_eq!(ask(&mut venue, &format!("&startTime={begin_ms}&endTime={end_ms}")), all[..5], "{path}");
+        assert_eq!(ask(&mut venue, &format!("&endTime={end_ms}")), all[count - 5..], "{path}");
+        assert_eq!(ask(&mut venue, ""), all[count - 5..], "{path}");
+        if path == "income" {
+            for (page, newest) in [(1, &all[7..12]), (2, &all[2..7]), (3, &all[..2]), (4, &all[..0])] {
+                assert_eq!(ask(&mut venue, &format!("&page={page}")), newest, "page {page}");
+            }
+            for (page, oldest) in [(1, &all[..5]), (2, &all[5..10]), (3, &all[10..]), (4, &all[..0])] {
+                let params = format!("&startTime={begin_ms}&page={page}");
+                assert_eq!(ask(&mut venue, &params), oldest, "page {page} from the beginning");
+            }
+        }
     }
 }
 

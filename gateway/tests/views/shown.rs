@@ -98,6 +98,9 @@ pub(crate) fn views(views: &Views) -> String {
             let order = outcome.order.map_or(String::new(), |order| hex_of(&order));
             line!(out, "outcome {account} {key} {} {} {reject} {order}", outcome.sequence, outcome.time_ns);
             outcome.trades.iter().for_each(|trade| line!(out, "outcome's trade {}", hex_of(trade)));
+            if has(Kept::KeyedOrders, 1) {
+                outcome.perpetual.iter().for_each(|order| line!(out, "outcome's order {}", hex_of(order)));
+            }
         }
     }
     let forgotten = views.history().forgotten();

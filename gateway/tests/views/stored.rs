@@ -19,6 +19,7 @@ use ringside_core::money::{AMOUNT_UNIT, UNIT};
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::archive::perpetual::row_of;
 use ringside_gateway::archive::rows;
+use ringside_gateway::view::idempotency::KeyedOrder;
 use ringside_gateway::view::kept::{Kept, RowError, Stored};
 use ringside_gateway::view::perpetual::Added;
 use ringside_gateway::view::perpetual::account::Holding;
@@ -43,7 +44,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 /// Of each snapshot and archive the lists that are not of version 1 in it; 0 where it has no such list.
-const VERSIONS: [&[(Kept, u16)]; 5] = [
+const VERSIONS: [&[(Kept, u16)]; 6] = [
     &[
         (Kept::Tokens, 0),
         (Kept::VaultBooks, 0),
@@ -53,6 +54,7 @@ const VERSIONS: [&[(Kept, u16)]; 5] = [
         (Kept::NextTiers, 0),
         (Kept::Limits, 0),
         (Kept::Unbacked, 0),
+        (Kept::KeyedOrders, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -65,6 +67,7 @@ const VERSIONS: [&[(Kept, u16)]; 5] = [
         (Kept::NextTiers, 0),
         (Kept::Limits, 0),
         (Kept::Unbacked, 0),
+        (Kept::KeyedOrders, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -75,8 +78,16 @@ const VERSIONS: [&[(Kept, u16)]; 5] = [
         (Kept::NextTiers, 0),
         (Kept::Limits, 0),
         (Kept::Unbacked, 0),
+        (Kept::KeyedOrders, 0),
     ],
-    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2), (Kept::Unbacked, 0)],
+    &[
+        (Kept::Orders, 2),
+        (Kept::PerpetualMarkets, 2),
+        (Kept::Withdrawals, 2),
+        (Kept::Unbacked, 0),
+        (Kept::KeyedOrders, 0),
+    ],
+    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2), (Kept::KeyedOrders, 0)],
     &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
 ];
 const JOURNAL: [u8; 16] = [6; 16];
@@ -202,6 +213,7 @@ fn check<T: Stored>(seen: &mut Vec<Kept>) {
 fn layouts_are_those_that_were_written() {
     let mut seen = Vec::new();
     check::<OrderRecord>(&mut seen);
+    check::<KeyedOrder>(&mut seen);
     check::<ForcedRecord>(&mut seen);
     check::<FillRecord>(&mut seen);
     check::<IncomeRecord>(&mut seen);
@@ -467,8 +479,13 @@ fn story() -> Vec<Command> {
     };
     let mut time_ns = 0;
     for number in 0..1_500_u64 {
-        let command = flow.command();
+        let mut command = flow.command();
         time_ns = command.time_ns;
+        if command.kind == Kind::PlacePerpetual as u16 && number.is_multiple_of(6) {
+            let place = *command.body::<PlacePerpetual>();
+            let keyed = PlacePerpetual { idempotency_key: 130 + number / 6, idempotency_body: 1, ..place };
+            command = Command { time_ns, ..Command::new(keyed) };
+        }
         if number > 200 && number.is_multiple_of(90) {
             give(&mut flow, note("ann", command.kind), time_ns);
         }

@@ -4,8 +4,8 @@ use super::market_data::with;
 use super::order::{ONE, generated_name, priority_of};
 use super::shape;
 use super::{
-    READ, TRADE, by_symbol, carry_out, from_archive, later, market, optional_market, params, row, submit,
-    views,
+    READ, TRADE, by_symbol, carry_out, from_archive, keyed, later, market, optional_market, params, row,
+    submit, views, within,
 };
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::Params;
@@ -96,20 +96,29 @@ fn check_type(params: &Params<'_>, is_mandatory: bool) -> Result<(), Error> {
 async fn place_order(call: Call) -> Answer {
     let params = params(&call)?;
     check_type(&params, true)?;
-    let command = {
+    let mut command = {
         let views = views(&call)?;
         let markets = views.perpetuals().markets();
         place::place(&params, markets, call.account(), Names::Service, generated_name()?)?
     };
+    keyed::put(&call, &params, "/fapi/v1/algoOrder", true, &mut command)?;
     let reply = submit(&call, command, priority_of(&params)).await?;
+    let first = keyed::first(&call, &command, reply.done.rejected())?;
+    let (reject, placed) = match &first {
+        Some(first) => (first.reject, first.perpetual.as_ref()),
+        None => (reply.done.rejected(), reply.perpetual.as_deref()),
+    };
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
-    if let Some(reject) = reply.done.rejected() {
-        let most = place::notional_max(views.perpetuals(), command.account, market);
-        return Err(place::explain(reject, &command, (market, most), params.get("leverage")).into());
-    }
-    let placed = reply.perpetual.ok_or(refusal::INTERNAL)?;
-    Ok(Response::of(&algo::order(&placed, None, market.symbol())))
+    let answer = match (reject, placed) {
+        (Some(reject), _) => {
+            let most = place::notional_max(views.perpetuals(), command.account, market);
+            Err(place::explain(reject, &command, (market, most), params.get("leverage")).into())
+        }
+        (None, Some(placed)) => Ok(Response::of(&algo::order(placed, None, market.symbol()))),
+        (None, None) => Err(refusal::INTERNAL.into()),
+    };
+    keyed::marked(answer, first.is_some())
 }
 
 /// `algoId`, or `clientAlgoId`.
@@ -250,7 +259,7 @@ async fn all(call: Call) -> Answer {
     let page = Page::new(call.account(), Some(market), depth);
     let page = match from {
         Some(from) => page.from_id(from.unsigned_abs()),
-        None => page.within(start..=end),
+        None => within(page, &params, start..=end),
     };
     let history = &call.worker.shared.history;
     let mut rows = history.perpetual_orders(&page, true).await.map_err(from_archive)?;

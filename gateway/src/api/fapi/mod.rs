@@ -6,6 +6,7 @@ pub mod adl;
 pub mod algo;
 mod answer;
 pub mod history;
+mod keyed;
 pub mod leverage;
 pub mod listen_key;
 pub mod market_data;
@@ -25,10 +26,12 @@ use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::dialect::fapi::reject;
 use crate::ingress::{Phase, Priority, Reply, Unavailable};
 use crate::view::Views;
+use crate::view::perpetual::log::Page;
 use crate::view::perpetual::market::PerpetualMarket;
 use parking_lot::RwLockReadGuard;
 use ringside_core::command::{Body, Command};
 use serde_json::Value;
+use std::ops::RangeInclusive;
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
@@ -117,6 +120,12 @@ fn optional_market<'v>(views: &'v Views, params: &Params<'_>) -> Result<Option<&
         None => Ok(None),
         Some(_) => market(views, params).map(Some),
     }
+}
+
+/// A page of rows of a time: the oldest where a lower bound was sent, else the newest (`perpetual.md` 8, "Which end"), so that a
+/// loop from the last row's time on sees each once.
+fn within(page: Page, params: &Params<'_>, times: RangeInclusive<i64>) -> Page {
+    page.within(times).oldest(params.get("startTime").is_some())
 }
 
 /// One object with a symbol, an array of all without.

@@ -1,9 +1,9 @@
 //! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
 
-use super::{TRADE, carry_out, market, params, row, shape, submit, views};
+use super::{TRADE, carry_out, keyed, market, params, row, shape, submit, views};
 use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
 use crate::auth::secret;
-use crate::dialect::fapi::params::Params;
+use crate::dialect::fapi::params::{Params, TIME_MAX_MS};
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{order, refusal, reject};
 use crate::http::order_rate::OrderCount;
@@ -165,9 +165,12 @@ fn is_batch_exempt(call: &Call) -> bool {
 
 /// Reads the order at once, and waits with what it read alone.
 fn place_order(mut call: Call, flags: u16) -> Later {
-    let placing = params(&call).and_then(|params| Placing::read(&call, &params, flags));
+    let placing = params(&call).and_then(|params| Placing::read(&call, &params, flags, true));
     call.let_go();
-    Box::pin(async move { Ok(Response::json(placing?.carry_out(&call).await?.json())) })
+    Box::pin(async move {
+        let (order, is_replayed) = placing?.carry_out(&call).await?;
+        keyed::marked(order.map(|order| Response::json(order.json())), is_replayed)
+    })
 }
 
 thread_local! {
@@ -200,21 +203,46 @@ struct Placing {
 }
 
 impl Placing {
-    fn read(call: &Call, params: &Params<'_>, flags: u16) -> Result<Placing, Error> {
+    /// Keys are those of orders of any route but the conditional-order service's; a test has none.
+    fn read(call: &Call, params: &Params<'_>, flags: u16, has_header: bool) -> Result<Placing, Error> {
         let generated = generated_name()?;
         let mut command = {
             let views = views(call)?;
             place::place(params, views.perpetuals().markets(), call.account(), Names::Order, generated)?
         };
         command.flags |= flags;
+        if flags & order_flag::TEST == 0 {
+            keyed::put(call, params, "/fapi/v1/order", has_header, &mut command)?;
+        }
         let priority = priority_of(params);
         let leverage = params.get("leverage").map(Box::from);
         Ok(Placing { command, priority, is_compatible: call.is_compatible(), leverage })
     }
 
-    async fn carry_out(&self, call: &Call) -> Result<order::Shown, Error> {
-        let Placing { command, priority, is_compatible, leverage } = self;
+    /// What became of it, or of the first with its key, and which of the two. An error outside was judged anew.
+    async fn carry_out(&self, call: &Call) -> Result<(Result<order::Shown, Error>, bool), Error> {
+        let Placing { command, priority, .. } = self;
         let reply = submit(call, *command, *priority).await?;
+        Ok(match keyed::first(call, command, reply.done.rejected())? {
+            Some(first) => {
+                let order = first.perpetual.as_ref();
+                (self.answer(call, first.reject, order, first.time_ns), true)
+            }
+            None => {
+                let order = reply.perpetual.as_deref();
+                (self.answer(call, reply.done.rejected(), order, reply.time_ns), false)
+            }
+        })
+    }
+
+    fn answer(
+        &self,
+        call: &Call,
+        reject: Option<Reject>,
+        order: Option<&OrderRecord>,
+        time_ns: i64,
+    ) -> Result<order::Shown, Error> {
+        let Placing { command, is_compatible, leverage, .. } = self;
         let views = views(call)?;
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
         let as_judged = || {
@@ -222,21 +250,21 @@ impl Placing {
             let held = perpetuals.accounts().get(command.account).holding(command.market).position.quantity;
             place::as_judged(command, perpetuals.book(command.market), held)
         };
-        if let Some(reject) = reply.done.rejected() {
+        if let Some(reject) = reject {
             let most = place::notional_max(views.perpetuals(), command.account, market);
             let judged = as_judged();
             return Err(place::explain(reject, &judged, (market, most), leverage.as_deref()).into());
         }
-        let order = match &reply.perpetual {
-            Some(order) => **order,
-            None => judged(&as_judged(), market.lot(), reply.time_ns),
+        let order = match order {
+            Some(order) => *order,
+            None => judged(&as_judged(), market.lot(), time_ns),
         };
         Ok(order::shown(&order, market.symbol, *is_compatible))
     }
 }
 
 async fn place_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Error> {
-    Placing::read(call, params, 0)?.carry_out(call).await
+    Placing::read(call, params, 0, false)?.carry_out(call).await?.0
 }
 
 /// An order that was judged and not placed.
@@ -447,6 +475,10 @@ async fn cancel_all(call: Call) -> Answer {
 async fn countdown(call: Call) -> Answer {
     let params = params(&call)?;
     let countdown_ms = params.mandatory_integer("countdownTime")?;
+    // No time is that far away.
+    if countdown_ms > TIME_MAX_MS {
+        return Err(refusal::not_valid("countdownTime").into());
+    }
     let keep = params.boolean("keepReduceOnly")?.unwrap_or(false);
     let market = {
         let views = views(&call)?;

@@ -8,7 +8,7 @@ use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 const INTEGER: Shape = Shape::Pattern("^[0-9]{1,19}$");
 const INTEGER_OR_NONE: Shape = Shape::Pattern("^[0-9]{0,19}$");
 const SYMBOL_OR_NONE: Shape = Shape::Pattern("^([A-Za-z0-9]{2,20})?$");
-const DECIMAL: Shape = Shape::Pattern("^[0-9]{1,20}(\\.[0-9]{1,18})?$");
+const DECIMAL: Shape = Shape::Pattern("^[0-9]{1,20}(\\.[0-9]{1,40})?$");
 const BOOLEAN: Shape = Shape::OneOf(&["true", "false"]);
 const CLIENT: Shape = Shape::Pattern("^[.A-Z:/a-z0-9_-]{1,36}$");
 pub(super) const SIDES: Shape = Shape::OneOf(&["BUY", "SELL"]);
@@ -161,6 +161,11 @@ macro_rules! placement {
             Param::optional($client, CLIENT, "Name of the order"),
             Param::optional("newOrderRespType", Shape::OneOf(&["ACK", "RESULT"]), ""),
             Param::optional("leverage", INTEGER_OR_NONE, "Set with the order"),
+            Param::optional(
+                "idempotencyKey",
+                Shape::Pattern("^([A-Za-z0-9_-]{1,64})?$"),
+                "Also as header Idempotency-Key: the same within 24 hours gets the stored answer and Idempotency-Replayed: true"
+            ),
         ]
     };
 }

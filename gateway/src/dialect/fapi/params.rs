@@ -14,10 +14,12 @@ use std::borrow::Cow;
 pub(crate) const PARAMS_MAX: usize = 100;
 
 /// What a decimal looks like, as refusals say it.
-const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
+const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,40})?$";
+/// Decimals that it has at most.
+const DECIMALS_MAX: usize = 40;
 
 /// End of the year 9999: nothing happens later, and calendars can be worked out up to it.
-const TIME_MAX_MS: i64 = 253_402_300_799_999;
+pub const TIME_MAX_MS: i64 = 253_402_300_799_999;
 
 /// Parameters by name. One in the query counts before one in the body.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +29,7 @@ pub struct Params<'a> {
     lens: u64,
 }
 
-/// An exact decimal in steps of 10^-18, below 10^38.
+/// A decimal in steps of 10^-18, below 10^38. Exact; of what is finer the last digit is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Decimal(pub i128);
 
@@ -122,15 +124,21 @@ impl<'a> Params<'a> {
         self.lens & len_bit(name) != 0
     }
 
-    /// Of a JSON object, an element of the parameter `list`: strings, numbers (their digits) and booleans; what is null is not
-    /// sent. -1130 for what is no object of texts, -1101 for a name that stands twice in it, and for more
+    /// Of a JSON object, an element of the parameter `list`: strings, numbers (their digits, without an exponent) and booleans; what
+    /// is null is not sent. -1130 for what is no object of texts, -1101 for a name that stands twice in it, and for more
     /// than [`PARAMS_MAX`].
     pub fn of_json(object: &'a str, list: &str) -> Result<Params<'a>, Refusal> {
         let not_valid = || refusal::not_valid(list);
         let mut params = Params::default();
         let members = Members::read(object).ok_or_else(not_valid)?;
         for (name, raw) in members.0.into_iter().filter(|(_, raw)| *raw != "null") {
-            params.add(0, name, Members::text(raw).ok_or_else(not_valid)?)?;
+            let plain = if raw.starts_with(|first: char| first.is_ascii_digit()) {
+                decimal::plain(raw.as_bytes()).and_then(|plain| String::from_utf8(plain.into_owned()).ok())
+            } else {
+                None
+            };
+            let text = plain.map(Cow::Owned).or_else(|| Members::text(raw));
+            params.add(0, name, text.ok_or_else(not_valid)?)?;
         }
         Ok(params)
     }
@@ -142,6 +150,23 @@ impl<'a> Params<'a> {
         }
         let (_, value) = self.sent.iter().find(|(other, _)| other == name)?;
         Some(value.as_ref()).filter(|value| !value.is_empty())
+    }
+
+    /// Everything that is sent but `names`, in the order of the names: equal for requests that ask for the same.
+    pub fn canonical(&self, without: &[&str]) -> Vec<u8> {
+        let mut sent: Vec<_> =
+            self.sent.iter().filter(|(name, _)| !without.contains(&name.as_ref())).collect();
+        // The query's stand before the body's of one name, and count.
+        sent.sort_by(|(one, _), (other, _)| one.cmp(other));
+        sent.dedup_by(|(later, _), (first, _)| later == first);
+        let mut text = Vec::new();
+        for (name, value) in sent {
+            for part in [name, value] {
+                text.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                text.extend_from_slice(part.as_bytes());
+            }
+        }
+        text
     }
 
     /// A value that must be sent: -1102.
@@ -176,7 +201,8 @@ impl<'a> Params<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(text) => {
-                let value = decimal::parse_amount(text.as_bytes());
+                let decimals = text.find('.').map_or(0, |point| text.len() - point - 1);
+                let value = decimal::parse_any(text.as_bytes()).filter(|_| decimals <= DECIMALS_MAX);
                 value.map(|value| Some(Decimal(value))).ok_or_else(|| refusal::illegal(name, DECIMAL))
             }
         }
@@ -332,7 +358,7 @@ mod tests {
         assert_eq!(params.decimal("d"), Ok(Some(Decimal(AMOUNT_UNIT / 10))));
         assert_eq!(
             params.decimal("bad").unwrap_err().msg,
-            "Illegal characters found in parameter 'bad'; legal range is '^[0-9]{1,20}(\\.[0-9]{1,18})?$'."
+            "Illegal characters found in parameter 'bad'; legal range is '^[0-9]{1,20}(\\.[0-9]{1,40})?$'."
         );
         assert_eq!(params.limit(500, 1000), Err(refusal::not_valid("limit")));
     }

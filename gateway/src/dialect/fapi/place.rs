@@ -21,6 +21,39 @@ use ringside_core::reject::Reject;
 /// Greatest length of a client's name of an order.
 const CLIENT_ORDER_LEN: usize = 36;
 
+/// Parameters of other venues, or of other markets, that make an order show less, rest only, wait, or borrow. Whoever sends one asks
+/// for another order than this venue would place, and is told so.
+const UNSUPPORTED: &[&str] = &[
+    "autoRepayAtCancel",
+    "displayQty",
+    "displayQuantity",
+    "hidden",
+    "icebergQty",
+    "isIsolated",
+    "pegOffsetType",
+    "pegOffsetValue",
+    "pegPriceType",
+    "postOnly",
+    "quoteOrderQty",
+    "sideEffectType",
+    "trailingDelta",
+    "trailingTime",
+    "triggerDirection",
+    "visibleSize",
+];
+/// Names that liquidations and deleveraging give their orders.
+const RESERVED: [&str; 2] = ["autoclose-", "adl_autoclose"];
+
+/// -1104 for what would have made another order of it; not where it is sent as nothing.
+fn refuse_unsupported(params: &Params<'_>) -> Result<(), Refusal> {
+    let is_nothing = |text: &str| {
+        ["false", "none", "no_side_effect"].iter().any(|word| text.eq_ignore_ascii_case(word))
+            || text.bytes().all(|byte| matches!(byte, b'0' | b'.'))
+    };
+    let sent = UNSUPPORTED.iter().find(|name| params.get(name).is_some_and(|text| !is_nothing(text)));
+    sent.map_or(Ok(()), |name| Err(refusal::unsupported(name)))
+}
+
 /// Names under which a placement's fields are sent: those of POST order, or of the conditional-order service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
@@ -35,6 +68,14 @@ impl Names {
         match self {
             Names::Order => "stopPrice",
             Names::Service => "triggerPrice",
+        }
+    }
+
+    /// The stop price as the other routes name it.
+    fn other_stop(self) -> &'static str {
+        match self {
+            Names::Order => "triggerPrice",
+            Names::Service => "stopPrice",
         }
     }
 
@@ -65,9 +106,21 @@ pub fn client_order(name: &str) -> Result<ClientOrder, Refusal> {
     if name.is_empty() || !name.bytes().all(is_allowed) {
         return Err(refusal::CLIENT_ORDER);
     }
+    Ok(padded(name))
+}
+
+/// The same of a name that is given by a client: none that the venue gives.
+fn own_name(name: &str) -> Result<ClientOrder, Refusal> {
+    if RESERVED.iter().any(|reserved| name.starts_with(reserved)) {
+        return Err(refusal::CLIENT_ORDER);
+    }
+    client_order(name)
+}
+
+fn padded(name: &str) -> ClientOrder {
     let mut field = [0; CLIENT_ORDER_LEN];
     field[..name.len()].copy_from_slice(name.as_bytes());
-    Ok(field)
+    field
 }
 
 /// A decimal that counts as not sent where it is zero.
@@ -83,6 +136,7 @@ pub fn place(
     names: Names,
     generated: ClientOrder,
 ) -> Result<PlacePerpetual, Refusal> {
+    refuse_unsupported(params)?;
     // Mandatory and format.
     let symbol = params.text("symbol")?;
     let side = params.text("side")?;
@@ -90,10 +144,9 @@ pub fn place(
     let quantity = params.decimal("quantity")?;
     let limit = params.decimal("price")?;
     let stop = params.decimal(names.stop())?;
-    let activation = match params.decimal("activationPrice")? {
-        Some(price) => Some(price),
-        None => params.decimal("activatePrice")?,
-    };
+    let other_stop = params.decimal(names.other_stop())?;
+    let [activation, other_activation] =
+        [params.decimal("activationPrice")?, params.decimal("activatePrice")?];
     let callback = params.decimal("callbackRate")?;
     let take_profit = not_zero(params.decimal("tpTriggerPrice")?);
     let stop_loss = not_zero(params.decimal("slTriggerPrice")?);
@@ -152,7 +205,12 @@ pub fn place(
             return Err(refusal::mandatory(name));
         }
     }
-    // Combinations.
+    // Combinations. Two spellings of one thing say the same, or nobody can say which one counts.
+    let differ = |one: Option<Decimal>, other: Option<Decimal>| matches!((not_zero(one), not_zero(other)), (Some(one), Some(other)) if one != other);
+    if differ(activation, other_activation) || differ(stop, other_stop) {
+        return Err(refusal::COMBINATION);
+    }
+    let activation = activation.or(other_activation);
     if price_match != PriceMatch::None && !has_limit {
         return Err(refusal::PRICE_MATCH_TYPE);
     }
@@ -187,7 +245,7 @@ pub fn place(
     if position_side != "BOTH" {
         return Err(of_state(refusal::POSITION_SIDE_MODE));
     }
-    let client_order = params.get(names.client()).map_or(Ok(generated), client_order).map_err(of_state)?;
+    let client_order = params.get(names.client()).map_or(Ok(generated), own_name).map_err(of_state)?;
     if is_trailing && activation.is_some_and(Decimal::is_zero) {
         return Err(of_state(refusal::ACTIVATION));
     }
@@ -299,6 +357,7 @@ pub fn modify(
     markets: &MarketTable,
     account: AccountId,
 ) -> Result<ModifyPerpetual, Refusal> {
+    refuse_unsupported(params)?;
     let symbol = params.text("symbol")?;
     let order = params.integer("orderId")?;
     let name = params.get("origClientOrderId");

@@ -228,6 +228,21 @@ pub fn not_valid(name: &str) -> Refusal {
     text(-1130, format!("Data sent for parameter '{name}' is not valid."))
 }
 
+/// -1130: the key is another request's.
+pub fn key_of_another() -> Refusal {
+    text(-1130, "Parameter 'idempotencyKey' was used for another request.".to_owned())
+}
+
+/// -1130: no key more is taken.
+pub fn too_many_keys(limit: usize) -> Refusal {
+    text(-1130, format!("The limit is {limit} idempotency keys in 24 hours; a request without one is taken."))
+}
+
+/// -1104: what is not read and would have made another order of it.
+pub fn unsupported(name: &str) -> Refusal {
+    text(-1104, format!("Not all sent parameters were read; '{name}' is not supported."))
+}
+
 /// -5000: no such method of requests over a WebSocket.
 pub fn method(name: &str) -> Refusal {
     Refusal { status: 404, ..text(-5000, format!("Method {name} is invalid")) }

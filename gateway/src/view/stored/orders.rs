@@ -1,6 +1,7 @@
 //! Orders, what changed them, and meetings that ended them.
 
 use super::{Wide, layouts, stored};
+use crate::view::idempotency::KeyedOrder;
 use crate::view::perpetual::order::OrderRecord;
 use crate::view::perpetual::rows::{AmendRecord, PreventedRecord};
 use ringside_core::event;
@@ -43,6 +44,9 @@ layouts! {
     /// Such a meeting, as one account finds it by one order.
     PreventedV1 of PreventedRecord { told: ToldPreventedV1, time_ms: i64, role: u64 }
 
+    /// An order of the perpetual side as a placement with an idempotency key left it.
+    KeyedOrderV1 of KeyedOrder { sequence: u64, time_ns: i64, order: OrderV2 }
+
     /// A spot order as a placement with an idempotency key left it.
     SpotOrderV1 of event::Order {
         order: u64, account: u32, market: u32, side: u8, order_type: u8, time_in_force: u8, status: u8, is_new: u8,
@@ -52,6 +56,7 @@ layouts! {
 
 stored! {
     event::Order as OutcomeOrders: SpotOrderV1;
+    KeyedOrder as KeyedOrders: KeyedOrderV1;
     OrderRecord as Orders: OrderV1, OrderV2;
     AmendRecord as Amendments: AmendmentV1;
     PreventedRecord as Prevented: PreventedV1;
