@@ -25,6 +25,8 @@ cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s '
 
 proof "every test" nextest
 proof "the models over 10,000,000 commands" env RINGSIDE_COMMANDS=10000000 bash -c '. scripts/steps.sh; nextest -E "test(/random_streams/)"'
+proof "a busy exchange copied, verified and inspected, 100 times each" env RINGSIDE_LOOKS=100 \
+    bash -c '. scripts/steps.sh; nextest -E "test(=backup::a_busy_exchange_is_copied_verified_and_inspected)"'
 proof "300 kills" scripts/kills.sh --seed "$SEED"
 proof "60 kills in mode written" scripts/kills.sh --cycles 60 --acknowledge written --seed "$SEED"
 proof "ten minutes of what strangers can send" env FUZZ_SECONDS=600 scripts/fuzz.sh

@@ -1,9 +1,8 @@
 //! Copies of a journal, taken while its engine runs or not, and what is made of them again.
 //!
 //! A copy holds every snapshot, every sealed segment, and the segment in use up to its last whole batch, all of one moment.
-//! Files that are whole never change, so they are opened first and copied from what was opened, whatever retention removes
-//! meanwhile. What is copied last, the end of the journal, is read past the page cache and followed by zeros: the copy ends
-//! like a journal after a clean stop.
+//! Files that are whole never change; retention leaves them where they are until the copy is finished. What is copied last, the
+//! end of the journal, is read past the page cache and followed by zeros: the copy ends like a journal after a clean stop.
 //!
 //! [`restore`] goes the other way, to the end or to an earlier command: later snapshots and segments are left out, and the
 //! segment that holds the command is cut after it. Several copies of one journal may be given, an old one and later ones, so
@@ -13,23 +12,25 @@
 //! Keys, archive and the list of files belong to the caller.
 
 use crate::error::PersistError;
-use crate::look;
+use crate::look::beside_engine;
 use crate::record::Class;
 use crate::replay::{Reader, Step};
 use crate::segment::{self, DATA_START, SegmentHeader};
 use crate::snapshot_store;
-use crate::storage::disk::Disk;
-use crate::storage::{Access, Storage};
+use crate::storage::disk::{Disk, Lock};
+use crate::storage::{self, Access, BLOCK_LEN, Buffer, Storage};
 use crate::survey::{Survey, survey};
+use crate::tail::walk;
 use ringside_core::ids::Sequence;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// How often the files are listed anew when one goes away in between.
-const ATTEMPTS: usize = 8;
+/// Bytes copied at a time.
+const CHUNK_LEN: usize = 1 << 20;
 /// The name of the file that keeps the last epoch.
 const EPOCH: &str = "epoch";
 
@@ -48,10 +49,11 @@ pub struct Copied {
 pub struct Backup {
     source: PathBuf,
     journal_id: [u8; 16],
-    /// Snapshots and sealed segments, open.
-    whole: Vec<(String, File)>,
+    /// Names of snapshots and sealed segments.
+    whole: Vec<String>,
     /// Segments from here on are copied at the end.
     tail: Sequence,
+    _hold: Lock,
 }
 
 /// Where a copy ends.
@@ -64,30 +66,24 @@ pub struct End {
 }
 
 impl Backup {
-    /// Lists and opens what is whole in the journal of `source`.
+    /// Lists what is whole in the journal of `source`, which stays there until the copy is finished or given up.
     ///
     /// Errors: I/O, what a survey finds; there is no journal.
     pub fn begin(source: &Path) -> Result<Backup, PersistError> {
         let disk = Disk::open_existing(source)?;
-        settled(|| survey(&disk).and_then(|survey| Backup::open(source, &survey)))
-    }
-
-    fn open(source: &Path, survey: &Survey) -> Result<Backup, PersistError> {
-        let Some(last) = survey.segments.last() else {
+        let hold = disk.hold()?;
+        let survey = survey(&disk)?;
+        let Some((last, sealed)) = survey.segments.split_last() else {
             let reason = format!("there is no journal in {}", source.display());
             return Err(PersistError::Missing { reason });
         };
-        let sealed = survey.segments[..survey.segments.len() - 1].iter().map(|read| read.header.name());
-        let names = survey.snapshots.iter().cloned().chain(sealed);
-        let open = |name: String| {
-            let file = File::open(source.join(&name)).map_err(PersistError::io("open", &name))?;
-            Ok((name, file))
-        };
+        let sealed = sealed.iter().map(|read| read.header.name());
         Ok(Backup {
             source: source.to_owned(),
             journal_id: last.header.journal_id,
-            whole: names.map(open).collect::<Result<_, PersistError>>()?,
+            whole: survey.snapshots.iter().cloned().chain(sealed).collect(),
             tail: last.header.first_seq,
+            _hold: hold,
         })
     }
 
@@ -101,9 +97,7 @@ impl Backup {
     ///
     /// Errors: I/O.
     pub fn copy_whole(&mut self, to: &Path) -> Result<Vec<Copied>, PersistError> {
-        let copy =
-            |(name, mut file): (String, File)| copy_from(&mut file, u64::MAX, 0, &to.join(&name), name);
-        self.whole.drain(..).map(copy).collect()
+        self.whole.drain(..).map(|name| copy_file(&self.source.join(&name), &to.join(&name), &name)).collect()
     }
 
     /// Copies the rest: segments that were sealed since, and the one in use up to its last whole batch. The copy ends at or
@@ -112,50 +106,51 @@ impl Backup {
     /// Errors: I/O; damage that reading the last segment meets.
     pub fn finish(self, to: &Path) -> Result<(Vec<Copied>, End), PersistError> {
         let disk = Disk::open_existing(&self.source)?;
-        let survey = settled(|| survey(&disk))?;
-        let from = survey.segments.iter().position(|read| read.header.first_seq >= self.tail);
-        let tail = from.map_or(&[][..], |from| &survey.segments[from..]);
-        let Some((last, sealed)) = tail.split_last() else {
-            let reason = "the segment in use went away while it was copied".to_owned();
-            return Err(PersistError::Missing { reason });
-        };
+        let (sealed, last, cut) = beside_engine(&disk, |is_running| {
+            let survey = Survey { is_running, ..survey(&disk)? };
+            let mut tail = survey.segments.iter().map(|read| read.header).collect::<Vec<_>>();
+            tail.retain(|header| header.first_seq >= self.tail);
+            let Some(last) = tail.pop() else {
+                let reason = "the segment in use went away while it was copied".to_owned();
+                return Err(PersistError::Missing { reason });
+            };
+            // What is wrong before the end must not be cut off as a write that was under way: it would be gone without a trace.
+            walk(&disk, &survey, survey.segments.len() - 1, None, |_, _| Ok(()))?;
+            let cut = last_batch(&disk, &last)?;
+            Ok((tail, last, cut))
+        })?;
         let mut copied = Vec::new();
-        for read in sealed {
-            let name = read.header.name();
-            let mut file = File::open(self.source.join(&name)).map_err(PersistError::io("open", &name))?;
-            copied.push(copy_from(&mut file, u64::MAX, 0, &to.join(&name), name)?);
+        for header in sealed {
+            let name = header.name();
+            copied.push(copy_file(&self.source.join(&name), &to.join(&name), &name)?);
         }
-        // What is wrong before the end must not be cut off as a write that was under way: it would be gone without a trace.
-        look::settled_walk(&disk, &survey, survey.segments.len() - 1)?;
-        let header = last.header;
-        let (name, cut) = (header.name(), last_batch(&disk, &header)?);
-        let mut file = File::open(self.source.join(&name)).map_err(PersistError::io("open", &name))?;
-        let zeros = header.segment_len - cut.offset;
-        copied.push(copy_from(&mut file, cut.offset, zeros, &to.join(&name), name)?);
-        if let Ok(mut file) = File::open(self.source.join(EPOCH)) {
-            copied.push(copy_from(&mut file, u64::MAX, 0, &to.join(EPOCH), EPOCH.to_owned())?);
+        let name = last.name();
+        let file = disk.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+        let mut file = Uncached { file, at: 0, buffer: Buffer::zeroed(CHUNK_LEN) };
+        copied.push(copy_from(&mut file, cut.offset, last.segment_len - cut.offset, &to.join(&name), name)?);
+        let epoch = self.source.join(EPOCH);
+        if epoch.exists() {
+            copied.push(copy_file(&epoch, &to.join(EPOCH), EPOCH)?);
         }
         Ok((copied, cut.end))
     }
 }
 
-/// What is found of the files, which retention may remove between the listing and their opening: asked again where it has.
-fn settled<T>(mut find: impl FnMut() -> Result<T, PersistError>) -> Result<T, PersistError> {
-    for _ in 1..ATTEMPTS {
-        match find() {
-            Err(error) if is_gone(&error) => {}
-            found => return found,
-        }
-    }
-    find()
+/// Reads whole blocks past the page cache, where they would be in the way of an engine that writes there.
+struct Uncached {
+    file: Arc<dyn storage::File>,
+    at: u64,
+    buffer: Buffer,
 }
 
-fn is_gone(error: &PersistError) -> bool {
-    match error {
-        PersistError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
-        // A segment listed before one that is gone.
-        PersistError::Missing { .. } => true,
-        _ => false,
+impl Read for Uncached {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let len = out.len().min(self.buffer.len());
+        debug_assert!(len.is_multiple_of(BLOCK_LEN));
+        self.file.read_at(self.at, &mut self.buffer[..len])?;
+        out[..len].copy_from_slice(&self.buffer[..len]);
+        self.at += len as u64;
+        Ok(len)
     }
 }
 
@@ -201,13 +196,19 @@ pub fn copy_file(from: &Path, to: &Path, name: &str) -> Result<Copied, PersistEr
 }
 
 /// Copies at most `len` bytes and puts `zeros` after them; synced when this returns.
-fn copy_from(from: &mut File, len: u64, zeros: u64, to: &Path, name: String) -> Result<Copied, PersistError> {
+fn copy_from(
+    from: &mut impl Read,
+    len: u64,
+    zeros: u64,
+    to: &Path,
+    name: String,
+) -> Result<Copied, PersistError> {
     let mut copy = || -> io::Result<(u64, [u8; 32])> {
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(to)?;
         let mut hasher = blake3::Hasher::new();
         let mut total = 0;
-        let mut buffer = vec![0; 1 << 20];
-        let mut source = from.take(len).chain(io::repeat(0).take(zeros));
+        let mut buffer = vec![0; CHUNK_LEN];
+        let mut source = from.by_ref().take(len).chain(io::repeat(0).take(zeros));
         loop {
             let count = match source.read(&mut buffer) {
                 Ok(0) => break,

@@ -1,6 +1,7 @@
 //! The past of a journal, looked at without changing it: any state that it leads to, and what each command did there.
 //!
-//! Takes no lock and writes nothing. Beside a running engine it sees the journal as far as it was synced when it looked.
+//! Writes nothing, and keeps no engine from running. Beside one it sees the journal at least as far as it was durable when it
+//! looked.
 
 use crate::error::PersistError;
 use crate::machine::{Fold, Machine};
@@ -11,15 +12,12 @@ use crate::snapshot_store;
 use crate::storage::disk::Disk;
 use crate::storage::{Access, Storage};
 use crate::survey::{Survey, survey};
-use crate::tail::{Walked, walk};
+use crate::tail::walk;
 use ringside_core::command::Command;
 use ringside_core::event::Event;
 use ringside_core::ids::Sequence;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// How often the end of a running journal is looked at.
-const ATTEMPTS: usize = 5;
 
 /// The state of the newest sound snapshot before command `before`, or the one before the first command. `fold` is as new and
 /// becomes the views of that state.
@@ -32,6 +30,7 @@ pub fn state_before<M: Machine>(
     fold: &mut dyn Fold,
 ) -> Result<M, PersistError> {
     let disk = Disk::open_existing(directory)?;
+    let _hold = disk.hold()?;
     start(&disk, &survey(&disk)?, config, before, fold)
 }
 
@@ -75,12 +74,16 @@ pub fn look<M: Machine>(
     mut visit: impl FnMut(Seen<'_, M>),
 ) -> Result<M, PersistError> {
     let disk = Disk::open_existing(directory)?;
-    let survey = survey(&disk)?;
-    let mut machine: M = start(&disk, &survey, config, from, fold)?;
+    let _hold = disk.hold()?;
+    let mut machine: M = start(&disk, &survey(&disk)?, config, from, fold)?;
     let after = machine.sequence();
-    let at = survey.segments.partition_point(|read| read.header.first_seq <= after.max(1)).max(1) - 1;
     // Decisions to pass over a command stand after it.
-    let walked = settled_walk(&disk, &survey, at)?;
+    let (survey, at, walked) = beside_engine(&disk, |is_running| {
+        let survey = Survey { is_running, ..survey(&disk)? };
+        let at = survey.segments.partition_point(|read| read.header.first_seq <= after.max(1)).max(1) - 1;
+        let walked = walk(&disk, &survey, at, None, |_, _| Ok(()))?;
+        Ok((survey, at, walked))
+    })?;
     let skips: BTreeSet<Sequence> = walked.skips.iter().map(|skip| skip.decision.skipped).collect();
     let last = walked.end.last.sequence.min(through);
     let mut events: Vec<Event> = Vec::new();
@@ -117,16 +120,20 @@ pub fn look<M: Machine>(
     Ok(machine)
 }
 
-/// What the journal holds from segment `at` on. Beside a running engine its end may be caught between two writes and look
-/// rotten: it is then looked at again.
-pub(crate) fn settled_walk(disk: &Disk, survey: &Survey, at: usize) -> Result<Walked, PersistError> {
-    for _ in 1..ATTEMPTS {
-        match walk(disk, survey, at, None, |_, _| Ok(())) {
-            Err(PersistError::Rot { .. }) if disk.is_locked()? => {}
-            walked => return walked,
+/// What `find` makes of a journal that an engine may be running on, as it is told; the files stay meanwhile. Where one was started
+/// in between it looks again: what an engine writes looks damaged to whoever thinks that nobody does.
+pub(crate) fn beside_engine<T>(
+    disk: &Disk,
+    mut find: impl FnMut(bool) -> Result<T, PersistError>,
+) -> Result<T, PersistError> {
+    loop {
+        let _hold = disk.hold()?;
+        let is_running = disk.is_locked()?;
+        match find(is_running) {
+            Err(_) if !is_running && disk.is_locked()? => {}
+            found => return found,
         }
     }
-    walk(disk, survey, at, None, |_, _| Ok(()))
 }
 
 /// One command, as it was.

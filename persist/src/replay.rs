@@ -141,6 +141,15 @@ impl Reader {
         }
     }
 
+    /// Goes on at `place`, which another reader of that segment came to, and reads anew what stands there.
+    pub(crate) fn resume(file: Arc<dyn File>, header: SegmentHeader, place: Place) -> Reader {
+        let mut reader = Reader::new(file, header, header.segment_len);
+        (reader.place, reader.window_start) = (place, place.offset);
+        // What of the batch is before is not in the window: its seal has it read for the digest.
+        reader.is_hashed = true;
+        reader
+    }
+
     /// The same for the whole segment, taking its bytes from [`DATA_START`] on from `ahead`, which leaves [`ROOM`] before each
     /// stretch. The file is still there for what is wanted twice.
     pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {

@@ -1,6 +1,7 @@
 //! What may be forgotten: snapshots beyond the newest few, and segments that end before the oldest of those.
 //!
-//! The segment that holds a kept snapshot's last command stays, so that recovery can compare chain and snapshot.
+//! The segment that holds a kept snapshot's last command stays, so that recovery can compare chain and snapshot. Nothing goes
+//! while somebody copies or reads the files beside the engine: it goes after the next snapshot then.
 
 use crate::error::PersistError;
 use crate::segment;
@@ -16,7 +17,7 @@ pub struct Removed {
     pub segments: Vec<String>,
 }
 
-/// Removes what `kept` snapshots do not need. Nothing is removed while there are fewer.
+/// Removes what `kept` snapshots do not need. Nothing is removed while there are fewer, or while somebody reads.
 ///
 /// Errors: I/O.
 pub fn apply(storage: &dyn Storage, kept: usize) -> Result<Removed, PersistError> {
@@ -29,6 +30,9 @@ pub fn apply(storage: &dyn Storage, kept: usize) -> Result<Removed, PersistError
     if snapshots.len() < kept {
         return Ok(removed);
     }
+    let Some(_alone) = storage.removal().map_err(PersistError::io("lock", "the directory"))? else {
+        return Ok(removed);
+    };
     let (old, stay) = snapshots.split_at(snapshots.len() - kept);
     let Some(oldest) = stay.first().and_then(|name| snapshot_store::sequence_of(name)) else {
         return Ok(removed);

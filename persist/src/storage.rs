@@ -25,6 +25,7 @@ pub mod mapped;
 pub(crate) mod streamed;
 
 pub use buffer::Buffer;
+use disk::Lock;
 use std::io;
 use std::sync::Arc;
 
@@ -59,6 +60,10 @@ pub trait Storage: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes names durable.
     fn sync_directory(&self) -> io::Result<()>;
+    /// The right to remove what somebody beside the engine may be reading, until the lock is dropped; nothing while somebody is.
+    fn removal(&self) -> io::Result<Option<Lock>> {
+        Ok(Some(Lock::default()))
+    }
 }
 
 /// An open file. At most one thread writes; any may sync.

@@ -21,6 +21,8 @@ pub struct Survey {
     pub leftovers: Vec<String>,
     /// The epoch mark.
     pub epoch: EpochMark,
+    /// An engine was running here before this was looked at: it writes on behind what was durable then. Whoever looks says so.
+    pub is_running: bool,
 }
 
 /// What the epoch file says.

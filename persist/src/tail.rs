@@ -7,6 +7,10 @@
 //! Otherwise it belongs to the last write, which nobody was told about: the journal ends there. Zeros are not
 //! trusted more than other bytes; they only decide how the cut is announced ([`Cut::is_suspect`]).
 //!
+//! Beside a running engine only the beginning of the rule holds ([`Survey::is_running`]): everything that was durable when the
+//! journal was looked at can be read. What cannot may be on its way to the disk, so it is the end, and nothing behind it is
+//! judged. If a record behind it vouches for it, it has arrived meanwhile, unless it is damaged: so it is read once more.
+//!
 //! What the rule cannot know. A batch is vouched for by the first sector of a later write: of the batch after the next where full
 //! batches follow each other, two on their way at a time; of the next one otherwise, or of the seal 5 ms later. If the power goes
 //! before that, a batch that was acknowledged stands on the disk with nothing behind it that knows, and damage to it afterwards
@@ -154,7 +158,7 @@ pub(crate) fn walk_checked(
                 let witness = format!("the next segment, {}", survey.header(index + 1).name());
                 return Err(rot(header, &bad, witness));
             }
-            Some(bad) => walked.cut = judge(storage, survey, header, &bad, witness, &blank)?,
+            Some(bad) => walked.cut = judge(storage, survey, &reader, &bad, witness, &blank)?,
             None => {}
         }
     }
@@ -207,16 +211,17 @@ fn follows(end: &Place, next: &SegmentHeader) -> Result<(), PersistError> {
     })
 }
 
-/// Decides about a bad record in the last segment: an error if it was durable, else the cut, or nothing where the
-/// journal simply ends.
+/// Decides about a bad record in the last segment, at which `reader` stands: an error if it was durable, else the cut, or nothing
+/// where the journal simply ends or is written on.
 fn judge(
     storage: &dyn Storage,
     survey: &Survey,
-    header: &SegmentHeader,
+    reader: &Reader,
     bad: &Bad,
     witness: Option<Sequence>,
     blank: &Blank,
 ) -> Result<Option<Cut>, PersistError> {
+    let header = reader.header();
     if witness >= Some(bad.sequence) {
         return Err(rot(header, bad, "a witness outside".to_string()));
     }
@@ -230,7 +235,16 @@ fn judge(
     let end = blank.from(header).map_err(PersistError::io("read", &name))?;
     let rest = search(file.as_ref(), header, bad, end)?;
     if let Some(witness) = rest.witness {
-        return Err(rot(header, bad, witness));
+        let has_arrived = || {
+            let mut again = Reader::resume(file.clone(), *header, reader.place());
+            Ok::<_, PersistError>(matches!(again.step()?, Step::Record(_)))
+        };
+        if !survey.is_running || !has_arrived()? {
+            return Err(rot(header, bad, witness));
+        }
+    }
+    if survey.is_running {
+        return Ok(None);
     }
     let cut = Cut {
         segment: name,

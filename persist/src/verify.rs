@@ -2,11 +2,12 @@
 //!
 //! Every record of every segment is read past the page cache, every seal compared with its batch, every snapshot with
 //! its digests and with the journal's chain at its sequence. The commands are not applied: whether they lead to the
-//! recorded state hashes is for recovery and follower to say. Beside a running engine the end of the journal is still
-//! moving, so a torn end is then no finding.
+//! recorded state hashes is for recovery and follower to say. Beside a running engine everything is read that was durable when
+//! this looked; what is behind is still being written, and not judged.
 
 use crate::config;
 use crate::error::PersistError;
+use crate::look::beside_engine;
 use crate::snapshot_store::{self, Moment};
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
@@ -18,7 +19,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// What was found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Verdict {
     /// Segments, oldest first: name, first command, epoch, mode, engine version, bytes.
     pub segments: Vec<SegmentFacts>,
@@ -60,28 +61,19 @@ pub struct SegmentFacts {
 /// Errors: I/O. Damage is no error but a finding.
 pub fn verify(directory: &Path) -> Result<Verdict, PersistError> {
     let disk = Disk::open_existing(directory)?;
-    let is_in_use = disk.is_locked()?;
-    verify_in(&disk, is_in_use)
+    let mut verdict = Verdict::default();
+    let looked = beside_engine(&disk, |is_running| {
+        verdict = Verdict { is_in_use: is_running, ..Verdict::default() };
+        verdict.look(&disk)
+    });
+    verdict.with(looked)
 }
 
 /// As [`verify`], in a storage of the caller's.
 pub fn verify_in(storage: &dyn Storage, is_in_use: bool) -> Result<Verdict, PersistError> {
-    let mut verdict = Verdict {
-        segments: Vec::new(),
-        commands: 0,
-        last: 0,
-        snapshots: Vec::new(),
-        cut: None,
-        damage: None,
-        degraded: Vec::new(),
-        is_in_use,
-    };
-    match survey(storage) {
-        Ok(survey) => verdict.look(storage, survey)?,
-        Err(error @ PersistError::Io { .. }) => return Err(error),
-        Err(damage) => verdict.damage = Some(damage),
-    }
-    Ok(verdict)
+    let mut verdict = Verdict { is_in_use, ..Verdict::default() };
+    let looked = verdict.look(storage);
+    verdict.with(looked)
 }
 
 impl Verdict {
@@ -95,7 +87,17 @@ impl Verdict {
         self.segments.is_empty() && self.damage.is_none() && !self.is_in_use
     }
 
-    fn look(&mut self, storage: &dyn Storage, survey: Survey) -> Result<(), PersistError> {
+    fn with(mut self, looked: Result<(), PersistError>) -> Result<Verdict, PersistError> {
+        match looked {
+            Err(error @ PersistError::Io { .. }) => return Err(error),
+            looked => self.damage = looked.err(),
+        }
+        Ok(self)
+    }
+
+    /// Takes everything in. Errors: I/O, and what is wrong with the journal.
+    fn look(&mut self, storage: &dyn Storage) -> Result<(), PersistError> {
+        let survey = Survey { is_running: self.is_in_use, ..survey(storage)? };
         for read in &survey.segments {
             let header = &read.header;
             self.segments.push(SegmentFacts {
@@ -125,10 +127,7 @@ impl Verdict {
         }
         if survey.segments.is_empty() {
             // An engine that runs may be about to make its first.
-            if !self.is_in_use {
-                self.damage = survey.check_start(None, &[]).err();
-            }
-            return Ok(());
+            return if self.is_in_use { Ok(()) } else { survey.check_start(None, &[]) };
         }
         let mut foreign = Vec::new();
         let walked = walk(storage, &survey, 0, None, |_, record| {
@@ -146,16 +145,9 @@ impl Verdict {
                 *result = Err("the journal holds another history up to there".to_string());
             }
         }
-        match walked {
-            Ok(walked) => {
-                (self.commands, self.last) = (walked.commands, walked.end.last.sequence);
-                self.cut = walked.cut.filter(|_| !self.is_in_use);
-                self.damage = self.check_start(&survey).err();
-            }
-            Err(error @ PersistError::Io { .. }) => return Err(error),
-            Err(damage) => self.damage = Some(damage),
-        }
-        Ok(())
+        let walked = walked?;
+        (self.commands, self.last, self.cut) = (walked.commands, walked.end.last.sequence, walked.cut);
+        self.check_start(&survey)
     }
 
     /// Whether recovery finds a state to begin with.

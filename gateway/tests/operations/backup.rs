@@ -6,8 +6,10 @@ use ringside_persist::segment::{DATA_START, SegmentHeader};
 use ringside_persist::storage::BLOCK_LEN;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 fn tool(folder: &Path, arguments: &[&str]) -> Output {
@@ -141,6 +143,94 @@ fn a_copy_of_a_running_exchange_is_that_exchange() {
     assert!(!refused.status.success());
     assert!(said(&refused).contains("is not what was copied"), "{}", said(&refused));
     assert!(!folder.0.join("other").exists());
+}
+
+/// Four clients, each an order every 8 ms, until it is over; gives how many were acknowledged. Each sale is bought at once.
+fn keep_trading(address: &str, [seller, buyer]: &[String; 2], is_over: &AtomicBool) -> u64 {
+    let trade = || {
+        let mut acknowledged = 0;
+        let mut due = Instant::now();
+        while !is_over.load(Ordering::Relaxed) {
+            for (trader, side) in [(seller, "sell"), (buyer, "buy")] {
+                let order = json!({
+                    "symbol": "DFUSDT", "side": side, "type": "limit", "price": "0.2", "quantity": "10",
+                });
+                post(address, "/api/v1/spot/orders", trader, &order);
+                acknowledged += 1;
+                due += Duration::from_millis(8);
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            }
+        }
+        acknowledged
+    };
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(trade)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).sum()
+    })
+}
+
+/// In both storages and both modes: what is being written is not judged, and a copy is the exchange as it was. RINGSIDE_LOOKS says
+/// how often each; `scripts/nightly.sh` has a hundred.
+#[test]
+fn a_busy_exchange_is_copied_verified_and_inspected() {
+    let looks = std::env::var("RINGSIDE_LOOKS").map_or(6, |looks| looks.parse().unwrap());
+    for [acknowledge, storage] in [["durable", "direct"], ["durable", "mapped"], ["written", "mapped"]] {
+        let folder = Folder::new(&format!("busy-{acknowledge}-{storage}"));
+        let data = folder.0.join("data");
+        let (child, address, _) = started(&data, |command| {
+            command
+                .env("RINGSIDE_ACKNOWLEDGE", acknowledge)
+                .env("RINGSIDE_STORAGE", storage)
+                .env("RINGSIDE_SEGMENT_LEN", "256KiB")
+                .env("RINGSIDE_SNAPSHOT_INTERVAL", "5s")
+                // Whatever is copied can be compared in the end.
+                .env("RINGSIDE_SNAPSHOTS_KEPT", "100000")
+                .env("RINGSIDE_WEIGHT_PER_MINUTE", "10000000")
+                .env("RINGSIDE_ORDERS_PER_TEN_SECONDS", "10000000")
+                .env("RINGSIDE_ORDERS_PER_MINUTE", "10000000");
+        });
+        let traders = trade(&address);
+        let admin = format!("X-API-Key: {ADMIN_KEY}");
+        for (wallet, token) in [
+            ("0x2b5ad5c4795c026514f8317c7a215e218dccd6cf", "DF"),
+            ("0x6813eb9362372eef6200f3b1dbc3f819671cba69", "USDT"),
+        ] {
+            let credit = json!({"user_address": wallet, "token": token, "amount": "100000000"});
+            post(&address, "/api/v1/admin/spot/balances/credit", &admin, &credit);
+        }
+        let is_over = AtomicBool::new(false);
+        let (copies, acknowledged, took) = std::thread::scope(|scope| {
+            let trading = scope.spawn(|| keep_trading(&address, &traders, &is_over));
+            let begun = Instant::now();
+            let look = |look: u32| {
+                let (copy, restored) = (folder.0.join("copy"), folder.0.join("restored"));
+                run(&data, &["backup", text(&data), text(&copy)]);
+                let told = run(&data, &["verify", text(&data)]);
+                assert!(told.contains("an engine is running here"), "{look}: {told}");
+                assert!(state(&data, None).0 >= manifest(&copy)["sequence"].as_u64().unwrap());
+                run(&data, &["restore", text(&copy), "--to", text(&restored)]);
+                let copied = state(&restored, None);
+                [copy, restored].iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+                copied
+            };
+            // Whatever a look fails with, the clients must end.
+            let copies =
+                std::panic::catch_unwind(AssertUnwindSafe(|| (0..looks).map(look).collect::<Vec<_>>()));
+            let took = begun.elapsed();
+            is_over.store(true, Ordering::Relaxed);
+            (copies, trading.join().unwrap(), took)
+        });
+        let copies = copies.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let rate = acknowledged as f64 / took.as_secs_f64();
+        eprintln!(
+            "{acknowledge}, {storage}: {looks} looks of each kind in {took:.1?}, {rate:.0} orders a second"
+        );
+        assert!(rate > 50.0, "too quiet to show anything: {rate} orders a second");
+        stop(child);
+        for (sequence, hash) in copies {
+            assert_eq!(state(&data, Some(sequence)), (sequence, hash), "{acknowledge}, {storage}");
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
 /// Held by whoever may write to the directory.
 const LOCK_NAME: &str = "lock";
+/// Held together by those who read beside the engine, alone by whoever removes files.
+const HOLD_NAME: &str = "hold";
 /// So long a lock is waited for that another process may only be looking at.
 const LOOKED_AT: Duration = Duration::from_millis(100);
 
@@ -79,6 +81,19 @@ impl Disk {
         }
     }
 
+    /// Keeps every snapshot and segment where it is until the lock is dropped, for whoever reads beside a running engine. Makes
+    /// nothing: without the file for it no engine has removed anything here.
+    ///
+    /// Errors: I/O.
+    pub fn hold(&self) -> Result<Lock, PersistError> {
+        let file = match fs::File::open(self.directory.join(HOLD_NAME)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lock::default()),
+            file => file.map_err(PersistError::io("open", HOLD_NAME))?,
+        };
+        file.lock_shared().map_err(PersistError::io("lock", HOLD_NAME))?;
+        Ok(Lock { _file: Some(Arc::new(file)) })
+    }
+
     /// Takes the directory for this process until the lock and all its clones are dropped.
     ///
     /// Errors: [`PersistError::Locked`], I/O.
@@ -87,6 +102,13 @@ impl Disk {
         let shown = path.display().to_string();
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(PersistError::io("open", &shown))?;
+        // Where a full disk has no room for it, nobody can hold it, and room is what removing files makes.
+        let _ = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(self.directory.join(HOLD_NAME));
         let deadline = Instant::now() + LOOKED_AT;
         loop {
             match file.try_lock() {
@@ -127,7 +149,7 @@ fn make(folder: &Path, sync: &mut impl FnMut(&Path) -> io::Result<()>) -> io::Re
     sync(if above.as_os_str().is_empty() { Path::new(".") } else { above })
 }
 
-/// Keeps other processes out while it or a clone of it lives.
+/// Keeps others out, or files where they are, while it or a clone of it lives.
 #[derive(Clone, Debug, Default)]
 pub struct Lock {
     _file: Option<Arc<fs::File>>,
@@ -216,6 +238,18 @@ impl Storage for Disk {
 
     fn sync_directory(&self) -> io::Result<()> {
         self.handle.sync_all()
+    }
+
+    fn removal(&self) -> io::Result<Option<Lock>> {
+        let file = match fs::File::open(self.directory.join(HOLD_NAME)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Lock::default())),
+            file => file?,
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock { _file: Some(Arc::new(file)) })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod common;
 #[path = "../../../core/tests/support/perpetual/flow.rs"]
 mod flow;
 
+mod beside;
 mod compatibility;
 mod crash;
 mod drills;
