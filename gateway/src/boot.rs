@@ -280,16 +280,22 @@ fn tell_of_follower(follower: &FollowerStatus) {
         tracing::warn!(%notice, "follower");
     }
     if let Some(error) = follower.take_failure() {
-        tracing::error!(%error, "the follower has stopped: from now on no snapshots, and history stays in memory");
+        tracing::error!(
+            %error,
+            "the follower has stopped: from now on no snapshots are made, history stays in memory, and only what frees or ends \
+             something is taken, until the next start"
+        );
     }
 }
 
-/// What the journal's disk and the clock leave room for.
+/// What the journal's disk, the second engine and the clock leave room for.
 fn room(shared: &Shared, stages: &Stages) -> Room {
     let of_disk = match stages.journal.pressure() {
-        Pressure::None => Room::All,
-        Pressure::CancelsOnly => Room::Cancels,
         Pressure::Full => Room::Nothing,
+        Pressure::CancelsOnly => Room::Cancels,
+        // The longer it went on, the more the next start would have to replay, and the more memory history would take.
+        Pressure::None if stages.follower.is_failed() => Room::Cancels,
+        Pressure::None => Room::All,
     };
     let of_clock = if shared.agreement.holds() { Room::All } else { Room::Cancels };
     of_disk.max(of_clock)

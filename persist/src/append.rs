@@ -95,7 +95,7 @@ impl Appender {
             let spare = take(self.storage.as_ref(), self.segment_len, &mut self.stock)?;
             self.current = Current::begin(self.storage.as_ref(), &spare, header)?;
         }
-        let Current { file, name, header } = &self.current;
+        let Current { file, name, header, .. } = &self.current;
         file.write_at(batch.offset, &batch.buffer[..batch.len]).map_err(PersistError::io("write", name))?;
         file.sync().map_err(PersistError::io("sync", name))?;
         self.position = Position { segment: header.number, offset: batch.offset + batch.len as u64 };

@@ -87,6 +87,15 @@ pub enum PersistError {
         /// What is missing, and how that is known.
         reason: String,
     },
+    /// A file that must stay was taken away, or another put in its place.
+    #[error(
+        "journal: {file} is no longer where it was: it was removed, moved or replaced while the exchange ran. What is \
+         acknowledged from here on would be gone, so nothing is. Put back what was taken, or restore a copy"
+    )]
+    Gone {
+        /// Which.
+        file: String,
+    },
     /// A valid record this version cannot read.
     #[error(
         "journal: segment {segment} at byte {offset}: sequence {sequence} has type {kind:#06x} of schema {schema}, \
@@ -180,6 +189,15 @@ impl PersistError {
     /// Names the operation and file of an I/O error.
     pub fn io(operation: &'static str, file: &str) -> impl FnOnce(io::Error) -> PersistError {
         move |source| PersistError::Io { operation, file: file.to_string(), source }
+    }
+
+    /// Whether a file is missing that nobody but this process may take away.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            PersistError::Gone { .. } | PersistError::Archive(ArchiveError::Gone { .. }) => true,
+            PersistError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        }
     }
 
     /// Whether the process or the system has no descriptor left, which says nothing of the disk.

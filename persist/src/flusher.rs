@@ -37,13 +37,30 @@ pub(crate) struct Current {
     pub(crate) file: Arc<dyn File>,
     pub(crate) name: String,
     pub(crate) header: SegmentHeader,
+    /// [`Storage::identity`] of the file.
+    identity: u64,
 }
 
 impl Current {
     pub(crate) fn open(storage: &dyn Storage, header: SegmentHeader) -> Result<Current, PersistError> {
         let name = header.name();
         let file = storage.open(&name, Access::Append).map_err(PersistError::io("open", &name))?;
-        Ok(Current { file, name, header })
+        let identity = storage.identity(&name).map_err(PersistError::io("find", &name))?;
+        Ok(Current { file, name, header, identity })
+    }
+
+    /// Whether the file still bears its name, without which no start finds it. To be asked after something was written and before
+    /// anybody is told of it.
+    ///
+    /// Errors: [`PersistError::Gone`], I/O.
+    pub(crate) fn check_name(&self, storage: &dyn Storage) -> Result<(), PersistError> {
+        match storage.identity(&self.name) {
+            Ok(identity) if identity == self.identity => Ok(()),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(PersistError::io("find", &self.name)(error))
+            }
+            _ => Err(PersistError::Gone { file: self.name.clone() }),
+        }
     }
 
     /// Makes `spare` the segment of `header`. Everything before it is durable. Its name appears only after its
@@ -59,7 +76,8 @@ impl Current {
         let name = header.name();
         storage.rename(spare, &name).map_err(PersistError::io("rename", spare))?;
         storage.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
-        Ok(Current { file, name, header })
+        let identity = storage.identity(&name).map_err(PersistError::io("find", &name))?;
+        Ok(Current { file, name, header, identity })
     }
 }
 
@@ -228,6 +246,11 @@ impl Flushing {
         self.shared.lock().done.pop_front()
     }
 
+    /// Looks whether the segment that is stored into bears its name: before anybody is told of what was stored.
+    pub(crate) fn check_name(&self, current: &Current) -> Result<(), PersistError> {
+        current.check_name(self.shared.storage.as_ref()).inspect_err(|_| self.shared.gate.halt())
+    }
+
     /// Waits for the oldest job under way; `None` when there is none.
     pub(crate) fn wait(&mut self) -> Option<Done> {
         if self.in_flight() == 0 {
@@ -316,10 +339,12 @@ impl Shared {
             let bytes = &batch.buffer[..batch.len];
             file.write_at(batch.offset, bytes).map_err(PersistError::io("write", name))?;
             if !file.is_write_durable() {
+                current.check_name(self.storage.as_ref())?;
                 self.gate.publish_written(batch.last);
             }
         }
         file.sync().map_err(PersistError::io("sync", name))?;
+        current.check_name(self.storage.as_ref())?;
         if job.is_stored {
             // The next batch is stored as this one was, by a thread that should not wait: about as much, and a quarter more.
             file.expect(batch.offset + batch.len as u64, batch.whole_len + batch.whole_len / 4);

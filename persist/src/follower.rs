@@ -15,6 +15,8 @@
 //! Somebody may look at the machine and the fold at a command of their choice ([`Examine`]): where the state of a moment is wanted
 //! whole, nobody waits for it here.
 //!
+//! Once a second it looks whether every file is where it was. Where one is not, the journal has failed.
+//!
 //! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
 //! there, and a snapshot is written only after everything through it was committed there. The snapshots that it passes on the way
 //! from there are those of the state that it must be in.
@@ -48,6 +50,8 @@ const RETRY: Duration = Duration::from_secs(10);
 
 /// How often it looks how fast commands come: longer than they wait for a sync in mode `written`.
 const LOOK: Duration = Duration::from_millis(250);
+/// How often it looks whether every file is where it was.
+const FILES: Duration = Duration::from_secs(1);
 /// Bytes of the journal in a second from which they come fast: some ten thousand commands.
 const FAST: u64 = 2 << 20;
 
@@ -150,6 +154,9 @@ pub struct Follower<M: Machine, F: Fold> {
     taken: Sequence,
     taken_at: Instant,
     retry_at: Option<Instant>,
+    /// Segments and snapshots as they were when they were looked at last.
+    files: BTreeSet<String>,
+    files_at: Instant,
     /// No room for what the fold keeps: nothing is read until then.
     paused_until: Option<Instant>,
     pace: Pace,
@@ -254,6 +261,8 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             taken,
             taken_at: Instant::now(),
             retry_at: None,
+            files: BTreeSet::new(),
+            files_at: Instant::now(),
             paused_until: None,
             pace: Pace { looked_at: Instant::now(), bytes: 0, is_fast: false },
             commands: Vec::with_capacity(STEP),
@@ -289,6 +298,26 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             return Err(PersistError::Missing { reason });
         }
         Ok(self.fold.commit(self.machine.sequence(), true)?)
+    }
+
+    /// Whether every segment and snapshot is where it was: without them the next start would not find what was acknowledged.
+    ///
+    /// Errors: [`PersistError::Gone`], I/O.
+    fn check_files(&mut self) -> Result<(), PersistError> {
+        if self.files_at.elapsed() < FILES {
+            return Ok(());
+        }
+        let names = self.storage.list().map_err(PersistError::io("list", "the directory"))?;
+        let is_kept = |name: &String| {
+            segment::first_seq_of(name).is_some() || snapshot_store::sequence_of(name).is_some()
+        };
+        let names: BTreeSet<String> = names.into_iter().filter(is_kept).collect();
+        let before = std::mem::replace(&mut self.files, names);
+        self.files_at = Instant::now();
+        match before.into_iter().find(|name| !self.files.contains(name)) {
+            Some(file) => Err(PersistError::Gone { file }),
+            None => Ok(()),
+        }
     }
 
     /// Whether it leaves its work for later.
@@ -468,7 +497,10 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                 self.status.snapshot_taken();
                 self.status.snapshot_ns.store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
                 self.status.snapshot_len.store(len, Ordering::Relaxed);
-                retention::apply(self.storage.as_ref(), self.config.snapshots_kept)?;
+                let removed = retention::apply(self.storage.as_ref(), self.config.snapshots_kept)?;
+                removed.snapshots.iter().chain(&removed.segments).for_each(|name| {
+                    self.files.remove(name);
+                });
                 Ok(())
             }
             Err(error) if error.is_full() => {
@@ -493,8 +525,13 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         Ok(())
     }
 
+    /// Where files are gone the journal has failed: what it goes on to acknowledge would be gone, too.
     fn fail(&self, error: PersistError) {
-        self.status.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        if error.is_gone() {
+            self.journal.fail(error);
+        } else {
+            self.status.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
         self.status.is_failed.store(true, Ordering::Release);
     }
 }
@@ -540,10 +577,12 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
     }
 
     fn do_work(&mut self) -> usize {
-        if self.status.is_failed() || self.stands_back() {
+        if self.status.is_failed() {
             return 0;
         }
-        self.step().unwrap_or_else(|error| {
+        let files = self.check_files();
+        let worked = files.and_then(|()| if self.stands_back() { Ok(0) } else { self.step() });
+        worked.unwrap_or_else(|error| {
             self.fail(error);
             0
         })

@@ -250,7 +250,10 @@ impl Journaller {
         let Current { file, name, .. } = &self.current;
         match self.encoder.take_part(|offset, bytes| file.write_at(offset, bytes)) {
             None => {}
-            Some(Ok(())) => self.gate.publish_written(self.encoder.last().sequence),
+            Some(Ok(())) => {
+                self.flushing.check_name(&self.current)?;
+                self.gate.publish_written(self.encoder.last().sequence);
+            }
             Some(Err(error)) => {
                 self.gate.halt();
                 return Err(PersistError::io("write", name)(error));
@@ -297,6 +300,7 @@ impl Journaller {
             self.gate.halt();
             return Err(PersistError::io("write", name)(error));
         }
+        self.flushing.check_name(&self.current)?;
         self.gate.publish_written(batch.last);
         Ok(())
     }

@@ -60,6 +60,11 @@ pub trait Storage: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes names durable.
     fn sync_directory(&self) -> io::Result<()>;
+    /// A number that the file of that name keeps and no other has. Where names are never taken away by others: none is needed.
+    fn identity(&self, name: &str) -> io::Result<u64> {
+        let _ = name;
+        Ok(0)
+    }
     /// The right to remove what somebody beside the engine may be reading, until the lock is dropped; nothing while somebody is.
     fn removal(&self) -> io::Result<Option<Lock>> {
         Ok(Some(Lock::default()))

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const HEADER_LEN: usize = 16;
@@ -134,6 +134,12 @@ pub enum KeyLogError {
     /// It belongs to somebody else for as long as that one lives.
     #[error("key file {path} is in use by another process")]
     InUse {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It was taken away, or another was put in its place: no start would find what is written.
+    #[error("key file {path} was removed, moved or replaced while it was in use")]
+    Gone {
         /// Which.
         path: PathBuf,
     },
@@ -291,6 +297,11 @@ impl<R: Logged> KeyLog<R> {
         if let Err(cause) = self.file.sync_data() {
             self.has_failed = true;
             return Err(self.error(cause));
+        }
+        let of_name = std::fs::metadata(&self.path).map(|found| found.ino()).ok();
+        if of_name.is_none() || of_name != self.file.metadata().map(|own| own.ino()).ok() {
+            self.has_failed = true;
+            return Err(KeyLogError::Gone { path: self.path.clone() });
         }
         self.is_unsynced = false;
         Ok(())
@@ -539,6 +550,28 @@ mod tests {
         assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Io { .. })));
         assert!(matches!(log.append(&records()[0], true), Err(KeyLogError::Failed)));
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_kept_in_a_file_that_is_gone() {
+        type Take = fn(&Path);
+        let takes: [Take; 3] = [
+            |path| std::fs::remove_file(path).unwrap(),
+            |path| std::fs::rename(path, path.with_extension("old")).unwrap(),
+            |path| {
+                std::fs::copy(path, path.with_extension("copy")).unwrap();
+                std::fs::rename(path.with_extension("copy"), path).unwrap();
+            },
+        ];
+        for take in takes {
+            let path = path("gone");
+            let mut log = KeyLog::<Record>::rewrite(&path, &[]).unwrap();
+            log.append(&records()[0], true).unwrap();
+            take(&path);
+            assert!(matches!(log.append(&records()[1], true), Err(KeyLogError::Gone { .. })));
+            assert!(matches!(log.append(&records()[1], true), Err(KeyLogError::Failed)));
+            std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        }
     }
 
     #[test]

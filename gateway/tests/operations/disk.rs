@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest that something is waited for which happens by itself.
@@ -187,6 +189,175 @@ fn too_few_descriptors_are_said_at_the_start() {
         assert!(said(&output).contains(&format!("the limit of open files is {limit}, and at least 320")));
     }
     assert!(!folder.0.join("journal").exists(), "nothing was begun");
+}
+
+/// Takes something of a data folder away.
+type Take = fn(&Path);
+
+/// The files of a journal with that ending, oldest first.
+fn files(data: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(data.join("journal")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
+    files.sort();
+    files
+}
+
+/// Under orders of one client, the files go. What is asked for after that must not be acknowledged where the segment in use has gone;
+/// where another has, for no longer than it takes to look.
+#[test]
+fn nothing_is_acknowledged_for_files_that_are_gone() {
+    const AT_ONCE: Duration = Duration::ZERO;
+    const SOON: Duration = Duration::from_secs(5);
+    let takes: [(&str, Duration, Take); 6] = [
+        // As often as something is made in it meanwhile.
+        (
+            "the folder removed",
+            AT_ONCE,
+            |data| while std::fs::remove_dir_all(data.join("journal")).is_err() {},
+        ),
+        ("the folder moved", AT_ONCE, |data| {
+            std::fs::rename(data.join("journal"), data.join("elsewhere")).unwrap();
+        }),
+        ("the segment in use", AT_ONCE, |data| {
+            std::fs::remove_file(files(data, ".journal").last().unwrap()).unwrap();
+        }),
+        ("the segment in use replaced", AT_ONCE, |data| {
+            let path = files(data, ".journal").pop().unwrap();
+            std::fs::copy(&path, data.join("copy")).unwrap();
+            std::fs::rename(data.join("copy"), path).unwrap();
+        }),
+        ("an older segment", SOON, |data| std::fs::remove_file(&files(data, ".journal")[0]).unwrap()),
+        ("a snapshot", SOON, |data| {
+            let begun = Instant::now();
+            while files(data, ".snapshot").is_empty() {
+                assert!(begun.elapsed() < PATIENCE, "no snapshot was made");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // Seen once by whoever misses it.
+            std::thread::sleep(Duration::from_millis(1_500));
+            std::fs::remove_file(&files(data, ".snapshot")[0]).unwrap();
+        }),
+    ];
+    for [acknowledge, storage] in [["durable", "direct"], ["durable", "mapped"], ["written", "mapped"]] {
+        for (index, (what, within, take)) in takes.into_iter().enumerate() {
+            let folder = Folder::new(&format!("gone-{acknowledge}-{storage}-{index}"));
+            let data = folder.0.join("data");
+            let (mut running, address, _) = started(&data, |command| {
+                command
+                    .env("RINGSIDE_ACKNOWLEDGE", acknowledge)
+                    .env("RINGSIDE_STORAGE", storage)
+                    // Nobody else takes the old ones away.
+                    .env("RINGSIDE_SNAPSHOTS_KEPT", "1000")
+                    .env("RINGSIDE_SNAPSHOT_INTERVAL", if what == "a snapshot" { "1s" } else { "1h" })
+                    .env("RINGSIDE_SEGMENT_LEN", if within == SOON { "16KiB" } else { "1MiB" });
+            });
+            let [_, buyer] = trade(&address);
+            let order = json!({
+                "symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.1", "quantity": "10",
+            });
+            let place = || {
+                try_request(&address, "POST", "/api/v1/spot/orders", &[&buyer], &order.to_string())
+                    .map_or(0, |(status, _)| status)
+            };
+            let begun = Instant::now();
+            while within == SOON
+                && (files(&data, ".journal").len() < 3 || begun.elapsed() < Duration::from_millis(1_500))
+            {
+                assert_eq!(place(), 200);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            assert_eq!(place(), 200);
+            take(&data);
+            let gone = Instant::now();
+            let code = loop {
+                let asked = gone.elapsed();
+                let status = place();
+                assert!(
+                    status != 200 || asked < within,
+                    "{what}, {acknowledge}, {storage}: acknowledged after {asked:?}"
+                );
+                if let Some(status) = running.0.try_wait().unwrap() {
+                    break status.code();
+                }
+                assert!(gone.elapsed() < PATIENCE, "{what}, {acknowledge}, {storage}: it goes on");
+                std::thread::sleep(Duration::from_millis(5));
+            };
+            assert_eq!(code, Some(70), "{what}, {acknowledge}, {storage}");
+        }
+    }
+}
+
+/// History that went on into a file without a name would be missed at the next start, and could not be made again.
+#[test]
+fn an_archive_that_is_gone_ends_it_too() {
+    let folder = Folder::new("archive-gone");
+    let (mut running, address, _) = started(&folder.0, |_| ());
+    let [_, buyer] = trade(&address);
+    std::fs::remove_dir_all(folder.0.join("archive")).unwrap();
+    let order = json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.3", "quantity": "10"});
+    let begun = Instant::now();
+    let code = loop {
+        let _ = try_request(&address, "POST", "/api/v1/spot/orders", &[&buyer], &order.to_string());
+        if let Some(status) = running.0.try_wait().unwrap() {
+            break status.code();
+        }
+        assert!(begun.elapsed() < PATIENCE, "it goes on without its history");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(code, Some(70));
+}
+
+/// What the second engine reads is not what was written: it stops, and whoever goes on as if nothing were has no snapshots and no
+/// history from there on. The exchange is halted between an answer and that engine's next look, and a bit of the command flipped.
+#[test]
+fn a_second_engine_that_stops_lets_only_cancels_in() {
+    let folder = Folder::new("follower");
+    let (mut running, address, _) = started(&folder.0, |command| {
+        command.env("RINGSIDE_STORAGE", "direct").env("RINGSIDE_SEGMENT_LEN", "8MiB");
+    });
+    let [_, buyer] = trade(&address);
+    let headers = [buyer.as_str(), "Content-Type: application/json"];
+    let order = json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.1", "quantity": "10"});
+    let place = || request(&address, "POST", "/api/v1/spot/orders", &headers, &order.to_string());
+    let signal = |name: &str| {
+        let id = running.0.id().to_string();
+        assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
+    };
+    let mut resting = Vec::new();
+    let refusal = 'flipped: loop {
+        let segment = files(&folder.0, ".journal").pop().unwrap();
+        let bytes = std::fs::read(&segment).unwrap();
+        let end = bytes.iter().rposition(|byte| *byte != 0).unwrap().next_multiple_of(4096) as u64;
+        let (status, answer) = place();
+        signal("-STOP");
+        assert_eq!(status, 200, "{answer}");
+        let id = serde_json::from_str::<Value>(&answer).unwrap()["id"].as_str().unwrap().to_owned();
+        resting.push(id);
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&segment).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, end + 70).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], end + 70).unwrap();
+        file.sync_all().unwrap();
+        signal("-CONT");
+        // Unless that engine was there before.
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(500) {
+            let (status, answer) = place();
+            if status != 200 {
+                break 'flipped (status, answer);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(resting.len() < 20, "it has not been met in its sleep");
+    };
+    assert!(refusal.0 == 503 && refusal.1.contains("ENGINE_BUSY"), "{refusal:?}");
+    for id in resting {
+        let (status, answer) =
+            request(&address, "DELETE", &format!("/api/v1/spot/orders/{id}"), &headers, "");
+        assert_eq!(status, 200, "{answer}");
+    }
+    assert_eq!(place().0, 503, "until the next start");
+    assert!(running.0.try_wait().unwrap().is_none(), "it goes on");
 }
 
 #[test]

@@ -307,6 +307,12 @@ pub enum ArchiveError {
         /// What it said.
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// The store was taken away, or another put in its place.
+    #[error("archive: {place} is no longer where it was: history that is written from here on would be gone")]
+    Gone {
+        /// Where the store was.
+        place: String,
+    },
     /// Written in a form that this version does not know.
     #[error(
         "archive: {place} has format {found}, this version reads {known}. Take it away to have it made anew as far as the \

@@ -240,6 +240,10 @@ impl Storage for Disk {
         self.handle.sync_all()
     }
 
+    fn identity(&self, name: &str) -> io::Result<u64> {
+        Ok(fs::metadata(self.directory.join(name))?.ino())
+    }
+
     fn removal(&self) -> io::Result<Option<Lock>> {
         let file = match fs::File::open(self.directory.join(HOLD_NAME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Lock::default())),

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod entries;
+mod room;
 #[path = "../../../core/tests/support/seeds.rs"]
 mod seeds;
 mod upgrade;

@@ -17,6 +17,7 @@ use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark, Up
 use crate::storage::disk::make_folder;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use value::{Wide, rest, seconds, trade_key, unsigned};
@@ -169,7 +170,8 @@ impl Archive for Sqlite {
         if let Some(folder) = folder {
             sync_folder(folder)?;
         }
-        Ok(Box::new(Writer { connection, path: self.path.clone(), mark: found.mark, is_synced: false }))
+        let (path, inode) = (self.path.clone(), inode_of(&self.path));
+        Ok(Box::new(Writer { connection, path, inode, mark: found.mark, is_synced: false }))
     }
 
     fn reader(&self) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
@@ -185,6 +187,8 @@ impl Archive for Sqlite {
 struct Writer {
     connection: Connection,
     path: PathBuf,
+    /// Number of the file: the database writes on into one that was removed.
+    inode: Option<u64>,
     mark: Mark,
     /// Whether the last commit was a durable one.
     is_synced: bool,
@@ -201,9 +205,17 @@ impl ArchiveWriter for Writer {
             return Ok(());
         }
         self.transact(batch, mark, is_durable).map_err(|error| failed(&self.path, "write to", error))?;
+        if self.inode != inode_of(&self.path) {
+            return Err(ArchiveError::Gone { place: self.path.display().to_string() });
+        }
         (self.mark, self.is_synced) = (mark, is_durable);
         Ok(())
     }
+}
+
+/// Number of the file of that name; nothing where there is none.
+fn inode_of(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|metadata| metadata.ino())
 }
 
 impl Writer {
