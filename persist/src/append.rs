@@ -61,7 +61,7 @@ impl Appender {
                 ..header
             };
             let spare = take(storage.as_ref(), config.segment_len, &mut stock)?;
-            Current::begin(storage.as_ref(), &spare, header)?;
+            Current::begin(storage.as_ref(), &spare, header, || false)?;
             tail = Tail { header, offset: DATA_START, chain: header.entering_chain, last: tail.last };
         }
         let mut appender = Appender {
@@ -93,7 +93,7 @@ impl Appender {
         batch.finish();
         if let Some(header) = batch.begins {
             let spare = take(self.storage.as_ref(), self.segment_len, &mut self.stock)?;
-            self.current = Current::begin(self.storage.as_ref(), &spare, header)?;
+            self.current = Current::begin(self.storage.as_ref(), &spare, header, || false)?;
         }
         let Current { file, name, header, .. } = &self.current;
         file.write_at(batch.offset, &batch.buffer[..batch.len]).map_err(PersistError::io("write", name))?;
@@ -162,7 +162,7 @@ fn genesis(
         entering_time_ns: 0,
     };
     let spare = take(storage, config.segment_len, stock)?;
-    Current::begin(storage, &spare, header)?;
+    Current::begin(storage, &spare, header, || false)?;
     let place = Place {
         offset: DATA_START,
         chain: header.entering_chain,

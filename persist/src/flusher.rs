@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// A batch and what its flush needs besides.
 pub(crate) struct Job {
@@ -63,18 +64,25 @@ impl Current {
         }
     }
 
-    /// Makes `spare` the segment of `header`. Everything before it is durable. Its name appears only after its
-    /// header is durable, and is durable when this returns.
+    /// Makes `spare` the segment of `header`. Everything before it is durable. Its name appears only after its header is durable,
+    /// and is durable when this returns. Where there is no room for the name it is asked for again while `waits` says so: until it
+    /// is given nothing was done that counts.
     pub(crate) fn begin(
         storage: &dyn Storage,
         spare: &str,
         header: SegmentHeader,
+        mut waits: impl FnMut() -> bool,
     ) -> Result<Current, PersistError> {
         let file = storage.open(spare, Access::Append).map_err(PersistError::io("open", spare))?;
         file.write_at(0, &header.encode()).map_err(PersistError::io("write", spare))?;
         file.sync().map_err(PersistError::io("sync", spare))?;
         let name = header.name();
-        storage.rename(spare, &name).map_err(PersistError::io("rename", spare))?;
+        loop {
+            match storage.rename(spare, &name).map_err(PersistError::io("rename", spare)) {
+                Err(error) if error.is_full() && waits() => {}
+                renamed => break renamed?,
+            }
+        }
         storage.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
         let identity = storage.identity(&name).map_err(PersistError::io("find", &name))?;
         Ok(Current { file, name, header, identity })
@@ -87,6 +95,9 @@ const THREADS: usize = 3;
 
 /// Batches on their way to the disk at most.
 const DEPTH: u64 = 2;
+
+/// How long to wait before a full disk is asked again for a name.
+const RETRY: Duration = Duration::from_millis(50);
 
 /// Flushes on the caller's thread or on some of its own, one batch after the other in the order given.
 pub(crate) struct Flushing {
@@ -133,6 +144,9 @@ struct Queue {
     /// The failure was told in its turn: nothing is acknowledged any more.
     is_failed: bool,
     is_stopped: bool,
+    has_threads: bool,
+    /// Until when room is waited for; nothing: for as long as it takes.
+    patience: Option<Instant>,
 }
 
 /// What came of writing a job's batch: the segment that it stands in.
@@ -166,6 +180,8 @@ impl Flushing {
             is_broken: false,
             is_failed: false,
             is_stopped: false,
+            has_threads: false,
+            patience: None,
         };
         let shared = Arc::new(Shared {
             storage,
@@ -182,6 +198,7 @@ impl Flushing {
 
     /// Starts the threads. Without them every flush happens on the caller's.
     pub(crate) fn start(&mut self) -> std::io::Result<()> {
+        self.shared.lock().has_threads = true;
         for _ in 0..THREADS {
             let shared = self.shared.clone();
             let run = move || {
@@ -244,6 +261,11 @@ impl Flushing {
         }
         self.returned += 1;
         self.shared.lock().done.pop_front()
+    }
+
+    /// Room is not waited for any longer than this.
+    pub(crate) fn hurry(&self, until: Instant) {
+        self.shared.lock().patience = Some(until);
     }
 
     /// Looks whether the segment that is stored into bears its name: before anybody is told of what was stored.
@@ -332,7 +354,9 @@ impl Shared {
         if let Some(header) = batch.begins {
             let spare =
                 job.spare.as_deref().unwrap_or_else(|| unreachable!("a spare comes with each new segment"));
-            current = Current::begin(self.storage.as_ref(), spare, header)?;
+            let begun = Current::begin(self.storage.as_ref(), spare, header, || self.waits_for_room());
+            self.status.name_is_refused(false);
+            current = begun?;
         }
         let Current { file, name, .. } = &current;
         if !job.is_stored {
@@ -350,6 +374,20 @@ impl Shared {
             file.expect(batch.offset + batch.len as u64, batch.whole_len + batch.whole_len / 4);
         }
         Ok(current)
+    }
+
+    /// Whether a segment's name is to be asked for again, after a pause. Not by the journaller itself, who has other work, and not
+    /// for long once the exchange is to stop.
+    fn waits_for_room(&self) -> bool {
+        self.status.name_is_refused(true);
+        let mut queue = self.lock();
+        let until = queue.patience;
+        if !queue.has_threads || until.is_some_and(|until| Instant::now() >= until) {
+            return false;
+        }
+        let wait = self.changed.wait_timeout(queue, RETRY);
+        queue = wait.unwrap_or_else(PoisonError::into_inner).0;
+        !queue.is_stopped
     }
 
     /// Tells the gate what came of a job, all before it being settled. On an error the gate is halted, and nothing is

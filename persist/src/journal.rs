@@ -281,7 +281,10 @@ impl Journaller {
             batch.finish();
             self.store(&batch)?;
         }
-        let is_long = is_stored || batch.len > self.config.inline_len || self.flushing.in_flight() > 0;
+        let is_long = is_stored
+            || batch.begins.is_some()
+            || batch.len > self.config.inline_len
+            || self.flushing.in_flight() > 0;
         let is_handed_over = is_long && self.flushing.has_threads();
         let job = Job { batch, spare, is_stored };
         if is_handed_over {
@@ -332,6 +335,7 @@ impl Journaller {
     /// Writes all that is in the ring, syncs it and vouches for it.
     fn drain(&mut self) -> Result<(), PersistError> {
         let mut deadline = None;
+        self.flushing.hurry(Instant::now() + CLOSE_WAIT);
         loop {
             let work = self.step()?;
             if let Some(done) = self.flushing.wait() {
@@ -412,8 +416,10 @@ impl Agent for Journaller {
         if self.status.is_failed() {
             return;
         }
-        if let Err(error) = self.drain() {
-            self.fail(error);
+        match self.drain() {
+            // Of what there is no room for nobody was told.
+            Err(error) if !error.is_full() => self.fail(error),
+            _ => {}
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct JournalStatus {
     durable: AtomicU64,
     spares: AtomicU64,
     is_refused: AtomicBool,
+    /// The next segment has no name yet, for which there is no room.
+    is_name_refused: AtomicBool,
     segment_room: AtomicU64,
     /// Whether a segment was begun of which nothing is durable yet: the room is all of it.
     is_beginning: AtomicBool,
@@ -59,6 +61,7 @@ impl JournalStatus {
             durable: AtomicU64::new(durable.pack()),
             spares: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
+            is_name_refused: AtomicBool::new(false),
             segment_room: AtomicU64::new(segment_len - durable.offset.min(segment_len)),
             is_beginning: AtomicBool::new(false),
             margin: segment_len / 4,
@@ -76,6 +79,9 @@ impl JournalStatus {
 
     /// What the disk has room for now. Rises while the disk gives no further segment, falls by itself once it does.
     pub fn pressure(&self) -> Pressure {
+        if self.is_name_refused.load(Ordering::Relaxed) {
+            return Pressure::Full;
+        }
         if !self.is_refused.load(Ordering::Relaxed) || self.spares.load(Ordering::Relaxed) > 0 {
             return Pressure::None;
         }
@@ -185,6 +191,10 @@ impl JournalStatus {
     /// A spare becomes the segment that is written next.
     pub(crate) fn segment_begins(&self) {
         self.is_beginning.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn name_is_refused(&self, is_refused: bool) {
+        self.is_name_refused.store(is_refused, Ordering::Relaxed);
     }
 
     pub(crate) fn spares_are(&self, spares: usize, is_refused: bool) {

@@ -14,5 +14,6 @@ mod faults;
 mod full_disk;
 mod kept;
 mod perpetual;
+mod room;
 mod rot;
 mod verify;

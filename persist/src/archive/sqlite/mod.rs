@@ -204,7 +204,7 @@ impl ArchiveWriter for Writer {
         if batch.is_empty() && mark == self.mark && (self.is_synced || !is_durable) {
             return Ok(());
         }
-        self.transact(batch, mark, is_durable).map_err(|error| failed(&self.path, "write to", error))?;
+        self.transact(batch, mark, is_durable).map_err(|error| self.failed(error))?;
         if self.inode != inode_of(&self.path) {
             return Err(ArchiveError::Gone { place: self.path.display().to_string() });
         }
@@ -219,6 +219,16 @@ fn inode_of(path: &Path) -> Option<u64> {
 }
 
 impl Writer {
+    /// As [`failed`]; a quota that is used up is no room either, and the database has no code of its own for it.
+    fn failed(&self, error: rusqlite::Error) -> ArchiveError {
+        match failed(&self.path, "write to", error) {
+            ArchiveError::Store { place, cause, .. } if system_error(&self.connection) == libc::EDQUOT => {
+                ArchiveError::Full { place, cause }
+            }
+            error => error,
+        }
+    }
+
     fn transact(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> rusqlite::Result<()> {
         self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
         // Dropped without a commit it rolls back.
@@ -321,6 +331,13 @@ fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite
         ])?;
     }
     Ok(())
+}
+
+/// What the system said to the database when an operation on the file failed last.
+#[allow(unsafe_code)]
+fn system_error(connection: &Connection) -> i32 {
+    // SAFETY: the handle is that of an open connection, which this thread alone uses while it is borrowed.
+    unsafe { rusqlite::ffi::sqlite3_system_errno(connection.handle()) }
 }
 
 /// So that a power failure does not take the new file's name away.
