@@ -136,6 +136,13 @@ enum Action {
         /// Through the last command not after this time, UNIX milliseconds.
         #[arg(long)]
         time: Option<i64>,
+        /// Take API keys, logins and operators' keys as they were when the newest copy was made: what was revoked since is good again.
+        /// Without, keys are disabled until their owners enable them, logins are over and operators need new keys.
+        #[arg(long)]
+        enable_keys: bool,
+        /// Take them from this folder `auth`, which is newer: that of the data folder whose journal was lost.
+        #[arg(long, value_name = "FOLDER", conflicts_with = "enable_keys")]
+        auth: Option<PathBuf>,
     },
     /// Seals all API keys under another key-encryption key, while the exchange is stopped. Where the key lies in the data folder
     /// a new one is made; where the configuration gives it, the new one comes from the environment. Interrupted, run it again.
@@ -249,7 +256,7 @@ pub fn main() -> ExitCode {
             tell(replay::replay(&config, &directory, &wanted))
         }
         Action::Backup { directory, to, with_secrets } => tell(backup::backup(&directory, &to, with_secrets)),
-        Action::Restore { copies, to, sequence, time } => {
+        Action::Restore { copies, to, sequence, time, enable_keys, auth } => {
             let until = match (sequence, time) {
                 (Some(sequence), _) => Until::Sequence(sequence),
                 (None, Some(time_ms)) => {
@@ -257,7 +264,12 @@ pub fn main() -> ExitCode {
                 }
                 (None, None) => Until::End,
             };
-            tell(backup::restore(&config, &copies, &to, until))
+            let credentials = match auth {
+                Some(folder) => backup::Credentials::Of(folder),
+                None if enable_keys => backup::Credentials::OfCopy,
+                None => backup::Credentials::Ended,
+            };
+            tell(backup::restore(&config, &copies, &to, until, &credentials))
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),

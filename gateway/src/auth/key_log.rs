@@ -69,6 +69,22 @@ pub enum Record {
     NextId(u64),
 }
 
+impl Record {
+    /// The key that it is about, where it makes or changes one.
+    pub fn put_id(&self) -> Option<u64> {
+        if let Record::Put(key) = self { Some(key.id) } else { None }
+    }
+
+    /// No id below this one is free, as far as it says.
+    pub fn next_id(&self) -> u64 {
+        match self {
+            Record::Put(key) => key.id + 1,
+            Record::NextId(id) => *id,
+            Record::Deleted { .. } | Record::Used(_) => 1,
+        }
+    }
+}
+
 /// A key at rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -29,6 +29,20 @@ impl Logged for Logout {
     const VERSION: u32 = 1;
 }
 
+/// Ends, in the file of an exchange that does not run, every login of these accounts that there is at this second.
+pub fn end_all(
+    path: &Path,
+    accounts: impl IntoIterator<Item = AccountId>,
+    now_s: i64,
+) -> Result<(), KeyLogError> {
+    let (logouts, _) = Logouts::open(path)?;
+    for account in accounts {
+        let before_s = logouts.issue_at_s(account, now_s) + 1;
+        logouts.bound(account).store(before_s, Ordering::Relaxed);
+    }
+    KeyLog::rewrite(path, &logouts.records()).map(drop)
+}
+
 /// The logouts of a deployment.
 pub struct Logouts {
     /// Of accounts that have logged out, or whose logins somebody watches: the second before which tokens are dead.

@@ -11,16 +11,20 @@
 //! A copy is made under the name `COPY.partial` and renamed when it is complete and synced: whatever interrupts it, what
 //! bears the name COPY is whole. The order matters: the archive before the end of the journal, which then reaches at least as
 //! far, and the keys before it too, so that no key belongs to an account that the journal does not know.
+//!
+//! What was revoked after a copy stands in it as good. So of a copy's own folder `auth` nothing opens anything that its owner does not
+//! enable or make anew ([`Credentials`]), unless who restores says otherwise.
 
 use crate::auth::key_log::{KeyLog, Record};
 use crate::auth::{logout, operators};
 use crate::boot::{self, ViewFold};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed::registry;
 use crate::view::Views;
 use anyhow::{Context, Result, bail, ensure};
 use ringside_core::Engine;
-use ringside_core::ids::Sequence;
+use ringside_core::ids::{AccountId, Sequence};
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::backup::{self, Backup, Copied, Until, copy_file};
 use ringside_persist::follower::check_kept;
@@ -28,6 +32,7 @@ use ringside_persist::look::look;
 use ringside_persist::storage::disk::{Disk, make_folder};
 use ringside_persist::verify::verify;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -41,6 +46,17 @@ const KEYS: &str = "keys.log";
 const LISTEN_KEYS: &str = "listen_keys.log";
 /// Secrets in the clear.
 const SECRETS: [&str; 4] = ["admin_key", "jwt_secret", "key_encryption_key", registry::FILE];
+
+/// Which of the credentials that were made before a restore are good after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Credentials {
+    /// None: API keys are disabled until their owners enable them, logins and stream keys are over, operators get new keys.
+    Ended,
+    /// Those that were good when the newest copy was made.
+    OfCopy,
+    /// Those of a folder `auth` that is at least as new, such as that of the data folder whose journal was lost.
+    Of(PathBuf),
+}
 
 /// What a copy holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -134,7 +150,13 @@ pub(super) fn backup(data: &Path, to: &Path, with_secrets: bool) -> Result<Strin
 }
 
 /// Makes the data folder `to` of copies of one deployment, older ones first. Gives what to tell.
-pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Until) -> Result<String> {
+pub(super) fn restore(
+    config: &Config,
+    copies: &[PathBuf],
+    to: &Path,
+    until: Until,
+    credentials: &Credentials,
+) -> Result<String> {
     ensure!(!to.exists(), "{} exists; nothing is restored over something", to.display());
     let manifests: Vec<Manifest> = copies.iter().map(|copy| check(copy)).collect::<Result<_>>()?;
     let Some(newest) = manifests.last() else { bail!("name at least one copy") };
@@ -193,10 +215,8 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
         )
     })?;
     let is_whole = end.sequence == newest.sequence;
-    let dropped = match copies.last() {
-        Some(copy) => restore_auth(&copy.join("auth"), &partial.join("auth"), fold.views(), is_whole)?,
-        None => 0,
-    };
+    let Some(copy) = copies.last() else { bail!("name at least one copy") };
+    let keys = restore_auth(&copy.join("auth"), &partial.join("auth"), fold.views(), is_whole, credentials)?;
     sync_folders(&partial)?;
     rename(&partial, to)?;
     let hash = u128::from_be_bytes(engine.state_hash());
@@ -211,9 +231,29 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
     {
         told += "ringside: the copies end before the time asked for; what came between is in none of them\n";
     }
-    if dropped > 0 {
-        told += &format!("ringside: {dropped} API keys left out, whose accounts did not exist yet\n");
+    if keys.unknown > 0 {
+        told += &format!("ringside: {} API keys left out, whose accounts did not exist yet\n", keys.unknown);
     }
+    told += &match credentials {
+        Credentials::Ended => format!(
+            "ringside: what was revoked after the copy is not in it, so {} API keys are disabled until their owners enable them, \
+             all logins are over, and operators need new keys (`ringside operator NAME`). To take those of the copy as they were \
+             then, restore with --enable-keys; those of a newer folder, with --auth FOLDER\n",
+            keys.kept
+        ),
+        Credentials::OfCopy => format!(
+            "ringside: {} API keys, all logins and the operators' keys are as they were when the copy was made: what was revoked \
+             since is good again\n",
+            keys.kept
+        ),
+        Credentials::Of(folder) => {
+            format!(
+                "ringside: {} API keys, logouts and operators' keys are those of {}\n",
+                keys.kept,
+                folder.display()
+            )
+        }
+    };
     let missing: Vec<&str> =
         SECRETS.into_iter().filter(|name| !to.join("auth").join(name).exists()).collect();
     if !to.join("auth").join("key_encryption_key").exists() && config.key_encryption_key.is_none() {
@@ -226,30 +266,85 @@ pub(super) fn restore(config: &Config, copies: &[PathBuf], to: &Path, until: Unt
     Ok(told)
 }
 
-/// Copies the keys; those of accounts that the journal does not know are left out, since their numbers will be given anew.
-/// Keys of user streams live for an hour: an earlier moment has none. Gives how many keys were left out.
-fn restore_auth(from: &Path, to: &Path, views: &Views, is_whole: bool) -> Result<usize> {
-    for name in SECRETS.iter().chain(&[logout::FILE, operators::FILE]).chain(is_whole.then_some(&LISTEN_KEYS))
-    {
+/// API keys of a restored folder.
+struct Keys {
+    kept: usize,
+    /// Left out: the journal does not know their accounts, whose numbers will be given anew.
+    unknown: usize,
+}
+
+/// Makes the folder `to` of a copy's, `copied`, or of a newer one. Keys of user streams live for an hour: an earlier moment has
+/// none.
+fn restore_auth(
+    copied: &Path,
+    to: &Path,
+    views: &Views,
+    is_whole: bool,
+    credentials: &Credentials,
+) -> Result<Keys> {
+    let from = match credentials {
+        Credentials::Of(newer) => newer,
+        Credentials::Ended | Credentials::OfCopy => copied,
+    };
+    let is_ended = *credentials == Credentials::Ended;
+    let (records, _) = KeyLog::<Record>::read(&from.join(KEYS))?;
+    if from != copied {
+        let (before, _) = KeyLog::<Record>::read(&copied.join(KEYS))?;
+        ensure!(
+            is_later(&records, &before),
+            "{} does not go on where the copy's keys end: it is older, or of another deployment",
+            from.display()
+        );
+    }
+    for name in SECRETS {
+        if copied.join(name).exists() {
+            copy_file(&copied.join(name), &to.join(name), name)?;
+        }
+    }
+    let revocable = [logout::FILE].into_iter().chain((!is_ended).then_some(operators::FILE));
+    for name in revocable.chain((is_whole && !is_ended).then_some(LISTEN_KEYS)) {
         if from.join(name).exists() {
             copy_file(&from.join(name), &to.join(name), name)?;
         }
     }
-    let (records, _) = KeyLog::<Record>::read(&from.join(KEYS))?;
     let is_known = |record: &Record| match record {
         Record::Put(key) => views.accounts().address(key.account) == Some(&key.address),
         Record::Deleted { .. } | Record::Used(_) | Record::NextId(_) => true,
     };
-    let unknown = |record: &Record| match record {
-        Record::Put(key) if !is_known(record) => Some(key.id),
-        _ => None,
-    };
-    let dropped: std::collections::BTreeSet<u64> = records.iter().filter_map(unknown).collect();
-    if !records.is_empty() {
-        let kept: Vec<Record> = records.into_iter().filter(is_known).collect();
+    let unknown = records.iter().filter(|record| !is_known(record));
+    let unknown: BTreeSet<u64> = unknown.filter_map(Record::put_id).collect();
+    let mut kept: Vec<Record> = records.into_iter().filter(is_known).collect();
+    let mut alive = BTreeSet::new();
+    for record in &mut kept {
+        match record {
+            Record::Put(key) => {
+                key.enabled &= !is_ended;
+                alive.insert(key.id);
+            }
+            Record::Deleted { id } => drop(alive.remove(id)),
+            Record::Used(_) | Record::NextId(_) => {}
+        }
+    }
+    if !kept.is_empty() {
         KeyLog::rewrite(&to.join(KEYS), &kept)?;
     }
-    Ok(dropped.len())
+    if is_ended {
+        let accounts = 1..views.accounts().len() as AccountId;
+        logout::end_all(&to.join(logout::FILE), accounts, Clock::SYSTEM.now_s())?;
+    }
+    Ok(Keys { kept: alive.len(), unknown: unknown.len() })
+}
+
+/// Whether keys are those of a later moment of the same deployment: each key that there ever was by then is still there, or gone.
+fn is_later(records: &[Record], before: &[Record]) -> bool {
+    let key = |record: &Record| match record {
+        Record::Put(key) => Some((key.id, key.hash)),
+        _ => None,
+    };
+    let (now, then): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (records.iter().filter_map(key).collect(), before.iter().filter_map(key).collect());
+    let next = |records: &[Record]| records.iter().map(Record::next_id).max().unwrap_or(1);
+    next(records) >= next(before) && then.iter().all(|(id, hash)| now.get(id).is_none_or(|now| now == hash))
 }
 
 /// The manifest of a copy, every file compared with it.

@@ -117,7 +117,7 @@ fn a_copy_of_a_running_exchange_is_that_exchange() {
     stop(child);
 
     let restored = folder.0.join("restored");
-    run(&data, &["restore", text(&copy), "--to", text(&restored)]);
+    run(&data, &["restore", text(&copy), "--to", text(&restored), "--enable-keys"]);
     let (sequence, hash) = state(&restored, None);
     assert!(sequence > 9);
     assert_eq!(state(&data, Some(sequence)), (sequence, hash), "the same state as the original had there");
@@ -317,6 +317,98 @@ fn an_old_copy_and_a_later_one_reach_every_command_between() {
     let refused =
         tool(&data, &["restore", text(&old), text(&new), "--to", text(&nowhere), "--sequence", &beyond]);
     assert!(!refused.status.success() && !nowhere.exists(), "{}", said(&refused));
+}
+
+/// What was revoked after a copy: a key, a login, an operator. Whoever holds them must not be let in again by a restore.
+#[test]
+fn what_was_revoked_after_a_copy_opens_nothing_after_its_restore() {
+    let folder = Folder::new("revoked");
+    let data = folder.0.join("data");
+    let (child, address, _) = started(&data, small);
+    let [seller, buyer] = trade(&address);
+    let make = |address: &str, login: &str, label: &str| {
+        let key = post(
+            address,
+            "/api/v1/account/api-keys",
+            login,
+            &json!({"label": label, "permissions": ["read"]}),
+        );
+        let id = key["id"].to_string();
+        (format!("X-API-Key: {}", key["api_key"].as_str().unwrap()), id.trim_matches('"').to_owned())
+    };
+    let ((deleted, deleted_id), (kept, kept_id)) =
+        (make(&address, &seller, "deleted"), make(&address, &buyer, "kept"));
+    let operator = run(&data, &["operator", "ann"]);
+    let operator = operator.split_whitespace().find(|word| word.len() == 64).unwrap();
+    let operator = format!("X-API-Key: {operator}");
+    let opens = |address: &str, header: &str| {
+        let path = if header == operator { "/admin/audit" } else { "/api/v1/spot/balances" };
+        request(address, "GET", path, &[header], "").0 == 200
+    };
+    let all = [&deleted, &kept, &seller, &buyer, &operator];
+    assert!(all.iter().all(|header| opens(&address, header)));
+    let copy = folder.0.join("copy");
+    run(&data, &["backup", text(&data), text(&copy)]);
+
+    let path = format!("/api/v1/account/api-keys/{deleted_id}");
+    assert_eq!(request(&address, "DELETE", &path, &[&seller], "").0, 200);
+    assert_eq!(request(&address, "POST", "/api/v1/auth/logout", &[&seller], "").0, 200);
+    run(&data, &["operator", "ann", "--remove"]);
+    let good = [false, true, false, true, false];
+    let expect = |address: &str, good: [bool; 5]| {
+        for (header, good) in all.iter().zip(good) {
+            assert_eq!(opens(address, header), good, "{header}");
+        }
+    };
+    expect(&address, good);
+    stop(child);
+    let restore = |name: &str, arguments: &[&str]| {
+        let restored = folder.0.join(name);
+        let told = run(&data, &[&["restore", text(&copy), "--to", text(&restored)], arguments].concat());
+        bring_secrets(&data, &restored);
+        (restored, told)
+    };
+
+    // By itself: nothing opens until its owner says so, and the restore says that.
+    let (restored, told) = restore("ended", &[]);
+    assert!(told.contains("2 API keys are disabled") && told.contains("--enable-keys"), "{told}");
+    let (child, address, _) = started(&restored, small);
+    expect(&address, [false; 5]);
+    let buyer_again = log_in(&address, 3);
+    let path = format!("/api/v1/account/api-keys/{kept_id}");
+    let (status, answer) = request(
+        &address,
+        "PATCH",
+        &path,
+        &[&buyer_again, "Content-Type: application/json"],
+        &json!({"enabled": true}).to_string(),
+    );
+    assert_eq!(status, 200, "{answer}");
+    expect(&address, [false, true, false, false, false]);
+    stop(child);
+
+    // With the newer folder: as it was left. An older one is none.
+    let auth = data.join("auth");
+    let (restored, told) = restore("newer", &["--auth", text(&auth)]);
+    assert!(told.contains("1 API keys") && told.contains(text(&auth)), "{told}");
+    let (child, address, _) = started(&restored, small);
+    expect(&address, good);
+    // More keys than that folder knows.
+    make(&address, &buyer, "later");
+    let later = folder.0.join("later");
+    run(&data, &["backup", text(&restored), text(&later)]);
+    stop(child);
+    let nowhere = folder.0.join("nowhere");
+    let refused = tool(&data, &["restore", text(&later), "--to", text(&nowhere), "--auth", text(&auth)]);
+    let told = said(&refused);
+    assert!(!refused.status.success() && !nowhere.exists() && told.contains("it is older"), "{told}");
+
+    // And as the copy has it, for whoever knows that nothing was revoked.
+    let (restored, told) = restore("as-copied", &["--enable-keys"]);
+    assert!(told.contains("2 API keys") && told.contains("is good again"), "{told}");
+    let (child, address, _) = started(&restored, small);
+    expect(&address, [true; 5]);
+    stop(child);
 }
 
 #[test]
