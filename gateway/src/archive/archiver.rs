@@ -197,6 +197,10 @@ impl HistoryStore for Collector {
         }
     }
 
+    fn refused(&mut self, order: &OrderRecord, _sequence: Sequence) {
+        self.forgotten.newest_order = self.forgotten.newest_order.max(order.order);
+    }
+
     fn trade(&mut self, trade: &TradeRecord, sequence: Sequence) {
         set_last(&mut self.last_trades, *trade);
         let mut pending = self.pending.lock();

@@ -250,6 +250,12 @@ pub trait HistoryStore: Send + Sync {
     /// Takes an order that the command `sequence` has just ended; it was [`HistoryStore::placed`] before.
     fn ended(&mut self, order: &OrderRecord, sequence: Sequence);
 
+    /// The same for an order that the command `sequence` has refused to an account without money, which costs its owner nothing: it
+    /// is kept in memory alone, or anybody could make the archive grow.
+    fn refused(&mut self, order: &OrderRecord, sequence: Sequence) {
+        self.ended(order, sequence);
+    }
+
     /// Takes a trade of the command `sequence`.
     fn trade(&mut self, trade: &TradeRecord, sequence: Sequence);
 

@@ -33,7 +33,7 @@ pub mod withdrawal;
 
 use account::AccountView;
 use audit::AuditView;
-use balance::BalanceView;
+use balance::{BalanceRow, BalanceView};
 pub use codec::LoadError;
 use codec::{Reader, Writer};
 use deposit::DepositView;
@@ -47,10 +47,12 @@ use market::MarketView;
 pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
 use perpetual::Perpetuals;
+use perpetual::account::PerpetualAccount;
 use perpetual::log::Keep;
 pub use recent::RecentHistory;
+use ringside_core::command::OrderStatus;
 use ringside_core::event::{self, Event, Kind};
-use ringside_core::ids::{FIRST_PERPETUAL, OrderId, Sequence};
+use ringside_core::ids::{AccountId, FIRST_PERPETUAL, OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
 use spares::Restock;
@@ -390,7 +392,21 @@ impl Views {
         if order.is_new == 0 {
             self.open.remove(record.order);
         }
-        self.history.ended(&record, event.sequence);
+        if record.status == OrderStatus::Rejected && self.has_nothing(record.account) {
+            self.history.refused(&record, event.sequence);
+        } else {
+            self.history.ended(&record, event.sequence);
+        }
+    }
+
+    /// Whether an account has no money at all, of either side.
+    fn has_nothing(&self, account: AccountId) -> bool {
+        let is_empty = |row: &BalanceRow| row.available == 0 && row.frozen == 0;
+        let is_flat = |account: &PerpetualAccount| {
+            account.wallet == 0 && account.holdings.iter().all(|holding| holding.position.quantity == 0)
+        };
+        self.balances.rows(account).iter().all(is_empty)
+            && self.perpetuals.accounts().find(account).is_none_or(is_flat)
     }
 
     fn done(&mut self, event: &Event, done: &event::Done) {

@@ -3,9 +3,12 @@
 //!
 //! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test views history` repeats it.
 
-use crate::flow::{any_order, credit, fills, list_market};
+use crate::flow::{address, any_order, credit, fills, list_market};
 use crate::random::{Random, seeds};
-use ringside_core::command::{CancelAll, CancelOrder, Command, OrderStatus, PlaceOrder, ReplaceOrder, Side};
+use ringside_core::command::{
+    CancelAll, CancelOrder, Command, CreateAccount, CreditPerpetual, OrderStatus, PlaceOrder, ReplaceOrder,
+    Side,
+};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Balances, Credited, Done, Event};
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Sequence};
@@ -14,6 +17,7 @@ use ringside_gateway::archive::History;
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::archive::readers::{Readers, Unreadable};
 use ringside_gateway::archive::rows;
+use ringside_gateway::boot::genesis;
 use ringside_gateway::view::history::{FillQuery, OrderQuery, TimeRange};
 use ringside_gateway::view::kline::{Interval, KEPT, Kline};
 use ringside_gateway::view::order::OrderRecord;
@@ -468,6 +472,66 @@ fn candles_of_two_tiers_are_those_of_all_trades() {
         let found = rig.runtime.block_on(rig.history.klines(0, Interval::OneMinute, opens, limit));
         assert_eq!(found.expect("history is read"), inside, "{opens:?}, at most {limit}");
     }
+}
+
+/// Who has nothing pays for nothing, and may ask as often as the limits let it: what it was refused is shown while memory has it, and
+/// is in no archive. One unit of anything, on either side, and refusals are kept as everybody's.
+#[test]
+fn refusals_of_an_account_without_money_are_in_memory_alone() {
+    let mut rig = Rig::new(13_131);
+    // There is money on that side once a market is listed there.
+    genesis::list_perpetuals().into_iter().for_each(|command| rig.apply(command));
+    let (penniless, spot, perpetual) = (7, 8, 9);
+    for account in [penniless, spot, perpetual] {
+        rig.apply(Command::new(CreateAccount { address: address(account.into()), reserved: 0 }));
+    }
+    rig.apply(credit(spot.into(), "AB", 1));
+    rig.apply(Command::new(CreditPerpetual {
+        address: address(perpetual.into()),
+        reserved: 0,
+        amount: 1,
+        reason: [0; 64],
+    }));
+    let refused_each = 500;
+    for n in 0..refused_each {
+        for account in [penniless, spot, perpetual] {
+            let side = if n % 3 == 0 { Side::Sell } else { Side::Buy };
+            let order = PlaceOrder::limit(account, 0, side, 20_000_000, 30 * UNIT);
+            rig.apply(Command::new(order));
+        }
+    }
+    let of =
+        |account| OrderQuery { account, market: None, status: None, created: TimeRange::ALL, limit: 10_000 };
+    let shown = searched(&rig.shared.read(), of(penniless));
+    assert_eq!(shown.len(), refused_each);
+    assert!(shown.iter().all(|order| order.status == OrderStatus::Rejected), "{shown:?}");
+    let newest = shown[0].order;
+    rig.follow(10_000);
+    rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+    rig.shared.write(|_| ());
+    let mut reader = store(&rig.folder).reader().expect("a reader");
+    for (account, expected) in [(penniless, 0), (spot, refused_each), (perpetual, refused_each)] {
+        let mut rows = Vec::new();
+        reader.orders(&OrdersAsked::all(account), &mut rows).expect("history is read");
+        assert_eq!(rows.len(), expected, "account {account}");
+        let found = rig.runtime.block_on(rig.history.orders(of(account))).expect("history is read");
+        assert!(found.len() >= expected && found.len() <= expected.max(WINDOW), "{account}: {}", found.len());
+    }
+    // Once it is out of memory as well, nobody knows it, and nobody fails for it.
+    (0..200).for_each(|_| rig.step());
+    rig.follow(10_000);
+    rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+    rig.shared.write(|_| ());
+    assert_eq!(rig.runtime.block_on(rig.history.order(newest)), Ok(None));
+    assert_eq!(rig.runtime.block_on(rig.history.orders(of(penniless))), Ok(Vec::new()));
+    // Money makes it an account as any other.
+    rig.apply(credit(penniless.into(), "USDT", 1));
+    rig.apply(Command::new(PlaceOrder::limit(penniless, 0, Side::Buy, 20_000_000, 30 * UNIT)));
+    rig.follow(10_000);
+    rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
+    let mut rows = Vec::new();
+    reader.orders(&OrdersAsked::all(penniless), &mut rows).expect("history is read");
+    assert_eq!(rows.len(), 1);
 }
 
 #[test]
