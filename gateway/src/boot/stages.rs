@@ -135,10 +135,12 @@ fn archive_folder(config: &Config) -> PathBuf {
     config.data_dir.join("archive")
 }
 
-/// Whether a journal's folder has never held one: there is nothing in it, or the lock alone.
+/// Whether a journal's folder has never held one: there is nothing in it, or the files alone that are locked.
 fn is_blank(journal: &Path) -> bool {
     std::fs::read_dir(journal).is_ok_and(|entries| {
-        entries.flatten().all(|entry| entry.file_name() == "lock" || entry.file_name() == "lost+found")
+        entries
+            .flatten()
+            .all(|entry| ["lock", "hold", "lost+found"].iter().any(|name| entry.file_name() == *name))
     })
 }
 
