@@ -262,7 +262,8 @@ settings! {
     header_len_max: Size = Size::kibibytes(8);
     /// Longest request body.
     body_len_max: Size = Size::kibibytes(64);
-    /// Proxies whose `X-Forwarded-For` is believed; empty: none, the peer is the client.
+    /// Proxies whose `X-Forwarded-For` is believed, with or without ports; empty: none, the peer is the client. Clients of whom such a
+    /// proxy says no address share one limit, and keys bound to addresses do not open for them.
     trusted_proxies: Vec<Cidr> = Vec::new();
 
     /// How often a WebSocket is pinged.

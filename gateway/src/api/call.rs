@@ -3,6 +3,7 @@
 use super::{Error, Route};
 use crate::auth::access::{Acting, Identity};
 use crate::http::fault::Fault;
+use crate::http::limits::Client;
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -10,9 +11,10 @@ use percent_encoding::percent_decode_str;
 use ringside_core::ids::AccountId;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Most parameters in one path.
 pub const MAX_PATH_PARAMS: usize = 4;
@@ -31,8 +33,10 @@ pub struct Call {
     pub identity: Option<Identity>,
     /// Who asks as an operator; always there where the row is for operators.
     pub acting: Option<Box<Acting>>,
-    /// The client's address.
-    pub ip: IpAddr,
+    /// The client's address; `None` behind a proxy that does not say it.
+    pub ip: Option<IpAddr>,
+    /// What it is counted under.
+    pub client: Arc<Client>,
     /// UNIX milliseconds when the request was fully read.
     pub now_ms: i64,
     /// Where the values of the path's parameters stand in the path, in the row's order.
@@ -68,6 +72,15 @@ impl Call {
     /// A header's value, if it is sent and is visible ASCII.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.headers.get(name)?.to_str().ok()
+    }
+
+    /// The client's address as the audit has it: `::` where it is not known.
+    pub fn noted_ip(&self) -> Ipv6Addr {
+        match self.ip {
+            Some(IpAddr::V4(ip)) => ip.to_ipv6_mapped(),
+            Some(IpAddr::V6(ip)) => ip,
+            None => Ipv6Addr::UNSPECIFIED,
+        }
     }
 
     /// The login token that was sent; it has been judged where the row asks for one.

@@ -16,7 +16,6 @@ use ringside_core::command::{Body, Command, Kind, OperatorNote};
 use ringside_core::ids::{Address, Symbol};
 use serde_json::json;
 use std::cell::Cell;
-use std::net::IpAddr;
 
 /// The header of who acts, for a row.
 pub const BY: Param = Param::header(
@@ -98,13 +97,9 @@ fn notes(call: &Call, action: &Action<'_>, kind: Kind) -> Vec<Command> {
             (proposer.name.as_str(), true)
         }
     };
-    let ip = match call.ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-        IpAddr::V6(ip) => ip,
-    };
     let note = OperatorNote {
         operator: cut(operator),
-        ip: ip.octets(),
+        ip: call.noted_ip().octets(),
         subject: match action.subject {
             Subject::Account(address) => address,
             Subject::Market(symbol) => symbol,
@@ -134,7 +129,8 @@ pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Err
         return Ok(None);
     }
     let operator = own(call)?;
-    let (route, path_params, ip) = (call.route, call.path_params.clone(), call.ip);
+    let (route, path_params, ip, client) =
+        (call.route, call.path_params.clone(), call.ip, call.client.clone());
     let (uri, body) = (call.head.uri.clone(), call.body.clone());
     let method = call.head.method.clone();
     let proposal = Proposal {
@@ -148,8 +144,20 @@ pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Err
             (head.method, head.uri) = (method, uri);
             let acting = Some(Box::new(acting));
             let upgrade = Cell::new(None);
-            let call =
-                Call { route, worker, head, body, identity: None, acting, ip, now_ms, path_params, upgrade };
+            let identity = None;
+            let call = Call {
+                route,
+                worker,
+                head,
+                body,
+                identity,
+                acting,
+                ip,
+                client,
+                now_ms,
+                path_params,
+                upgrade,
+            };
             match route.handler {
                 Handler::Now(answer) => Box::pin(async move { answer(&call) }),
                 Handler::Later(answer) => answer(call),
@@ -162,7 +170,7 @@ pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Err
         return Err(refusal::BUSY.saying(text).into());
     };
     let (id, by, path) = (&waiting.id, &operator.name, call.head.uri.path());
-    tracing::info!(%id, %by, %ip, path, detail = %action.detail, "waits for a second operator");
+    tracing::info!(%id, %by, ip = %call.noted_ip().to_canonical(), path, detail = %action.detail, "waits for a second operator");
     let body = json!({ "approval_id": waiting.id, "expires_at": waiting.expires_ms }).to_string();
     Ok(Some(Response::new(StatusCode::ACCEPTED, JSON, body.into())))
 }

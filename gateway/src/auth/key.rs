@@ -414,10 +414,10 @@ impl ApiKey {
         Some(self.last_used_s.load(Ordering::Relaxed)).filter(|at| *at != NEVER)
     }
 
-    /// Whether it may be used now, from there.
-    pub fn is_usable(&self, ip: IpAddr, now_s: i64) -> bool {
-        let is_allowed =
-            self.record.ip_whitelist.is_empty() || self.whitelist.iter().any(|network| network.contains(ip));
+    /// Whether it may be used now, from there. One that is bound to addresses may not from nobody knows where.
+    pub fn is_usable(&self, ip: Option<IpAddr>, now_s: i64) -> bool {
+        let is_within = |ip| self.whitelist.iter().any(|network| network.contains(ip));
+        let is_allowed = self.record.ip_whitelist.is_empty() || ip.is_some_and(is_within);
         self.record.enabled && self.record.expires_at.is_none_or(|at| now_s < at) && is_allowed
     }
 
@@ -461,7 +461,7 @@ mod tests {
 
     const NOW_S: i64 = 1_700_000_000;
     const WALLET: Address = [0xab; 20];
-    const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const LOCAL: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
     struct Folder(PathBuf);
 
@@ -519,7 +519,7 @@ mod tests {
             (key.id(), 7, &WALLET, "one")
         );
         assert!(found.permits(Permission::Read) && !found.permits(Permission::Trade));
-        assert!(found.is_usable(LOCAL, NOW_S) && !found.is_usable("10.0.0.1".parse().unwrap(), NOW_S));
+        assert!(found.is_usable(LOCAL, NOW_S) && !found.is_usable("10.0.0.1".parse().ok(), NOW_S));
         assert_eq!(found.last_used_at_s(), Some(NOW_S + 9));
         let credentials = store.credentials(&found).unwrap();
         assert!(credentials.key == shown.key && credentials.secret == shown.secret);

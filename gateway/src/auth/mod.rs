@@ -85,8 +85,8 @@ impl Authenticator {
 pub struct Sealed<'a> {
     /// Its headers.
     pub headers: &'a HeaderMap,
-    /// Where it came from.
-    pub ip: IpAddr,
+    /// Where it came from, if that is known.
+    pub ip: Option<IpAddr>,
     /// When it was fully read, UNIX milliseconds.
     pub now_ms: i64,
     /// Its query string.
@@ -216,7 +216,7 @@ impl Authenticator {
         &self,
         needs: Auth,
         headers: &HeaderMap,
-        ip: IpAddr,
+        ip: Option<IpAddr>,
         now_s: i64,
         accounts: &dyn Accounts,
         remembered: &mut Remembered,
@@ -315,7 +315,7 @@ impl Authenticator {
     fn recognize<'a>(
         &self,
         sent: Sent<'_>,
-        ip: IpAddr,
+        ip: Option<IpAddr>,
         now_s: i64,
         accounts: &dyn Accounts,
         remembered: &'a mut Remembered,
@@ -371,7 +371,7 @@ impl Authenticator {
     fn look_up(
         &self,
         sent: Sent<'_>,
-        ip: IpAddr,
+        ip: Option<IpAddr>,
         now_s: i64,
         generation: u64,
         accounts: &dyn Accounts,
@@ -440,7 +440,7 @@ pub struct Remembered(Vec<Recognized>);
 /// A credential that was good.
 struct Recognized {
     sent: Zeroizing<Vec<u8>>,
-    ip: IpAddr,
+    ip: Option<IpAddr>,
     /// Changes of keys before the look-up: after a further one the key is looked up again.
     generation: u64,
     identity: Identity,
@@ -452,7 +452,7 @@ struct Recognized {
 }
 
 impl Recognized {
-    fn is_same(&self, sent: Sent<'_>, ip: IpAddr, generation: u64) -> bool {
+    fn is_same(&self, sent: Sent<'_>, ip: Option<IpAddr>, generation: u64) -> bool {
         let (text, is_current) = match sent {
             Sent::Token(text) => (text, self.key.is_none()),
             Sent::Key(text) => (text, self.key.is_some() && self.generation == generation),

@@ -1,7 +1,7 @@
 //! Request weight per address and minute, and bans (`perpetual.md` 3).
 //!
 //! Every address has one [`Client`], found once per connection and shared by all workers; charging it is two atomic
-//! operations. IPv6 clients are counted by their /64, since one machine owns all of it. State lives in memory: a restart
+//! operations. Clients whose address a trusted proxy does not say are counted together ([`Who::Unknown`]). IPv6 clients are counted by their /64, since one machine owns all of it. State lives in memory: a restart
 //! forgets windows and bans. Orders per account are counted in `order_rate.rs`.
 
 use crate::config::Config;
@@ -29,11 +29,20 @@ pub struct Limits {
     ban_first_ms: u64,
     ban_max_ms: u64,
     ban_memory_ms: i64,
-    clients: RwLock<HashMap<IpAddr, Arc<Client>>>,
+    clients: RwLock<HashMap<Who, Arc<Client>>>,
     swept_minute: AtomicI64,
 }
 
-/// What is known of one address.
+/// Whose requests are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// One address.
+    Address(IpAddr),
+    /// Everybody of whom a trusted proxy says no address. Never the proxy's own address, which may be trusted for more.
+    Unknown,
+}
+
+/// What is known of one of them.
 #[derive(Debug, Default)]
 pub struct Client {
     /// Minute of the UNIX epoch in the upper half, weight used in it in the lower.
@@ -75,15 +84,15 @@ impl Limits {
         }
     }
 
-    /// The state of an address; made where it is new.
-    pub fn client(&self, ip: IpAddr, now_ms: i64) -> Arc<Client> {
-        let key = counted_as(ip);
-        if let Some(client) = self.clients.read().get(&key) {
+    /// The state of whoever that is; made where it is new.
+    pub fn client(&self, who: Who, now_ms: i64) -> Arc<Client> {
+        let who = who.counted_as();
+        if let Some(client) = self.clients.read().get(&who) {
             return client.clone();
         }
         let mut clients = self.clients.write();
         self.sweep(&mut clients, now_ms);
-        clients.entry(key).or_default().clone()
+        clients.entry(who).or_default().clone()
     }
 
     /// Charges a request to its address. Every request but a banned one costs, refused ones too.
@@ -145,7 +154,7 @@ impl Limits {
     }
 
     /// Drops addresses that nothing needs to be remembered of, at most once a minute.
-    fn sweep(&self, clients: &mut HashMap<IpAddr, Arc<Client>>, now_ms: i64) {
+    fn sweep(&self, clients: &mut HashMap<Who, Arc<Client>>, now_ms: i64) {
         let minute = now_ms.div_euclid(MINUTE_MS);
         if clients.len() < SWEEP_ABOVE || self.swept_minute.swap(minute, Ordering::Relaxed) == minute {
             return;
@@ -184,8 +193,17 @@ impl Client {
     }
 }
 
-/// The address that a client is counted under.
-fn counted_as(ip: IpAddr) -> IpAddr {
+impl Who {
+    /// The same, an IPv6 address as its network.
+    fn counted_as(self) -> Who {
+        match self {
+            Who::Address(ip) => Who::Address(network_of(ip)),
+            Who::Unknown => Who::Unknown,
+        }
+    }
+}
+
+fn network_of(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
@@ -248,9 +266,13 @@ mod tests {
     const T0: i64 = 1_700_000_040_000;
     const HOUR_MS: i64 = 3_600_000;
 
+    fn address(text: &str) -> Who {
+        Who::Address(text.parse().unwrap())
+    }
+
     fn limits() -> (Limits, Arc<Client>) {
         let limits = Limits::new(&Config { weight_per_minute: 10, ..Config::default() });
-        let client = limits.client("203.0.113.9".parse().unwrap(), T0);
+        let client = limits.client(address("203.0.113.9"), T0);
         (limits, client)
     }
 
@@ -281,7 +303,7 @@ mod tests {
     #[test]
     fn funding_routes_have_windows_of_five_minutes() {
         let limits = Limits::new(&Config { funding_requests: 2, ..Config::default() });
-        let client = limits.client("203.0.113.9".parse().unwrap(), T0);
+        let client = limits.client(address("203.0.113.9"), T0);
         let start = T0 - T0.rem_euclid(FUNDING_MS);
         assert_eq!(limits.charge_funding(&client, start), Ok(()));
         assert_eq!(limits.charge_funding(&client, start + 299_999), Ok(()));
@@ -402,7 +424,7 @@ mod tests {
     fn addresses_are_told_apart_and_ipv6_counts_by_its_64() {
         let (limits, client) = limits();
         let same = |a: &str, b: &str| {
-            let of = |text: &str| limits.client(text.parse().unwrap(), T0);
+            let of = |text: &str| limits.client(address(text), T0);
             Arc::ptr_eq(&of(a), &of(b))
         };
         assert!(same("203.0.113.9", "::ffff:203.0.113.9"));
@@ -410,25 +432,25 @@ mod tests {
         assert!(same("2001:db8::1", "2001:db8::ffff:0:0:2"));
         assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
         limits.charge(&client, 10, T0);
-        let other = limits.client("203.0.113.10".parse().unwrap(), T0);
+        let other = limits.client(address("203.0.113.10"), T0);
         assert_eq!(limits.charge(&other, 1, T0), Charge { used: 1, refusal: None });
     }
 
     #[test]
     fn the_sweep_keeps_what_is_held_counted_or_banned() {
         let (limits, held) = limits();
-        let ban = limits.client("198.51.100.1".parse().unwrap(), T0);
+        let ban = limits.client(address("198.51.100.1"), T0);
         provoke(&limits, &ban, T0);
         (0..20).for_each(|_| assert!(limits.charge(&ban, 1, T0).refusal.is_some()));
         drop(ban);
         for n in 0..SWEEP_ABOVE as u32 {
-            let passing = limits.client(IpAddr::from(n.to_be_bytes()), T0);
+            let passing = limits.client(Who::Address(IpAddr::from(n.to_be_bytes())), T0);
             limits.charge(&passing, 1, T0);
         }
-        limits.client("192.0.2.1".parse().unwrap(), T0 + MINUTE_MS);
+        limits.client(address("192.0.2.1"), T0 + MINUTE_MS);
         let clients = limits.clients.read();
         assert_eq!(clients.len(), 3, "the held, the banned and the new one");
-        assert!(Arc::ptr_eq(&clients[&"203.0.113.9".parse::<IpAddr>().unwrap()], &held));
+        assert!(Arc::ptr_eq(&clients[&address("203.0.113.9")], &held));
     }
 
     #[test]
@@ -449,7 +471,7 @@ mod tests {
         });
         assert_eq!(client.bans.lock().len(), 1);
         let unlimited = Limits::new(&Config { weight_per_minute: u32::MAX, ..Config::default() });
-        let client = unlimited.client("192.0.2.1".parse().unwrap(), T0);
+        let client = unlimited.client(address("192.0.2.1"), T0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1_000).for_each(|_| assert!(unlimited.charge(&client, 3, T0).used > 0)));

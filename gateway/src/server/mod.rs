@@ -11,6 +11,7 @@ pub mod stream;
 pub mod watch;
 
 use crate::config::Config;
+use crate::http::limits::Who;
 use crate::worker::{Shared, Worker};
 use caller::Caller;
 use hyper::server::conn::http1;
@@ -199,7 +200,7 @@ async fn accept_all(
                 continue;
             }
         };
-        let client = shared.edge.limits.client(peer.ip(), shared.clock.now_ms());
+        let client = shared.edge.limits.client(Who::Address(peer.ip()), shared.clock.now_ms());
         let Some(place) =
             Place::take(client, config.max_connections_per_ip, &shared.edge.open, config.max_connections)
         else {
@@ -296,7 +297,7 @@ fn serve(
     };
     let watched = watchdog.watch();
     let watch = watched.entry.watch.clone();
-    let peer = peer.ip();
+    let peer = peer.ip().to_canonical();
     let is_proxy = worker.config.trusted_proxies.iter().any(|proxy| proxy.contains(peer));
     let client = place.client().clone();
     let connection = Rc::new(Connection {

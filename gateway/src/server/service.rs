@@ -10,7 +10,7 @@ use super::watch::Watch;
 use crate::api::{Answer, Call, Error, Handler, Later};
 use crate::dialect::Dialect;
 use crate::http::fault::Fault;
-use crate::http::limits::Client;
+use crate::http::limits::{Client, Who};
 use crate::http::order_rate::Counted;
 use crate::http::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -23,10 +23,10 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -85,7 +85,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
         Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => Err(*dialect),
     };
     let query = head.uri.query().unwrap_or("");
-    let (mut charged, refusal) = connection.caller.charge(route, query, client, now_ms, begin);
+    let (mut charged, refusal) = connection.caller.charge(route, query, client.clone(), now_ms, begin);
     let dialect = charged.dialect;
     // Routes of accounts show their weight whatever their paths begin with (`account.md` 1).
     let is_counted = dialect == Dialect::Account
@@ -93,7 +93,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     let step = match (refusal, found) {
         (Some(fault), _) => {
             if let Fault::Banned { .. } = fault {
-                tracing::debug!(%ip, "refused: banned");
+                tracing::debug!(?ip, "refused: banned");
             }
             Step::Answered(Err(fault.error(dialect)))
         }
@@ -112,6 +112,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
                 identity: None,
                 acting: None,
                 ip,
+                client,
                 now_ms,
                 path_params,
                 upgrade: Cell::new(upgrade),
@@ -205,28 +206,46 @@ impl Connection {
         }
     }
 
-    /// The address that is charged, and its limits: the peer's, or what a trusted proxy says.
-    fn client_of(&self, headers: &HeaderMap, now_ms: i64) -> (IpAddr, Arc<Client>) {
-        if self.is_proxy {
-            let trusted = &self.caller.worker.config.trusted_proxies;
-            let mut hops = headers
-                .get_all(FORWARDED_FOR)
-                .iter()
-                .rev()
-                .flat_map(|value| value.as_bytes().rsplit(|&byte| byte == b','))
-                .map(|hop| str::from_utf8(hop).map_or("", str::trim));
-            // From the nearest hop outwards: the first that is no proxy of ours. Whatever stands before it, anyone may have
-            // written. A hop that is no address ends the chain: the proxy before it is charged.
-            let client = hops
-                .by_ref()
-                .map_while(|hop| hop.parse::<IpAddr>().ok())
-                .find(|ip| !trusted.iter().any(|proxy| proxy.contains(*ip)));
-            if let Some(ip) = client {
-                return (ip, self.caller.worker.shared.edge.limits.client(ip, now_ms));
-            }
+    /// The client's address, and what it is counted under: the peer's, or what a trusted proxy says. `None` where the proxy says
+    /// nothing that is an address: never the proxy's own, since keys may be bound to that.
+    fn client_of(&self, headers: &HeaderMap, now_ms: i64) -> (Option<IpAddr>, Arc<Client>) {
+        if !self.is_proxy {
+            return (Some(self.peer), self.client.clone());
         }
-        (self.peer, self.client.clone())
+        let worker = &self.caller.worker;
+        let trusted = &worker.config.trusted_proxies;
+        let mut hops = headers
+            .get_all(FORWARDED_FOR)
+            .iter()
+            .rev()
+            .flat_map(|value| value.as_bytes().rsplit(|&byte| byte == b','))
+            .map(|hop| str::from_utf8(hop).map_or("", str::trim));
+        // From the nearest hop outwards: the first that is no proxy of ours. Whatever stands before it, anyone may have
+        // written, so a hop that is no address ends the chain.
+        let ip =
+            hops.by_ref().map_while(address_of).find(|ip| !trusted.iter().any(|proxy| proxy.contains(*ip)));
+        if ip.is_none() {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                tracing::warn!(
+                    proxy = %self.peer,
+                    "a request came through a trusted proxy without the client's address in X-Forwarded-For: such clients \
+                     share one limit, and keys that are bound to addresses do not open"
+                );
+            });
+        }
+        (ip, worker.shared.edge.limits.client(ip.map_or(Who::Unknown, Who::Address), now_ms))
     }
+}
+
+/// The address of a hop, which some proxies write with its port, or in brackets.
+fn address_of(hop: &str) -> Option<IpAddr> {
+    let bracketed = hop.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let ip = match bracketed {
+        Some(v6) => v6.parse::<Ipv6Addr>().ok()?.into(),
+        None => hop.parse().or_else(|_| hop.parse().map(|address: SocketAddr| address.ip())).ok()?,
+    };
+    Some(ip.to_canonical())
 }
 
 /// 404 and 405; the `/fapi` dialect names path and method.

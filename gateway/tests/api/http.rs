@@ -76,7 +76,11 @@ static ROUTES: &[&[Route]] = &[&[
     Route::new(Method::Get, "/api/v1/slow", Handler::Later(|call| Box::pin(slow(call)))),
     Route::new(Method::Get, "/api/v1/panic", Handler::Now(|_| panic!("a handler panics on purpose"))),
     Route::new(Method::Get, "/api/v1/path/{one}/{two}", Handler::Now(path)),
-    Route::new(Method::Get, "/api/v1/ip", Handler::Now(|call| Ok(Response::json(call.ip.to_string())))),
+    Route::new(
+        Method::Get,
+        "/api/v1/ip",
+        Handler::Now(|call| Ok(Response::json(call.ip.map_or("unknown".to_owned(), |ip| ip.to_string())))),
+    ),
     Route::new(Method::Get, "/upgrade", Handler::Now(upgrade)),
 ]];
 
@@ -454,7 +458,7 @@ fn a_503_costs_neither_weight_nor_orders() {
 fn a_trusted_proxy_speaks_for_its_clients() {
     let server = TestServer::start_with(ROUTES, |config| {
         config.trusted_proxies = Value::parse("127.0.0.1,10.0.0.0/8").expect("networks");
-        config.weight_per_minute = 10;
+        config.weight_per_minute = 40;
     });
     let ip = |from: &str, forwarded: &[&str]| {
         server.connect_from(from).request("GET", "/api/v1/ip", forwarded, "").body
@@ -462,11 +466,28 @@ fn a_trusted_proxy_speaks_for_its_clients() {
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 203.0.113.9"]), "203.0.113.9");
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.1.1.1"]), "203.0.113.9");
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 203.0.113.9"]), "203.0.113.9");
-    assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 203.0.113.9, junk"]), "127.0.0.1");
     // What a caller writes that is no text takes nothing from what its proxy says.
     assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: \u{e9}, 203.0.113.9"]), "203.0.113.9");
-    assert_eq!(ip("127.0.0.1", &["X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: \u{e9}"]), "127.0.0.1");
-    assert_eq!(ip("127.0.0.1", &[]), "127.0.0.1");
+    for (hop, address) in [
+        ("203.0.113.9:5000", "203.0.113.9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("[::ffff:203.0.113.9]:5000", "203.0.113.9"),
+        ("2001:db8::7", "2001:db8::7"),
+        ("[2001:db8::7]", "2001:db8::7"),
+        ("[2001:db8::7]:443", "2001:db8::7"),
+    ] {
+        assert_eq!(ip("127.0.0.1", &[&format!("X-Forwarded-For: {hop}")]), address, "{hop}");
+        assert_eq!(
+            ip("127.0.0.1", &[&format!("X-Forwarded-For: 1.1.1.1, {hop}, 10.1.1.1:80")]),
+            address,
+            "{hop}"
+        );
+    }
+    for nobody in NOBODY {
+        let forwarded = format!("X-Forwarded-For: {nobody}");
+        assert_eq!(ip("127.0.0.1", &[&forwarded]), "unknown", "{nobody}");
+    }
+    assert_eq!(ip("127.0.0.1", &[]), "unknown");
     // Anyone else may write what it likes.
     assert_eq!(ip("127.0.0.2", &["X-Forwarded-For: 203.0.113.9"]), "127.0.0.2");
     let mut proxy = server.connect();
@@ -474,11 +495,63 @@ fn a_trusted_proxy_speaks_for_its_clients() {
         let client = format!("X-Forwarded-For: 198.51.100.{}", n % 5);
         assert_eq!(proxy.request("GET", "/api/v1/plain", &[&client], "").status, 200);
     }
-    for _ in 0..4 {
+    for _ in 0..34 {
         proxy.request("GET", "/api/v1/plain", &["X-Forwarded-For: 198.51.100.0"], "");
     }
     assert_eq!(proxy.request("GET", "/api/v1/plain", &["X-Forwarded-For: 198.51.100.0"], "").status, 429);
     assert_eq!(proxy.request("GET", "/api/v1/plain", &["X-Forwarded-For: 198.51.100.1"], "").status, 200);
+}
+
+/// What a proxy may say that names no client: the last hop is no address, or all are proxies.
+const NOBODY: &[&str] = &[
+    "",
+    "203.0.113.9, junk",
+    "1.1.1.1, \u{e9}",
+    "1.1.1.1,",
+    "unknown",
+    "unix:",
+    "203.0.113.9:",
+    "203.0.113.9:65536",
+    "[203.0.113.9]",
+    "[2001:db8::7",
+    "[2001:db8::7]:x",
+    "\"203.0.113.9\"",
+    "127.0.0.1:5000",
+    "10.1.1.1, 127.0.0.1",
+];
+
+#[test]
+fn who_is_behind_a_proxy_and_not_named_is_not_taken_for_the_proxy() {
+    let server = TestServer::start_with(ROUTES, |config| {
+        config.trusted_proxies = Value::parse("127.0.0.1,10.0.0.0/8").expect("networks");
+    });
+    let bound = server.bound_key(&["127.0.0.0/8", "10.0.0.0/8", "::/0", "203.0.113.0/24"]);
+    let status = |from: &str, forwarded: &[&str]| {
+        let headers = [&[bound.as_str()], forwarded].concat();
+        server.connect_from(from).request("GET", "/api/v1/read", &headers, "").status
+    };
+    assert_eq!(status("127.0.0.1", &["X-Forwarded-For: 203.0.113.9:5000"]), 200);
+    assert_eq!(status("127.0.0.1", &["X-Forwarded-For: [2001:db8::7]:443"]), 200);
+    assert_eq!(status("127.0.0.1", &["X-Forwarded-For: 198.51.100.1"]), 401);
+    assert_eq!(status("127.0.0.2", &["X-Forwarded-For: junk"]), 200, "no proxy");
+    // On a connection that knows the key as well.
+    let mut known = server.connect();
+    let good = [bound.as_str(), "X-Forwarded-For: 203.0.113.9"];
+    assert_eq!(known.request("GET", "/api/v1/read", &good, "").status, 200);
+    for nobody in NOBODY {
+        let forwarded = format!("X-Forwarded-For: {nobody}");
+        assert_eq!(status("127.0.0.1", &[&forwarded]), 401, "{nobody}");
+        assert_eq!(known.request("GET", "/api/v1/read", &[&bound, &forwarded], "").status, 401, "{nobody}");
+    }
+    assert_eq!(status("127.0.0.1", &[]), 401);
+    // A key that is bound to nothing opens for them.
+    let (_, unbound) = server.api_key((true, true));
+    assert_eq!(server.get("/api/v1/read", &[&unbound]).status, 200);
+    // They share a limit, which is nobody else's.
+    assert_eq!(server.get("/api/v1/heavy?weight=2400", &["X-Forwarded-For: junk"]).status, 429);
+    assert_eq!(server.get("/api/v1/plain", &[]).status, 429);
+    assert_eq!(server.get("/api/v1/plain", &["X-Forwarded-For: 203.0.113.9"]).status, 200);
+    assert_eq!(server.connect_from("127.0.0.2").request("GET", "/api/v1/plain", &[], "").status, 200);
 }
 
 /// Limits of a tenth of what ships, so that tests need not wait for long.

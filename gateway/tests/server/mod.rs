@@ -6,7 +6,7 @@ use ringside_gateway::api::Route;
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::auth::key::NewKey;
 use ringside_gateway::clock::Clock;
-use ringside_gateway::config::{Config, Value};
+use ringside_gateway::config::{Cidr, Config, Value};
 use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
@@ -117,7 +117,16 @@ impl TestServer {
 
     /// A new API key of account 7 with permissions (read, trade): its number and its header.
     pub(crate) fn api_key(&self, permissions: (bool, bool)) -> (u64, String) {
-        let new = NewKey { label: "test".to_owned(), permissions, ip_whitelist: vec![], expires_at_s: None };
+        self.key(permissions, vec![])
+    }
+
+    /// The header of a new API key that is bound to these networks.
+    pub(crate) fn bound_key(&self, networks: &[&str]) -> String {
+        self.key((true, true), networks.iter().map(|text| Cidr::parse(text).expect("a network")).collect()).1
+    }
+
+    fn key(&self, permissions: (bool, bool), ip_whitelist: Vec<Cidr>) -> (u64, String) {
+        let new = NewKey { label: "test".to_owned(), permissions, ip_whitelist, expires_at_s: None };
         let made = self.shared.edge.auth.keys.create(7, WALLET, new, self.clock.now_s());
         let (key, credentials) = made.expect("a key");
         (key.id(), format!("X-API-Key: {}", credentials.key.as_str()))

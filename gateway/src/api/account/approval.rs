@@ -120,7 +120,7 @@ async fn agree(call: Call) -> Answer {
             Error::from(refusal::FORBIDDEN.saying(text))
         }
     })?;
-    tracing::info!(%id, by = %second.name, ip = %call.ip, "agreed to");
+    tracing::info!(%id, by = %second.name, ip = %call.noted_ip().to_canonical(), "agreed to");
     carry_out(call.worker.clone(), acting, call.now_ms).await
 }
 
@@ -130,6 +130,6 @@ fn take_back(call: &Call) -> Answer {
     if !call.worker.shared.edge.approvals.take_back(&id, call.now_ms) {
         return Err(unknown());
     }
-    tracing::info!(%id, by = %operator.name, ip = %call.ip, "taken back");
+    tracing::info!(%id, by = %operator.name, ip = %call.noted_ip().to_canonical(), "taken back");
     Ok(Response::json("{\"ok\":true}"))
 }

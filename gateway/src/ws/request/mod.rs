@@ -55,9 +55,9 @@ const SHOWS_LIMITS: Refusal = Refusal { status: 400, error: "returnRateLimits mu
 fn upgrade(call: &Call) -> Answer {
     check_phase(call)?;
     let shows_limits = shows_limits(call)?;
-    let (ip, now_ms) = (call.ip, call.now_ms);
+    let (who, now_ms) = ((call.ip, call.client.clone()), call.now_ms);
     hand_over(call, move |socket, worker, seat| {
-        Session::new(socket, worker, seat, ip, now_ms, shows_limits).run()
+        Session::new(socket, worker, seat, who, now_ms, shows_limits).run()
     })
 }
 
