@@ -248,7 +248,7 @@ settings! {
 
     /// Connections at once; fewer where the process may not open as many files.
     max_connections: usize = 10_000;
-    /// Connections at once of one address.
+    /// Connections at once of one address; behind a trusted proxy, of the client that it names.
     max_connections_per_ip: usize = 1_000;
     /// Longest time from a request's first byte, or a connection's start, to the end of its headers.
     header_timeout: Duration = Duration::from_secs(5);

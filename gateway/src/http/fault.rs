@@ -10,6 +10,9 @@ use hyper::StatusCode;
 /// spoken is not known then: it has the members of each.
 pub const UNREADABLE: &str = r#"{"code":-1100,"msg":"Illegal characters found in parameter 'request'; legal range is 'HTTP/1.1'.","error":"invalid request","message":"the request cannot be read as HTTP: characters of its target may want encoding"}"#;
 
+/// When a client with too many connections may ask again: it knows better when one of them ends.
+const CONNECT_AGAIN_S: u64 = 1;
+
 /// What an API key lacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
@@ -63,6 +66,11 @@ pub enum Fault {
         limit: u32,
         /// Until the window ends, whole seconds, rounded up.
         retry_after_s: u64,
+    },
+    /// 429: the client of this connection has as many as it may.
+    TooManyConnections {
+        /// The limit.
+        limit: usize,
     },
     /// 404: no such path.
     NotFound,
@@ -122,6 +130,9 @@ impl Fault {
             Fault::TooManyRequests { .. } | Fault::TooManyFunding { .. } | Fault::TooManyOrders { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", "too many requests")
             }
+            Fault::TooManyConnections { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", "too many connections of one address")
+            }
             Fault::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND", "no such route"),
             Fault::MethodNotAllowed => {
                 (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "the route has another method")
@@ -165,6 +176,7 @@ impl Fault {
             | Fault::TooManyRequests { retry_after_s, .. }
             | Fault::TooManyFunding { retry_after_s, .. }
             | Fault::TooManyOrders { retry_after_s, .. } => error.with_retry_after(retry_after_s),
+            Fault::TooManyConnections { .. } => error.with_retry_after(CONNECT_AGAIN_S),
             _ => error,
         }
     }
@@ -173,9 +185,10 @@ impl Fault {
     fn spot(self) -> Error {
         let (status, error) = match self {
             Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, "BANNED"),
-            Fault::TooManyRequests { .. } | Fault::TooManyFunding { .. } | Fault::TooManyOrders { .. } => {
-                (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED")
-            }
+            Fault::TooManyRequests { .. }
+            | Fault::TooManyFunding { .. }
+            | Fault::TooManyOrders { .. }
+            | Fault::TooManyConnections { .. } => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
             Fault::NotFound => (StatusCode::NOT_FOUND, "not found"),
             Fault::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed"),
             Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body too large"),
@@ -215,6 +228,9 @@ impl Fault {
             Fault::TooManyOrders { limit, window_s, retry_after_s } => error
                 .with_retry_after(retry_after_s)
                 .with_message(format!("the limit is {limit} orders per {window_s} seconds")),
+            Fault::TooManyConnections { limit } => error
+                .with_retry_after(CONNECT_AGAIN_S)
+                .with_message(format!("the limit is {limit} connections of one address")),
             Fault::Forbidden(Denied::LoginOnly) => {
                 error.with_message("this route takes a login token, not an API key")
             }
@@ -229,9 +245,9 @@ impl Fault {
     fn fapi(self) -> Error {
         let (status, code, msg) = match self {
             Fault::Banned { .. } => (StatusCode::IM_A_TEAPOT, -1003, ""),
-            Fault::TooManyRequests { .. } | Fault::TooManyFunding { .. } => {
-                (StatusCode::TOO_MANY_REQUESTS, -1003, "")
-            }
+            Fault::TooManyRequests { .. }
+            | Fault::TooManyFunding { .. }
+            | Fault::TooManyConnections { .. } => (StatusCode::TOO_MANY_REQUESTS, -1003, ""),
             Fault::TooManyOrders { .. } => (StatusCode::TOO_MANY_REQUESTS, -1015, ""),
             Fault::NotFound | Fault::MethodNotAllowed => {
                 (StatusCode::NOT_FOUND, -5000, "Path %s, Method %s is invalid")
@@ -286,6 +302,9 @@ impl Fault {
             Fault::TooManyFunding { limit, retry_after_s } => error.with_retry_after(retry_after_s).with_text(format!(
                 "Too many requests; current limit is {limit} requests per 5 minutes. Please use the websocket for live updates to avoid polling the API."
             )),
+            Fault::TooManyConnections { limit } => error
+                .with_retry_after(CONNECT_AGAIN_S)
+                .with_text(format!("Too many connections; current limit is {limit} connections per IP.")),
             Fault::TooManyOrders { limit, window_s: 60, retry_after_s } => error
                 .with_retry_after(retry_after_s)
                 .with_text(format!("Too many new orders; current limit is {limit} orders per 1 MINUTE.")),

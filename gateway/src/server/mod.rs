@@ -11,7 +11,7 @@ pub mod stream;
 pub mod watch;
 
 use crate::config::Config;
-use crate::http::limits::Who;
+use crate::http::limits::{Client, Who};
 use crate::worker::{Shared, Worker};
 use caller::Caller;
 use hyper::server::conn::http1;
@@ -20,7 +20,7 @@ use router::Router;
 use service::{Connection, respond};
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -62,8 +62,10 @@ pub struct Server {
 /// A connection on its way from the acceptor to a worker.
 struct Accepted {
     stream: std::net::TcpStream,
-    peer: SocketAddr,
-    place: Place,
+    peer: IpAddr,
+    client: Arc<Client>,
+    is_proxy: bool,
+    place: Arc<Place>,
 }
 
 impl Server {
@@ -200,10 +202,13 @@ async fn accept_all(
                 continue;
             }
         };
-        let client = shared.edge.limits.client(Who::Address(peer.ip()), shared.clock.now_ms());
-        let Some(place) =
-            Place::take(client, config.max_connections_per_ip, &shared.edge.open, config.max_connections)
-        else {
+        let peer = peer.ip().to_canonical();
+        let client = shared.edge.limits.client(Who::Address(peer), shared.clock.now_ms());
+        // Whose a proxy's connection is, the first head tells.
+        let is_proxy = config.trusted_proxies.iter().any(|proxy| proxy.contains(peer));
+        let place = Place::take(&shared.edge.open, config.max_connections)
+            .filter(|place| is_proxy || place.give_to(&client, config.max_connections_per_ip));
+        let Some(place) = place.map(Arc::new) else {
             tracing::debug!(%peer, "too many connections");
             continue;
         };
@@ -211,7 +216,7 @@ async fn accept_all(
         let Ok(stream) = stream.set_nodelay(true).and_then(|()| stream.into_std()) else { continue };
         if let Some(worker) = turn.next() {
             // The receiver goes only at shutdown, and then the connection may go too.
-            let _ = worker.send(Accepted { stream, peer, place });
+            let _ = worker.send(Accepted { stream, peer, client, is_proxy, place });
         }
     }
 }
@@ -290,22 +295,20 @@ fn serve(
     router: Arc<Router>,
     watchdog: &Rc<Watchdog>,
 ) {
-    let Accepted { stream, peer, place } = accepted;
+    let Accepted { stream, peer, client, is_proxy, place } = accepted;
     let tcp = match TcpStream::from_std(stream) {
         Ok(tcp) => tcp,
         Err(error) => return tracing::warn!(%error, "a connection could not be registered"),
     };
     let watched = watchdog.watch();
     let watch = watched.entry.watch.clone();
-    let peer = peer.ip().to_canonical();
-    let is_proxy = worker.config.trusted_proxies.iter().any(|proxy| proxy.contains(peer));
-    let client = place.client().clone();
     let connection = Rc::new(Connection {
         caller: Caller::new(worker),
         router,
         peer,
         client,
         watch: watch.clone(),
+        place: place.clone(),
         is_proxy,
     });
     let service = service_fn(move |request| respond(connection.clone(), request));

@@ -6,6 +6,7 @@
 
 use super::caller::{Caller, Charged};
 use super::router::{Match, Router};
+use super::stream::Place;
 use super::watch::Watch;
 use crate::api::{Answer, Call, Error, Handler, Later};
 use crate::dialect::Dialect;
@@ -65,6 +66,8 @@ pub struct Connection {
     pub client: Arc<Client>,
     /// Its time limits.
     pub watch: Arc<Watch>,
+    /// Its place under the caps.
+    pub place: Arc<Place>,
     /// Whether the peer is a proxy whose word on the client's address counts.
     pub is_proxy: bool,
 }
@@ -86,6 +89,9 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     };
     let query = head.uri.query().unwrap_or("");
     let (mut charged, refusal) = connection.caller.charge(route, query, client.clone(), now_ms, begin);
+    let limit = connection.caller.worker.config.max_connections_per_ip;
+    let has_place = !connection.is_proxy || connection.place.give_to(&client, limit);
+    let refusal = refusal.or((!has_place).then_some(Fault::TooManyConnections { limit }));
     let dialect = charged.dialect;
     // Routes of accounts show their weight whatever their paths begin with (`account.md` 1).
     let is_counted = dialect == Dialect::Account
@@ -124,7 +130,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
             }
         }
     };
-    Answering { connection, charged, is_counted, step }
+    Answering { connection, charged, is_counted, is_last: !has_place, step }
 }
 
 /// A request that is being answered. It holds what its step needs and no more: every request of every connection moves one,
@@ -134,6 +140,8 @@ pub struct Answering {
     charged: Charged,
     /// Whether answers show what was charged.
     is_counted: bool,
+    /// Whether the connection ends with it.
+    is_last: bool,
     step: Step,
 }
 
@@ -151,7 +159,7 @@ impl Future for Answering {
     type Output = Result<hyper::Response<Full<Bytes>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Answering>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Answering { connection, charged, is_counted, step } = &mut *self;
+        let Answering { connection, charged, is_counted, is_last, step } = &mut *self;
         loop {
             *step = match std::mem::replace(step, Step::Over) {
                 Step::Reading(mut reading) => match reading.as_mut().poll(context) {
@@ -171,7 +179,7 @@ impl Future for Answering {
                     }
                 },
                 Step::Answered(answer) => {
-                    let response = finish(&connection.caller, answer, charged, *is_counted);
+                    let response = finish(&connection.caller, answer, charged, *is_counted, *is_last);
                     connection.caller.answered(charged, response.status());
                     connection.watch.end_request();
                     return Poll::Ready(Ok(response));
@@ -313,6 +321,7 @@ fn finish(
     answer: Answer,
     charged: &mut Charged,
     is_counted: bool,
+    is_last: bool,
 ) -> hyper::Response<Full<Bytes>> {
     let answer = answer.unwrap_or_else(|error| {
         caller.settle(&error, charged);
@@ -333,7 +342,7 @@ fn finish(
     for (name, value) in answer.headers {
         headers.append(name, value);
     }
-    if matches!(answer.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+    if is_last || matches!(answer.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
         // What remains of the body must not be taken for the next request.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }

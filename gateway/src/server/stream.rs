@@ -6,6 +6,7 @@ use crate::http::limits::Client;
 use crate::http::response::JSON;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -33,12 +34,12 @@ pub struct Stream {
     watch: Arc<Watch>,
     /// More has arrived than the request that runs.
     has_more: bool,
-    _place: Place,
+    _place: Arc<Place>,
 }
 
 impl Stream {
     /// A stream of an accepted connection.
-    pub fn new(tcp: TcpStream, watch: Arc<Watch>, place: Place) -> Stream {
+    pub fn new(tcp: TcpStream, watch: Arc<Watch>, place: Arc<Place>) -> Stream {
         Stream { tcp: TokioIo::new(tcp), watch, has_more: false, _place: place }
     }
 
@@ -152,38 +153,44 @@ impl Write for Stream {
     }
 }
 
-/// A connection's place under the caps of its address and of the process; dropping it makes room.
+/// A connection's place under the caps of the process and of its client; dropping it makes room. Whose a proxy's connection is, the
+/// head of a request says: it is the client's of the last one, also while it rests and after an upgrade.
 #[derive(Debug)]
 pub struct Place {
-    client: Arc<Client>,
     open: Arc<AtomicUsize>,
+    client: Mutex<Option<Arc<Client>>>,
 }
 
 impl Place {
-    /// A place, if both caps allow one.
-    pub fn take(
-        client: Arc<Client>,
-        max_of_client: usize,
-        open: &Arc<AtomicUsize>,
-        max: usize,
-    ) -> Option<Place> {
+    /// A place of nobody's yet, if there are fewer than `max`.
+    pub fn take(open: &Arc<AtomicUsize>, max: usize) -> Option<Place> {
         // Only the acceptor adds, so the look and the addition cannot be split by another addition.
-        if open.load(Ordering::Relaxed) >= max || !client.connect(max_of_client) {
+        if open.load(Ordering::Relaxed) >= max {
             return None;
         }
         open.fetch_add(1, Ordering::Relaxed);
-        Some(Place { client, open: open.clone() })
+        Some(Place { open: open.clone(), client: Mutex::default() })
     }
 
-    /// Whose.
-    pub fn client(&self) -> &Arc<Client> {
-        &self.client
+    /// Makes it this client's, unless the client has `max` others; it then stays whose it was.
+    pub fn give_to(&self, client: &Arc<Client>, max: usize) -> bool {
+        let mut own = self.client.lock();
+        if own.as_ref().is_some_and(|own| Arc::ptr_eq(own, client)) {
+            return true;
+        }
+        let is_given = client.connect(max);
+        if is_given && let Some(before) = own.replace(client.clone()) {
+            before.disconnect();
+        }
+        is_given
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.client.disconnect();
+        if let Some(client) = self.client.get_mut() {
+            client.disconnect();
+        }
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -196,7 +203,7 @@ mod tests {
     fn places_are_bounded_twice_and_given_back() {
         let open = Arc::new(AtomicUsize::new(0));
         let clients: Vec<Arc<Client>> = (0..3).map(|_| Arc::default()).collect();
-        let take = |n: usize| Place::take(clients[n].clone(), 2, &open, 3);
+        let take = |n: usize| Place::take(&open, 3).filter(|place| place.give_to(&clients[n], 2));
         let first = take(0);
         let _second = take(0);
         assert!(first.is_some() && take(0).is_none(), "two of one address");
@@ -206,5 +213,20 @@ mod tests {
         drop(first);
         assert!(take(2).is_some());
         assert_eq!(open.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_place_goes_from_client_to_client() {
+        let open = Arc::new(AtomicUsize::new(0));
+        let clients: Vec<Arc<Client>> = (0..2).map(|_| Arc::default()).collect();
+        let [one, other] = [(); 2].map(|()| Place::take(&open, 2).unwrap());
+        assert!(one.give_to(&clients[0], 1) && one.give_to(&clients[0], 1));
+        assert!(!other.give_to(&clients[0], 1), "it has one");
+        assert!(other.give_to(&clients[1], 1) && !one.give_to(&clients[1], 1));
+        // What was refused has changed nothing; what goes leaves room behind it.
+        drop(other);
+        assert!(one.give_to(&clients[1], 1) && clients[0].connect(1) && !clients[1].connect(1));
+        drop(one);
+        assert!(clients[1].connect(1) && open.load(Ordering::Relaxed) == 0);
     }
 }

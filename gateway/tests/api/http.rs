@@ -726,6 +726,67 @@ fn connections_are_capped_per_address_and_in_all() {
 }
 
 #[test]
+fn connections_behind_a_proxy_are_capped_per_client() {
+    let server = TestServer::start_with(ROUTES, |config| {
+        config.trusted_proxies = Value::parse("127.0.0.1").expect("a network");
+        config.max_connections_per_ip = 3;
+        config.max_connections = 12;
+    });
+    let of = |client: &str| format!("X-Forwarded-For: {client}");
+    let asks = |connection: &mut Client, client: &str| {
+        connection.request("GET", "/api/v1/plain", &[&of(client)], "").status
+    };
+    let upgraded = |client: &str| {
+        let mut connection = server.connect();
+        let headers = [&of(client), "Connection: upgrade", "Upgrade: capitals"];
+        (connection.request("GET", "/upgrade", &headers, "").status, connection)
+    };
+    // More connections of the proxy than one client may have: before a head they are nobody's.
+    let mut silent: Vec<Client> = (0..6).map(|_| server.connect()).collect();
+    let mut held: Vec<Client> = (0..3)
+        .map(|_| {
+            let (status, connection) = upgraded("198.51.100.1");
+            assert_eq!(status, 101);
+            connection
+        })
+        .collect();
+    let (status, mut fourth) = upgraded("198.51.100.1:5000");
+    assert_eq!(status, 429);
+    assert!(fourth.closes_within(Duration::from_secs(10)).is_some(), "it is nobody's and may not stay");
+    let mut refused = server.connect();
+    let headers = [&of("198.51.100.1"), "X-EX-APIKEY: x"];
+    let answer = refused.request("GET", "/fapi/v1/plain", &headers, "");
+    let body = r#"{"code":-1003,"msg":"Too many connections; current limit is 3 connections per IP."}"#;
+    assert_eq!((answer.status, answer.body.as_str(), answer.header("retry-after")), (429, body, Some("1")));
+    drop((fourth, refused));
+    // Others are not touched by that; a connection that serves several clients in turn is the last one's.
+    let mut shared = silent.pop().expect("one of six");
+    for client in ["198.51.100.2", "198.51.100.3", "198.51.100.2"] {
+        assert_eq!(asks(&mut shared, client), 200);
+    }
+    let mut more: Vec<Client> = silent.drain(..2).collect();
+    more.iter_mut().for_each(|connection| assert_eq!(asks(connection, "198.51.100.2"), 200));
+    let mut fourth = silent.pop().expect("one of three");
+    assert_eq!(asks(&mut fourth, "198.51.100.2"), 429);
+    let mut other = silent.pop().expect("one of two");
+    assert_eq!(asks(&mut other, "198.51.100.3"), 200, "which it no longer has");
+    // Who is not named shares one cap.
+    more.truncate(0);
+    drop(shared);
+    let unnamed: Vec<u16> = (0..4)
+        .map(|_| server.connect())
+        .map(|mut one| (asks(&mut one, "?"), std::mem::forget(one)).0)
+        .collect();
+    assert_eq!(unnamed, [200, 200, 200, 429]);
+    // What goes makes room.
+    held.pop();
+    let begin = Instant::now();
+    while upgraded("198.51.100.1").0 != 101 {
+        assert!(begin.elapsed() < Duration::from_secs(10), "a place that was left is free again");
+    }
+}
+
+#[test]
 fn shutdown_finishes_what_runs_and_closes_what_rests() {
     let mut server = start();
     let mut resting = server.connect();
