@@ -44,6 +44,9 @@ pub struct Route {
     pub weight: Weight,
     /// Whether the limiter of funding routes counts it, beside its weight (`perpetual.md` 3).
     pub is_of_funding: bool,
+    /// Whether it asks after the exchange itself: it then costs nothing of the address's weight, but has a limit of its own, as
+    /// operators have.
+    pub is_probe: bool,
     /// What it costs of the account's order rate.
     pub orders: OrderCount,
     /// Judged before the credential: a route that a deployment does not have.
@@ -82,6 +85,7 @@ impl Route {
             auth: Auth::None,
             weight: Weight::Fixed(1),
             is_of_funding: false,
+            is_probe: false,
             orders: OrderCount::NONE,
             precondition: None,
             protection: None,

@@ -12,9 +12,10 @@ pub static ROUTES: &[Route] = &[
     Route { is_api: false, auth: Auth::Admin, ..Route::new(Method::Get, "/metrics", Handler::Now(figures)) },
     Route {
         is_api: false,
+        is_probe: true,
         ..Route::new(Method::Get, "/livez", Handler::Now(|_| Ok(text(StatusCode::OK, "alive\n"))))
     },
-    Route { is_api: false, ..Route::new(Method::Get, "/readyz", Handler::Now(ready)) },
+    Route { is_api: false, is_probe: true, ..Route::new(Method::Get, "/readyz", Handler::Now(ready)) },
 ];
 
 /// Figures as Prometheus reads them. They tell of nobody's orders, yet of the venue's business: the administrator's key.

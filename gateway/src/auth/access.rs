@@ -76,3 +76,13 @@ pub enum Acting {
     /// Two operators: who asked for it, and who agreed to it later.
     Two(Operator, Operator),
 }
+
+impl Acting {
+    /// Hash of the key that asks; `None` for the one that all share.
+    pub fn key_hash(&self) -> Option<[u8; 32]> {
+        match self {
+            Acting::Shared => None,
+            Acting::Own(operator) | Acting::Two(operator, _) => Some(operator.key_hash),
+        }
+    }
+}

@@ -40,11 +40,17 @@ pub enum Who {
     Address(IpAddr),
     /// Everybody of whom a trusted proxy says no address. Never the proxy's own address, which may be trusted for more.
     Unknown,
+    /// Who asks from one address whether the exchange is alive and ready.
+    Probe(IpAddr),
+    /// An operator, by the hash of the key; `None` for whoever has the administrator's.
+    Operator(Option<[u8; 32]>),
 }
 
 /// What is known of one of them.
 #[derive(Debug, Default)]
 pub struct Client {
+    /// Whether it is banned when it goes on beyond its limit: an address is, and nobody that is not one client.
+    can_be_banned: bool,
     /// Minute of the UNIX epoch in the upper half, weight used in it in the lower.
     weight: AtomicU64,
     /// Minute of the latest 429 in the upper half, requests in that minute after the first 429 in the lower.
@@ -92,7 +98,9 @@ impl Limits {
         }
         let mut clients = self.clients.write();
         self.sweep(&mut clients, now_ms);
-        clients.entry(who).or_default().clone()
+        let can_be_banned = matches!(who, Who::Address(_));
+        let client = || Arc::new(Client { can_be_banned, ..Client::default() });
+        clients.entry(who).or_insert_with(client).clone()
     }
 
     /// Charges a request to its address. Every request but a banned one costs, refused ones too.
@@ -105,7 +113,10 @@ impl Limits {
             return Charge { used: client.used(minute), refusal: Some(banned(until_ms, now_ms)) };
         }
         let used = add(&client.weight, minute, weight);
-        if stamp(&client.refused) == minute && add(&client.refused, minute, 1) >= self.ban_after {
+        if client.can_be_banned
+            && stamp(&client.refused) == minute
+            && add(&client.refused, minute, 1) >= self.ban_after
+        {
             let until_ms = self.ban(client, now_ms);
             return Charge { used, refusal: Some(banned(until_ms, now_ms)) };
         }
@@ -198,7 +209,8 @@ impl Who {
     fn counted_as(self) -> Who {
         match self {
             Who::Address(ip) => Who::Address(network_of(ip)),
-            Who::Unknown => Who::Unknown,
+            Who::Probe(ip) => Who::Probe(network_of(ip)),
+            Who::Unknown | Who::Operator(_) => self,
         }
     }
 }
@@ -333,6 +345,24 @@ mod tests {
             assert!(matches!(refusal, Some(Fault::Banned { until_ms, .. }) if until_ms == T0 + 120_001));
         }
         assert_eq!(limits.charge(&client, 1, T0 + 120_001), Charge { used: 1, refusal: None });
+    }
+
+    #[test]
+    fn only_an_address_is_banned_and_its_ban_is_nobody_elses() {
+        let (limits, client) = limits();
+        provoke(&limits, &client, T0);
+        (0..20).for_each(|_| assert!(limits.charge(&client, 1, T0).refusal.is_some()));
+        assert!(matches!(limits.charge(&client, 1, T0).refusal, Some(Fault::Banned { .. })));
+        let Who::Address(ip) = address("203.0.113.9") else { panic!("an address") };
+        for who in [Who::Unknown, Who::Probe(ip), Who::Operator(None), Who::Operator(Some([7; 32]))] {
+            let client = limits.client(who, T0);
+            provoke(&limits, &client, T0);
+            for _ in 0..50 {
+                let refusal = limits.charge(&client, 1, T0).refusal;
+                assert!(matches!(refusal, Some(Fault::TooManyRequests { .. })), "{who:?} {refusal:?}");
+            }
+            assert_eq!(limits.charge(&client, 1, T0 + MINUTE_MS).refusal, None);
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use super::caller::{Caller, Charged};
 use super::router::{Match, Router};
 use super::stream::Place;
 use super::watch::Watch;
-use crate::api::{Answer, Call, Error, Handler, Later};
+use crate::api::{Answer, Call, Error, Handler, Later, Route};
+use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::http::fault::Fault;
 use crate::http::limits::{Client, Who};
@@ -81,12 +82,12 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     let (head, body) = request.into_parts();
     let worker = &connection.caller.worker;
     let now_ms = worker.clock.now_ms();
-    let (ip, client) = connection.client_of(&head.headers, now_ms);
     let found = connection.router.find(&head.method, head.uri.path());
     let route = match &found {
         Match::Route(route, _) => Ok(*route),
         Match::MethodNotAllowed(_, dialect) | Match::NotFound(dialect) => Err(*dialect),
     };
+    let (ip, client) = connection.client_of(route.ok(), &head.headers, now_ms);
     let query = head.uri.query().unwrap_or("");
     let (mut charged, refusal) = connection.caller.charge(route, query, client.clone(), now_ms, begin);
     let limit = connection.caller.worker.config.max_connections_per_ip;
@@ -214,14 +215,33 @@ impl Connection {
         }
     }
 
-    /// The client's address, and what it is counted under: the peer's, or what a trusted proxy says. `None` where the proxy says
-    /// nothing that is an address: never the proxy's own, since keys may be bound to that.
-    fn client_of(&self, headers: &HeaderMap, now_ms: i64) -> (Option<IpAddr>, Arc<Client>) {
-        if !self.is_proxy {
-            return (Some(self.peer), self.client.clone());
-        }
-        let worker = &self.caller.worker;
-        let trusted = &worker.config.trusted_proxies;
+    /// The client's address, if it is known, and what the request is counted under: an operator's key, a probe, or the address.
+    fn client_of(
+        &self,
+        route: Option<&Route>,
+        headers: &HeaderMap,
+        now_ms: i64,
+    ) -> (Option<IpAddr>, Arc<Client>) {
+        let ip = if self.is_proxy { self.forwarded_for(headers) } else { Some(self.peer) };
+        let edge = &self.caller.worker.shared.edge;
+        let operator = route
+            .filter(|route| route.auth == Auth::Admin)
+            .and_then(|_| edge.auth.acting(headers).ok())
+            .map(|acting| Who::Operator(acting.key_hash()));
+        let who = match (operator, ip) {
+            (Some(operator), _) => operator,
+            (None, _) if route.is_some_and(|route| route.is_probe) => Who::Probe(ip.unwrap_or(self.peer)),
+            (None, Some(_)) if !self.is_proxy => return (ip, self.client.clone()),
+            (None, Some(ip)) => Who::Address(ip),
+            (None, None) => Who::Unknown,
+        };
+        (ip, edge.limits.client(who, now_ms))
+    }
+
+    /// The client's address as a trusted proxy says it. `None` where it says nothing that is an address: never the proxy's own,
+    /// since keys may be bound to that.
+    fn forwarded_for(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let trusted = &self.caller.worker.config.trusted_proxies;
         let mut hops = headers
             .get_all(FORWARDED_FOR)
             .iter()
@@ -242,7 +262,7 @@ impl Connection {
                 );
             });
         }
-        (ip, worker.shared.edge.limits.client(ip.map_or(Who::Unknown, Who::Address), now_ms))
+        ip
     }
 }
 

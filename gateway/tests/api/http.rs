@@ -44,6 +44,7 @@ static ROUTES: &[&[Route]] = &[&[
         ..Route::new(Method::Get, "/api/v1/optional", Handler::Now(who))
     },
     Route { auth: Auth::Admin, ..Route::new(Method::Get, "/api/v1/admin", Handler::Now(who)) },
+    Route { is_probe: true, ..Route::new(Method::Get, "/alive", Handler::Now(|_| Ok(Response::json("{}")))) },
     Route {
         auth: Auth::Admin,
         precondition: Some(|_| Err(Error::spot(StatusCode::NOT_FOUND, "DISABLED"))),
@@ -372,6 +373,33 @@ fn weight_is_charged_shown_and_refused() {
     assert_eq!(server.connect_from("127.0.0.2").request("GET", "/api/v1/plain", &[], "").status, 200);
     server.clock.turn(999);
     used("/api/v1/plain", (200, "1"));
+}
+
+#[test]
+fn operators_and_probes_have_limits_of_their_own() {
+    let server = TestServer::start_with(ROUTES, |config| config.weight_per_minute = 100);
+    let admin = format!("X-API-Key: {ADMIN_KEY}");
+    let status = |path: &str, headers: &[&str]| server.get(path, headers).status;
+    // Beyond the limit of its address, then banned.
+    assert_eq!(status("/api/v1/heavy?weight=100", &[]), 200);
+    for refused in [429, 418] {
+        assert_eq!(status("/api/v1/plain", &[]), refused);
+        assert_eq!(status("/alive", &[]), 200);
+        assert_eq!(status("/api/v1/admin", &[&admin]), 200);
+        // A key that is wrong, or that the route does not ask for, is the address's.
+        assert_eq!(status("/api/v1/admin", &["X-API-Key: admin-key-of-the-guess"]), refused);
+        assert_eq!(status("/api/v1/admin", &[]), refused);
+        assert_eq!(status("/api/v1/plain", &[&admin]), refused);
+        (0..20).for_each(|_| assert!([429, 418].contains(&status("/api/v1/plain", &[]))));
+    }
+    // Their own limits hold, and bring no ban; neither takes from the other's.
+    (0..98).for_each(|n| assert_eq!(status("/alive", &[]), 200, "{n}"));
+    (0..30).for_each(|_| assert_eq!(status("/alive", &[]), 429));
+    let answer = server.get("/api/v1/admin", &[&admin]);
+    assert_eq!((answer.status, answer.header("x-ex-used-weight-1m")), (200, Some("3")));
+    assert_eq!(server.connect_from("127.0.0.2").request("GET", "/alive", &[], "").status, 200);
+    server.clock.turn(60_000);
+    assert_eq!((status("/alive", &[]), status("/api/v1/plain", &[])), (200, 418));
 }
 
 #[test]
