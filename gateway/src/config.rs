@@ -272,8 +272,10 @@ settings! {
     websocket_pong_timeout: Duration = Duration::from_secs(600);
     /// How long a WebSocket may live.
     websocket_life: Duration = Duration::from_secs(86_400);
-    /// Frames of a WebSocket client per second.
+    /// Frames of a WebSocket client per second in the long run; what goes beyond is answered RATE_LIMITED. Pings count apart.
     websocket_frames_per_second: u32 = 10;
+    /// Frames that a WebSocket client may send at once.
+    websocket_frames_at_once: u32 = 400;
     /// Requests of a WebSocket client per second on `/ws-fapi/v1`.
     websocket_requests_per_second: u32 = 300;
 

@@ -63,19 +63,20 @@ fn canaries_do_not_sing() {
     wallet_key[31] = 2;
     let account = address_of_key(&wallet_key).unwrap();
     let address = address_text(&account);
-    let nonce =
-        parsed(&exchange.request("GET", &format!("/api/v1/auth/nonce?address={address}"), &[], "").body);
-    let (text, expires_at_s) = (nonce["nonce"].as_str().unwrap(), nonce["expires_at"].as_i64().unwrap());
-    let login = Login { chain_id: 31_337, account: &account, nonce: text, expires_at_s };
-    let signature = const_hex::encode(login.sign(&wallet_key).unwrap());
-    let mut post = |signature: &str| {
-        let body = json!({ "address": address, "nonce": text, "signature": signature }).to_string();
+    let mut log_in = |change: &dyn Fn(String) -> String| {
+        let nonce = exchange.request("GET", &format!("/api/v1/auth/nonce?address={address}"), &[], "").body;
+        let nonce = parsed(&nonce);
+        let (text, expires_at_s) = (nonce["nonce"].as_str().unwrap(), nonce["expires_at"].as_i64().unwrap());
+        let login = Login { chain_id: 31_337, account: &account, nonce: text, expires_at_s };
+        let signature = const_hex::encode(login.sign(&wallet_key).unwrap());
+        secrets.extend([signature.clone(), text.to_owned()]);
+        let body = json!({ "address": address, "nonce": text, "signature": change(signature) }).to_string();
         exchange.request("POST", "/api/v1/auth/login", &[], &body)
     };
-    assert_eq!(post(&signature.replace('1', "2")).status, 401);
-    assert_eq!(post("canary").status, 400);
-    let token = parsed(&post(&signature).body)["token"].as_str().unwrap().to_owned();
-    secrets.extend([signature, text.to_owned(), token.clone()]);
+    assert_eq!(log_in(&|signature| signature.replace('1', "2")).status, 401);
+    assert_eq!(log_in(&|_| "canary".to_owned()).status, 400);
+    let token = parsed(&log_in(&|signature| signature).body)["token"].as_str().unwrap().to_owned();
+    secrets.push(token.clone());
     let bearer = [format!("Authorization: Bearer {token}")];
 
     // API keys: made, used, changed, deleted; good and bad.

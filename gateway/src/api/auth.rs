@@ -2,9 +2,9 @@
 //! tokens back (`durability.md` 2.9).
 
 use super::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route};
+use super::{Answer, Call, Error, Handler, Method, Response, Route, Weight};
 use crate::auth::access::Auth;
-use crate::auth::login::{LoginRefusal, nonce_text};
+use crate::auth::login::{Claim, LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
 use crate::auth::secret;
 use crate::auth::typed_data::Login;
@@ -22,6 +22,9 @@ const INVALID_ADDRESS: Refusal = Refusal { status: 400, error: "invalid address"
 const INVALID_SIGNATURE: Refusal = Refusal { status: 400, error: "invalid signature" };
 const NONCE_INVALID: Refusal = Refusal { status: 401, error: "NONCE_INVALID" };
 const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVALID" };
+
+/// What a login costs, over HTTP and in a frame: to find out who signed takes longer than anything else that is asked.
+pub(crate) const LOGIN_WEIGHT: u32 = 5;
 
 const NONCE: Shape = Shape::Pattern("^[0-9a-f]{32}$");
 const SIGNATURE: Shape = Shape::Pattern("^0x[0-9a-fA-F]{130}$");
@@ -46,6 +49,7 @@ pub static ROUTES: &[Route] = &[
         ..Route::new(Method::Get, "/api/v1/auth/nonce", Handler::Now(nonce))
     },
     Route {
+        weight: Weight::Fixed(LOGIN_WEIGHT),
         tag: "login",
         summary: "A login token for a signed nonce; makes the account at the first login",
         body: Shape::Object(&[
@@ -101,7 +105,7 @@ fn nonce(call: &Call) -> Answer {
     }
     let address = call.query().get("address").and_then(|text| parse_address(&text)).ok_or(INVALID_ADDRESS)?;
     let now_s = call.now_ms / 1_000;
-    let live = call.worker.shared.edge.auth.nonces.lock().issue(address, now_s).map_err(internal)?;
+    let live = call.worker.shared.edge.auth.nonces.issue(&address, now_s).map_err(internal)?;
     let nonce = nonce_text(&live.nonce);
     let login = Login {
         chain_id: call.worker.config.chain_id,
@@ -138,16 +142,12 @@ async fn login(call: Call) -> Answer {
         expires_at: i64,
     }
     let body: Body = call.json()?;
-    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let text = |value: Value| value.as_str().unwrap_or("").to_owned();
     let auth = &call.worker.shared.edge.auth;
     let now_s = call.now_ms / 1_000;
-    let signed = auth.check_login(
-        call.worker.config.chain_id,
-        &text(&body.address),
-        &text(&body.nonce),
-        &text(&body.signature),
-        now_s,
-    )?;
+    let claim =
+        Claim { address: text(body.address), nonce: text(body.nonce), signature: text(body.signature) };
+    let signed = auth.check_login(call.worker.config.chain_id, &claim, &call.client, now_s).await?;
     let account = account_of(&call.worker, signed.address).await?;
     auth.finish_login(&signed, now_s)?;
     let mut jti = [0; 16];

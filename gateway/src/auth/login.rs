@@ -1,11 +1,13 @@
 //! Login by signature: which nonce, signed by whom (`spot.md` 2.1). REST and WebSocket share it.
 //!
-//! Accounts and tokens are not made here: a login may have to wait for the engine, and its nonce is used up only after that.
+//! Accounts and tokens are not made here: a login may have to wait for the engine, and its nonce is used up only after that. One
+//! that was signed by somebody else is used up at once for the client that brought it: each guess costs what a new nonce costs.
 
-use super::nonce::Nonce;
+use super::nonce::{Live, Nonce};
 use super::typed_data::Login;
 use crate::auth::Authenticator;
 use crate::dialect::address::parse_address;
+use crate::http::limits::Client;
 use crate::wallet::SignatureBytes;
 use ringside_core::ids::Address;
 
@@ -22,39 +24,57 @@ pub enum LoginRefusal {
     SignatureInvalid,
 }
 
+/// A login as a client claims it.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Wallet.
+    pub address: String,
+    /// As issued.
+    pub nonce: String,
+    /// Hex.
+    pub signature: String,
+}
+
 /// A login whose signature is good. Its nonce still lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedLogin {
     /// Who.
     pub address: Address,
-    nonce: Nonce,
+    live: Live,
 }
 
 impl Authenticator {
-    /// Judges address, nonce and signature as a client sent them.
-    pub fn check_login(
+    /// Judges address, nonce and signature as a client sent them. Who signed is found out on another thread, one after the other.
+    pub async fn check_login(
         &self,
         chain_id: u64,
-        address: &str,
-        nonce: &str,
-        signature: &str,
+        claim: &Claim,
+        client: &Client,
         now_s: i64,
     ) -> Result<SignedLogin, LoginRefusal> {
-        let address = parse_address(address).ok_or(LoginRefusal::InvalidAddress)?;
-        let signature = parse_signature(signature).ok_or(LoginRefusal::InvalidSignature)?;
-        let found = parse_nonce(nonce).and_then(|nonce| self.nonces.lock().find(&address, &nonce, now_s));
-        let live = found.ok_or(LoginRefusal::NonceInvalid)?;
-        let login = Login { chain_id, account: &address, nonce, expires_at_s: live.expires_at_s };
-        if !login.is_signed_by_account(&signature) {
+        let address = parse_address(&claim.address).ok_or(LoginRefusal::InvalidAddress)?;
+        let signature = parse_signature(&claim.signature).ok_or(LoginRefusal::InvalidSignature)?;
+        let found = parse_nonce(&claim.nonce).and_then(|nonce| self.nonces.find(&address, &nonce, now_s));
+        let live = found.filter(|live| client.spend(live, now_s)).ok_or(LoginRefusal::NonceInvalid)?;
+        let nonce = claim.nonce.clone();
+        let is_signed = move || {
+            let login = Login { chain_id, account: &address, nonce: &nonce, expires_at_s: live.expires_at_s };
+            login.is_signed_by_account(&signature)
+        };
+        let turn = self.recoveries.acquire().await;
+        // A panic there was reported by the thread's own hook.
+        let is_signed = tokio::task::spawn_blocking(is_signed).await.unwrap_or(false);
+        drop(turn);
+        if !is_signed {
             return Err(LoginRefusal::SignatureInvalid);
         }
-        Ok(SignedLogin { address, nonce: live.nonce })
+        client.unspend(&live);
+        Ok(SignedLogin { address, live })
     }
 
     /// Uses the nonce of a login up; refuses the second of two that carry the same one.
     pub fn finish_login(&self, login: &SignedLogin, now_s: i64) -> Result<(), LoginRefusal> {
-        let was_good = self.nonces.lock().consume(&login.address, &login.nonce, now_s);
-        if was_good { Ok(()) } else { Err(LoginRefusal::NonceInvalid) }
+        if self.nonces.consume(&login.live, now_s) { Ok(()) } else { Err(LoginRefusal::NonceInvalid) }
     }
 }
 

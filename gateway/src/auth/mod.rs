@@ -29,7 +29,6 @@ use listen_key::{ListenKeyError, ListenKeys};
 use logout::{Grant, Logouts};
 use nonce::Nonces;
 use operators::Watched;
-use parking_lot::Mutex;
 use ringside_core::ids::{AccountId, Address};
 use seal::SealError;
 use secret::SecretError;
@@ -39,6 +38,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -61,7 +61,9 @@ pub struct Authenticator {
     /// Keys of user streams.
     pub listen_keys: ListenKeys,
     /// Login nonces.
-    pub nonces: Mutex<Nonces>,
+    pub nonces: Nonces,
+    /// Whose turn it is to find out who signed: that takes a thread's whole time, which others need.
+    recoveries: Semaphore,
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
     admin_key_hash: [u8; 32],
     /// Who has a key of its own that opens the same routes.
@@ -197,7 +199,8 @@ impl Authenticator {
             logouts,
             keys,
             listen_keys,
-            nonces: Mutex::new(Nonces::default()),
+            nonces: Nonces::new().map_err(SecretError::from)?,
+            recoveries: Semaphore::new(1),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
             operators: Watched::open(&folder)?,
             compat_header: config.compat_header,

@@ -1,30 +1,33 @@
-//! Login nonces: random, bound to an address, good once and for five minutes (`spot.md` 2.1).
+//! Login nonces: bound to an address, good once and for five minutes (`spot.md` 2.1).
 //!
-//! In memory: after a restart a wallet asks for a new one. Anyone may ask for a nonce of any address, so their number is
-//! bounded; above the bound the oldest of all dies first.
+//! None is kept. A nonce says when it was issued, and a tag under a secret says that it was, and for whom: so nobody can push
+//! another's out by asking for many. Only those that logged somebody in are remembered, until they expire. The secret lives as
+//! long as the process, since one that starts again does not know which were used.
+//!
+//! ```text
+//! | issued at, UNIX seconds: 4 | random: 4 | tag over address and both: 8 |
+//! ```
 
 use crate::auth::secret::{self, RandomError};
+use hmac::{Hmac, KeyInit, Mac};
+use parking_lot::Mutex;
 use ringside_core::ids::Address;
-use std::collections::{HashMap, VecDeque};
+use sha2::Sha256;
+use std::collections::BTreeSet;
 
 /// Life of a nonce in seconds.
 pub const NONCE_LIFE_S: i64 = 300;
-/// Live nonces of one address; a further one drops the oldest.
-pub const LIVE_PER_ADDRESS: usize = 5;
-/// Live nonces of all addresses.
-const LIVE_IN_ALL: usize = 50_000;
+/// Bytes before the tag.
+const STAMP_LEN: usize = 8;
 
-/// 128 random bits; 32 hex digits in text.
+/// 16 bytes; 32 hex digits in text.
 pub type Nonce = [u8; 16];
 
-/// The live nonces.
-#[derive(Debug, Default)]
+/// The nonces of one process.
 pub struct Nonces {
-    /// Oldest first, per address; never an empty list.
-    by_address: HashMap<Address, VecDeque<Live>>,
-    /// Every nonce ever issued that may still live, oldest first: all live equally long, so this is the order of expiry.
-    issued: VecDeque<(Address, Live)>,
-    live: usize,
+    secret: Hmac<Sha256>,
+    /// Used ones and when they expire, the first to expire first.
+    used: Mutex<BTreeSet<(i64, Nonce)>>,
 }
 
 /// A nonce and when it dies.
@@ -37,56 +40,46 @@ pub struct Live {
 }
 
 impl Nonces {
+    /// Under a secret of their own.
+    pub fn new() -> Result<Nonces, RandomError> {
+        let mut secret = [0; 32];
+        secret::fill(&mut secret)?;
+        let secret = Hmac::new_from_slice(&secret).expect("a key of any length");
+        Ok(Nonces { secret, used: Mutex::default() })
+    }
+
     /// A new nonce of an address.
-    pub fn issue(&mut self, address: Address, now_s: i64) -> Result<Live, RandomError> {
+    pub fn issue(&self, address: &Address, now_s: i64) -> Result<Live, RandomError> {
         let mut nonce = Nonce::default();
-        secret::fill(&mut nonce)?;
-        self.expire(now_s);
-        let live = Live { nonce, expires_at_s: now_s + NONCE_LIFE_S };
-        let own = self.by_address.entry(address).or_default();
-        if own.len() == LIVE_PER_ADDRESS {
-            own.pop_front();
-            self.live -= 1;
-        }
-        own.push_back(live);
-        self.live += 1;
-        self.issued.push_back((address, live));
-        Ok(live)
+        secret::fill(&mut nonce[4..STAMP_LEN])?;
+        // Seconds fit in 32 bits until the year 2106.
+        nonce[..4].copy_from_slice(&(now_s as u32).to_be_bytes());
+        let tag = self.tagged(address, &nonce).finalize().into_bytes();
+        nonce[STAMP_LEN..].copy_from_slice(&tag[..16 - STAMP_LEN]);
+        Ok(Live { nonce, expires_at_s: now_s + NONCE_LIFE_S })
     }
 
     /// The live nonce of an address, if it is one.
     pub fn find(&self, address: &Address, nonce: &Nonce, now_s: i64) -> Option<Live> {
-        let own = self.by_address.get(address)?;
-        own.iter().find(|live| live.nonce == *nonce && now_s < live.expires_at_s).copied()
+        let (stamp, tag) = nonce.split_at(STAMP_LEN);
+        self.tagged(address, stamp).verify_truncated_left(tag).ok()?;
+        let issued_at_s = u32::from_be_bytes([stamp[0], stamp[1], stamp[2], stamp[3]]);
+        let live = Live { nonce: *nonce, expires_at_s: i64::from(issued_at_s) + NONCE_LIFE_S };
+        let is_used = || self.used.lock().contains(&(live.expires_at_s, live.nonce));
+        (now_s < live.expires_at_s && !is_used()).then_some(live)
     }
 
-    /// Uses a nonce up; whether it was still good. Of two that race, one gets true.
-    pub fn consume(&mut self, address: &Address, nonce: &Nonce, now_s: i64) -> bool {
-        let was_good = self.find(address, nonce, now_s).is_some();
-        self.remove(address, nonce);
-        was_good
-    }
-
-    fn remove(&mut self, address: &Address, nonce: &Nonce) {
-        let Some(own) = self.by_address.get_mut(address) else { return };
-        let before = own.len();
-        own.retain(|live| live.nonce != *nonce);
-        self.live -= before - own.len();
-        if own.is_empty() {
-            self.by_address.remove(address);
+    /// Uses a live nonce up; whether it was still good. Of two that race, one gets true.
+    pub fn consume(&self, live: &Live, now_s: i64) -> bool {
+        let mut used = self.used.lock();
+        while used.first().is_some_and(|(expires_at_s, _)| now_s >= *expires_at_s) {
+            used.pop_first();
         }
+        now_s < live.expires_at_s && used.insert((live.expires_at_s, live.nonce))
     }
 
-    /// Forgets what has expired, and the oldest above the bound.
-    fn expire(&mut self, now_s: i64) {
-        while let Some((address, oldest)) = self.issued.front().copied() {
-            // The list also holds nonces that were used or dropped since; they count towards its length only.
-            if now_s < oldest.expires_at_s && self.issued.len() < LIVE_IN_ALL {
-                break;
-            }
-            self.issued.pop_front();
-            self.remove(&address, &oldest.nonce);
-        }
+    fn tagged(&self, address: &Address, stamp: &[u8]) -> Hmac<Sha256> {
+        self.secret.clone().chain_update(address).chain_update(&stamp[..STAMP_LEN])
     }
 }
 
@@ -99,45 +92,45 @@ mod tests {
 
     #[test]
     fn a_nonce_is_good_once_for_its_own_address_until_it_expires() {
-        let mut nonces = Nonces::default();
-        let live = nonces.issue(A, 1_000).unwrap();
+        let nonces = Nonces::new().unwrap();
+        let live = nonces.issue(&A, 1_000).unwrap();
         assert_eq!(live.expires_at_s, 1_300);
         assert_eq!(nonces.find(&B, &live.nonce, 1_000), None);
         assert_eq!(nonces.find(&A, &[0; 16], 1_000), None);
         assert_eq!(nonces.find(&A, &live.nonce, 1_299), Some(live));
         assert_eq!(nonces.find(&A, &live.nonce, 1_300), None);
-        assert!(nonces.consume(&A, &live.nonce, 1_299));
-        assert!(!nonces.consume(&A, &live.nonce, 1_299));
-        let late = nonces.issue(A, 1_000).unwrap();
-        assert!(!nonces.consume(&A, &late.nonce, 1_300));
+        assert!(nonces.consume(&live, 1_299));
+        assert!(!nonces.consume(&live, 1_299));
+        assert_eq!(nonces.find(&A, &live.nonce, 1_299), None);
+        let late = nonces.issue(&A, 1_000).unwrap();
+        assert!(!nonces.consume(&late, 1_300));
     }
 
     #[test]
-    fn the_sixth_drops_the_oldest() {
-        let mut nonces = Nonces::default();
-        let issued: Vec<Live> = (0..6).map(|n| nonces.issue(A, 1_000 + n).unwrap()).collect();
-        let other = nonces.issue(B, 1_000).unwrap();
-        assert_eq!(nonces.find(&A, &issued[0].nonce, 1_006), None);
-        assert!(issued[1..].iter().all(|live| nonces.find(&A, &live.nonce, 1_006).is_some()));
-        assert!(nonces.find(&B, &other.nonce, 1_006).is_some());
-    }
-
-    #[test]
-    fn memory_is_bounded_by_time_and_by_number() {
-        let mut nonces = Nonces::default();
-        let address = |n: u32| {
-            let mut address = A;
-            address[..4].copy_from_slice(&n.to_be_bytes());
-            address
-        };
-        for n in 0..LIVE_IN_ALL as u32 + 10 {
-            nonces.issue(address(n), 1_000).unwrap();
+    fn nobody_makes_one_and_no_bit_of_one_can_be_changed() {
+        let nonces = Nonces::new().unwrap();
+        let live = nonces.issue(&A, 1_000).unwrap();
+        for bit in 0..128 {
+            let mut other = live.nonce;
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(nonces.find(&A, &other, 1_000), None, "{bit}");
         }
-        assert_eq!(
-            (nonces.live, nonces.issued.len(), nonces.by_address.len()),
-            (LIVE_IN_ALL, LIVE_IN_ALL, LIVE_IN_ALL)
-        );
-        nonces.issue(A, 1_300).unwrap();
-        assert_eq!((nonces.live, nonces.issued.len(), nonces.by_address.len()), (1, 1, 1));
+        assert_eq!(Nonces::new().unwrap().find(&A, &live.nonce, 1_000), None, "another process's");
+    }
+
+    #[test]
+    fn asking_for_many_takes_nothing_from_anyone_and_used_ones_are_forgotten_when_they_expire() {
+        let nonces = Nonces::new().unwrap();
+        let first = nonces.issue(&A, 1_000).unwrap();
+        let mut all = BTreeSet::new();
+        for _ in 0..60_000 {
+            all.insert(nonces.issue(&A, 1_000).unwrap().nonce);
+        }
+        assert!(all.len() > 59_990, "those of one second differ");
+        assert_eq!(nonces.find(&A, &first.nonce, 1_299), Some(first));
+        for now_s in 1_000..2_000 {
+            assert!(nonces.consume(&nonces.issue(&B, now_s).unwrap(), now_s));
+        }
+        assert_eq!(nonces.used.lock().len(), NONCE_LIFE_S as usize);
     }
 }

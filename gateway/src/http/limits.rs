@@ -4,6 +4,7 @@
 //! operations. Clients whose address a trusted proxy does not say are counted together ([`Who::Unknown`]). IPv6 clients are counted by their /64, since one machine owns all of it. State lives in memory: a restart
 //! forgets windows and bans. Orders per account are counted in `order_rate.rs`.
 
+use crate::auth::nonce::Live;
 use crate::config::Config;
 use crate::http::fault::Fault;
 use parking_lot::{Mutex, RwLock};
@@ -11,12 +12,20 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 const MINUTE_MS: i64 = 60_000;
 /// Window of the funding routes.
 const FUNDING_MS: i64 = 300_000;
 /// Addresses are swept once a minute when there are more than this many.
 const SWEEP_ABOVE: usize = 4_096;
+/// How far apart frames of one address are refused, and times so many bytes.
+const REFUSAL: Duration = Duration::from_millis(2);
+const REFUSAL_LEN: usize = 4_096;
+/// So much of that may come at once: what an honest client sends before it has read a refusal.
+const REFUSED_AT_ONCE: Duration = Duration::from_secs(1);
+/// Spent nonces of an address that are remembered: as many as its weight buys in their life.
+const SPENT_MAX: usize = 2_400;
 /// A ban lasts this many times as long as the one before.
 const BAN_GROWTH: u64 = 4;
 
@@ -63,6 +72,10 @@ pub struct Client {
     bans: Mutex<Vec<i64>>,
     /// Open connections.
     connections: AtomicUsize,
+    /// Until when answers to refused frames are spread.
+    refusing_until: Mutex<Option<Instant>>,
+    /// Login nonces that it brought with a signature of somebody else's.
+    spent: Mutex<Vec<Live>>,
 }
 
 /// The outcome of a charge.
@@ -77,7 +90,7 @@ pub struct Charge {
 impl Limits {
     /// Limits as configured.
     pub fn new(config: &Config) -> Limits {
-        let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Limits {
             weight_per_minute: config.weight_per_minute,
             funding_requests: config.funding_requests,
@@ -124,12 +137,7 @@ impl Limits {
             return Charge { used, refusal: None };
         }
         add(&client.refused, minute, 0);
-        let window_left_ms = MINUTE_MS - now_ms.rem_euclid(MINUTE_MS);
-        let refusal = Fault::TooManyRequests {
-            limit: self.weight_per_minute,
-            retry_after_s: seconds_up(window_left_ms),
-        };
-        Charge { used, refusal: Some(refusal) }
+        Charge { used, refusal: Some(self.too_many(now_ms)) }
     }
 
     /// Counts a request to a funding route; refused ones are not counted, and bring no ban.
@@ -141,6 +149,25 @@ impl Limits {
         take(&client.funding, window, 1);
         let retry_after_s = seconds_up(FUNDING_MS - now_ms.rem_euclid(FUNDING_MS));
         Err(Fault::TooManyFunding { limit: self.funding_requests, retry_after_s })
+    }
+
+    /// Charges a frame of a WebSocket to its address. One that is refused costs nothing, is not carried out and brings no ban.
+    pub fn charge_frame(&self, client: &Client, weight: u32, now_ms: i64) -> Result<(), Fault> {
+        let until_ms = client.banned_until_ms.load(Ordering::Relaxed);
+        if now_ms < until_ms {
+            return Err(banned(until_ms, now_ms));
+        }
+        let minute = now_ms.div_euclid(MINUTE_MS);
+        if add(&client.weight, minute, weight) <= self.weight_per_minute {
+            return Ok(());
+        }
+        take(&client.weight, minute, weight);
+        Err(self.too_many(now_ms))
+    }
+
+    fn too_many(&self, now_ms: i64) -> Fault {
+        let retry_after_s = seconds_up(MINUTE_MS - now_ms.rem_euclid(MINUTE_MS));
+        Fault::TooManyRequests { limit: self.weight_per_minute, retry_after_s }
     }
 
     /// Gives the weight of a request back that failed for the exchange's own reasons.
@@ -201,6 +228,36 @@ impl Client {
     /// Counts a connection out.
     pub fn disconnect(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Notes a frame of so many bytes that was refused; how long its connection is to rest. All that an address sends in vain is
+    /// spread over time, so that it takes little of a thread, and never much at once.
+    pub fn refuse_frame(&self, len: usize) -> Duration {
+        let now = Instant::now();
+        let times = u32::try_from(1 + len / REFUSAL_LEN).unwrap_or(u32::MAX);
+        let mut until = self.refusing_until.lock();
+        let begin = until.map_or(now, |until| until.max(now));
+        *until = Some(begin + REFUSAL * times);
+        (begin - now).saturating_sub(REFUSED_AT_ONCE)
+    }
+
+    /// Uses a nonce up for this client alone, until it is known who signed; false where that was done before.
+    pub fn spend(&self, live: &Live, now_s: i64) -> bool {
+        let mut spent = self.spent.lock();
+        spent.retain(|other| now_s < other.expires_at_s);
+        if spent.contains(live) {
+            return false;
+        }
+        if spent.len() == SPENT_MAX {
+            spent.remove(0);
+        }
+        spent.push(*live);
+        true
+    }
+
+    /// Takes that back: it was signed as it should be.
+    pub fn unspend(&self, live: &Live) {
+        self.spent.lock().retain(|other| other != live);
     }
 }
 
@@ -422,6 +479,21 @@ mod tests {
             limits.charge(&client, 1, now_ms).refusal,
             Some(Fault::Banned { retry_after_s: 120, .. })
         ));
+    }
+
+    #[test]
+    fn what_is_sent_in_vain_is_spread() {
+        let (_, client) = limits();
+        let begin = Instant::now();
+        let rests: Vec<Duration> = (0..800).map(|_| client.refuse_frame(100)).collect();
+        // A loop of a thread that was put to sleep takes its own time off.
+        let late = begin.elapsed();
+        assert!(rests[..500].iter().all(Duration::is_zero), "{rests:?}");
+        assert!(rests[799] <= Duration::from_millis(598) && rests[799] + late >= Duration::from_millis(598));
+        // Long frames take as much as several.
+        let before = client.refuse_frame(60_000);
+        let after = client.refuse_frame(0);
+        assert!(after <= before + REFUSAL * 15 && after + begin.elapsed() >= before + REFUSAL * 15);
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub enum ErrorCode {
     InvalidMessage,
     /// Too many channels.
     TooManySubscriptions,
+    /// Too many frames, or more than the address's weight pays for.
+    RateLimited,
 }
 
 impl ErrorCode {
@@ -168,6 +170,7 @@ impl ErrorCode {
             ErrorCode::AuthRequired => "AUTH_REQUIRED",
             ErrorCode::InvalidMessage => "INVALID_MESSAGE",
             ErrorCode::TooManySubscriptions => "TOO_MANY_SUBSCRIPTIONS",
+            ErrorCode::RateLimited => "RATE_LIMITED",
         }
     }
 }

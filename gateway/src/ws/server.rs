@@ -3,7 +3,7 @@
 
 use super::session::Session;
 use super::stream::key;
-use super::stream::subscriptions::Opening;
+use super::stream::subscriptions::{Opening, weight_of_names};
 use super::wire::{self, Socket};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
 use crate::dialect::fapi;
@@ -55,7 +55,8 @@ pub(super) const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgr
 fn upgrade(call: &Call) -> Answer {
     check_phase(call)?;
     let opening = opening(call)?;
-    hand_over(call, |socket, worker, seat| Session::new(socket, worker, seat, opening).run())
+    let client = call.client.clone();
+    hand_over(call, |socket, worker, seat| Session::new(socket, worker, client, seat, opening).run())
 }
 
 /// Refuses where the engine takes no commands.
@@ -103,6 +104,10 @@ fn opening(call: &Call) -> Result<Opening, Error> {
         query.get("streams").filter(|_| is_combined).unwrap_or_default()
     };
     let names: Vec<String> = names.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    // Names in an address cost what they cost in a frame.
+    let charged =
+        call.worker.shared.edge.limits.charge_frame(&call.client, weight_of_names(names.len()), call.now_ms);
+    charged.map_err(|fault| fault.error(call.route.dialect))?;
     let events = query.get("events").filter(|events| !events.is_empty());
     let events = events.map(|events| events.split('/').map(Box::from).collect());
     let user = query.get("listenKey").map(|key| (key.into_owned(), events));

@@ -1,31 +1,39 @@
 //! One client: its frames, its identity, its subscriptions. Its socket is [`super::wire`].
 //!
 //! A session is one task on its worker's thread. It never waits for its own socket while something else is to be done: each
-//! turn reads what has come, answers, and writes what fits. What does not fit stays in the queue ([`crate::push::outlet`]), and
-//! what the queue does not hold is lost.
+//! turn reads what has come, as far as a turn's work goes, answers, and writes what fits. What does not fit stays in the queue
+//! ([`crate::push::outlet`]), and what the queue does not hold is lost.
+//!
+//! Frames are paid for before they are carried out: one each from the connection's bucket ([`super::wire::Bucket`]), and from the
+//! weight of the address ([`FRAME_WEIGHT`]). One that is not paid is answered RATE_LIMITED. What an address sends in vain is spread:
+//! its sessions rest in turn before they read on, and its own sockets hold it up.
 
 use super::frame::{self, ClientFrame, ErrorCode};
 use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
-use super::wire::{Over, Read, Socket, Wire};
-use crate::api::auth::account_of;
+use super::wire::{Bucket, Over, Read, Socket, Wire};
+use crate::api::auth::{LOGIN_WEIGHT, account_of};
 use crate::auth::jwt::TOKEN_LIFE_S;
-use crate::auth::login::LoginRefusal;
+use crate::auth::login::{Claim, LoginRefusal};
 use crate::auth::logout::Grant;
 use crate::http::fault::Fault;
+use crate::http::limits::Client;
 use crate::push::channel::Channel;
 use crate::push::envelope::{self, Form};
 use crate::push::outlet::{FRAMES_MAX, Outlet};
 use crate::push::sessions::{Life, Seat};
 use crate::push::snapshot::{Moment, Snapshot};
-use crate::push::topic::Topic;
+use crate::push::topic::{Kind, Topic};
 use crate::view::Views;
 use crate::worker::Worker;
 use ringside_core::ids::AccountId;
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use tokio::time::{Sleep, sleep};
 
 /// Channels of one connection (`spot.md` 11).
 const CHANNELS_MAX: usize = 200;
@@ -33,6 +41,21 @@ const CHANNELS_MAX: usize = 200;
 const ANSWERS_LEN_MAX: usize = 256 * 1_024;
 /// Frames in the queue above which a gap is not yet told.
 const GAP_BELOW: usize = FRAMES_MAX / 2;
+/// Frames that a client may send although none is carried out, before it is closed (`spot.md` 12).
+const REFUSED_MAX: u32 = 1_000;
+/// What a frame costs that is no short ping.
+pub(crate) const FRAME_WEIGHT: u32 = 1;
+/// A frame costs one more for so many bytes.
+const BYTES_PER_WEIGHT: usize = 1_024;
+/// What it costs beside to be shown a whole book, as over HTTP, or to have a token judged.
+const BOOK_WEIGHT: u32 = 4;
+/// Longest frame that is looked at as a ping, which costs nothing.
+const PING_LEN_MAX: usize = 128;
+/// Frames, and times so many bytes, of one turn.
+const TURN_WORK: usize = 16;
+const BYTES_PER_WORK: usize = 4_096;
+/// Why a frame is refused that the address does not pay for.
+const UNPAID: &str = "the weight of this address is spent";
 /// A login on its way.
 type Login = Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>;
 
@@ -40,10 +63,14 @@ type Login = Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>;
 pub struct Session {
     wire: Wire,
     worker: Rc<Worker>,
+    /// Who pays for its frames.
+    client: Arc<Client>,
     seat: Seat,
     identity: Option<Identity>,
-    /// A login by signature that waits for the engine; nothing is read meanwhile.
+    /// A login by signature that waits for its turn or for the engine; nothing is read meanwhile.
     login: Option<Login>,
+    /// Nothing is read before it is over.
+    rest: Option<Pin<Box<Sleep>>>,
     subscriptions: Vec<Subscription>,
     streams: Streams,
 }
@@ -73,13 +100,31 @@ struct Subscription {
 
 impl Session {
     /// A session on an upgraded connection, with the streams that its address names.
-    pub fn new(socket: Socket, worker: Rc<Worker>, seat: Seat, opening: Opening) -> Session {
-        let frames_max = worker.config.websocket_frames_per_second;
-        let wire = Wire::new(socket, worker.config.clone(), frames_max);
+    pub fn new(
+        socket: Socket,
+        worker: Rc<Worker>,
+        client: Arc<Client>,
+        seat: Seat,
+        opening: Opening,
+    ) -> Session {
+        let config = worker.config.clone();
+        let frames = Bucket::new(config.websocket_frames_at_once, config.websocket_frames_per_second);
+        let wire = Wire::new(socket, config, frames, REFUSED_MAX);
         let mut streams = Streams::default();
         streams.open(opening, &worker, &seat);
         seat.outlet.set_listen_keys(streams.keys().cloned().collect());
-        Session { wire, worker, seat, identity: None, login: None, subscriptions: Vec::new(), streams }
+        let subscriptions = Vec::new();
+        Session {
+            wire,
+            worker,
+            client,
+            seat,
+            identity: None,
+            login: None,
+            rest: None,
+            subscriptions,
+            streams,
+        }
     }
 
     /// Serves the client until the connection is over.
@@ -90,19 +135,26 @@ impl Session {
     /// One turn. Ready when the connection is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.wire.attend(context, &self.seat.outlet);
+        let mut work = TURN_WORK;
         loop {
             if self.wire.watch(context).is_err() {
                 return Poll::Ready(());
             }
             self.expire();
             self.finish_login(context);
-            let has_read = match self.read(context) {
+            self.rest.take_if(|rest| rest.as_mut().poll(context).is_ready());
+            let has_read = match self.read(context, &mut work) {
                 Ok(has_read) => has_read,
                 Err(Over) => return Poll::Ready(()),
             };
             self.tell_gaps();
             match self.wire.write(context, &self.seat.outlet, false) {
                 Err(Over) => return Poll::Ready(()),
+                // The others of this thread first.
+                Ok(_) if work == 0 => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 // Answers may have left: then there is room for further frames of the client.
                 Ok(has_written) if has_read || (has_written && self.is_reading()) => continue,
                 Ok(_) if self.has_gaps_to_tell() => continue,
@@ -160,33 +212,90 @@ impl Session {
     }
 
     fn is_reading(&self) -> bool {
-        self.login.is_none() && self.seat.outlet.answers_len() <= ANSWERS_LEN_MAX
+        self.login.is_none() && self.rest.is_none() && self.seat.outlet.answers_len() <= ANSWERS_LEN_MAX
     }
 
-    /// Reads and answers at most a window's worth of frames; says whether there was any.
-    fn read(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
+    /// Reads and answers as many frames as there is work left; says whether there was any.
+    fn read(&mut self, context: &mut Context<'_>, work: &mut usize) -> Result<bool, Over> {
         let mut has_read = false;
-        while self.is_reading() {
-            match self.wire.read(context)? {
+        while *work > 0 && self.is_reading() {
+            let len = match self.wire.read(context)? {
                 Read::Waiting => break,
-                Read::Text(text) => self.answer(&text),
-                Read::Binary => self.refuse(ErrorCode::InvalidMessage, "text frames only", None),
-                Read::Other => {}
-            }
+                Read::Text(text) => {
+                    self.answer(&text);
+                    text.len()
+                }
+                Read::Binary(len) => {
+                    if self.is_paid(len, false) {
+                        self.refuse(ErrorCode::InvalidMessage, "text frames only", None);
+                    }
+                    len
+                }
+                Read::Other => 0,
+            };
+            *work = work.saturating_sub(1 + len / BYTES_PER_WORK);
             has_read = true;
         }
         Ok(has_read)
     }
 
+    /// Takes a frame of so many bytes out of its bucket and charges it, before anything is done with it; else it is refused.
+    fn is_paid(&mut self, len: usize, is_ping: bool) -> bool {
+        if !self.wire.admits(is_ping) {
+            self.limit(len, "too many frames", None);
+            return false;
+        }
+        let weight = FRAME_WEIGHT + u32::try_from(len / BYTES_PER_WEIGHT).unwrap_or(u32::MAX);
+        let is_paid = is_ping || self.pays(weight);
+        if !is_paid {
+            self.limit(len, UNPAID, None);
+        }
+        is_paid
+    }
+
+    /// Charges the address; false where its weight is spent.
+    fn pays(&mut self, weight: u32) -> bool {
+        let limits = &self.worker.shared.edge.limits;
+        let charged = limits.charge_frame(&self.client, weight, self.worker.clock.now_ms());
+        if charged.is_err() {
+            self.wire.refused();
+        }
+        charged.is_ok()
+    }
+
+    /// Refuses a frame that is one too many, or not paid.
+    fn limit(&mut self, len: usize, message: &str, channel: Option<&str>) {
+        self.refuse(ErrorCode::RateLimited, message, channel);
+        let rest = self.client.refuse_frame(len);
+        if !rest.is_zero() {
+            self.rest = Some(Box::pin(sleep(rest)));
+        }
+    }
+
     fn answer(&mut self, text: &str) {
         self.seat.outlet.renew_listen_keys(self.worker.clock.now_ms());
-        let frame = match ClientFrame::parse(text) {
+        let short = (text.len() <= PING_LEN_MAX).then(|| ClientFrame::parse(text));
+        if !self.is_paid(text.len(), short == Some(Ok(ClientFrame::Ping))) {
+            return;
+        }
+        let frame = match short.unwrap_or_else(|| ClientFrame::parse(text)) {
             Ok(frame) => frame,
             Err(malformed) => return self.refuse(ErrorCode::InvalidMessage, malformed, None),
         };
+        let is_login = matches!(
+            frame,
+            ClientFrame::Auth { .. } | ClientFrame::AuthToken { .. } | ClientFrame::AuthSignature { .. }
+        );
+        if is_login && !self.pays(LOGIN_WEIGHT - FRAME_WEIGHT) {
+            return self.limit(text.len(), UNPAID, None);
+        }
         match frame {
             ClientFrame::Request(request) => {
-                let answer = self.streams.answer(&request, &self.worker, &self.seat);
+                let (id, action) = request.read();
+                if action.as_ref().is_ok_and(|action| !self.pays(self.streams.weight(action))) {
+                    return self.limit(text.len(), UNPAID, None);
+                }
+                let answer = self.streams.answer(id, action, &self.worker, &self.seat);
                 self.seat.outlet.answer(answer);
                 self.note_expiry();
             }
@@ -210,12 +319,21 @@ impl Session {
                 self.logged_in(identity);
             }
             ClientFrame::AuthSignature { address, nonce, signature } => {
-                self.sign_in(&address, &nonce, &signature);
+                let text = |text: Cow<'_, str>| text.into_owned();
+                self.sign_in(Claim {
+                    address: text(address),
+                    nonce: text(nonce),
+                    signature: text(signature),
+                });
             }
             ClientFrame::Subscribe { channel, token, resume, from } => {
                 let token = token.as_deref();
-                if let Err((code, message, channel)) = self.subscribe(&channel, token, resume, from) {
-                    self.refuse(code, message, Some(channel));
+                match self.subscribe(&channel, token, resume, from) {
+                    Ok(()) => {}
+                    Err((ErrorCode::RateLimited, message, channel)) => {
+                        self.limit(text.len(), message, Some(channel));
+                    }
+                    Err((code, message, channel)) => self.refuse(code, message, Some(channel)),
                 }
             }
             ClientFrame::Unsubscribe { channel } => self.unsubscribe(&channel),
@@ -249,27 +367,22 @@ impl Session {
         self.seat.outlet.answer(frame::auth_result(outcome));
     }
 
-    /// Judges a login by signature; one that is good may have to wait for its account.
-    fn sign_in(&mut self, address: &str, nonce: &str, signature: &str) {
-        let now_s = self.worker.clock.now_s();
-        let chain_id = self.worker.config.chain_id;
-        let signed = self.worker.shared.edge.auth.check_login(chain_id, address, nonce, signature, now_s);
-        match signed {
-            Err(refusal) => self.logged_in(Err(text_of(refusal))),
-            Ok(signed) => {
-                let worker = self.worker.clone();
-                self.login = Some(Box::pin(async move {
-                    // Without an account the nonce is not used up: the same frame may be sent again.
-                    let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;
-                    worker.shared.edge.auth.finish_login(&signed, now_s).map_err(text_of)?;
-                    // It lasts as long as a token that were made of it.
-                    let logouts = &worker.shared.edge.auth.logouts;
-                    let issued_at_s = logouts.issue_at_s(account, now_s);
-                    let login = logouts.grant(account, issued_at_s);
-                    Ok(Identity::until(account, issued_at_s + TOKEN_LIFE_S, login))
-                }));
-            }
-        }
+    /// Begins to judge a login by signature. Who signed is found out elsewhere, and a good one may have to wait for its account.
+    fn sign_in(&mut self, claim: Claim) {
+        let (worker, client) = (self.worker.clone(), self.client.clone());
+        self.login = Some(Box::pin(async move {
+            let auth = &worker.shared.edge.auth;
+            let now_s = worker.clock.now_s();
+            let signed = auth.check_login(worker.config.chain_id, &claim, &client, now_s).await;
+            let signed = signed.map_err(text_of)?;
+            // Without an account the nonce is not used up: the same frame may be sent again.
+            let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;
+            auth.finish_login(&signed, now_s).map_err(text_of)?;
+            // It lasts as long as a token that were made of it.
+            let issued_at_s = auth.logouts.issue_at_s(account, now_s);
+            let login = auth.logouts.grant(account, issued_at_s);
+            Ok(Identity::until(account, issued_at_s + TOKEN_LIFE_S, login))
+        }));
     }
 
     fn finish_login(&mut self, context: &mut Context<'_>) {
@@ -292,6 +405,10 @@ impl Session {
         let Some(channel) = channel.filter(|channel| !channel.is_over()) else {
             return Err((ErrorCode::InvalidChannel, "no such channel", name));
         };
+        let has_more = channel.row.kind == Kind::Depth || channel.is_private() && token.is_some();
+        if has_more && !self.pays(BOOK_WEIGHT) {
+            return Err((ErrorCode::RateLimited, UNPAID, name));
+        }
         let identity = match token {
             _ if !channel.is_private() => Identity { account: 0, life: Life::ENDLESS },
             Some(token) => {

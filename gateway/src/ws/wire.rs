@@ -28,8 +28,6 @@ const WRITE_LEN: usize = 64 * 1_024;
 const WRITE_LEN_MAX: usize = 16 << 20;
 /// How long the closing handshake may take.
 const CLOSING: Duration = Duration::from_secs(2);
-/// The window of the frame limit.
-const WINDOW: Duration = Duration::from_secs(1);
 
 /// An upgraded connection.
 pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -45,14 +43,48 @@ pub async fn open(upgraded: Upgraded) -> Socket {
     WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings)).await
 }
 
+/// So many frames at once, and so many a second in the long run.
+#[derive(Debug)]
+pub struct Bucket {
+    /// How long one frame takes to come back.
+    each: Duration,
+    size: u32,
+    full_at: Instant,
+}
+
+impl Bucket {
+    /// A full one.
+    pub fn new(size: u32, per_second: u32) -> Bucket {
+        Bucket { each: Duration::from_secs(1) / per_second.max(1), size, full_at: Instant::now() }
+    }
+
+    fn is_full(&self, now: Instant) -> bool {
+        self.full_at <= now
+    }
+
+    /// Takes one out, if there is one.
+    fn take(&mut self, now: Instant) -> bool {
+        let full_at = self.full_at.max(now) + self.each;
+        let is_there = full_at - now <= self.each * self.size;
+        if is_there {
+            self.full_at = full_at;
+        }
+        is_there
+    }
+}
+
 /// See the module.
 pub struct Wire {
     socket: Socket,
     config: Arc<Config>,
-    /// Most text and binary frames in a window.
-    frames_max: u32,
-    /// Text and binary frames, and control frames, in the window that began then.
-    window: (Instant, u32, u32),
+    /// Of the frames of the protocol.
+    frames: Bucket,
+    /// Of pings, whatever carries them, and other control frames.
+    pings: Bucket,
+    /// Frames refused since both were last full.
+    refused: u32,
+    /// With so many the connection is closed.
+    refused_max: u32,
     /// When the client was last heard of.
     heard: Instant,
     next_ping: Instant,
@@ -79,8 +111,8 @@ enum State {
 pub enum Read {
     /// A text frame.
     Text(Utf8Bytes),
-    /// A binary frame, which no protocol here knows.
-    Binary,
+    /// A binary frame, which no protocol here knows, of so many bytes.
+    Binary(usize),
     /// Something that is dealt with already.
     Other,
     /// Nothing for now.
@@ -91,16 +123,20 @@ pub enum Read {
 pub struct Over;
 
 impl Wire {
-    /// The wire of a connection whose client may send so many frames a second, pings apart.
-    pub fn new(socket: Socket, config: Arc<Config>, frames_max: u32) -> Wire {
+    /// The wire of a connection whose client may send that many frames, pings apart, and is closed with the `refused_max`-th that
+    /// was refused.
+    pub fn new(socket: Socket, config: Arc<Config>, frames: Bucket, refused_max: u32) -> Wire {
         let now = Instant::now();
+        let pings = Bucket::new(config.websocket_frames_at_once, config.websocket_frames_per_second);
         let next_ping = now + config.websocket_ping_interval;
         let ends = now + config.websocket_life;
         Wire {
             socket,
             config,
-            frames_max,
-            window: (now, 0, 0),
+            frames,
+            pings,
+            refused: 0,
+            refused_max,
             heard: now,
             next_ping,
             ends,
@@ -165,22 +201,21 @@ impl Wire {
         }
     }
 
-    /// The next frame, limits kept and control frames dealt with. What comes after the wire began to close is thrown away.
+    /// The next frame, control frames dealt with. What comes after the wire began to close is thrown away. Whether a frame of the
+    /// protocol is one too many, [`Wire::admits`] tells.
     pub fn read(&mut self, context: &mut Context<'_>) -> Result<Read, Over> {
-        let message = loop {
-            match Pin::new(&mut self.socket).poll_next(context) {
-                Poll::Pending => return Ok(Read::Waiting),
-                // The close frame of a fault may still have to leave.
-                Poll::Ready(None) if matches!(self.state, State::Closing(_)) || self.needs_flush => {
-                    return Ok(Read::Waiting);
-                }
-                Poll::Ready(None) => return Err(Over),
-                Poll::Ready(Some(Ok(message))) if self.state == State::Open => break message,
-                Poll::Ready(Some(Ok(_))) => {}
-                Poll::Ready(Some(Err(error))) => {
-                    self.broken(&error)?;
-                    return Ok(Read::Waiting);
-                }
+        let message = match Pin::new(&mut self.socket).poll_next(context) {
+            Poll::Pending => return Ok(Read::Waiting),
+            // The close frame of a fault may still have to leave.
+            Poll::Ready(None) if matches!(self.state, State::Closing(_)) || self.needs_flush => {
+                return Ok(Read::Waiting);
+            }
+            Poll::Ready(None) => return Err(Over),
+            Poll::Ready(Some(Ok(message))) if self.state == State::Open => message,
+            Poll::Ready(Some(Ok(_))) => return Ok(Read::Other),
+            Poll::Ready(Some(Err(error))) => {
+                self.broken(&error)?;
+                return Ok(Read::Waiting);
             }
         };
         match message {
@@ -190,15 +225,13 @@ impl Wire {
                 self.needs_flush = true;
                 self.timer.as_mut().reset(Instant::now() + CLOSING);
             }
-            _ if self.is_too_fast(message.is_text() || message.is_binary()) => {
-                self.close(CloseCode::Policy, "too many frames");
-            }
             Message::Text(text) => return Ok(Read::Text(text)),
-            Message::Binary(_) => return Ok(Read::Binary),
+            Message::Binary(bytes) => return Ok(Read::Binary(bytes.len())),
             Message::Ping(_) | Message::Pong(_) => {
                 self.hear();
                 // The library has queued the pong.
                 self.needs_flush = true;
+                self.admits(true);
             }
             Message::Frame(_) => {}
         }
@@ -219,18 +252,25 @@ impl Wire {
         Ok(())
     }
 
-    /// Counts a frame; control frames apart from others.
-    fn is_too_fast(&mut self, is_data: bool) -> bool {
+    /// Counts a frame, pings apart from others; false for one too many, which is not to be carried out.
+    pub fn admits(&mut self, is_ping: bool) -> bool {
         let now = Instant::now();
-        if now.duration_since(self.window.0) >= WINDOW {
-            self.window = (now, 0, 0);
+        if self.frames.is_full(now) && self.pings.is_full(now) {
+            self.refused = 0;
         }
-        let (count, max) = match is_data {
-            true => (&mut self.window.1, self.frames_max),
-            false => (&mut self.window.2, self.config.websocket_frames_per_second),
-        };
-        *count += 1;
-        *count > max
+        let is_admitted = if is_ping { self.pings.take(now) } else { self.frames.take(now) };
+        if !is_admitted {
+            self.refused();
+        }
+        is_admitted
+    }
+
+    /// Notes that a frame was not carried out; ends the patience with a client that goes on.
+    pub fn refused(&mut self) {
+        self.refused += 1;
+        if self.refused >= self.refused_max {
+            self.close(CloseCode::Policy, "too many frames");
+        }
     }
 
     /// Writes what is queued, as far as the socket takes it; says whether anything has left. A wire that closes sends its
@@ -293,4 +333,29 @@ impl Wire {
 /// Whether a protocol error means that the client went away without closing.
 fn is_gone(error: &tungstenite::error::ProtocolError) -> bool {
     matches!(error, tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_gives_what_is_in_it_and_then_what_comes_back() {
+        let mut bucket = Bucket::new(400, 10);
+        let begin = bucket.full_at;
+        let mut taken = |ms| {
+            let now = begin + Duration::from_millis(ms);
+            (0..1_000).filter(|_| bucket.take(now)).count()
+        };
+        assert_eq!(
+            [0, 0, 99, 100, 150, 1_000, 41_000, 1_000_000].map(&mut taken),
+            [400, 0, 0, 1, 0, 9, 400, 400]
+        );
+        assert!(bucket.is_full(begin + Duration::from_secs(1_040)));
+        assert!(!bucket.is_full(begin + Duration::from_millis(1_039_999)));
+        // Without a limit.
+        let mut bucket = Bucket::new(400, u32::MAX);
+        let now = bucket.full_at;
+        assert!((0..100_000).all(|_| bucket.take(now)));
+    }
 }

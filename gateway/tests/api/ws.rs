@@ -6,6 +6,7 @@ use ringside_gateway::auth::typed_data::{Login, address_of_key};
 use ringside_gateway::dialect::address::address_text;
 use ringside_gateway::ingress::Phase;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -128,7 +129,9 @@ fn a_wallet_logs_in_by_signature() {
     let mut other = key;
     other[31] = 3;
     same(ask(&mut exchange, &frame(&issued, &other)), failed("invalid signature"));
-    // A failure leaves the nonce alive, a success uses it up.
+    // A failure uses the nonce up, and a success does.
+    same(ask(&mut exchange, &frame(&issued, &key)), failed("invalid nonce"));
+    let issued = nonce(&mut exchange);
     let good = frame(&issued, &key);
     let done = r#"{"type":"auth_result","success":true,"message":null}"#;
     assert_eq!(ask(&mut exchange, &good), done);
@@ -223,27 +226,131 @@ fn a_logout_ends_what_its_tokens_opened_without_being_asked() {
     assert_eq!(socket.next()["success"], true);
 }
 
+const UNSUBSCRIBE: &str = r#"{"type":"unsubscribe","channel":"spot:trade:DFUSDT"}"#;
+
+/// How often each code, or type where there is none, stands among the answers to so many frames sent at once.
+fn answers(socket: &mut Socket, frame: &str, count: usize) -> BTreeMap<String, usize> {
+    (0..count).for_each(|_| socket.inner.write(Message::text(frame)).expect("it is written"));
+    socket.inner.flush().expect("it is sent");
+    let mut answers = BTreeMap::new();
+    for _ in 0..count {
+        let answer = socket.next();
+        let said = ["code", "type"].iter().find_map(|name| answer[*name].as_str()).unwrap_or("answer");
+        *answers.entry(said.to_owned()).or_default() += 1;
+    }
+    answers
+}
+
 #[test]
-fn the_eleventh_frame_of_a_second_closes() {
-    let mut exchange = Exchange::start();
+fn what_comes_too_fast_is_refused_and_who_goes_on_is_closed() {
+    let mut exchange = Exchange::start_with(|config| config.websocket_frames_per_second = 1);
     exchange.open();
     let mut socket = Socket::open(&exchange);
+    // As many at once as it takes to subscribe to everything.
+    let subscribe = r#"{"method":"SUBSCRIBE","params":["btcusdt@depth"],"id":1}"#;
+    assert_eq!(answers(&mut socket, subscribe, 12), [("answer".to_owned(), 12)].into());
+    let all = answers(&mut socket, UNSUBSCRIBE, 388);
+    assert_eq!(all, [("unsubscribed".to_owned(), 388)].into());
     let begin = std::time::Instant::now();
-    for _ in 0..11 {
-        socket.inner.write(Message::text(r#"{"type":"ping"}"#)).expect("it is written");
-    }
-    socket.inner.flush().expect("it is sent");
-    for _ in 0..10 {
-        assert_eq!(socket.next()["type"], "pong");
-    }
-    assert_eq!(socket.end(), End::Closed(1008, "too many frames".to_owned()), "within {:?}", begin.elapsed());
-    // At that pace nothing happens.
+    let beyond = answers(&mut socket, UNSUBSCRIBE, 300);
+    let back = 2 + begin.elapsed().as_secs() as usize;
+    let carried_out = beyond.get("unsubscribed").copied().unwrap_or(0);
+    assert!(carried_out <= back && beyond["RATE_LIMITED"] + carried_out == 300, "{beyond:?}");
+    // Pings have a bucket of their own, and so have those of the protocol below.
+    assert_eq!(answers(&mut socket, r#"{"type":"ping"}"#, 300), [("pong".to_owned(), 300)].into());
+    socket.drain().expect("it is open");
+    let pings = answers(&mut socket, r#"{"type":"ping"}"#, 150);
+    assert!(pings["RATE_LIMITED"] >= 45, "{pings:?}");
+    // Who sends a thousand of them all the same is closed, after a while: what is sent in vain is spread.
+    let begin = std::time::Instant::now();
+    (0..800).for_each(|_| drop(socket.inner.write(Message::text(UNSUBSCRIBE))));
+    let _ = socket.inner.flush();
+    assert_eq!(socket.end(), End::Closed(1008, "too many frames".to_owned()));
+    assert!(begin.elapsed() > Duration::from_millis(100), "{:?}", begin.elapsed());
+    // Another connection is not touched.
+    assert_eq!(Socket::open(&exchange).subscribe("spot:trade:DFUSDT")["type"], "subscribed");
+}
+
+#[test]
+fn an_address_pays_for_its_frames() {
+    let mut exchange = Exchange::start_with(|config| {
+        config.websocket_frames_per_second = u32::MAX;
+        config.weight_per_minute = 1_000;
+    });
+    exchange.open();
+    exchange.clock.turn(60_000);
     let mut socket = Socket::open(&exchange);
-    for _ in 0..20 {
-        socket.send(r#"{"type":"ping"}"#);
-        assert_eq!(socket.next()["type"], "pong");
-        std::thread::sleep(Duration::from_millis(115));
+    let used = |exchange: &mut Exchange| -> usize {
+        let answer = exchange.request("GET", "/api/v1/nothing", &[], "");
+        answer.header("x-ex-used-weight-1m").expect("a header").parse().expect("a number")
+    };
+    let names = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("junk{number}@depth")).collect();
+        json!({ "method": "SUBSCRIBE", "params": names, "id": 1 }).to_string()
+    };
+    let token = exchange.bearer(1, &wallet(1)).split_off("Authorization: Bearer ".len());
+    let zeros = format!("0x{}", "00".repeat(65));
+    let issued = format!("/api/v1/auth/nonce?address={}", wallet_text(1));
+    let issued: Value = serde_json::from_str(&exchange.request("GET", &issued, &[], "").body).expect("JSON");
+    let signed = json!({
+        "type": "auth_eip712", "address": wallet_text(1), "nonce": issued["nonce"], "signature": zeros,
+    });
+    let mut before = used(&mut exchange);
+    for (frame, weight) in [
+        (r#"{"type":"ping"}"#.to_owned(), 0),
+        (r#"{"type":"subscribe","channel":"spot:trade:DFUSDT"}"#.to_owned(), 1),
+        (DEPTH.to_owned(), 5),
+        (json!({"type": "subscribe", "channel": "spot:user:orders", "token": token}).to_string(), 5),
+        (UNSUBSCRIBE.to_owned(), 1),
+        (r#"{"type":"auth","listenKey":"k"}"#.to_owned(), 5),
+        (r#"{"type":"auth_token","token":"t"}"#.to_owned(), 5),
+        (signed.to_string(), 5),
+        ("{".to_owned(), 1),
+        (format!(r#"{{"type":"ping","x":"{}"}}"#, "x".repeat(3_000)), 3),
+        (names(25), 3),
+        (r#"{"method":"LIST_SUBSCRIPTIONS"}"#.to_owned(), 3),
+        (r#"{"method":"SET_PROPERTY","params":["combined",true]}"#.to_owned(), 3),
+        (r#"{"method":"GET_PROPERTY","params":["combined"]}"#.to_owned(), 1),
+        (names(1_500), 1 + names(1_500).len() / 1_024 + 150),
+        ("[".repeat(60_000), 59),
+        (format!(r#"{{"type":{}"#, "[".repeat(60_000)), 59),
+    ] {
+        socket.send(&frame);
+        socket.next();
+        socket.drain().expect("it is open");
+        let after = used(&mut exchange);
+        assert_eq!(after - before - 1, weight, "{}", &frame[..frame.len().min(80)]);
+        before = after;
     }
+    socket.inner.send(Message::binary(vec![0; 2_048])).expect("it is sent");
+    assert_eq!(socket.next()["code"], "INVALID_MESSAGE");
+    assert_eq!(used(&mut exchange) - before - 1, 3);
+    // Names in an address are names all the same.
+    before = used(&mut exchange);
+    let streams: Vec<String> = (0..50).map(|number| format!("junk{number}@depth")).collect();
+    drop(Socket::at(&exchange, &format!("/stream?streams={}", streams.join("/"))));
+    assert_eq!(used(&mut exchange) - before - 1, 1 + 5);
+    // When it is spent, frames are not carried out. That brings no ban, and what they did not cost is there for others.
+    let left = 1_000 - used(&mut exchange);
+    assert_eq!(exchange.request("GET", "/api/v1/nothing", &[], "").status, 404);
+    for _ in 0..left.saturating_sub(1) / 59 {
+        socket.send(&"[".repeat(60_000));
+        assert_eq!(socket.next()["code"], "INVALID_MESSAGE");
+    }
+    for _ in 0..30 {
+        socket.send(&"[".repeat(60_000));
+        let answer = socket.next();
+        assert_eq!((&answer["type"], &answer["code"]), (&json!("error"), &json!("RATE_LIMITED")));
+    }
+    let left = 1_000 - used(&mut exchange);
+    let rest = answers(&mut socket, UNSUBSCRIBE, left + 10);
+    assert_eq!(rest, [("RATE_LIMITED".to_owned(), 10), ("unsubscribed".to_owned(), left)].into());
+    assert_eq!(answers(&mut socket, r#"{"type":"ping"}"#, 3), [("pong".to_owned(), 3)].into());
+    assert_eq!(exchange.request("GET", "/api/v1/nothing", &[], "").status, 429);
+    let mut elsewhere = Socket::over(exchange.connect_from("127.0.0.2"));
+    assert_eq!(elsewhere.subscribe("spot:trade:DFUSDT")["type"], "subscribed");
+    exchange.clock.turn(60_000);
+    assert_eq!(socket.subscribe("spot:trade:DFUSDT")["type"], "subscribed");
 }
 
 #[test]
@@ -390,7 +497,7 @@ fn change_the_book(exchange: &Exchange, client: &mut Client, count: usize) {
 
 #[test]
 fn a_connection_that_ends_with_a_gap_to_tell_harms_nobody() {
-    let mut exchange = Exchange::start();
+    let mut exchange = Exchange::start_with(|config| config.websocket_frames_at_once = 20);
     exchange.open();
     let mut resuming = small(&exchange);
     resuming.send(&DEPTH.replace('}', r#","resume":true}"#));
@@ -398,9 +505,8 @@ fn a_connection_that_ends_with_a_gap_to_tell_harms_nobody() {
     let _running = exchange.run_stages();
     change_the_book(&exchange, &mut client, 40_000);
     // Its queue is full and more was lost. Too many frames close it; then it reads what is left.
-    for _ in 0..30 {
-        resuming.send(r#"{"type":"ping"}"#);
-    }
+    (0..1_100).for_each(|_| drop(resuming.inner.write(Message::text(r#"{"type":"ping"}"#))));
+    let _ = resuming.inner.flush();
     assert!(matches!(resuming.end(), End::Closed(1008, _)));
     // Whoever it shared a thread with is still served.
     change_the_book(&exchange, &mut client, 64);

@@ -415,6 +415,18 @@ impl Exchange {
         format!("Authorization: Bearer {token}")
     }
 
+    /// A new connection from an address of the loopback network, so that tests can be several clients.
+    pub(crate) fn connect_from(&self, ip: &str) -> TcpStream {
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+        socket.bind(&SocketAddr::new(ip.parse().expect("an address"), 0).into()).expect("loopback");
+        socket.connect(&self.address().into()).expect("a connection");
+        let client: TcpStream = socket.into();
+        client.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
+        client.set_nodelay(true).expect("no delay");
+        client
+    }
+
     /// A new connection.
     pub(crate) fn connect(&self) -> TcpStream {
         let address = self.server.as_ref().expect("it runs").address();

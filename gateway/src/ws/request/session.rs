@@ -15,7 +15,7 @@ use crate::http::limits::Client;
 use crate::push::sessions::Seat;
 use crate::server::caller::{Caller, Charged};
 use crate::worker::Worker;
-use crate::ws::wire::{Over, Read, Socket, Wire};
+use crate::ws::wire::{Bucket, Over, Read, Socket, Wire};
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
@@ -34,6 +34,9 @@ use tokio::time::{Instant, Sleep};
 
 /// Requests of one connection that may wait for their answers.
 pub const RUNNING_MAX: usize = 64;
+/// Frames, and times so many bytes, of one turn: as many requests as may wait.
+const TURN_WORK: usize = RUNNING_MAX;
+const BYTES_PER_WORK: usize = 4_096;
 /// Bytes of unsent answers above which no further frame is read.
 const ANSWERS_LEN_MAX: usize = 256 * 1_024;
 
@@ -80,9 +83,9 @@ impl Session {
         shows_limits: bool,
     ) -> Session {
         let config = worker.config.clone();
-        let frames_max = config.websocket_requests_per_second;
+        let per_second = config.websocket_requests_per_second;
         Session {
-            wire: Wire::new(socket, config, frames_max),
+            wire: Wire::new(socket, config, Bucket::new(per_second, per_second), 1),
             seat,
             ip,
             client,
@@ -102,8 +105,14 @@ impl Session {
     /// One turn. Ready when the connection is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.wire.attend(context, &self.seat.outlet);
+        let mut work = TURN_WORK;
         loop {
-            match self.turn(context) {
+            match self.turn(context, &mut work) {
+                // The others of this thread first.
+                Ok(true) if work == 0 => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 Ok(true) => {}
                 Ok(false) => return Poll::Pending,
                 Err(Over) => return Poll::Ready(()),
@@ -112,16 +121,27 @@ impl Session {
     }
 
     /// Reads, carries out, answers; says whether there may be more to do at once.
-    fn turn(&mut self, context: &mut Context<'_>) -> Result<bool, Over> {
+    fn turn(&mut self, context: &mut Context<'_>, work: &mut usize) -> Result<bool, Over> {
         self.wire.watch(context)?;
         let mut has_done = self.finish(context);
-        while self.is_reading() {
-            match self.wire.read(context)? {
+        while *work > 0 && self.is_reading() {
+            let len = match self.wire.read(context)? {
                 Read::Waiting => break,
-                Read::Text(text) => self.request(&text, context),
-                Read::Binary => self.malformed(NO_ID, refusal::JSON),
-                Read::Other => {}
-            }
+                Read::Text(text) => {
+                    if self.wire.admits(false) {
+                        self.request(&text, context);
+                    }
+                    text.len()
+                }
+                Read::Binary(len) => {
+                    if self.wire.admits(false) {
+                        self.malformed(NO_ID, refusal::JSON);
+                    }
+                    len
+                }
+                Read::Other => 0,
+            };
+            *work = work.saturating_sub(1 + len / BYTES_PER_WORK);
             has_done = true;
         }
         let has_written = self.wire.write(context, &self.seat.outlet, !self.running.is_empty())?;

@@ -1,7 +1,7 @@
 //! The streams of one connection: by which names, in which shape. Frames and sockets are not here.
 
 use super::key;
-use super::request::{self, Action, Fault, Request};
+use super::request::{self, Action, Fault};
 use crate::auth::listen_key::ListenKey;
 use crate::push::envelope::{self, Form};
 use crate::push::sessions::{Seat, UserStream};
@@ -18,6 +18,9 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 pub const STREAMS_MAX: usize = 1_024;
 /// Longest name that is kept: none of a stream is near it, and others are only there to be listed.
 const NAME_LEN_MAX: usize = 80;
+
+/// So many names cost as much as a request.
+const NAMES_PER_WEIGHT: usize = 10;
 
 /// What the address of a connection asks for.
 #[derive(Debug, Default)]
@@ -77,9 +80,23 @@ impl Streams {
         self.add(names, None, worker, seat);
     }
 
+    /// What a request costs beside its frame: by the names that it looks up, or the streams that it goes through.
+    pub fn weight(&self, action: &Action) -> u32 {
+        weight_of_names(match action {
+            Action::Subscribe(names) | Action::Unsubscribe(names) => names.len(),
+            Action::List | Action::SetCombined(_) => self.list.len(),
+            Action::IsCombined => 0,
+        })
+    }
+
     /// Carries a request out, and answers it.
-    pub fn answer(&mut self, request: &Request<'_>, worker: &Worker, seat: &Seat) -> Utf8Bytes {
-        let (id, action) = request.read();
+    pub fn answer(
+        &mut self,
+        id: &str,
+        action: Result<Action, Fault>,
+        worker: &Worker,
+        seat: &Seat,
+    ) -> Utf8Bytes {
         match action.and_then(|action| self.carry_out(action, worker, seat)) {
             Ok(result) => request::answer(id, &result),
             Err(fault) => request::refusal(id, &fault),
@@ -180,6 +197,11 @@ impl Streams {
             .filter_map(|stream| stream.target.topic())
             .for_each(|topic| seat.unsubscribe(topic, Form::Stream));
     }
+}
+
+/// What it costs to look so many names up.
+pub fn weight_of_names(count: usize) -> u32 {
+    u32::try_from(count / NAMES_PER_WEIGHT).unwrap_or(u32::MAX)
 }
 
 /// A name as it is listed: keys stay as they are.
