@@ -40,6 +40,9 @@ outside() {
     step "requests made of the API's own document"
     EXAMPLES=12 scripts/schema.sh
 
+    step "thousands of clients behind a real nginx"
+    SOCKETS=500 ROUNDS=0 scripts/proxy.sh
+
     step "a real Prometheus watches it"
     scripts/metrics.sh
 
