@@ -13,6 +13,15 @@ pub const UNREADABLE: &str = r#"{"code":-1100,"msg":"Illegal characters found in
 /// When a client with too many connections may ask again: it knows better when one of them ends.
 const CONNECT_AGAIN_S: u64 = 1;
 
+/// Of a request that changes nothing.
+const NO_ANSWER: &str = "no answer in time";
+/// Of one that may have changed something.
+const UNKNOWN_OUTCOME: &str = "no answer in time; the outcome is unknown, query before you retry";
+
+fn mandatory(name: &str) -> String {
+    format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed.")
+}
+
 /// What an API key lacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
@@ -78,8 +87,10 @@ pub enum Fault {
     MethodNotAllowed,
     /// 413: the body is longer than allowed.
     BodyTooLarge,
-    /// 408: the body did not arrive in time, or broke off.
+    /// 408: the body did not arrive in time.
     BodyTimeout,
+    /// 400: the body broke off, or is not framed as HTTP has it.
+    BodyBroken,
     /// 401: no credential, or an unknown or disabled one.
     Unauthorized,
     /// 401: the token's time is over.
@@ -141,6 +152,9 @@ impl Fault {
             Fault::BodyTimeout => {
                 (StatusCode::REQUEST_TIMEOUT, "INVALID_PARAMETER", "the body did not arrive")
             }
+            Fault::BodyBroken => {
+                (StatusCode::BAD_REQUEST, "INVALID_PARAMETER", "the body cannot be read as HTTP")
+            }
             Fault::Unauthorized | Fault::KeyFormat | Fault::Unsigned(_) => {
                 (StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a good credential is needed")
             }
@@ -163,11 +177,8 @@ impl Fault {
                 "SERVICE_UNAVAILABLE",
                 "nothing was done; retry with backoff",
             ),
-            Fault::Timeout | Fault::Unanswered => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "INTERNAL",
-                "no answer in time; the outcome is unknown, query before you retry",
-            ),
+            Fault::Timeout => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", NO_ANSWER),
+            Fault::Unanswered => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", UNKNOWN_OUTCOME),
             Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "retry later"),
         };
         let error = Error::named(status, code).with_message(message);
@@ -193,6 +204,7 @@ impl Fault {
             Fault::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed"),
             Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body too large"),
             Fault::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "request timeout"),
+            Fault::BodyBroken => (StatusCode::BAD_REQUEST, "invalid request"),
             Fault::Unauthorized | Fault::KeyFormat | Fault::Unsigned(_) => {
                 (StatusCode::UNAUTHORIZED, "UNAUTHORIZED")
             }
@@ -234,9 +246,9 @@ impl Fault {
             Fault::Forbidden(Denied::LoginOnly) => {
                 error.with_message("this route takes a login token, not an API key")
             }
-            Fault::Timeout | Fault::Unanswered => {
-                error.with_message("no answer in time; the outcome is unknown, query before you retry")
-            }
+            Fault::BodyBroken => error.with_message("the body cannot be read as HTTP"),
+            Fault::Timeout => error.with_message(NO_ANSWER),
+            Fault::Unanswered => error.with_message(UNKNOWN_OUTCOME),
             _ => error,
         }
     }
@@ -253,7 +265,9 @@ impl Fault {
                 (StatusCode::NOT_FOUND, -5000, "Path %s, Method %s is invalid")
             }
             Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, -1020, "This operation is not supported."),
-            Fault::BodyTimeout | Fault::Timeout => (
+            // Nothing was done, and the code of 408 would say that nobody knows.
+            Fault::BodyTimeout | Fault::BodyBroken => (StatusCode::BAD_REQUEST, -1102, ""),
+            Fault::Timeout => (
                 StatusCode::REQUEST_TIMEOUT,
                 -1007,
                 "Timeout waiting for response from backend server. Send status unknown; execution status unknown.",
@@ -311,9 +325,8 @@ impl Fault {
             Fault::TooManyOrders { limit, window_s, retry_after_s } => error.with_retry_after(retry_after_s).with_text(
                 format!("Too many new orders; current limit is {limit} orders per {window_s} SECOND."),
             ),
-            Fault::Unsigned(Unsigned::Mandatory(name)) => error.with_text(format!(
-                "Mandatory parameter '{name}' was not sent, was empty/null, or malformed."
-            )),
+            Fault::BodyTimeout | Fault::BodyBroken => error.with_text(mandatory("body")),
+            Fault::Unsigned(Unsigned::Mandatory(name)) => error.with_text(mandatory(name)),
             Fault::Unsigned(Unsigned::Twice(name)) => {
                 error.with_text(format!("Duplicate values for parameter '{name}' detected."))
             }

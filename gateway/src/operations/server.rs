@@ -65,6 +65,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
             });
             let connection = http1::Builder::new()
                 .header_read_timeout(None)
+                .half_close(true)
                 .max_buf_size(8 << 10)
                 .serve_connection(TokioIo::new(stream), service);
             if let Ok(Err(error)) = tokio::time::timeout(LIFE, connection).await {

@@ -154,8 +154,10 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
     let mut faults = vec![
         Fault::Banned { until_ms: 0, retry_after_s: 0 },
         Fault::TooManyRequests { limit: 0, retry_after_s: 0 },
+        Fault::TooManyConnections { limit: 0 },
         Fault::BodyTooLarge,
         Fault::BodyTimeout,
+        Fault::BodyBroken,
         Fault::Internal,
         if route.method == Method::Get { Fault::Timeout } else { Fault::Unanswered },
     ];

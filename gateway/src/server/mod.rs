@@ -18,6 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use router::Router;
 use service::{Connection, respond};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -282,8 +283,10 @@ fn builder(config: &Config) -> http1::Builder {
     // Heads that take too long are cut by the watchdog (`watch.rs` says why), so the library's own clock is off.
     http.header_read_timeout(None);
     http.max_buf_size(config.header_len_max.len());
-    // The stream says when a client has gone (`stream.rs`).
+    // A client that sends nothing any more is answered; the stream says when it has gone (`stream.rs`).
     http.half_close(true);
+    // Left as they are, and right so: connections are kept between requests, heads have at most 100 headers (431), a header that cannot
+    // be read refuses its request, each answer of a pipeline leaves as soon as it is there, answers are dated.
     http
 }
 
@@ -310,6 +313,7 @@ fn serve(
         watch: watch.clone(),
         place: place.clone(),
         is_proxy,
+        is_last: Cell::new(false),
     });
     let service = service_fn(move |request| respond(connection.clone(), request));
     let http = http.serve_connection(Stream::new(tcp, watch, place), service).with_upgrades();

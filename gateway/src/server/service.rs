@@ -71,6 +71,8 @@ pub struct Connection {
     pub place: Arc<Place>,
     /// Whether the peer is a proxy whose word on the client's address counts.
     pub is_proxy: bool,
+    /// Whether the connection ends with the answer to the running request.
+    pub is_last: Cell<bool>,
 }
 
 /// Begins to answer a request, and goes on to where it has to wait: for its body, or in its handler. Never fails: every refusal
@@ -92,6 +94,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     let (mut charged, refusal) = connection.caller.charge(route, query, client.clone(), now_ms, begin);
     let limit = connection.caller.worker.config.max_connections_per_ip;
     let has_place = !connection.is_proxy || connection.place.give_to(&client, limit);
+    connection.is_last.set(!has_place);
     let refusal = refusal.or((!has_place).then_some(Fault::TooManyConnections { limit }));
     let dialect = charged.dialect;
     // Routes of accounts show their weight whatever their paths begin with (`account.md` 1).
@@ -131,7 +134,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
             }
         }
     };
-    Answering { connection, charged, is_counted, is_last: !has_place, step }
+    Answering { connection, charged, is_counted, step }
 }
 
 /// A request that is being answered. It holds what its step needs and no more: every request of every connection moves one,
@@ -141,8 +144,6 @@ pub struct Answering {
     charged: Charged,
     /// Whether answers show what was charged.
     is_counted: bool,
-    /// Whether the connection ends with it.
-    is_last: bool,
     step: Step,
 }
 
@@ -160,7 +161,7 @@ impl Future for Answering {
     type Output = Result<hyper::Response<Full<Bytes>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Answering>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Answering { connection, charged, is_counted, is_last, step } = &mut *self;
+        let Answering { connection, charged, is_counted, step } = &mut *self;
         loop {
             *step = match std::mem::replace(step, Step::Over) {
                 Step::Reading(mut reading) => match reading.as_mut().poll(context) {
@@ -180,7 +181,7 @@ impl Future for Answering {
                     }
                 },
                 Step::Answered(answer) => {
-                    let response = finish(&connection.caller, answer, charged, *is_counted, *is_last);
+                    let response = finish(connection, answer, charged, *is_counted);
                     connection.caller.answered(charged, response.status());
                     connection.watch.end_request();
                     return Poll::Ready(Ok(response));
@@ -196,7 +197,11 @@ async fn read(connection: Rc<Connection>, mut call: Call, body: Incoming) -> Res
     let Connection { caller, watch, .. } = &*connection;
     let len_max = caller.worker.config.body_len_max.len();
     let read = read_body(body, len_max, &call.head.headers, watch).await;
-    call.body = read.map_err(|fault| fault.error(call.route.dialect))?;
+    call.body = read.map_err(|fault| {
+        // What remains of it must not be taken for the next request.
+        connection.is_last.set(true);
+        fault.error(call.route.dialect)
+    })?;
     // The time that a body took does not count against the handler; signatures are judged by when all was read.
     watch.begin_request();
     call.now_ms = caller.worker.clock.now_ms();
@@ -287,7 +292,8 @@ fn no_route(fault: Fault, dialect: Dialect, head: &Parts) -> Error {
     }
 }
 
-/// The whole body; [`Fault::BodyTooLarge`] above `len_max`, [`Fault::BodyTimeout`] if it does not come.
+/// The whole body; [`Fault::BodyTooLarge`] above `len_max`, [`Fault::BodyTimeout`] if it does not come, [`Fault::BodyBroken`] if what
+/// comes is none.
 async fn read_body(
     mut body: Incoming,
     len_max: usize,
@@ -309,8 +315,11 @@ async fn read_body(
         let data = match frame.await {
             None => break,
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-            // Late, or the client broke off and nobody reads this.
-            Some(Err(_)) => return Err(Fault::BodyTimeout),
+            Some(Err(None)) => return Err(Fault::BodyTimeout),
+            Some(Err(Some(error))) => {
+                tracing::debug!(%error, "a body broke off");
+                return Err(Fault::BodyBroken);
+            }
         };
         len += data.len();
         if len > DRAIN_LEN_MAX.max(len_max) {
@@ -337,14 +346,13 @@ async fn read_body(
 
 /// The answer on the wire.
 fn finish(
-    caller: &Caller,
+    connection: &Connection,
     answer: Answer,
     charged: &mut Charged,
     is_counted: bool,
-    is_last: bool,
 ) -> hyper::Response<Full<Bytes>> {
     let answer = answer.unwrap_or_else(|error| {
-        caller.settle(&error, charged);
+        connection.caller.settle(&error, charged);
         error.into()
     });
     let mut response = hyper::Response::new(Full::new(answer.body));
@@ -362,8 +370,7 @@ fn finish(
     for (name, value) in answer.headers {
         headers.append(name, value);
     }
-    if is_last || matches!(answer.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-        // What remains of the body must not be taken for the next request.
+    if connection.is_last.get() {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -32,7 +32,7 @@ const DISCARD_LEN_MAX: usize = 256 * 1024;
 pub struct Stream {
     tcp: TokioIo<TcpStream>,
     watch: Arc<Watch>,
-    /// More has arrived than the request that runs.
+    /// More has arrived than the request that runs, or the client sends nothing any more.
     has_more: bool,
     _place: Arc<Place>,
 }
@@ -51,15 +51,14 @@ impl Stream {
         Pin::new(&mut self.tcp).poll_write(context, &more).map_ok(|_| bytes.len())
     }
 
-    /// Ready with an error once the client has gone whose request runs: whatever waits for the engine on its behalf ends then.
-    /// The HTTP library would look for that by a read, for which it takes another buffer with every request. Asks the system only
-    /// when something has arrived.
+    /// Ready with an error once the connection has broken whose request runs: whatever waits for the engine on its behalf ends then.
+    /// A client that has only said all it had to say is still answered. The HTTP library would look for that by a read, for which it
+    /// takes another buffer with every request. Asks the system only when something has arrived.
     fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         if self.has_more || !self.watch.is_in_request() {
             return Poll::Pending;
         }
         match self.tcp.inner().poll_peek(context, &mut ReadBuf::new(&mut [0])) {
-            Poll::Ready(Ok(0)) => Poll::Ready(io::ErrorKind::ConnectionAborted.into()),
             Poll::Ready(Err(error)) => Poll::Ready(error),
             Poll::Ready(Ok(_)) => {
                 self.has_more = true;

@@ -16,6 +16,18 @@
 //! those of `perpetual-stream.md` 1, 2 and 5: see [`stream`]. Both kinds of subscriptions share queue, numbers and limits of
 //! frames; a connection may have 200 channels and 1,024 streams.
 //!
+//! **Limits** (`spot.md` 12; weights decided here). A connection has a bucket of frames, and one of pings. A frame also costs of the
+//! weight of its address, before it is read or done; where that is spent, it is answered RATE_LIMITED and brings no ban.
+//!
+//! | Frame | Weight |
+//! |---|---|
+//! | ping of up to 128 bytes | 0 |
+//! | any other | 1, and 1 for each 1,024 bytes |
+//! | `auth`, `auth_token`, `auth_eip712` | 4 more |
+//! | `subscribe` to `spot:depth`, or with a token that counts | 4 more |
+//! | `SUBSCRIBE`, `UNSUBSCRIBE`, and names in the address | 1 more for each 10 names |
+//! | `LIST_SUBSCRIPTIONS`, `SET_PROPERTY` | 1 more for each 10 streams |
+//!
 //! **Requests.** `/ws-fapi/v1` is another kind of socket: no pushes, but the routes of `/fapi` asked in frames ([`request`]).
 //!
 //! **User data.** Whoever listens with a listen key, or to a channel of its own account, is told of its orders, positions and

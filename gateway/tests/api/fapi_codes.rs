@@ -27,6 +27,10 @@ const CODES: &[i32] = &[
 
 /// Codes that no request can bring about, with the reason.
 const UNREACHED: &[(i32, &str)] = &[
+    (
+        -1007,
+        "only a query that takes longer than `request_timeout` gets it; a body that does not come is -1102, since nothing was done",
+    ),
     (-1002, "no check of `perpetual.md` 2 gives it: a key that may not is -2015"),
     (-2018, "transfers have routes of their own (`spot.md` 9); orders lack margin, which is -2019"),
     (-2023, "the engine carries a liquidation out within one command, so no request comes between"),
@@ -289,7 +293,7 @@ fn of_credentials(seen: &mut Seen) {
     let mut client = venue.exchange.connect();
     let head = format!("POST {ORDER} HTTP/1.1\r\nHost: ringside\r\nContent-Length: 10\r\n\r\nab");
     client.write_all(head.as_bytes()).unwrap();
-    seen.expect(&venue.exchange.receive(&mut client, false), -1007);
+    seen.expect(&venue.exchange.receive(&mut client, false), -1102);
 }
 
 /// Limits of weight and orders.

@@ -2,7 +2,7 @@
 //! with a real engine behind it.
 
 use crate::exchange::venue::Venue;
-use crate::exchange::{ADMIN_KEY, START_S, wallet_text};
+use crate::exchange::{self, ADMIN_KEY, START_S, wallet_text};
 use serde_json::{Value, json};
 
 const BUY: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
@@ -280,4 +280,26 @@ fn an_operator_sets_the_terms_of_an_account() {
         let headers = [format!("X-API-Key: {ADMIN_KEY}"), "Content-Type: application/json".to_owned()];
         assert_eq!(venue.exchange.request("PATCH", path, &headers, body).status, status, "{path} {body}");
     }
+}
+
+#[test]
+fn an_order_whose_sender_has_nothing_more_to_say_is_answered() {
+    let mut venue = Venue::usual();
+    for number in 0..12 {
+        let (path, params) = ("/fapi/v1/order", format!("{BUY}&quantity=0.010&price={}", 50_000 + number));
+        let (target, headers) = venue.target(1, path, &params);
+        // The answer waits for the journal when the client's half ends, or the other way round.
+        venue.exchange.is_gate_open = number % 2 == 0;
+        let mut client = venue.exchange.connect();
+        exchange::send(&mut client, "POST", &target, &headers, "");
+        client.shutdown(std::net::Shutdown::Write).expect("half of it");
+        venue.exchange.wait_for_queue(1);
+        venue.exchange.turn();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        venue.exchange.is_gate_open = true;
+        let answer = venue.exchange.receive(&mut client, true);
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!((answer.status, &body["status"]), (200, &json!("NEW")), "{number}");
+    }
+    assert_eq!(venue.call(1, "GET", "/fapi/v1/openOrders", "symbol=BTCUSDT").as_array().unwrap().len(), 12);
 }

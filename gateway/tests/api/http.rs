@@ -75,6 +75,15 @@ static ROUTES: &[&[Route]] = &[&[
         ..Route::new(Method::Get, "/api/v1/heavy", Handler::Now(|_| Ok(Response::json("{}"))))
     },
     Route::new(Method::Get, "/api/v1/slow", Handler::Later(|call| Box::pin(slow(call)))),
+    Route::new(Method::Post, "/api/v1/slow", Handler::Later(|call| Box::pin(slow(call)))),
+    Route {
+        dialect: Dialect::Fapi,
+        ..Route::new(Method::Post, "/fapi/v1/slow", Handler::Later(|call| Box::pin(slow(call))))
+    },
+    Route {
+        dialect: Dialect::Account,
+        ..Route::new(Method::Post, "/account/slow", Handler::Later(|call| Box::pin(slow(call))))
+    },
     Route::new(Method::Get, "/api/v1/panic", Handler::Now(|_| panic!("a handler panics on purpose"))),
     Route::new(Method::Get, "/api/v1/path/{one}/{two}", Handler::Now(path)),
     Route::new(
@@ -637,17 +646,75 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
+fn a_body_that_is_none_is_refused_at_once() {
+    let server = start();
+    let chunked = |body: &str| format!("Transfer-Encoding: chunked\r\n\r\n{body}");
+    let broken = [
+        chunked("zz"),
+        chunked("zz\r\n"),
+        chunked("-1\r\n{\r\n0\r\n\r\n"),
+        chunked("1\r\n{}}\r\n0\r\n\r\n"),
+        chunked("fffffffffffffffff\r\n{}"),
+    ];
+    // What breaks off is no body either.
+    let short = ["Content-Length: 10\r\n\r\n{".to_owned(), chunked("5\r\n{"), chunked("2\r\n{}\r\n")];
+    for (body, ends) in broken.iter().map(|body| (body, false)).chain(short.iter().map(|body| (body, true))) {
+        for (path, refusal) in [
+            ("/api/v1/slow", r#"{"error":"invalid request","message":"the body cannot be read as HTTP"}"#),
+            (
+                "/fapi/v1/slow",
+                r#"{"code":-1102,"msg":"Mandatory parameter 'body' was not sent, was empty/null, or malformed."}"#,
+            ),
+            ("/account/slow", r#"{"code":"INVALID_PARAMETER","message":"the body cannot be read as HTTP"}"#),
+        ] {
+            let begin = Instant::now();
+            let mut client = server.connect();
+            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{body}").as_bytes());
+            if ends {
+                client.stream.shutdown(std::net::Shutdown::Write).expect("half of it");
+            }
+            let answer = client.receive().expect("an answer");
+            assert_eq!((answer.status, answer.body.as_str()), (400, refusal), "{body:?}");
+            assert_eq!(client.receive(), None);
+            assert!(begin.elapsed() < Duration::from_secs(5), "{body:?}: {:?}", begin.elapsed());
+        }
+    }
+}
+
+#[test]
+fn who_has_said_all_it_had_to_say_is_answered() {
+    let server = start();
+    let slow = |ms: u64| head("POST", &format!("/api/v1/slow?ms={ms}"), &[], "{}");
+    for ms in [0, 1, 5, 50, 300] {
+        for both in [slow(ms), slow(ms) + &head("POST", "/api/v1/echo", &[], "[]")] {
+            let mut client = server.connect();
+            client.send(both.as_bytes());
+            client.stream.shutdown(std::net::Shutdown::Write).expect("half of it");
+            assert_eq!(
+                client.receive().map(|answer| answer.body).as_deref(),
+                Some(r#"{"slow":true}"#),
+                "{ms}"
+            );
+            if both != slow(ms) {
+                assert_eq!(client.receive().map(|answer| answer.body).as_deref(), Some("[]"), "{ms}");
+            }
+            assert_eq!(client.receive(), None);
+        }
+    }
+}
+
+#[test]
 fn a_handler_that_does_not_finish_is_answered_for() {
     let server = impatient();
     let mut client = server.connect();
     assert_eq!(client.request("GET", "/api/v1/slow?ms=500", &[], "").body, r#"{"slow":true}"#);
     let answer = client.request("GET", "/api/v1/slow?ms=60000", &[], "");
     assert_eq!(answer.status, 500);
-    assert!(
-        answer
-            .body
-            .starts_with(r#"{"error":"internal","message":"no answer in time; the outcome is unknown"#)
-    );
+    assert_eq!(answer.body, r#"{"error":"internal","message":"no answer in time"}"#);
+    // Of a change nobody knows whether it was made.
+    let answer = client.request("POST", "/api/v1/slow?ms=60000", &[], "");
+    let message = "no answer in time; the outcome is unknown, query before you retry";
+    assert_eq!(answer.body, format!(r#"{{"error":"internal","message":"{message}"}}"#));
     assert_eq!(client.request("GET", "/api/v1/plain", &[], "").status, 200, "the connection goes on");
 }
 
