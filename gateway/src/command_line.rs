@@ -202,17 +202,30 @@ enum Action {
     },
 }
 
+impl Action {
+    /// Whether settings that are wrong stop it: those of the environment may be meant for another one.
+    fn reads_settings(&self) -> bool {
+        match self {
+            Action::Verify { .. } | Action::Backup { .. } | Action::Manual | Action::Login { .. } => false,
+            Action::Admin { operator_key, .. } => operator_key.is_none(),
+            _ => true,
+        }
+    }
+}
+
 /// Runs the process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     // Others' variables may be anything; one of ours that is no text is no value either.
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let variables = std::env::vars_os().map(|(key, value)| (text(key), text(value)));
+    let action = arguments.action.unwrap_or(Action::Start);
     let config = match Config::load(arguments.config.as_deref(), variables) {
         Ok(config) => config,
+        Err(_) if !action.reads_settings() => Config::default(),
         Err(error) => return fail(&error, 2),
     };
-    match arguments.action.unwrap_or(Action::Start) {
+    match action {
         Action::Start => start(config),
         Action::Settings { explain } => {
             show(&if explain { config.explained() } else { config.summary() });

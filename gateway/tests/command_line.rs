@@ -83,6 +83,21 @@ fn settings_are_shown_and_unknown_ones_refused() {
         assert_eq!(refused.status.code(), Some(2), "{key}");
         let word = key.trim_start_matches("RINGSIDE_").to_lowercase();
         assert!(said(&refused).to_lowercase().contains(&word), "{}", said(&refused));
+        // What reads no settings is not stopped: those of the environment may be another program's.
+        let words: [&[&str]; 2] = [
+            &["login", "--url", "http://127.0.0.1:1", "--key", &"01".repeat(32)],
+            &["admin", "markets", "list", "--url", "http://127.0.0.1:1", "--operator-key", "/dev/null"],
+        ];
+        for words in words {
+            let output = ringside(&folder.0).args(words).env(key, value).output().unwrap();
+            assert!(!said(&output).to_lowercase().contains(&word), "{words:?}: {}", said(&output));
+        }
+        assert!(ringside(&folder.0).arg("manual").env(key, value).output().unwrap().status.success());
+        let verified = ringside(&folder.0).arg("verify").arg(&folder.0).env(key, value).output().unwrap();
+        assert!(said(&verified).contains("there is no journal in"), "{}", said(&verified));
+        // What reads them is.
+        let refused = ringside(&folder.0).args(["operator", "ann"]).env(key, value).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     }
 }
 

@@ -188,6 +188,8 @@ impl Limits {
         bans.push(now_ms);
         let until_ms = now_ms.saturating_add(i64::try_from(length_ms).unwrap_or(i64::MAX));
         client.banned_until_ms.store(until_ms, Ordering::Relaxed);
+        // What brought it is served with it, also where it ends in the same minute.
+        client.refused.store(0, Ordering::Relaxed);
         until_ms
     }
 
@@ -479,6 +481,29 @@ mod tests {
             limits.charge(&client, 1, now_ms).refusal,
             Some(Fault::Banned { retry_after_s: 120, .. })
         ));
+    }
+
+    #[test]
+    fn a_ban_that_ends_in_its_minute_is_served() {
+        let ban_first = Duration::from_secs(5);
+        let limits = Limits::new(&Config { weight_per_minute: 10, ban_first, ..Config::default() });
+        let client = limits.client(address("203.0.113.9"), T0);
+        provoke(&limits, &client, T0);
+        let mut now_ms = T0;
+        // Each behind the one before, within a minute; it takes as many more requests each time.
+        for length_s in [5, 20] {
+            for n in 0..if length_s == 5 { 19 } else { 20 } {
+                let refusal = limits.charge(&client, 1, now_ms).refusal;
+                assert!(matches!(refusal, Some(Fault::TooManyRequests { .. })), "{length_s} {n} {refusal:?}");
+            }
+            let until_ms = now_ms + length_s * 1_000;
+            let banned = Some(Fault::Banned { until_ms, retry_after_s: length_s as u64 });
+            assert_eq!(limits.charge(&client, 1, now_ms).refusal, banned);
+            assert!(matches!(limits.charge(&client, 1, until_ms - 1).refusal, Some(Fault::Banned { .. })));
+            now_ms = until_ms;
+        }
+        assert!(matches!(limits.charge(&client, 1, now_ms).refusal, Some(Fault::TooManyRequests { .. })));
+        assert_eq!(limits.charge(&client, 1, T0 + MINUTE_MS).refusal, None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn markets_with_their_day() {
             "mark_price": premium["markPrice"], "index_price": premium["indexPrice"], "price_change_percent_24h": "1.67",
             "high_24h": "61000.0", "low_24h": "60000.0", "volume_24h": "0.600", "quote_volume_24h": "36100.00000000",
             "open_interest": "0.400", "funding_rate": premium["lastFundingRate"],
-            "next_funding_time": (now_ms - now_ms % HOUR_MS + HOUR_MS).to_string(), "tick_size": "0.1",
+            "next_funding_time": now_ms - now_ms % HOUR_MS + HOUR_MS, "tick_size": "0.1",
             "step_size": "0.001", "min_quantity": "0.001", "max_quantity": "1000", "min_notional": "5",
             "max_notional": market["max_notional"], "max_leverage": 125, "maker_rate": "0.0002", "taker_rate": "0.0005",
         })

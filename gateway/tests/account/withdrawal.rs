@@ -216,6 +216,11 @@ fn an_operator_pauses_them_and_lets_them_go_on() {
 #[test]
 fn without_a_vault_there_are_none() {
     let mut venue = venue_with(&[], |_| {});
+    refused(&mut venue, ("USDT", "10"), 503, "WITHDRAWALS_UNAVAILABLE");
+    // Also judged before the body, and behind the switch.
+    let (status, body) = venue.asks(2, "POST", REQUEST, "no JSON");
+    assert_eq!((status, &body["code"]), (503, &json!("WITHDRAWALS_UNAVAILABLE")));
+    venue.operate("POST", PAUSE, r#"{"paused":true}"#);
     refused(&mut venue, ("USDT", "10"), 503, "WITHDRAWALS_PAUSED");
     assert_eq!(venue.sees(2, LIST), json!([]));
 }

@@ -104,7 +104,7 @@ static LINES: &[Line] = &[
     line(Asks::Reader, "GET", "/api/v1/spot/deposits", "/api/v1/spot/deposits", "", 200, Other::Own(Some("[]"))),
     line(Asks::Reader, "GET", "/api/v1/spot/deposits/address", "/api/v1/spot/deposits/address", "", 503, Other::Refused(503, "spot subsystem disabled")),
     line(WITHDRAW, "GET", "/web/withdrawals.json", "/web/withdrawals.json", "", 200, Other::Own(Some(r#"{"paused":{"spot":false,"perpetual":false},"open":[]}"#))),
-    line(LOGIN_ONLY, "POST", "/withdraw/request", "/withdraw/request", r#"{"token":"USDT","amount":"10"}"#, 503, Other::Refused(503, "WITHDRAWALS_PAUSED")),
+    line(LOGIN_ONLY, "POST", "/withdraw/request", "/withdraw/request", r#"{"token":"USDT","amount":"10"}"#, 503, Other::Refused(503, "WITHDRAWALS_UNAVAILABLE")),
     // The other account's own are shown and changed.
     line(LOGIN_ONLY, "GET", "/api/v1/account/margin-mode", "/api/v1/account/margin-mode", "", 200, Other::Own(None)),
     line(LOGIN_ONLY, "POST", "/api/v1/account/margin-mode", "/api/v1/account/margin-mode", r#"{"mode":"CROSSED"}"#, 200, Other::Own(None)),

@@ -104,11 +104,7 @@ pub const MARKET: Shape = Shape::Named(
         decimal("quote_volume_24h"),
         decimal("open_interest"),
         signed("funding_rate"),
-        Field::new(
-            "next_funding_time",
-            Shape::Pattern("^[0-9]{13}$"),
-            "UNIX milliseconds: the next full hour",
-        ),
+        Field::new("next_funding_time", Shape::Integer, "UNIX milliseconds: the next full hour"),
         decimal("tick_size"),
         decimal("step_size"),
         decimal("min_quantity"),

@@ -34,6 +34,7 @@ pub static ROUTES: &[Route] = &[
         named_refusals: &[
             &[
                 refusal::WITHDRAWALS_PAUSED,
+                refusal::WITHDRAWALS_UNAVAILABLE,
                 refusal::UNSUPPORTED_TOKEN,
                 refusal::INVALID_PARAMETER,
                 refusal::AMOUNT_TOO_SMALL,
@@ -90,7 +91,7 @@ async fn request(call: Call) -> Answer {
     }
     let token = withdrawal::own_token(&call, Ledger::Perpetual);
     if token.and_then(|token| withdrawal::command(&call, Ledger::Perpetual, &token, 0, (0, 0))).is_none() {
-        return Err(refusal::WITHDRAWALS_PAUSED.saying("this deployment has no vault").into());
+        return Err(refusal::WITHDRAWALS_UNAVAILABLE.into());
     }
     let body: WithdrawBody<'_> = call.json()?;
     if body.token() != TOKEN {

@@ -33,7 +33,7 @@ pub fn market(views: &Perpetuals, market: &PerpetualMarket, now_ms: i64) -> Valu
         "quote_volume_24h": text::fixed(day.value * 100, 8),
         "open_interest": base(market.open_interest),
         "funding_rate": text::exact8(market.price.map_or(0, |told| told.funding_rate)),
-        "next_funding_time": (now_ms - now_ms.rem_euclid(HOUR_MS) + HOUR_MS).to_string(),
+        "next_funding_time": now_ms - now_ms.rem_euclid(HOUR_MS) + HOUR_MS,
         "tick_size": text::units8(market.tick()),
         "step_size": text::units8(market.lot()),
         "min_quantity": units(Setting::MinQuantity),

@@ -110,7 +110,10 @@ pub const UNKNOWN: Refusal = refusal(500, "INTERNAL", "the outcome is unknown; q
 /// 503.
 pub const EXTERNAL_UNAVAILABLE: Refusal =
     refusal(503, "EXTERNAL_UNAVAILABLE", "no source, or no quote within the last minute");
-/// 503: an operator's switch, an empty insurance fund, a chain that cannot be trusted, or no vault at all.
+/// 503: the deployment has no vault.
+pub const WITHDRAWALS_UNAVAILABLE: Refusal =
+    refusal(503, "WITHDRAWALS_UNAVAILABLE", "this deployment has no vault");
+/// 503: an operator's switch, an empty insurance fund, or a chain that cannot be trusted.
 pub const WITHDRAWALS_PAUSED: Refusal = refusal(503, "WITHDRAWALS_PAUSED", "withdrawals are paused");
 /// 503: there is no signature, and the amount is back.
 pub const SIGNER_UNAVAILABLE: Refusal =
