@@ -43,6 +43,9 @@ outside() {
     step "thousands of clients behind a real nginx"
     SOCKETS=500 ROUNDS=0 scripts/proxy.sh
 
+    step "a wallet library of others logs in"
+    scripts/login.sh
+
     step "a real Prometheus watches it"
     scripts/metrics.sh
 

@@ -187,7 +187,7 @@ try {
           if (method === 'eth_requestAccounts') return [sign.addressOf(secret)];
           const { domain, message, primaryType } = JSON.parse(params[1]);
           if (method !== 'eth_signTypedData_v4' || primaryType !== 'Login') throw new Error(`asked for ${method}`);
-          return sign.signLogin(secret, domain.chainId, message.nonce, message.expiresAt);
+          return sign.signLogin(secret, domain.chainId, message);
         },
       };
     }, '1'.padStart(64, '0')));

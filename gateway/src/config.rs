@@ -162,6 +162,11 @@ settings! {
     test_deployment: bool = true;
     /// Chain named in login signatures.
     chain_id: u64 = 31337;
+    /// Address at which clients reach this deployment, as a browser shows it: it is part of what a wallet signs to log in. Unset: http://
+    /// and `listen`.
+    public_url: Option<String> = None;
+    /// Whether logins are taken that are signed for no deployment in particular; unset: on test deployments.
+    login_version_1: Option<bool> = None;
 
     /// The vault that withdrawals go through; unset: no withdrawals.
     vault_address: Option<Wallet> = None;
@@ -431,6 +436,13 @@ impl Config {
         if self.input_ring_reserve_percent > 90 {
             return conflict("`input_ring_reserve_percent` must be at most 90".to_owned());
         }
+        let is_url = |url: &String| {
+            let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            host.is_some_and(|host| !host.is_empty() && url.bytes().all(|byte| byte.is_ascii_graphic()))
+        };
+        if !self.public_url.iter().all(is_url) {
+            return conflict("`public_url` must begin with https:// or http://".to_owned());
+        }
         if !(8_192..=61_440).contains(&self.header_len_max.bytes()) {
             return conflict("`header_len_max` must be from 8KiB to 60KiB".to_owned());
         }
@@ -494,6 +506,11 @@ impl Config {
             return conflict("`snapshots_kept` and `snapshot_commands` must not be 0".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether a login of version 1 is taken.
+    pub fn takes_login_version_1(&self) -> bool {
+        self.login_version_1.unwrap_or(self.test_deployment)
     }
 
     /// Gateway threads that will run: `workers`, or what 0 stands for on this machine.
@@ -654,6 +671,10 @@ mod tests {
             &[],
             "configuration: `page_node` is for test deployments: nobody should paste a key that guards anything",
         );
+        for wrong in ["exchange.example", "https://", "ftp://exchange.example", "https://a b"] {
+            let message = "configuration: `public_url` must begin with https:// or http://";
+            check(&format!("public_url = \"{wrong}\""), &[], message);
+        }
         check("workers = 255", &[], "configuration: `workers` must be at most 254");
         check("jwt_secret = \"short\"", &[], "configuration: `jwt_secret` must have at least 32 characters");
     }

@@ -67,7 +67,7 @@ fn canaries_do_not_sing() {
         let nonce = exchange.request("GET", &format!("/api/v1/auth/nonce?address={address}"), &[], "").body;
         let nonce = parsed(&nonce);
         let (text, expires_at_s) = (nonce["nonce"].as_str().unwrap(), nonce["expires_at"].as_i64().unwrap());
-        let login = Login { chain_id: 31_337, account: &account, nonce: text, expires_at_s };
+        let login = Login { chain_id: 31_337, account: &account, nonce: text, expires_at_s, venue: None };
         let signature = const_hex::encode(login.sign(&wallet_key).unwrap());
         secrets.extend([signature.clone(), text.to_owned()]);
         let body = json!({ "address": address, "nonce": text, "signature": change(signature) }).to_string();

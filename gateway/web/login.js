@@ -18,7 +18,9 @@ async function logIn(address, sign, { send = null, ask = null } = {}) {
   try {
     const nonce = await request('GET', `/api/v1/auth/nonce?address=${address}`);
     const signature = await sign(nonce);
-    const answer = await request('POST', '/api/v1/auth/login', { body: { address, nonce: nonce.nonce, signature } });
+    const answer = await request('POST', '/api/v1/auth/login', {
+      body: { address, nonce: nonce.nonce, signature, version: nonce.version },
+    });
     Object.assign(state, { token: answer.token, address: answer.address, send, ask });
     $('key').value = '';
     $('login-dialog').close();
@@ -54,7 +56,7 @@ $('with-key').onclick = () => {
     const from = addressOf(key);
     const ask = node && askNode(node);
     const way = ask ? { send: (call) => sendByKey(key, from, call, chain, ask), ask } : {};
-    logIn(from, ({ nonce, expires_at }) => signLogin(key, chain, nonce, expires_at), way);
+    logIn(from, ({ typed_data }) => signLogin(key, chain, typed_data.message), way);
   } catch (error) {
     say($('login-answer'), error.message, 'bad');
   }

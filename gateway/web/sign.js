@@ -31,21 +31,26 @@ export function addressOf(key) {
   return toHex(hash(point.slice(1)).slice(12));
 }
 
-export function loginDigest(chainId, address, nonce, expiresAt) {
+// Of version 2 where the message names a deployment.
+export function loginDigest(chainId, address, { uri, deployment, nonce, issuedAt, expiresAt }) {
+  const version = deployment === undefined ? '1' : '2';
   const domain = hash(join(
     hash('EIP712Domain(string name,string version,uint256 chainId)'),
-    hash('Exchange Login'), hash('1'), number(chainId),
+    hash('Exchange Login'), hash(version), number(chainId),
   ));
-  const login = hash(join(
-    hash('Login(address account,string nonce,uint256 expiresAt)'),
-    word(fromHex(address)), hash(nonce), number(expiresAt),
-  ));
-  return hash(join([0x19, 0x01], domain, login));
+  const account = word(fromHex(address));
+  const login = version === '1'
+    ? [hash('Login(address account,string nonce,uint256 expiresAt)'), account, hash(nonce), number(expiresAt)]
+    : [
+      hash('Login(address account,string uri,string deployment,string nonce,uint256 issuedAt,uint256 expiresAt)'),
+      account, hash(uri), hash(deployment), hash(nonce), number(issuedAt), number(expiresAt),
+    ];
+  return hash(join([0x19, 0x01], domain, hash(join(...login))));
 }
 
 // r, s, v as 0x hex; s in the lower half.
-export function signLogin(key, chainId, nonce, expiresAt) {
-  const { r, s, parity } = signDigest(key, loginDigest(chainId, addressOf(key), nonce, expiresAt));
+export function signLogin(key, chainId, message) {
+  const { r, s, parity } = signDigest(key, loginDigest(chainId, addressOf(key), message));
   return toHex(join(r, s, [27 + parity]));
 }
 

@@ -62,7 +62,7 @@ async function openWallet() {
                     if (method === "wallet_switchEthereumChain") return void (chain = params[0].chainId);
                     if (method === "eth_signTypedData_v4") {
                         const { domain, message } = JSON.parse(params[1]);
-                        return sign.signLogin(secret, domain.chainId, message.nonce, message.expiresAt);
+                        return sign.signLogin(secret, domain.chainId, message);
                     }
                     // Another chain has other contracts: none here.
                     if (chain !== "0x7a69") throw new Error(`${method} on chain ${chain}`);

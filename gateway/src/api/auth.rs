@@ -7,7 +7,6 @@ use crate::auth::access::Auth;
 use crate::auth::login::{Claim, LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
 use crate::auth::secret;
-use crate::auth::typed_data::Login;
 use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::http::fault::{Denied, Fault};
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 const INVALID_ADDRESS: Refusal = Refusal { status: 400, error: "invalid address" };
+const INVALID_VERSION: Refusal = Refusal { status: 400, error: "invalid version" };
 const INVALID_SIGNATURE: Refusal = Refusal { status: 400, error: "invalid signature" };
 const NONCE_INVALID: Refusal = Refusal { status: 401, error: "NONCE_INVALID" };
 const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVALID" };
@@ -27,6 +27,8 @@ const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVA
 pub(crate) const LOGIN_WEIGHT: u32 = 5;
 
 const NONCE: Shape = Shape::Pattern("^[0-9a-f]{32}$");
+const VERSION: Field =
+    Field::new("version", Shape::Integer, "Of `typed_data`; to be sent with its signature");
 const SIGNATURE: Shape = Shape::Pattern("^0x[0-9a-fA-F]{130}$");
 
 /// Rows.
@@ -42,7 +44,13 @@ pub static ROUTES: &[Route] = &[
                 Field::new("nonce", NONCE, "32 hex digits, good once"),
                 Field::new("issued_at", Shape::Integer, "UNIX seconds"),
                 Field::new("expires_at", Shape::Integer, "UNIX seconds; part of what is signed"),
-                Field::new("typed_data", Shape::Any, "What eth_signTypedData_v4 takes"),
+                VERSION,
+                Field::new("typed_data", Shape::Any, "What eth_signTypedData_v4 takes, of that version"),
+                Field::optional(
+                    "typed_data_2",
+                    Shape::Any,
+                    "The same of version 2, bound to this deployment, where version 1 is taken as well",
+                ),
             ],
         ),
         refusals: &[&[INVALID_ADDRESS]],
@@ -56,6 +64,7 @@ pub static ROUTES: &[Route] = &[
             Field::new("address", ADDRESS_SENT, "0x and 40 hex digits"),
             Field::new("nonce", NONCE, "As issued"),
             Field::new("signature", SIGNATURE, "0x and 130 hex digits: r, s, v"),
+            Field::optional("version", Shape::Integer, "Of what was signed: 1, if not sent, or 2"),
         ]),
         response: Shape::Named(
             "LoginToken",
@@ -67,7 +76,7 @@ pub static ROUTES: &[Route] = &[
             ],
         ),
         refusals: &[
-            &[INVALID_ADDRESS, INVALID_SIGNATURE, NONCE_INVALID, SIGNATURE_INVALID],
+            &[INVALID_ADDRESS, INVALID_SIGNATURE, INVALID_VERSION, NONCE_INVALID, SIGNATURE_INVALID],
             super::spot::OF_ENGINE,
         ],
         ..Route::new(Method::Post, "/api/v1/auth/login", Handler::Later(|call| Box::pin(login(call))))
@@ -87,6 +96,7 @@ impl From<LoginRefusal> for Error {
         let refusal = match refusal {
             LoginRefusal::InvalidAddress => INVALID_ADDRESS,
             LoginRefusal::InvalidSignature => INVALID_SIGNATURE,
+            LoginRefusal::InvalidVersion => INVALID_VERSION,
             LoginRefusal::NonceInvalid => NONCE_INVALID,
             LoginRefusal::SignatureInvalid => SIGNATURE_INVALID,
         };
@@ -101,24 +111,25 @@ fn nonce(call: &Call) -> Answer {
         nonce: String,
         issued_at: i64,
         expires_at: i64,
+        version: u8,
         typed_data: Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        typed_data_2: Option<Value>,
     }
     let address = call.query().get("address").and_then(|text| parse_address(&text)).ok_or(INVALID_ADDRESS)?;
     let now_s = call.now_ms / 1_000;
-    let live = call.worker.shared.edge.auth.nonces.issue(&address, now_s).map_err(internal)?;
+    let (auth, config) = (&call.worker.shared.edge.auth, &*call.worker.config);
+    let live = auth.nonces.issue(&address, now_s).map_err(internal)?;
     let nonce = nonce_text(&live.nonce);
-    let login = Login {
-        chain_id: call.worker.config.chain_id,
-        account: &address,
-        nonce: &nonce,
-        expires_at_s: live.expires_at_s,
-    };
-    let typed_data = login.typed_data();
+    let typed_data = |is_bound| auth.login(config, &address, &nonce, &live, is_bound).typed_data();
+    let takes_both = config.takes_login_version_1();
     Ok(Response::of(&Issued {
         address: address_text(&address),
         issued_at: live.expires_at_s - NONCE_LIFE_S,
         expires_at: live.expires_at_s,
-        typed_data,
+        version: if takes_both { 1 } else { 2 },
+        typed_data: typed_data(!takes_both),
+        typed_data_2: takes_both.then(|| typed_data(true)),
         nonce,
     }))
 }
@@ -133,6 +144,8 @@ async fn login(call: Call) -> Answer {
         nonce: Value,
         #[serde(default)]
         signature: Value,
+        #[serde(default)]
+        version: Value,
     }
     #[derive(Serialize)]
     struct Minted {
@@ -145,9 +158,13 @@ async fn login(call: Call) -> Answer {
     let text = |value: Value| value.as_str().unwrap_or("").to_owned();
     let auth = &call.worker.shared.edge.auth;
     let now_s = call.now_ms / 1_000;
-    let claim =
-        Claim { address: text(body.address), nonce: text(body.nonce), signature: text(body.signature) };
-    let signed = auth.check_login(call.worker.config.chain_id, &claim, &call.client, now_s).await?;
+    let claim = Claim {
+        version: if body.version.is_null() { 1 } else { body.version.as_u64().unwrap_or(0) },
+        address: text(body.address),
+        nonce: text(body.nonce),
+        signature: text(body.signature),
+    };
+    let signed = auth.check_login(&call.worker.config, &claim, &call.client, now_s).await?;
     let account = account_of(&call.worker, signed.address).await?;
     auth.finish_login(&signed, now_s)?;
     let mut jti = [0; 16];

@@ -3,12 +3,13 @@
 //! Accounts and tokens are not made here: a login may have to wait for the engine, and its nonce is used up only after that. One
 //! that was signed by somebody else is used up at once for the client that brought it: each guess costs what a new nonce costs.
 
-use super::nonce::{Live, Nonce};
-use super::typed_data::Login;
+use super::nonce::{Live, NONCE_LIFE_S, Nonce};
+use super::typed_data::{Login, Venue};
 use crate::auth::Authenticator;
+use crate::config::Config;
 use crate::dialect::address::parse_address;
 use crate::http::limits::Client;
-use crate::wallet::SignatureBytes;
+use crate::wallet::{SignatureBytes, recover};
 use ringside_core::ids::Address;
 
 /// Why a login is refused, in the order of the checks.
@@ -18,6 +19,8 @@ pub enum LoginRefusal {
     InvalidAddress,
     /// The signature is not 65 bytes of hex.
     InvalidSignature,
+    /// No version that this deployment takes.
+    InvalidVersion,
     /// The nonce is unknown, used, expired, or of another address.
     NonceInvalid,
     /// Another account signed, or something else was signed.
@@ -27,6 +30,8 @@ pub enum LoginRefusal {
 /// A login as a client claims it.
 #[derive(Clone, Debug)]
 pub struct Claim {
+    /// Of what was signed.
+    pub version: u64,
     /// Wallet.
     pub address: String,
     /// As issued.
@@ -47,20 +52,22 @@ impl Authenticator {
     /// Judges address, nonce and signature as a client sent them. Who signed is found out on another thread, one after the other.
     pub async fn check_login(
         &self,
-        chain_id: u64,
+        config: &Config,
         claim: &Claim,
         client: &Client,
         now_s: i64,
     ) -> Result<SignedLogin, LoginRefusal> {
         let address = parse_address(&claim.address).ok_or(LoginRefusal::InvalidAddress)?;
         let signature = parse_signature(&claim.signature).ok_or(LoginRefusal::InvalidSignature)?;
+        let is_bound = claim.version == 2;
+        let is_taken = is_bound || claim.version == 1 && config.takes_login_version_1();
+        if !is_taken {
+            return Err(LoginRefusal::InvalidVersion);
+        }
         let found = parse_nonce(&claim.nonce).and_then(|nonce| self.nonces.find(&address, &nonce, now_s));
         let live = found.filter(|live| client.spend(live, now_s)).ok_or(LoginRefusal::NonceInvalid)?;
-        let nonce = claim.nonce.clone();
-        let is_signed = move || {
-            let login = Login { chain_id, account: &address, nonce: &nonce, expires_at_s: live.expires_at_s };
-            login.is_signed_by_account(&signature)
-        };
+        let digest = self.login(config, &address, &claim.nonce, &live, is_bound).digest();
+        let is_signed = move || recover(&digest, &signature).is_some_and(|signer| signer == address);
         let turn = self.recoveries.acquire().await;
         // A panic there was reported by the thread's own hook.
         let is_signed = tokio::task::spawn_blocking(is_signed).await.unwrap_or(false);
@@ -70,6 +77,29 @@ impl Authenticator {
         }
         client.unspend(&live);
         Ok(SignedLogin { address, live })
+    }
+
+    /// What a wallet signs for this nonce, in version 2 where it is `is_bound` to this deployment.
+    pub fn login<'a>(
+        &'a self,
+        config: &'a Config,
+        account: &'a Address,
+        nonce: &'a str,
+        live: &Live,
+        is_bound: bool,
+    ) -> Login<'a> {
+        let venue = Venue {
+            uri: &self.uri,
+            deployment: &self.deployment,
+            issued_at_s: live.expires_at_s - NONCE_LIFE_S,
+        };
+        Login {
+            chain_id: config.chain_id,
+            account,
+            nonce,
+            expires_at_s: live.expires_at_s,
+            venue: is_bound.then_some(venue),
+        }
     }
 
     /// Uses the nonce of a login up; refuses the second of two that carry the same one.

@@ -31,7 +31,7 @@ use nonce::Nonces;
 use operators::Watched;
 use ringside_core::ids::{AccountId, Address};
 use seal::SealError;
-use secret::SecretError;
+use secret::{RandomError, SecretError};
 use sha2::{Digest, Sha256};
 use signed::SignedRequest;
 use std::net::IpAddr;
@@ -62,6 +62,10 @@ pub struct Authenticator {
     pub listen_keys: ListenKeys,
     /// Login nonces.
     pub nonces: Nonces,
+    /// Tells this deployment from every other: made at its first start.
+    deployment: Zeroizing<String>,
+    /// Where clients reach it.
+    uri: String,
     /// Whose turn it is to find out who signed: that takes a thread's whole time, which others need.
     recoveries: Semaphore,
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
@@ -170,6 +174,9 @@ impl Authenticator {
         };
         let (admin_key, is_admin_key_new) = text(&config.admin_key, "admin_key")?;
         let (jwt_secret, _) = text(&config.jwt_secret, "jwt_secret")?;
+        let is_id = |line: &str| line.len() == 32 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (deployment, _) =
+            secret::load_or_create(&folder, "deployment", random_id, is_id, "32 hex digits")?;
         let sealing_key = key_encryption::read(config, &folder)?;
         let [keys_log, listen_keys_log, logouts_log] =
             ["keys.log", "listen_keys.log", logout::FILE].map(|name| folder.join(name));
@@ -200,6 +207,8 @@ impl Authenticator {
             keys,
             listen_keys,
             nonces: Nonces::new().map_err(SecretError::from)?,
+            deployment,
+            uri: config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen)),
             recoveries: Semaphore::new(1),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
             operators: Watched::open(&folder)?,
@@ -399,6 +408,13 @@ impl Authenticator {
         let sent = Zeroizing::new(text.to_vec());
         Ok(Recognized { sent, ip, generation, identity, is_confirmed, key, login })
     }
+}
+
+/// 32 hex digits.
+fn random_id() -> Result<Zeroizing<String>, RandomError> {
+    let mut id = [0; 16];
+    secret::fill(&mut id)?;
+    Ok(Zeroizing::new(const_hex::encode(id)))
 }
 
 /// Where keys and secrets lie.

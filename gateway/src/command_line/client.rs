@@ -1,7 +1,7 @@
 //! A small HTTP client for the subcommands that speak to a running exchange: JSON over one connection that is made again
 //! when it is gone. It knows no route but those of the login.
 
-use crate::auth::typed_data::{Login, address_of_key};
+use crate::auth::typed_data::{Login, Venue, address_of_key};
 use crate::dialect::address::address_text;
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Full};
@@ -18,7 +18,9 @@ use zeroize::Zeroizing;
 #[derive(Deserialize)]
 struct Nonce {
     nonce: String,
+    issued_at: i64,
     expires_at: i64,
+    version: u64,
     typed_data: Value,
 }
 
@@ -78,13 +80,17 @@ impl Client {
         let nonce: Nonce = serde_json::from_value(found).context("the answer is no nonce")?;
         let chain_id = nonce.typed_data["domain"]["chainId"].as_u64().context("the answer names no chain")?;
         // Only a login can be signed here, whatever the server calls its typed data.
+        let said = |name: &str| nonce.typed_data["message"][name].as_str();
+        let venue = said("uri").zip(said("deployment"));
+        let venue = venue.map(|(uri, deployment)| Venue { uri, deployment, issued_at_s: nonce.issued_at });
         let login =
-            Login { chain_id, account: &account, nonce: &nonce.nonce, expires_at_s: nonce.expires_at };
+            Login { chain_id, account: &account, nonce: &nonce.nonce, expires_at_s: nonce.expires_at, venue };
         let signature = login.sign(key).context("the key cannot sign")?;
         let body = json!({
             "address": address,
             "nonce": nonce.nonce,
             "signature": const_hex::encode_prefixed(signature),
+            "version": nonce.version,
         });
         let answer = self.call(Method::POST, "/api/v1/auth/login", Some(body)).await?;
         let token: Token = serde_json::from_value(answer).context("the answer is no token")?;

@@ -34,6 +34,8 @@ pub enum ClientFrame<'a> {
         nonce: Cow<'a, str>,
         /// Hex.
         signature: Cow<'a, str>,
+        /// Of what was signed.
+        version: Option<u64>,
     },
     /// `subscribe`.
     Subscribe {
@@ -80,6 +82,8 @@ struct Members<'a> {
     #[serde(borrow)]
     signature: Option<&'a RawValue>,
     #[serde(borrow)]
+    version: Option<&'a RawValue>,
+    #[serde(borrow)]
     channel: Option<&'a RawValue>,
     #[serde(borrow)]
     resume: Option<&'a RawValue>,
@@ -120,6 +124,7 @@ impl<'a> ClientFrame<'a> {
                 address: required(members.address, "`address` must be a string")?,
                 nonce: required(members.nonce, "`nonce` must be a string")?,
                 signature: required(members.signature, "`signature` must be a string")?,
+                version: optional(members.version, "`version` must be a whole number")?,
             },
             "subscribe" => ClientFrame::Subscribe {
                 channel: channel()?,

@@ -318,9 +318,10 @@ impl Session {
                 });
                 self.logged_in(identity);
             }
-            ClientFrame::AuthSignature { address, nonce, signature } => {
+            ClientFrame::AuthSignature { address, nonce, signature, version } => {
                 let text = |text: Cow<'_, str>| text.into_owned();
                 self.sign_in(Claim {
+                    version: version.unwrap_or(1),
                     address: text(address),
                     nonce: text(nonce),
                     signature: text(signature),
@@ -373,7 +374,7 @@ impl Session {
         self.login = Some(Box::pin(async move {
             let auth = &worker.shared.edge.auth;
             let now_s = worker.clock.now_s();
-            let signed = auth.check_login(worker.config.chain_id, &claim, &client, now_s).await;
+            let signed = auth.check_login(&worker.config, &claim, &client, now_s).await;
             let signed = signed.map_err(text_of)?;
             // Without an account the nonce is not used up: the same frame may be sent again.
             let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;
@@ -529,5 +530,6 @@ fn text_of(refusal: LoginRefusal) -> &'static str {
     match refusal {
         LoginRefusal::InvalidAddress | LoginRefusal::NonceInvalid => "invalid nonce",
         LoginRefusal::InvalidSignature | LoginRefusal::SignatureInvalid => "invalid signature",
+        LoginRefusal::InvalidVersion => "invalid version",
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::exchange::{self, Answer, Exchange};
 use ringside_gateway::auth::Authenticator;
-use ringside_gateway::auth::typed_data::{Login, address_of_key};
+use ringside_gateway::auth::typed_data::{Login, Venue, address_of_key};
 use ringside_gateway::dialect::address::{address_text, parse_address};
 use ringside_gateway::ingress::Phase;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl Wallet {
     /// The signature of a login as this wallet, or for another, makes it.
     fn sign(self, chain_id: u64, address: &str, nonce: &str, expires_at_s: i64) -> String {
         let account = parse_address(address).unwrap();
-        let login = Login { chain_id, account: &account, nonce, expires_at_s };
+        let login = Login { chain_id, account: &account, nonce, expires_at_s, venue: None };
         const_hex::encode_prefixed(login.sign(&self.key()).unwrap())
     }
 }
@@ -87,28 +87,53 @@ fn a_nonce_comes_with_the_typed_data_to_sign() {
     let nonce = body["nonce"].as_str().unwrap();
     assert!(nonce.len() == 32 && nonce.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')));
     let address = "0x2b5ad5c4795c026514f8317c7a215e218dccd6cf";
-    let expected = json!({
-        "address": address,
-        "nonce": nonce,
-        "issued_at": issued_at,
-        "expires_at": issued_at + 300,
-        "typed_data": {
+    let typed_data = |version: &str, login: Value, message: Value| {
+        json!({
             "types": {
                 "EIP712Domain": [
                     { "name": "name", "type": "string" },
                     { "name": "version", "type": "string" },
                     { "name": "chainId", "type": "uint256" },
                 ],
-                "Login": [
-                    { "name": "account", "type": "address" },
-                    { "name": "nonce", "type": "string" },
-                    { "name": "expiresAt", "type": "uint256" },
-                ],
+                "Login": login,
             },
             "primaryType": "Login",
-            "domain": { "name": "Exchange Login", "version": "1", "chainId": CHAIN },
-            "message": { "account": address, "nonce": nonce, "expiresAt": issued_at + 300 },
-        },
+            "domain": { "name": "Exchange Login", "version": version, "chainId": CHAIN },
+            "message": message,
+        })
+    };
+    let deployment = body["typed_data_2"]["message"]["deployment"].clone();
+    assert_eq!(deployment.as_str().unwrap().len(), 32);
+    let expected = json!({
+        "address": address,
+        "nonce": nonce,
+        "issued_at": issued_at,
+        "expires_at": issued_at + 300,
+        "version": 1,
+        "typed_data": typed_data(
+            "1",
+            json!([
+                { "name": "account", "type": "address" },
+                { "name": "nonce", "type": "string" },
+                { "name": "expiresAt", "type": "uint256" },
+            ]),
+            json!({ "account": address, "nonce": nonce, "expiresAt": issued_at + 300 }),
+        ),
+        "typed_data_2": typed_data(
+            "2",
+            json!([
+                { "name": "account", "type": "address" },
+                { "name": "uri", "type": "string" },
+                { "name": "deployment", "type": "string" },
+                { "name": "nonce", "type": "string" },
+                { "name": "issuedAt", "type": "uint256" },
+                { "name": "expiresAt", "type": "uint256" },
+            ]),
+            json!({
+                "account": address, "uri": "http://127.0.0.1:0", "deployment": deployment, "nonce": nonce,
+                "issuedAt": issued_at, "expiresAt": issued_at + 300,
+            }),
+        ),
     });
     assert_eq!(body, expected);
     for query in
@@ -299,6 +324,96 @@ fn of_two_logins_with_one_nonce_one_succeeds() {
     assert_eq!(statuses, [200, 401]);
 }
 
+/// What a deployment has a wallet sign, signed, and the body that claims it.
+fn bound(exchange: &mut Exchange, wallet: Wallet, change: impl Fn(&mut Value)) -> String {
+    let path = format!("{NONCE}?address={}", wallet.address());
+    let issued = parsed(&exchange.request("GET", &path, &[], ""));
+    let both = issued["typed_data_2"].is_object();
+    let mut message = issued[if both { "typed_data_2" } else { "typed_data" }]["message"].clone();
+    change(&mut message);
+    let text = |name: &str| message[name].as_str().unwrap();
+    let number = |name: &str| message[name].as_i64().unwrap();
+    let account = parse_address(&wallet.address()).unwrap();
+    let venue = Venue { uri: text("uri"), deployment: text("deployment"), issued_at_s: number("issuedAt") };
+    let login = Login {
+        chain_id: CHAIN,
+        account: &account,
+        nonce: text("nonce"),
+        expires_at_s: number("expiresAt"),
+        venue: Some(venue),
+    };
+    let signature = const_hex::encode_prefixed(login.sign(&wallet.key()).unwrap());
+    json!({ "address": wallet.address(), "nonce": issued["nonce"], "signature": signature, "version": 2 })
+        .to_string()
+}
+
+/// Two deployments of one chain: what the one has a wallet sign is worth nothing at the other, also where the other had it sign the
+/// first one's nonce.
+#[test]
+fn a_login_of_version_2_is_good_at_its_own_deployment_alone() {
+    let at = |url: &'static str| {
+        Exchange::start_with(|config| {
+            config.public_url = Some(url.to_owned());
+            config.test_deployment = false;
+        })
+    };
+    let (mut one, mut other) = (at("https://one.example"), at("https://other.example"));
+    for exchange in [&mut one, &mut other] {
+        let good = bound(exchange, Wallet(2), |_| {});
+        assert_eq!(exchange.request("POST", LOGIN, &[], &good).status, 200);
+        check(&exchange.request("POST", LOGIN, &[], &good), 401, "NONCE_INVALID");
+    }
+    let foreign = bound(&mut one, Wallet(2), |_| {});
+    check(&other.request("POST", LOGIN, &[], &foreign), 401, "NONCE_INVALID");
+    let message = |exchange: &mut Exchange| {
+        let path = format!("{NONCE}?address={}", Wallet(2).address());
+        let issued = parsed(&exchange.request("GET", &path, &[], ""));
+        assert_eq!((&issued["version"], issued.get("typed_data_2")), (&json!(2), None));
+        issued["typed_data"]["message"].clone()
+    };
+    let others = message(&mut other);
+    assert_eq!(others["uri"], "https://other.example");
+    for names in [&["uri", "deployment"][..], &["uri"], &["deployment"], &["issuedAt"]] {
+        let relayed = bound(&mut one, Wallet(2), |message| {
+            for name in names {
+                message[*name] = if *name == "issuedAt" { json!(1) } else { others[*name].clone() };
+            }
+        });
+        check(&one.request("POST", LOGIN, &[], &relayed), 401, "SIGNATURE_INVALID");
+    }
+    // Version 1 is not taken here, nor what is no version.
+    let (nonce, expires_at) = nonce(&mut one, &Wallet(2).address());
+    let signature = Wallet(2).sign(CHAIN, &Wallet(2).address(), &nonce, expires_at);
+    for version in [json!(1), json!(0), json!(3), json!("2"), json!(2.0), json!(null)] {
+        let mut body = parsed_text(&login_body(&Wallet(2).address(), &nonce, &signature));
+        body["version"] = version;
+        check(&one.request("POST", LOGIN, &[], &body.to_string()), 400, "invalid version");
+    }
+    check(
+        &one.request("POST", LOGIN, &[], &login_body(&Wallet(2).address(), &nonce, &signature)),
+        400,
+        "invalid version",
+    );
+    // It is the same deployment after a restart, and its nonces are not.
+    let before = (message(&mut one), bound(&mut one, Wallet(2), |_| {}));
+    let (auth, _) = Authenticator::open(&one.shared.config).unwrap();
+    let address = parse_address(&Wallet(2).address()).unwrap();
+    let issued = auth.nonces.issue(&address, one.clock.now_s()).unwrap();
+    let login = auth.login(&one.shared.config, &address, "", &issued, true).typed_data();
+    assert_eq!(login["message"]["deployment"], before.0["deployment"]);
+    let nonce = const_hex::decode_to_array(before.0["nonce"].as_str().unwrap()).unwrap();
+    assert_eq!(auth.nonces.find(&address, &nonce, one.clock.now_s()), None);
+    // A test deployment takes both.
+    let mut both = Exchange::start();
+    let good = bound(&mut both, Wallet(2), |_| {});
+    assert_eq!(both.request("POST", LOGIN, &[], &good).status, 200);
+    log_in(&mut both, Wallet(2));
+}
+
+fn parsed_text(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
 #[test]
 fn a_login_during_recovery_can_be_tried_again() {
     let mut exchange = Exchange::start();
@@ -482,8 +597,15 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
         files.push(entry.file_name().into_string().unwrap());
     }
     files.sort_unstable();
-    let made =
-        ["admin_key", "jwt_secret", "key_encryption_key", "keys.log", "listen_keys.log", "logouts.log"];
+    let made = [
+        "admin_key",
+        "deployment",
+        "jwt_secret",
+        "key_encryption_key",
+        "keys.log",
+        "listen_keys.log",
+        "logouts.log",
+    ];
     assert_eq!(files, made);
 
     let admin_key = std::fs::read_to_string(Authenticator::admin_key_path(&config)).unwrap();

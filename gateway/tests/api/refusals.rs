@@ -171,6 +171,11 @@ fn login(produced: &mut Produced) {
         ("[]".to_owned(), (400, "invalid json")),
         (body("0x", &issued["nonce"], &zeros), (400, "invalid address")),
         (body(&address, &issued["nonce"], "0x00"), (400, "invalid signature")),
+        (
+            json!({ "address": address, "nonce": issued["nonce"], "signature": zeros, "version": 3 })
+                .to_string(),
+            (400, "invalid version"),
+        ),
         (body(&address, &json!("unknown"), &zeros), (401, "NONCE_INVALID")),
         (body(&address, &issued["nonce"], &zeros), (401, "SIGNATURE_INVALID")),
     ] {

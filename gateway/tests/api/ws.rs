@@ -105,6 +105,7 @@ fn a_wallet_logs_in_by_signature() {
             account: &account,
             nonce,
             expires_at_s: issued["expires_at"].as_i64().expect("seconds"),
+            venue: None,
         };
         let signature = const_hex::encode_prefixed(login.sign(key).expect("a signature"));
         json!({"type": "auth_eip712", "address": address, "nonce": nonce, "signature": signature}).to_string()
