@@ -87,7 +87,7 @@ fn judge(seed: u64) {
 #[test]
 fn a_warm_engine_takes_no_memory_for_perpetual_commands() {
     // Two funds: one that takes positions over, one that is soon empty.
-    for seed in [31, 4] {
+    for seed in [31, 14] {
         judge(seed);
     }
 }

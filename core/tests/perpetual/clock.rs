@@ -94,7 +94,7 @@ fn what_is_due_is_done_in_time_whatever_the_clock_does() {
             (hour * HOUR_MS - machine.venue.time_ms, machine.true_ms, None);
 
         while ended_ms.is_none() || liquidated_ms.is_none() || funded_ms.is_none() {
-            let step_ms = if machine.true_ms < 80_000 { 1_000 } else { 20_000 };
+            let step_ms = if machine.true_ms < 80_000 { 1_000 } else { 60_000 };
             machine.pass(step_ms, &mut random);
             let now_ms = machine.true_ms;
             let ends = |told: &PerpetualOrder| told.order == order && told.open == 0;

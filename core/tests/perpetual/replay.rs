@@ -26,20 +26,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "a41fba779a973a61f0c6fb854fa797a10432011288237b7af2ed2f1555f5d6cd",
-        "2b4565b3182ebe037de2fab4b3076dda",
+        "60a9c5664c0a4e61a99dd6298a04bb6cb5ff3bc5a63979cf8da6c91e2b800f9d",
+        "b0b66b39953d099fb948fc5c825645be",
     ),
     (
         2,
         20_000,
-        "cab457aa500c67fc1d1bdf7da142ce12c20eab53e97d28a814b60ab84af02643",
-        "6da4cd111ab334182b2f4d4ce703a4b3",
+        "22bef7d05bfb6d448a090d13eca246ffdf996fe1c3149ac507d9baf25276dc80",
+        "65ce2120361b1569d4e03f13af6755dc",
     ),
     (
         3,
         5_000,
-        "dfdae9566a9379d5854fcc891fbad40f84a788296bded3b9e67dee6b69433a34",
-        "bedbabe94b01dda4a7fb8b794c3a9687",
+        "aa7aabbea6fdc09af804e8477939b692875f5a8e980a7028417d5ca5ebe16cb0",
+        "05a80de9fb62066346eabbd94f4649d1",
     ),
 ];
 

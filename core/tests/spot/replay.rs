@@ -34,8 +34,8 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         3,
         5_000,
-        "713c6954a4d6a88b07f369776ce9c1b191be00bb885dd9e053f79651a7959ac4",
-        "80f49c329d5893e1597df01623d22334",
+        "882c6bddf6d74bf33b8f89c24135bb19f116ac9cbf2505fe1bfbeb537e899eb3",
+        "a8586a55dc0a761c1e31397dd79344d4",
     ),
 ];
 

@@ -131,7 +131,7 @@ impl History {
             let mut found: Vec<T> = Vec::new();
             records(archive, &asked, &mut found).map(|()| found)
         };
-        Ok(self.readers()?.ask(ask).await?)
+        self.readers()?.ask(ask).await
     }
 
     /// The rows of a page beyond `skip` others from the end that it begins at, oldest first. Of a list whose rows stand in the

@@ -65,7 +65,9 @@ impl Authenticator {
             return Err(LoginRefusal::InvalidVersion);
         }
         let found = parse_nonce(&claim.nonce).and_then(|nonce| self.nonces.find(&address, &nonce, now_s));
-        let live = found.filter(|live| client.spend(live, now_s)).ok_or(LoginRefusal::NonceInvalid)?;
+        let live = found
+            .filter(|live| client.spend((live.expires_at_s, live.nonce), now_s))
+            .ok_or(LoginRefusal::NonceInvalid)?;
         let digest = self.login(config, &address, &claim.nonce, &live, is_bound).digest();
         let is_signed = move || recover(&digest, &signature).is_some_and(|signer| signer == address);
         let turn = self.recoveries.acquire().await;
@@ -75,7 +77,7 @@ impl Authenticator {
         if !is_signed {
             return Err(LoginRefusal::SignatureInvalid);
         }
-        client.unspend(&live);
+        client.unspend((live.expires_at_s, live.nonce));
         Ok(SignedLogin { address, live })
     }
 

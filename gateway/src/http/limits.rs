@@ -4,7 +4,6 @@
 //! operations. Clients whose address a trusted proxy does not say are counted together ([`Who::Unknown`]). IPv6 clients are counted by their /64, since one machine owns all of it. State lives in memory: a restart
 //! forgets windows and bans. Orders per account are counted in `order_rate.rs`.
 
-use crate::auth::nonce::Live;
 use crate::config::Config;
 use crate::http::fault::Fault;
 use parking_lot::{Mutex, RwLock};
@@ -26,6 +25,8 @@ const REFUSAL_LEN: usize = 4_096;
 const REFUSED_AT_ONCE: Duration = Duration::from_secs(1);
 /// Spent nonces of an address that are remembered: as many as its weight buys in their life.
 const SPENT_MAX: usize = 2_400;
+/// A nonce that a client used up: when it dies, UNIX seconds, and its bytes.
+pub type Spent = (i64, [u8; 16]);
 /// A ban lasts this many times as long as the one before.
 const BAN_GROWTH: u64 = 4;
 
@@ -75,7 +76,7 @@ pub struct Client {
     /// Until when answers to refused frames are spread.
     refusing_until: Mutex<Option<Instant>>,
     /// Login nonces that it brought with a signature of somebody else's.
-    spent: Mutex<Vec<Live>>,
+    spent: Mutex<Vec<Spent>>,
 }
 
 /// The outcome of a charge.
@@ -244,22 +245,22 @@ impl Client {
     }
 
     /// Uses a nonce up for this client alone, until it is known who signed; false where that was done before.
-    pub fn spend(&self, live: &Live, now_s: i64) -> bool {
+    pub fn spend(&self, nonce: Spent, now_s: i64) -> bool {
         let mut spent = self.spent.lock();
-        spent.retain(|other| now_s < other.expires_at_s);
-        if spent.contains(live) {
+        spent.retain(|(expires_at_s, _)| now_s < *expires_at_s);
+        if spent.contains(&nonce) {
             return false;
         }
         if spent.len() == SPENT_MAX {
             spent.remove(0);
         }
-        spent.push(*live);
+        spent.push(nonce);
         true
     }
 
     /// Takes that back: it was signed as it should be.
-    pub fn unspend(&self, live: &Live) {
-        self.spent.lock().retain(|other| other != live);
+    pub fn unspend(&self, nonce: Spent) {
+        self.spent.lock().retain(|other| *other != nonce);
     }
 }
 

@@ -137,7 +137,7 @@ fn a_placement_sent_again_with_its_key_happens_once() {
     let turned = "idempotencyKey=a-1&newClientOrderId=mine&quantity=0.01&type=MARKET&side=BUY&symbol=BTCUSDT&recvWindow=9000";
     venue.exchange.clock.turn(1_000);
     assert_eq!(again(&mut venue, turned), (200, first.clone(), true));
-    assert_eq!(held(&mut venue), "0.010");
+    assert_eq!(held(&mut venue), "0.01");
     let other = "Parameter 'idempotencyKey' was used for another request.";
     venue.refuses(1, "POST", ORDER, &market.replace("0.01", "0.02"), -1130, other);
     // Of an order that rests it is the answer of the placement, whatever became of the order.
@@ -146,7 +146,7 @@ fn a_placement_sent_again_with_its_key_happens_once() {
     venue.call(1, "DELETE", ORDER, &format!("symbol=BTCUSDT&orderId={}", placed["orderId"]));
     assert_eq!(again(&mut venue, &rests), (200, placed.clone(), true));
     // What the engine refused is refused again, though it might be taken now.
-    let poor = format!("{BUY}&price=60000&quantity=90&idempotencyKey=c");
+    let poor = format!("{BUY}&price=60000&quantity=10&idempotencyKey=c");
     let (status, refused, is_replayed) = again(&mut venue, &poor);
     assert_eq!((status, &refused["code"], is_replayed), (400, &(-2019).into(), false));
     assert_eq!(again(&mut venue, &poor), (400, refused, true));
@@ -160,7 +160,7 @@ fn a_placement_sent_again_with_its_key_happens_once() {
     let batch = percent_encoding::utf8_percent_encode(&batch, percent_encoding::NON_ALPHANUMERIC).to_string();
     let answers = venue.call(1, "POST", "/fapi/v1/batchOrders", &format!("batchOrders={batch}"));
     assert_eq!(answers[0], answers[1]);
-    assert_eq!(held(&mut venue), "0.020");
+    assert_eq!(held(&mut venue), "0.02");
     let algo = "symbol=BTCUSDT&side=BUY&algoType=CONDITIONAL&type=STOP_MARKET&quantity=0.01&triggerPrice=61000&idempotencyKey=a-1";
     let armed = venue.call(1, "POST", "/fapi/v1/algoOrder", algo);
     assert_eq!(venue.call(1, "POST", "/fapi/v1/algoOrder", algo), armed);
@@ -178,7 +178,7 @@ fn a_placement_sent_again_with_its_key_happens_once() {
     venue.restart_with(|_| {});
     assert_eq!(again(&mut venue, market), (200, first.clone(), true));
     assert_eq!(again(&mut venue, &rests), (200, placed, true));
-    assert_eq!(held(&mut venue), "0.020");
+    assert_eq!(held(&mut venue), "0.02");
     // The key is another's elsewhere, and free after a day.
     venue.place(
         2,
