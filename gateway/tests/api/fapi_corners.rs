@@ -190,6 +190,24 @@ fn a_placement_sent_again_with_its_key_happens_once() {
     assert_ne!(anew["orderId"], first["orderId"]);
 }
 
+/// As many keys as an account may have, then as many as all may; a key that is known is answered either way.
+#[test]
+fn beyond_the_limits_of_keys_a_known_one_is_still_answered() {
+    for (of_account, of_all, status, code) in [(2, 9, 400, -1130), (9, 2, 503, -1008)] {
+        let mut venue = Venue::with(&[(1, 10_000)], 0, |config| {
+            config.idempotency_keys_per_account = of_account;
+            config.idempotency_keys = of_all;
+        });
+        let order = |key: u32| format!("{BUY}&price=59000&quantity=0.01&idempotencyKey={key}");
+        let placed = venue.place(1, &order(1));
+        venue.place(1, &order(2));
+        let (refused, answer) = venue.ask(1, "POST", ORDER, &order(3));
+        assert_eq!((refused, &answer["code"]), (status, &code.into()), "{answer}");
+        assert_eq!(venue.place(1, &order(1)), placed);
+        venue.place(1, &format!("{BUY}&price=59000&quantity=0.01"));
+    }
+}
+
 /// 5: flooring that leaves nothing is the filter's, zero is not; each price has the text of its own parameter.
 #[test]
 fn values_below_and_beyond_what_the_engine_holds() {

@@ -1,7 +1,7 @@
 //! Placements with an idempotency key (`perpetual.md` 8): carried out once, and answered again with what the first was answered.
 
 use super::views;
-use crate::api::spot::replay::{IDEMPOTENCY_KEY, replayed};
+use crate::api::spot::replay::{Full, IDEMPOTENCY_KEY, check_room, replayed};
 use crate::api::{Call, Error, Response};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal;
@@ -34,13 +34,10 @@ pub(super) fn put(
         return Err(refusal::not_valid(KEY).into());
     }
     let keyed = Keyed::new(call.account(), route, key, &params.canonical(ASIDE));
-    let views = views(call)?;
-    let (known, config) = (views.idempotency(), &call.worker.config);
-    let limit = config.idempotency_keys_per_account;
-    let is_full = known.len_of(keyed.account) >= limit || known.len() >= config.idempotency_keys;
-    if is_full && known.time_ns(keyed.account, keyed.key).is_none() {
-        return Err(refusal::too_many_keys(limit).into());
-    }
+    check_room(call, keyed).map_err(|full| match full {
+        Full::Account(limit) => refusal::too_many_keys(limit),
+        Full::Venue => refusal::THROTTLED,
+    })?;
     (command.idempotency_key, command.idempotency_body) = (keyed.key, keyed.body);
     Ok(())
 }

@@ -35,7 +35,18 @@ pub fn begin<'a>(call: &'a Call, route: &str, key: &HeaderValue) -> Result<Begin
     let keyed = Keyed::new(call.account(), route, key, &call.body);
     match call.worker.shared.replays.claim(keyed) {
         Known::Fresh(claim) => {
-            check_room(call, keyed)?;
+            check_room(call, keyed).map_err(|full| match full {
+                Full::Account(limit) => {
+                    let text = format!(
+                        "the limit is {limit} idempotency keys in 24 hours; a request without one is taken"
+                    );
+                    Error::from(refusal::TOO_MANY_IDEMPOTENCY_KEYS).with_message(text).with_retry_after(60)
+                }
+                Full::Venue => {
+                    let text = "no more idempotency keys are taken for now; a request without one is";
+                    Error::from(refusal::ENGINE_BUSY).with_message(text)
+                }
+            })?;
             Ok(Begin::Fresh(keyed, claim))
         }
         Known::Conflict => Err(refusal::IDEMPOTENCY_CONFLICT.into()),
@@ -46,9 +57,17 @@ pub fn begin<'a>(call: &'a Call, route: &str, key: &HeaderValue) -> Result<Begin
     }
 }
 
+/// Why no key more is taken.
+pub enum Full {
+    /// The account has as many as it may have: so many.
+    Account(usize),
+    /// All together have.
+    Venue,
+}
+
 /// Whether one key more can be kept, for a key that the engine does not know yet. Counted are those whose commands are done, so
 /// that a few more than the limit may come in at once.
-fn check_room(call: &Call, keyed: Keyed) -> Result<(), Error> {
+pub fn check_room(call: &Call, keyed: Keyed) -> Result<(), Full> {
     let views = call.worker.shared.views.read();
     let (known, config) = (views.idempotency(), &call.worker.config);
     let is_full = known.len_of(keyed.account) >= config.idempotency_keys_per_account;
@@ -57,15 +76,7 @@ fn check_room(call: &Call, keyed: Keyed) -> Result<(), Error> {
     {
         return Ok(());
     }
-    Err(if is_full {
-        let limit = config.idempotency_keys_per_account;
-        let text =
-            format!("the limit is {limit} idempotency keys in 24 hours; a request without one is taken");
-        Error::from(refusal::TOO_MANY_IDEMPOTENCY_KEYS).with_message(text).with_retry_after(60)
-    } else {
-        let text = "no more idempotency keys are taken for now; a request without one is";
-        Error::from(refusal::ENGINE_BUSY).with_message(text)
-    })
+    Err(if is_full { Full::Account(config.idempotency_keys_per_account) } else { Full::Venue })
 }
 
 /// What a request is answered that never reached the engine. The engine never takes a body that fails here, so one that it
