@@ -1,5 +1,5 @@
 //! Rules of the house that matter, as a test with a message, over the whole workspace: who may name whom, what
-//! core may not use, where `unsafe` may stand, and that README's map of the code knows every file.
+//! core may not use, where `unsafe` may stand, and that the map of each package knows every file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -366,25 +366,19 @@ fn nothing_is_left_unfinished() {
 }
 
 #[test]
-fn the_map_knows_every_file() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("README.md exists");
-    let map = readme.split("## The map of the code").nth(1).expect("README.md has the map of the code");
-    let map = map.split("\n## ").next().unwrap_or(map);
-    let general = map.split("/src`: ").next().unwrap_or("");
+fn the_maps_know_every_file() {
     let mut missing = Vec::new();
     for source in sources() {
         let Some((package, _)) = source.path.split_once("/src/") else { continue };
-        // What the map says of one package says nothing of a file of the same name in another.
-        let part =
-            map.split_once(&format!("\n`{package}/src`: ")).expect("the map has a part for the package");
-        let part = part.1.split("/src`: ").next().unwrap_or(part.1);
+        // What the map of one package says says nothing of a file of the same name in another.
+        let map = fs::read_to_string(root().join(package).join("map.md")).expect("each package has a map.md");
         let name = source.path.rsplit('/').next().unwrap_or("");
         let folder = source.path.rsplit('/').nth(1).unwrap_or("");
         let stem = name.trim_end_matches(".rs");
         let known = if name == "mod.rs" { folder } else { stem };
-        if ![general, part].iter().any(|map| names(map, known) || names(map, name)) {
+        if !names(&map, known) && !names(&map, name) {
             missing.push(source.path);
         }
     }
-    assert!(missing.is_empty(), "README.md's map does not mention:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "map.md of the package does not mention:\n{}", missing.join("\n"));
 }
