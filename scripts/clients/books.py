@@ -3,6 +3,8 @@ their local books from the streams, each by its own rules, and are compared with
 
     books.py <url> <admin key> <folder of the captures> <file: one answer that made an API key per line> <comparisons> <seconds>
 
+The flow lasts that long, and on until it was a flow: a busy machine makes few orders in a second.
+
 Each level of the recorded book is held by orders of one maker after the other; each recorded trade is an order, immediate or
 cancel, of a taker. ccxt.pro keeps a book of diffs and knows its update id: a comparison takes the depth while the flow goes
 on, waits until the book stands at that id, and wants equal levels; where it is past the id already, it is tried again.
@@ -111,10 +113,13 @@ class Flow:
             )
             self.taken += Decimal(found.get("executedQty", "0")) > 0
 
+    def was_one(self):
+        return self.placed >= 500 and self.taken >= 20
+
     async def play(self, frames, end):
         middle = None
         for frame in frames:
-            if time.monotonic() > end:
+            if time.monotonic() > end and self.was_one():
                 return
             data = frame.get("data", frame)
             if "lastUpdateId" in data:
@@ -297,8 +302,8 @@ async def main(url, admin_key, folder, answers, wanted, seconds):
             f"{flow.placed} orders placed, {flow.refused} refused, {flow.canceled} canceled, {flow.taken} trades taken "
             f"by {len(made)} accounts"
         )
-        if flow.placed < 500 or flow.taken < 20:
-            raise SystemExit("there was hardly any flow")
+        if not flow.was_one():
+            raise SystemExit("the recording ended before there was any flow")
 
 
 if __name__ == "__main__":
