@@ -336,7 +336,7 @@ impl Engine {
         }
         // As ordered; of a replaced order, what it filled before and what it asks for now.
         let whole = filled + order.quantity;
-        let quantity = if order.is_quote_sized() { MAX_ENTRY } else { order.quantity };
+        let quantity = if order.is_quote_sized() { Budget::most(rules.lot.value()) } else { order.quantity };
         let mut taker = Taker {
             order: id,
             account: order.account,
@@ -486,7 +486,7 @@ fn check_book(
 /// Whether the order would reach a resting order of its own account before it is filled or stops.
 pub(super) fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book, orders: &Orders) -> bool {
     let mut budget = order.is_quote_sized().then(|| Budget::new(order.quote_quantity, rules.lot.value()));
-    let mut remaining = if budget.is_some() { MAX_ENTRY } else { order.quantity };
+    let mut remaining = if budget.is_some() { Budget::most(rules.lot.value()) } else { order.quantity };
     let mut meets = false;
     walk(book, orders, order.side, limit, |maker| {
         let most = budget.as_ref().map_or(Quantity::MAX, |budget| budget.buys(maker.price, maker.remaining));

@@ -9,13 +9,14 @@ use crate::reject::Reject;
 /// what a replaced order has traded already. `spot.md` 3, 7.
 #[inline(always)]
 pub(crate) fn check(rules: &Rules, order: &Incoming, filled: Quantity) -> Result<Amount, Reject> {
-    let notional = check_range(order.price, order.quantity, MAX_ENTRY - filled)?;
+    check_range(order.price, order.quantity, MAX_ENTRY - filled)?;
     if !rules.tick.divides(order.price) {
         return Err(Reject::InvalidTick);
     }
     if !rules.lot.divides(order.quantity) {
         return Err(Reject::InvalidLot);
     }
+    let notional = checked_notional(order.price, order.quantity).ok_or(Reject::InvalidQuantity)?;
     if notional < rules.min_notional {
         return Err(Reject::BelowMinNotional);
     }
@@ -23,12 +24,12 @@ pub(crate) fn check(rules: &Rules, order: &Incoming, filled: Quantity) -> Result
 }
 
 #[inline(always)]
-fn check_range(price: Price, quantity: Quantity, most: Quantity) -> Result<Amount, Reject> {
+fn check_range(price: Price, quantity: Quantity, most: Quantity) -> Result<(), Reject> {
     if !(1..=MAX_ENTRY).contains(&price) {
         return Err(Reject::InvalidPrice);
     }
     if !(1..=most).contains(&quantity) {
         return Err(Reject::InvalidQuantity);
     }
-    checked_notional(price, quantity).ok_or(Reject::InvalidQuantity)
+    Ok(())
 }

@@ -45,6 +45,11 @@ impl Budget {
         Budget { rest: quote, lot }
     }
 
+    /// The most that it may buy in all: what a quantity holds, in whole lots.
+    pub(crate) fn most(lot: Quantity) -> Quantity {
+        MAX_ENTRY - MAX_ENTRY % lot
+    }
+
     /// How much of an ask it buys: floor(rest / (ask x lot)) lots, at most what is open. `spot.md` 8.
     pub(crate) fn buys(&self, price: Price, open: Quantity) -> Quantity {
         let Some(cost) = checked_notional(price, self.lot) else { return 0 };

@@ -98,7 +98,7 @@ pub fn plan(state: &Reference, incoming: &Incoming) -> Plan {
     let lot = state.markets[incoming.market as usize].lot;
     let mut plan = Plan { steps: Vec::new(), rest: incoming.size, expired: false, refused: false };
     // What a market buy may still buy; other orders are no larger.
-    let mut most = MAX_ENTRY;
+    let mut most = MAX_ENTRY - MAX_ENTRY % lot;
     for maker in state.side(incoming.market, incoming.side.opposite()) {
         let quantity = if incoming.reaches(maker.price) { take(plan.rest, maker, lot).min(most) } else { 0 };
         if quantity == 0 {

@@ -108,9 +108,6 @@ impl Reference {
                 if incoming.filled_before.checked_add(quantity).is_none_or(|ordered| ordered > MAX_ENTRY) {
                     return Err(Reject::InvalidQuantity);
                 }
-                if incoming.price.is_some_and(|price| money::notional(price, quantity).is_none()) {
-                    return Err(Reject::InvalidQuantity);
-                }
             }
             Size::Quote(amount) => {
                 if amount <= 0 {
@@ -123,6 +120,11 @@ impl Reference {
         }
         if matches!(incoming.size, Size::Base(quantity) if quantity % market.lot != 0) {
             return Err(Reject::InvalidLot);
+        }
+        if let (Some(price), Size::Base(quantity)) = (incoming.price, incoming.size)
+            && money::notional(price, quantity).is_none()
+        {
+            return Err(Reject::InvalidQuantity);
         }
         // None: no price to value a market sell at, or a value beyond any minimum.
         let value = match incoming.size {

@@ -104,3 +104,53 @@ fn judge(told: &[(Command, Vec<Event>)]) -> Result<(), String> {
     let mut model = Model::new();
     told.iter().try_for_each(|(command, events)| model.observe(command, events))
 }
+
+/// C-18: a buy of more than a quantity holds is cut at whole lots, and every limit order hears of its tick and lot before of a
+/// value that no amount holds.
+#[test]
+fn what_is_too_large_is_cut_and_judged_in_order() {
+    use ringside_core::command::{ListMarket, MarketKind};
+    use ringside_core::ids::padded;
+    use ringside_core::money::MAX_ENTRY;
+    use ringside_core::reject::Reject;
+    for lot in [1, 7, 100_000_007, MAX_ENTRY / 2 + 1] {
+        let mut session = Session::new(Engine::new(&EngineConfig::default()));
+        session.keep = true;
+        let listed = session.accept(ListMarket {
+            symbol: padded("XY").unwrap(),
+            base: padded("X").unwrap(),
+            quote: padded("Y").unwrap(),
+            tick: 3,
+            lot,
+            min_notional: 1.into(),
+            maker_fee: 0,
+            taker_fee: 0,
+            max_open_orders: 6,
+            kind: MarketKind::Spot as u8,
+            reserved: [0; 3],
+        });
+        let market = listed.market;
+        let most = MAX_ENTRY / lot * lot;
+        let seller = session.credit(address(0), "X", 10i128.pow(36));
+        let buyer = session.credit(address(1), "Y", 10i128.pow(36));
+        for _ in 0..2 {
+            session.accept(PlaceOrder::limit(seller, market, Side::Sell, 3, most));
+        }
+        session.kept.clear();
+        let buy = PlaceOrder::market_buy(buyer, market, 10i128.pow(36));
+        session.accept(buy);
+        let trades =
+            session.kept.iter().flat_map(|(_, events)| events).filter_map(|event| event.get::<Trade>());
+        assert_eq!(trades.map(|trade| trade.quantity).sum::<i64>(), most, "lot {lot}");
+
+        let mut refused = |price, quantity, reject| {
+            session.refuse(PlaceOrder::limit(buyer, market, Side::Buy, price, quantity), reject);
+        };
+        let (high, off_tick) = (MAX_ENTRY / 3 * 3, MAX_ENTRY / 3 * 3 - 1);
+        refused(off_tick, most, Reject::InvalidTick);
+        if lot > 1 {
+            refused(high, most - 1, Reject::InvalidLot);
+        }
+        refused(high, most, Reject::InvalidQuantity);
+    }
+}
