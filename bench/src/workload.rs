@@ -24,10 +24,10 @@ pub const TICK: Price = UNIT / 100;
 pub const LOT: Quantity = UNIT / 100;
 /// Level 0 stands for this price.
 pub const FIRST_PRICE: Price = 100 * UNIT;
-/// Fee of resting orders, hundredths of a basis point.
-pub const MAKER_FEE: FeeRate = 500;
+/// Fee of resting orders: five basis points.
+pub const MAKER_FEE: FeeRate = 50_000;
 /// Fee of arriving orders.
-pub const TAKER_FEE: FeeRate = 1_000;
+pub const TAKER_FEE: FeeRate = 100_000;
 /// Every account starts with this much of both assets.
 pub const CREDIT: i128 = 1_000_000_000_000 * AMOUNT_UNIT;
 

@@ -36,10 +36,29 @@ pub type Rate = i64;
 /// The rate 1.0.
 pub const RATE_ONE: Rate = 100_000_000;
 
-/// Fee rates are in hundredths of a basis point: 10,000 bps = 1,000,000.
+/// Fee rates are in steps of 10^-8: a basis point is 10,000.
 pub type FeeRate = u32;
 /// The fee rate that would take everything.
-pub const FEE_RATE_ONE: FeeRate = 1_000_000;
+pub const FEE_RATE_ONE: FeeRate = 100_000_000;
+
+/// A fee rate as state and files keep it: in steps of 10^-6 where it is a number of them, as engines up to version 10 had no
+/// others, so that the hash of their state stays; else marked, in steps of 10^-8.
+#[inline]
+pub const fn kept_rate(rate: FeeRate) -> u32 {
+    if rate.is_multiple_of(KEPT_STEP) { rate / KEPT_STEP } else { rate | KEPT_MARK }
+}
+
+/// A fee rate that was kept; `None` where it is above all, or not as it would be kept.
+pub const fn rate_of_kept(kept: u32) -> Option<FeeRate> {
+    let rate = if kept & KEPT_MARK == 0 { kept.checked_mul(KEPT_STEP) } else { Some(kept & !KEPT_MARK) };
+    match rate {
+        Some(rate) if rate <= FEE_RATE_ONE && kept_rate(rate) == kept => Some(rate),
+        _ => None,
+    }
+}
+
+const KEPT_STEP: u32 = 100;
+const KEPT_MARK: u32 = 1 << 31;
 
 /// The amount of base that a quantity, not negative, is. Exact, cannot overflow: 2^63 x 10^10 < 2^97.
 #[inline]
@@ -73,16 +92,16 @@ pub const fn fee(amount: Amount, rate: FeeRate) -> Amount {
     if rate == 0 {
         return 0;
     }
-    // One = 64 x 15,625. Where amount x rate stays below 2^102, both halves of the division have 64 bits.
-    const ODD: u64 = FEE_RATE_ONE as u64 / 64;
-    const { assert!(ODD * 64 == FEE_RATE_ONE as u64) };
-    if amount >> 82 != 0 {
+    // One = 256 x 390,625, which has 19 bits. Where amount x rate stays below 2^117, both parts of the division have 64 bits.
+    const ODD: u64 = FEE_RATE_ONE as u64 / 256;
+    const { assert!(ODD * 256 == FEE_RATE_ONE as u64 && ODD < 1 << 19) };
+    if amount >> 90 != 0 {
         return fee_of_much(amount, rate);
     }
-    let product = (amount as u128).wrapping_mul(rate as u128).wrapping_add(FEE_RATE_ONE as u128 - 1) >> 6;
-    let high = (product >> 32) as u64;
-    let low = (high % ODD) << 32 | product as u32 as u64;
-    (((high / ODD) as u128) << 32).wrapping_add((low / ODD) as u128) as i128
+    let product = (amount as u128).wrapping_mul(rate as u128).wrapping_add(FEE_RATE_ONE as u128 - 1) >> 8;
+    let high = (product >> 45) as u64;
+    let low = (high % ODD) << 45 | product as u64 & ((1 << 45) - 1);
+    (((high / ODD) as u128) << 45).wrapping_add((low / ODD) as u128) as i128
 }
 
 /// The same for any amount: the whole part is divided before it is multiplied.
@@ -143,25 +162,36 @@ mod tests {
     #[test]
     fn fee_rounds_up_and_never_overflows() {
         assert_eq!(fee(1, 1), 1);
-        assert_eq!(fee(1_000_000, 1), 1);
-        assert_eq!(fee(1_000_001, 1), 2);
+        assert_eq!(fee(100_000_000, 1), 1);
+        assert_eq!(fee(100_000_001, 1), 2);
         assert_eq!(fee(i128::MAX, FEE_RATE_ONE), i128::MAX);
         let mut random = 1u128;
         for bits in 0..127 {
-            for rate in [1, 3, 333_333, 999_999, FEE_RATE_ONE] {
+            for rate in [1, 3, 33_333_333, 99_999_999, FEE_RATE_ONE] {
                 random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).wrapping_add(1);
                 let amount = (random >> (127 - bits)) as i128 >> 1;
                 let exact = fee_of_much(amount, rate);
                 assert_eq!(fee(amount, rate), exact, "{amount} x {rate}");
                 // Rounded up: at most one step above the true value, never below.
-                if amount < i128::MAX >> 20 {
-                    let excess = exact * 1_000_000 - amount * i128::from(rate);
-                    assert!((0..1_000_000).contains(&excess));
+                if amount < i128::MAX >> 27 {
+                    let excess = exact * 100_000_000 - amount * i128::from(rate);
+                    assert!((0..100_000_000).contains(&excess));
                 }
             }
         }
         // spot.md 8, first example: 50 DF at 10 bps.
-        assert_eq!(fee(50 * AMOUNT_UNIT, 1000), AMOUNT_UNIT / 20);
+        assert_eq!(fee(50 * AMOUNT_UNIT, 100_000), AMOUNT_UNIT / 20);
+    }
+
+    #[test]
+    fn kept_rates_of_every_version_are_read() {
+        for rate in [0, 1, 1_250, 99_999_999, FEE_RATE_ONE] {
+            assert_eq!(rate_of_kept(kept_rate(rate)), Some(rate));
+        }
+        // Ten basis points, and all, as they were kept before.
+        assert_eq!([1_000, 1_000_000].map(rate_of_kept), [Some(100_000), Some(FEE_RATE_ONE)]);
+        let wrong = [1_000_001, kept_rate(FEE_RATE_ONE + 1), u32::MAX >> 1, KEPT_MARK | 1_000];
+        assert_eq!(wrong.map(rate_of_kept), [None; 4]);
     }
 
     #[test]

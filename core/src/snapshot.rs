@@ -15,7 +15,7 @@ use crate::engine::sources::Sources;
 use crate::engine::{ENGINE_VERSION, Engine, EngineConfig};
 use crate::ids::{MarketId, OrderId};
 use crate::market::{Market, Rules};
-use crate::money::{FEE_RATE_ONE, MAX_ENTRY};
+use crate::money::{FeeRate, MAX_ENTRY, rate_of_kept};
 use crate::order::{Order, Traits};
 use crate::perpetual::Perpetual;
 use crate::state_hash::hash;
@@ -152,6 +152,10 @@ impl Reader<'_> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
+    fn fee_rate(&mut self) -> Result<FeeRate, SnapshotError> {
+        rate_of_kept(self.u32()?).ok_or_else(|| invalid("a fee rate out of range"))
+    }
+
     pub(crate) fn u64(&mut self) -> Result<u64, SnapshotError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
@@ -273,8 +277,7 @@ fn read_rules(
     let (tick, lot) = (reader.i64()?, reader.i64()?);
     ensure((1..=MAX_ENTRY).contains(&tick) && (1..=MAX_ENTRY).contains(&lot), "tick or lot out of range")?;
     let min_notional = reader.i128()?;
-    let (maker_fee, taker_fee) = (reader.u32()?, reader.u32()?);
-    ensure(maker_fee <= FEE_RATE_ONE && taker_fee <= FEE_RATE_ONE, "a fee rate out of range")?;
+    let (maker_fee, taker_fee) = (reader.fee_rate()?, reader.fee_rate()?);
     let max_open_orders = reader.u32()?;
     let rules = Rules {
         id,
@@ -338,8 +341,8 @@ fn read_order(reader: &mut Reader<'_>, market: MarketId, side: Side) -> Result<O
         TimeInForce::from_code(reader.u8()?).ok_or_else(|| invalid("unknown time in force"))?;
     let self_trade =
         SelfTradePrevention::from_code(reader.u8()?).ok_or_else(|| invalid("unknown self-trade mode"))?;
-    let fee = reader.u32()?;
-    ensure(fee <= FEE_RATE_ONE, "a fee rate out of range")?;
+    ensure(Traits::may_rest(time_in_force), "an order in the book that may not rest")?;
+    let fee = reader.fee_rate()?;
     Ok(Order {
         id,
         remaining,

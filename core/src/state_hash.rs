@@ -25,6 +25,7 @@
 
 use crate::command::Side;
 use crate::engine::Engine;
+use crate::money::kept_rate;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where canonical bytes go.
@@ -154,8 +155,8 @@ impl Engine {
         out.put(&rules.tick.value().to_le_bytes());
         out.put(&rules.lot.value().to_le_bytes());
         out.put(&rules.min_notional.to_le_bytes());
-        out.put(&rules.maker_fee.to_le_bytes());
-        out.put(&rules.taker_fee.to_le_bytes());
+        out.put(&kept_rate(rules.maker_fee).to_le_bytes());
+        out.put(&kept_rate(rules.taker_fee).to_le_bytes());
         out.put(&rules.max_open_orders.to_le_bytes());
         out.put(&market.trades.to_le_bytes());
         out.put(&market.last_price.to_le_bytes());
@@ -172,7 +173,7 @@ impl Engine {
                 record[28..36].copy_from_slice(&order.remaining.to_le_bytes());
                 record[36] = order.traits.time_in_force() as u8;
                 record[37] = order.traits.self_trade() as u8;
-                record[38..].copy_from_slice(&order.traits.maker_fee().to_le_bytes());
+                record[38..].copy_from_slice(&kept_rate(order.traits.maker_fee()).to_le_bytes());
                 out.put(&record);
             }
         }

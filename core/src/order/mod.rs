@@ -76,14 +76,15 @@ impl Order {
     }
 }
 
-/// Side, time in force, self-trade mode and the maker fee rate read at placement, in one word. Only limit orders rest.
+/// Side, time in force, self-trade mode and the maker fee rate read at placement, in one word. Only limit orders rest, and only
+/// those that wait until they are canceled.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traits(u32);
 
 const SIDE_BIT: u32 = 31;
-const TIME_IN_FORCE_SHIFT: u32 = 24;
-const SELF_TRADE_SHIFT: u32 = 20;
-const FEE_MASK: u32 = (1 << SELF_TRADE_SHIFT) - 1;
+const SELF_TRADE_SHIFT: u32 = 28;
+const POST_ONLY_BIT: u32 = 27;
+const FEE_MASK: u32 = (1 << POST_ONLY_BIT) - 1;
 const _: () = assert!(crate::money::FEE_RATE_ONE <= FEE_MASK);
 
 impl Traits {
@@ -94,13 +95,18 @@ impl Traits {
         self_trade: SelfTradePrevention,
         maker_fee: FeeRate,
     ) -> Traits {
-        debug_assert!(maker_fee <= FEE_MASK);
+        debug_assert!(maker_fee <= FEE_MASK && Traits::may_rest(time_in_force));
         Traits(
             (side as u32) << SIDE_BIT
-                | (time_in_force as u32) << TIME_IN_FORCE_SHIFT
                 | (self_trade as u32) << SELF_TRADE_SHIFT
+                | u32::from(time_in_force == TimeInForce::PostOnly) << POST_ONLY_BIT
                 | maker_fee,
         )
+    }
+
+    /// Whether an order may be in a book.
+    pub(crate) fn may_rest(time_in_force: TimeInForce) -> bool {
+        matches!(time_in_force, TimeInForce::GoodTillCancel | TimeInForce::PostOnly)
     }
 
     #[inline(always)]
@@ -110,15 +116,15 @@ impl Traits {
 
     #[inline(always)]
     pub(crate) fn time_in_force(self) -> TimeInForce {
-        match TimeInForce::from_code((self.0 >> TIME_IN_FORCE_SHIFT & 7) as u8) {
-            Some(value) => value,
-            None => unreachable!("packed by new"),
+        match self.0 >> POST_ONLY_BIT & 1 {
+            0 => TimeInForce::GoodTillCancel,
+            _ => TimeInForce::PostOnly,
         }
     }
 
     #[inline(always)]
     pub(crate) fn self_trade(self) -> SelfTradePrevention {
-        match SelfTradePrevention::from_code((self.0 >> SELF_TRADE_SHIFT & 15) as u8) {
+        match SelfTradePrevention::from_code((self.0 >> SELF_TRADE_SHIFT & 7) as u8) {
             Some(value) => value,
             None => unreachable!("packed by new"),
         }
@@ -258,9 +264,9 @@ mod tests {
     #[test]
     fn traits_keep_every_value() {
         for &side in Side::ALL {
-            for &tif in TimeInForce::ALL {
+            for tif in [TimeInForce::GoodTillCancel, TimeInForce::PostOnly] {
                 for &mode in SelfTradePrevention::ALL {
-                    for fee in [0, 1, 1_000_000] {
+                    for fee in [0, 1, 12_345_678, crate::money::FEE_RATE_ONE] {
                         let traits = Traits::new(side, tif, mode, fee);
                         assert_eq!(
                             (traits.side(), traits.time_in_force(), traits.self_trade(), traits.maker_fee()),

@@ -191,5 +191,5 @@ fn is_step(step: i64) -> bool {
 }
 
 fn is_rate(rate: FeeRate) -> bool {
-    rate <= 1_000_000
+    rate <= 100_000_000
 }

@@ -46,9 +46,9 @@ fn amount_of(digits: Digits) -> Option<Amount> {
     Some(amount)
 }
 
-/// The share of `amount` at `rate` (1,000,000 takes everything), rounded up.
+/// The share of `amount` at `rate` (100,000,000 takes everything), rounded up.
 pub fn fee(amount: Amount, rate: FeeRate) -> Amount {
-    let (share, rest) = divided(times(digits_of(amount), rate), 1_000_000);
+    let (share, rest) = divided(times(digits_of(amount), rate), 100_000_000);
     amount_of(share).expect("a share is less than the whole") + Amount::from(rest != 0)
 }
 

@@ -22,19 +22,19 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "41e55fcfa499cbb515a2e8db6f4bbd99359bbadaaf003d18af531912eb1c46c9",
+        "fef7cdf7414536df62b4e7b33ec24681d49a61c7d203ba4f5e1ecfc0d07d12e0",
         "7d4a8ff7300a89cd35debc1afddc4954",
     ),
     (
         2,
         20_000,
-        "55a214459aa185a3d3b55614e7f02a25224b09d9c91b823b961592fce77f7e64",
-        "007ba0041e68b6e2a54439d702ec6ecf",
+        "0a06a79b5837a5891b4b8da7c34a38d5a34ce981051f7ca4b702a9bd0855bb57",
+        "69e6e997929388bd95a453e76b7f13ab",
     ),
     (
         3,
         5_000,
-        "882c6bddf6d74bf33b8f89c24135bb19f116ac9cbf2505fe1bfbeb537e899eb3",
+        "2896df28f64328fc3c87faaf81c680dd27126907c768a64fbe1555c6a72b0e56",
         "a8586a55dc0a761c1e31397dd79344d4",
     ),
 ];
@@ -200,8 +200,8 @@ fn a_history() -> Vec<Command> {
             tick: 1,
             lot: 1,
             min_notional: 1.into(),
-            maker_fee: 10,
-            taker_fee: 20,
+            maker_fee: 1_000,
+            taker_fee: 2_000,
             max_open_orders: 100,
             kind: 0,
             reserved: [0; 3],
@@ -249,7 +249,7 @@ fn variants() -> Vec<(&'static str, Change)> {
                 tick: 0,
                 lot: 0,
                 min_notional: 0.into(),
-                maker_fee: 11,
+                maker_fee: 1_100,
                 taker_fee: 0,
             };
             all[7] = Command::new(update);

@@ -73,7 +73,7 @@ fn amount(text: &str) -> RawAmount {
 }
 
 fn bps(text: &str) -> u32 {
-    u32::try_from(scaled(text, 2)).unwrap()
+    u32::try_from(scaled(text, 4)).unwrap()
 }
 
 fn order_id(text: &str) -> u64 {
@@ -406,8 +406,8 @@ impl Script {
                 shown8(market.tick),
                 shown8(market.lot),
                 shown18(market.min_notional),
-                shown(market.maker_fee.into(), 2),
-                shown(market.taker_fee.into(), 2),
+                shown(market.maker_fee.into(), 4),
+                shown(market.taker_fee.into(), 4),
                 market.max_open_orders,
                 ["listed", "halted", "delisted"][market.status as usize],
             );

@@ -105,14 +105,14 @@ impl Sent {
     }
 }
 
-/// Text as a fee rate: basis points with at most 2 decimals, at most 10000.
+/// Text as a fee rate: basis points with at most 4 decimals, at most 10000.
 pub fn parse_bps(text: &[u8]) -> Option<FeeRate> {
-    const STEP: u64 = AMOUNT_UNIT as u64 / 100;
+    const STEP: u64 = AMOUNT_UNIT as u64 / 10_000;
     let Sent { whole, fraction, is_finer } = parse(text)?;
     if is_finer || !fraction.is_multiple_of(STEP) {
         return None;
     }
-    let value = whole.checked_mul(100)? + u128::from(fraction / STEP);
+    let value = whole.checked_mul(10_000)? + u128::from(fraction / STEP);
     u32::try_from(value).ok().filter(|value| *value <= FEE_RATE_ONE)
 }
 
@@ -207,7 +207,7 @@ pub fn write_total(out: &mut Vec<u8>, total: i128) {
 
 /// Appends a fee rate as basis points.
 pub fn write_bps(out: &mut Vec<u8>, rate: FeeRate) {
-    write_parts(out, u64::from(rate / 100), u64::from(rate % 100), 2);
+    write_parts(out, u64::from(rate / 10_000), u64::from(rate % 10_000), 4);
 }
 
 fn write_parts(out: &mut Vec<u8>, whole: u64, fraction: u64, decimals: usize) {
@@ -378,16 +378,21 @@ mod tests {
     }
 
     #[test]
-    fn rates_have_two_decimals() {
-        for (text, rate) in [("0", Some(0)), ("5", Some(500)), ("0.01", Some(1)), ("10000", Some(1_000_000))]
-        {
+    fn rates_have_four_decimals() {
+        for (text, rate) in [
+            ("0", Some(0)),
+            ("5", Some(50_000)),
+            ("0.125", Some(1_250)),
+            ("0.0001", Some(1)),
+            ("10000", Some(100_000_000)),
+        ] {
             assert_eq!(parse_bps(text.as_bytes()), rate);
             assert_eq!(written(|out| write_bps(out, rate.expect("a rate"))), text);
         }
-        for text in ["10000.01", "0.001", "-1", "1e2", "99999999999999999999"] {
+        for text in ["10000.0001", "0.00001", "-1", "1e2", "99999999999999999999"] {
             assert_eq!(parse_bps(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(written(|out| write_bps(out, 1050)), "10.5");
+        assert_eq!(written(|out| write_bps(out, 105_000)), "10.5");
     }
 
     proptest! {

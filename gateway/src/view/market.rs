@@ -7,7 +7,7 @@ use super::codec::{LoadError, Reader, Writer};
 use ringside_core::command::{MarketKind, MarketStatus};
 use ringside_core::event;
 use ringside_core::ids::{AssetId, AssetName, MarketId, Symbol, text};
-use ringside_core::money::{Amount, FeeRate, Price, Quantity};
+use ringside_core::money::{Amount, FeeRate, Price, Quantity, kept_rate, rate_of_kept};
 use std::collections::BTreeSet;
 
 /// One market as it now is. The names of its assets stand beside their ids, so that a reply needs one record only.
@@ -196,8 +196,8 @@ impl MarketView {
             writer.i64(market.tick);
             writer.i64(market.lot);
             writer.i128(market.min_notional);
-            writer.u64(market.maker_fee.into());
-            writer.u64(market.taker_fee.into());
+            writer.u64(kept_rate(market.maker_fee).into());
+            writer.u64(kept_rate(market.taker_fee).into());
             writer.u64(market.max_open_orders.into());
             writer.fixed(&[market.kind as u8, market.status as u8]);
         }
@@ -223,8 +223,8 @@ impl MarketView {
                 tick: reader.i64()?,
                 lot: reader.i64()?,
                 min_notional: reader.i128()?,
-                maker_fee: reader.uint("fee")?,
-                taker_fee: reader.uint("fee")?,
+                maker_fee: rate_of_kept(reader.uint("fee")?).ok_or_else(|| reader.bad("fee"))?,
+                taker_fee: rate_of_kept(reader.uint("fee")?).ok_or_else(|| reader.bad("fee"))?,
                 max_open_orders: reader.uint("open orders")?,
                 kind: reader.code("market kind", MarketKind::from_code)?,
                 status: reader.code("market status", MarketStatus::from_code)?,

@@ -43,9 +43,9 @@ impl Profile {
             max_open_orders: *random.pick(&[1, 4, 10, 20, 200, u32::MAX, u32::MAX, u32::MAX]),
             fees: random.pick::<&[u32]>(&[
                 &[0],
-                &[0, 500, 1000],
-                &[1, 7, 333, 12_345],
-                &[0, 1, 1000, 500_000, FEE_RATE_ONE - 1, FEE_RATE_ONE],
+                &[0, 50_000, 100_000],
+                &[1, 7, 33_333, 1_234_567],
+                &[0, 1, 100_000, 50_000_000, FEE_RATE_ONE - 1, FEE_RATE_ONE],
             ]),
             wealth: *random.pick(&[20, 1000, 1000, 1_000_000]),
             hostility: *random.pick(&[0, 5, 30, 150]),

@@ -10,7 +10,8 @@ use crate::dialect::decimal::write_amount;
 use crate::dialect::spot::admin::{
     self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
 };
-use crate::dialect::spot::{refusal, words};
+use crate::dialect::spot::refusal::{self, Refusal};
+use crate::dialect::spot::words;
 use crate::view::market::MarketRecord;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
@@ -96,9 +97,22 @@ fn is_test_deployment(config: &Config) -> Result<(), Error> {
     if config.test_deployment { Ok(()) } else { Err(refusal::DISABLED.into()) }
 }
 
+/// A refused member with what it may be (`spot.md` 5).
+fn explained(refusal: Refusal, body: &Shape) -> Error {
+    let error = Error::from(refusal);
+    let name = refusal.error.strip_prefix("invalid ").unwrap_or_default();
+    match body {
+        Shape::Object(fields) => match fields.iter().find(|field| field.name == name) {
+            Some(field) => error.with_message(format!("{name}: {}", field.doc)),
+            None => error,
+        },
+        _ => error,
+    }
+}
+
 async fn list_market(call: Call) -> Answer {
     let body: ListBody<'_> = call.json()?;
-    let list = body.command()?;
+    let list = body.command().map_err(|refusal| explained(refusal, &shape::LIST_MARKET))?;
     let reason = body.reason()?;
     let action = Action {
         subject: Subject::Market(list.symbol),
@@ -112,7 +126,7 @@ async fn list_market(call: Call) -> Answer {
 async fn update_market(call: Call) -> Answer {
     let body: UpdateBody<'_> = call.json()?;
     let market = market(&call)?;
-    let update = body.command(market.market)?;
+    let update = body.command(market.market).map_err(|refusal| explained(refusal, &shape::UPDATE_MARKET))?;
     let reason = body.reason()?;
     if update.mask != 0 {
         let detail = admin::detail_of_update(&update);
@@ -135,7 +149,7 @@ async fn set_status(call: Call) -> Answer {
 
 async fn credit(call: Call) -> Answer {
     let body: CreditBody<'_> = call.json()?;
-    let credit = body.command()?;
+    let credit = body.command().map_err(|refusal| explained(refusal, &shape::CREDIT))?;
     let reason = body.reason()?;
     let is_foreign = call.worker.markets.with(|markets| {
         let asset = markets.asset(text(&credit.asset));

@@ -249,25 +249,25 @@ pub(super) const LIST_MARKET: Shape = Shape::Object(&[
     Field::new("quote_token", TOKEN, "[A-Z0-9]{1,10}, another than base_token"),
     Field::new("tick_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
     Field::new("lot_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
-    Field::new("min_notional", Shape::DecimalInput, "> 0"),
-    Field::new("maker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
-    Field::new("taker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+    Field::new("min_notional", Shape::DecimalInput, "> 0, at most 18 decimals"),
+    Field::new("maker_fee_bps", Shape::Number, "0 to 10000, at most 4 decimals"),
+    Field::new("taker_fee_bps", Shape::Number, "0 to 10000, at most 4 decimals"),
     REASON,
 ]);
 
 pub(super) const UPDATE_MARKET: Shape = Shape::Object(&[
     Field::optional("tick_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
     Field::optional("lot_size", Shape::DecimalInput, "> 0, at most 8 decimals"),
-    Field::optional("min_notional", Shape::DecimalInput, "> 0"),
-    Field::optional("maker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
-    Field::optional("taker_fee_bps", Shape::Number, "0 to 10000, at most 2 decimals"),
+    Field::optional("min_notional", Shape::DecimalInput, "> 0, at most 18 decimals"),
+    Field::optional("maker_fee_bps", Shape::Number, "0 to 10000, at most 4 decimals"),
+    Field::optional("taker_fee_bps", Shape::Number, "0 to 10000, at most 4 decimals"),
     REASON,
 ]);
 
 pub(super) const CREDIT: Shape = Shape::Object(&[
     Field::new("user_address", ADDRESS_SENT, "0x and 40 hex digits; a new one gets an account"),
     Field::new("token", TOKEN, "A token that has a ledger"),
-    Field::new("amount", Shape::DecimalInput, "> 0"),
+    Field::new("amount", Shape::DecimalInput, "> 0, at most 18 decimals"),
     REASON,
 ]);
 

@@ -304,7 +304,7 @@ mod tests {
         let read = |body: &str| serde_json::from_str::<ListBody<'_>>(body).expect("json").command();
         let listed = read(&base.to_string()).expect("a listing");
         assert_eq!((text(&listed.symbol), text(&listed.base), text(&listed.quote)), ("ABCUSD", "ABC", "USD"));
-        assert_eq!((listed.tick, listed.lot, listed.taker_fee), (UNIT / 100, UNIT, 1050));
+        assert_eq!((listed.tick, listed.lot, listed.taker_fee), (UNIT / 100, UNIT, 105_000));
         assert_eq!(listed.min_notional.get(), 5 * AMOUNT_UNIT);
         let bad: [(&str, Vec<Value>); 8] = [
             (
@@ -316,7 +316,7 @@ mod tests {
             ("tick_size", vec![json!(null), json!(0), json!("0.000000001"), json!(-1), json!("1e-2")]),
             ("lot_size", vec![json!(null), json!("0"), json!("92233720369"), json!(true)]),
             ("min_notional", vec![json!(null), json!(0), json!("0.0000000000000000001")]),
-            ("maker_fee_bps", vec![json!(null), json!(-1), json!(0.001), json!(10001), json!("5")]),
+            ("maker_fee_bps", vec![json!(null), json!(-1), json!(0.00001), json!(10001), json!("5")]),
             ("taker_fee_bps", vec![json!(null), json!(10000.01)]),
         ];
         for (member, values) in bad {
