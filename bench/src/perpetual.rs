@@ -50,7 +50,7 @@ pub fn listing(index: Price) -> impl Iterator<Item = Command> {
         Command::new(SetPerpetualParameter { market: MARKET, parameter: parameter as u32, value })
     });
     let open = [
-        Command::new(SetManualPrice { market: MARKET, reserved: 0, price: index }),
+        Command::new(SetManualPrice { market: MARKET, moves_band: 0, price: index }),
         Command::new(AdvanceTime {}),
         Command::new(SetPerpetualState {
             market: MARKET,

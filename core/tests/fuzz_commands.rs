@@ -28,8 +28,8 @@ fn market(symbol: &str, base: &str, lot: i64) -> Command {
         tick: UNIT / 100,
         lot,
         min_notional: AMOUNT_UNIT.into(),
-        maker_fee: 500,
-        taker_fee: 1_000,
+        maker_fee: 50_000,
+        taker_fee: 100_000,
         max_open_orders: 20,
         kind: MarketKind::Spot as u8,
         reserved: [0; 3],
@@ -72,7 +72,7 @@ fn perpetual_opening() -> Vec<Command> {
             tick: UNIT / 10,
             lot: UNIT / 1_000,
         }),
-        Command::new(SetManualPrice { market: FIRST_PERPETUAL, reserved: 0, price: 100 * UNIT }),
+        Command::new(SetManualPrice { market: FIRST_PERPETUAL, moves_band: 0, price: 100 * UNIT }),
         Command::new(AdvanceTime {}),
         Command::new(SetPerpetualState {
             market: FIRST_PERPETUAL,
@@ -154,7 +154,7 @@ fn perpetual_corpus() -> Vec<Vec<Command>> {
         ..buy
     };
     let market = FIRST_PERPETUAL;
-    let crash = |price| Command::new(SetManualPrice { market, reserved: 0, price: price * UNIT });
+    let crash = |price| Command::new(SetManualPrice { market, moves_band: 0, price: price * UNIT });
     let tick = Command { time_ns: 1_000_000_000, ..Command::new(AdvanceTime {}) };
     vec![
         vec![Command::new(buy)],

@@ -285,7 +285,7 @@ impl Venue {
 
     /// One move of the mark with an order behind it.
     fn round(&mut self, index: Price, positions: u32) -> Result<Round> {
-        self.accepted(Command::new(SetManualPrice { market: MARKET, reserved: 0, price: index }))?;
+        self.accepted(Command::new(SetManualPrice { market: MARKET, moves_band: 0, price: index }))?;
         self.time_ns += 1_000_000_000;
         let tick = self.stamp(Command::new(AdvanceTime {}));
         self.orders += 1;

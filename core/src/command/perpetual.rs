@@ -195,8 +195,9 @@ body! {
     pub struct SetManualPrice {
         /// Which market.
         pub market: MarketId,
-        /// Zero.
-        pub reserved: u32,
+        /// 1: the dynamic band (`risk.md` 16) begins anew at the mark that follows. For test deployments, where a price may be
+        /// put anywhere; elsewhere 0.
+        pub moves_band: u32,
         /// The index, P8; 0 frees it.
         pub price: Price,
     }

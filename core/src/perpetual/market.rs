@@ -368,6 +368,14 @@ impl Symbol {
         self.bounds.band
     }
 
+    /// Lets the dynamic band begin anew with the next mark, and a pause of it end then.
+    pub(crate) fn forget_marks(&mut self, now_ms: i64) {
+        self.marks = Window::new();
+        self.binds_ms = [0; 2];
+        self.pause_ms = self.pause_ms.min(now_ms);
+        self.refresh_bounds();
+    }
+
     /// The limit of a market order of a side.
     #[inline]
     pub(crate) fn take_bound(&self, side: Side) -> Option<Price> {

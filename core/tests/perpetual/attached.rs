@@ -265,7 +265,7 @@ impl Story {
     }
 
     fn mark(&mut self, price: &str) {
-        self.give(SetManualPrice { market: BTC, reserved: 0, price: dec(price) });
+        self.give(SetManualPrice { market: BTC, moves_band: 0, price: dec(price) });
         self.pass(1);
     }
 

@@ -86,7 +86,7 @@ fn what_is_due_is_done_in_time_whatever_the_clock_does() {
         machine.venue.ok(set);
         let (set_ms, mut ended_ms) = (machine.true_ms, None);
         // A long that its index takes below maintenance.
-        machine.venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58200") });
+        machine.venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("58200") });
         let (moved_ms, mut liquidated_ms) = (machine.true_ms, None);
         // The next funding hour.
         let hour = machine.venue.time_ms / HOUR_MS + 1;

@@ -247,7 +247,7 @@ fn drafts_of_two_sources_do_not_mix() {
 #[test]
 fn a_source_is_fresh_for_as_long_as_its_own_age_says() {
     let mut venue = Venue::trading("60000");
-    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: 0 });
+    venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: 0 });
     for (source, stale_ms) in [(1, 0), (2, 3_000)] {
         venue.ok(SetSource { market: BTC, source, weight: 1, stale_ms });
         venue.ok(FeedPrice { market: BTC, source, price: dec("60000") });

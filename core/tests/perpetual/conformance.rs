@@ -206,6 +206,35 @@ fn the_dynamic_band_holds_at_both_ends() {
     assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
 }
 
+/// C-16: where a price may be put anywhere, what is put moves the band with it, and ends a pause that it had begun.
+#[test]
+fn a_pin_of_a_test_deployment_moves_the_dynamic_band() {
+    let mut venue = Venue::trading("60000");
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    let pin = |venue: &mut Venue, price: &str| {
+        venue.ok(SetManualPrice { market: BTC, moves_band: 1, price: dec(price) });
+        venue.tick();
+    };
+    for price in ["53000", "70000"] {
+        pin(&mut venue, price);
+        venue.sell(one, "0.1", price);
+        venue.buy(other, "0.1", price);
+        assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1, "at {price}");
+    }
+    // Moved by a feed it binds, and pauses the market.
+    venue.mark("60000");
+    venue.sell(one, "0.1", "60000");
+    let order = venue.buy(other, "0.1", "60000");
+    assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 11, 0)]);
+    (0..15).for_each(|_| venue.tick());
+    let place = venue.limit(other, Side::Buy, "0.1", "60000");
+    assert_eq!(venue.refused(place), Reject::StateRefuses);
+    pin(&mut venue, "60001");
+    venue.reload();
+    venue.buy(other, "0.1", "60000");
+    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+}
+
 #[test]
 fn after_the_pause_of_the_dynamic_band_its_reference_is_the_mark() {
     // 16: "POST_ONLY for 30 s, ref := mark, then TRADING".
@@ -246,7 +275,7 @@ fn a_trailing_order_follows_no_marks_of_a_time_in_which_it_is_not_judged() {
     open(&mut venue, one, other, Side::Buy, "0.1", "60000");
     venue.ok(SetSource { market: BTC, source: 1, weight: 1, stale_ms: 0 });
     venue.ok(FeedPrice { market: BTC, source: 1, price: dec("60000") });
-    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: 0 });
+    venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: 0 });
     venue.tick();
     let place = PlacePerpetual {
         callback_rate: 300_000,
@@ -582,7 +611,7 @@ fn no_two_open_orders_of_an_account_have_one_name_also_where_one_is_attached() {
     // characters + _tp / _sl".
     let mut venue = Venue::trading("60000");
     venue.list_second();
-    venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec("3000") });
+    venue.ok(SetManualPrice { market: BTC + 1, moves_band: 0, price: dec("3000") });
     venue.tick();
     venue.ok(SetPerpetualState { market: BTC + 1, state: PerpetualState::Trading as u8, reserved: [0; 3] });
     let (one, other) = (venue.account("100000"), venue.account("100000"));
@@ -698,7 +727,7 @@ fn whom_a_settlement_leaves_too_little_for_another_market_is_liquidated_at_once(
     no_fees(&mut venue);
     venue.list_second();
     let eth = |venue: &mut Venue, price| {
-        venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+        venue.ok(SetManualPrice { market: BTC + 1, moves_band: 0, price: dec(price) });
         venue.tick();
     };
     eth(&mut venue, "3000");

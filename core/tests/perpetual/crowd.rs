@@ -52,7 +52,7 @@ impl Alike {
             });
         }
         for market in MARKETS {
-            alike.ok(SetManualPrice { market, reserved: 0, price: 1_000 * ONE });
+            alike.ok(SetManualPrice { market, moves_band: 0, price: 1_000 * ONE });
             alike.tick();
             alike.ok(SetPerpetualState { market, state: PerpetualState::Trading as u8, reserved: [0; 3] });
         }
@@ -205,7 +205,7 @@ fn storm(seed: u64) -> (BTreeSet<u32>, usize) {
         };
         for (market, index) in (FIRST_PERPETUAL..).zip(&mut index).take(open) {
             *index = *index / 1_000_000 * (1_000_000 + drift + random.below(6_000) as i64 - 3_000);
-            alike.ok(SetManualPrice { market, reserved: 0, price: *index });
+            alike.ok(SetManualPrice { market, moves_band: 0, price: *index });
         }
         alike.tick();
         loop {
@@ -356,7 +356,7 @@ fn hours(seed: u64, turns: usize) -> Hours {
             let step = index / 1_000 * random.between(2, 7);
             index = (index + if falls { -step } else { step }) / (ONE / 100) * (ONE / 100);
             for market in MARKETS {
-                alike.ok(SetManualPrice { market, reserved: 0, price: index });
+                alike.ok(SetManualPrice { market, moves_band: 0, price: index });
             }
             alike.tick();
             alike.go_on(&mut random, index, &mut came_to);

@@ -441,7 +441,7 @@ impl Live {
 
     /// Pins index and mark.
     fn mark(&mut self, price: Price) {
-        self.venue.ok(SetManualPrice { market: BNB, reserved: 0, price });
+        self.venue.ok(SetManualPrice { market: BNB, moves_band: 0, price });
         self.venue.tick();
     }
 

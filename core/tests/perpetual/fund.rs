@@ -21,7 +21,7 @@ fn fund_with_position() -> (Venue, u32) {
 
 /// Pins the index of the second market.
 fn second(venue: &mut Venue, price: &str) {
-    venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+    venue.ok(SetManualPrice { market: BTC + 1, moves_band: 0, price: dec(price) });
 }
 
 /// The second market listed, trading at a mark.
@@ -258,7 +258,7 @@ fn a_counterparty_may_be_left_with_exactly_nothing() {
         }
         open(&mut venue, long, short, Side::Buy, "0.5", "60000");
         open_second(&mut venue, short, other, Side::Buy, "5", "3000");
-        venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58200") });
+        venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("58200") });
         second(&mut venue, "2400");
         venue.tick();
         let moved = venue.said::<event::PositionMoved>();
@@ -309,7 +309,7 @@ fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
     leverage_of_both(&mut venue, trader);
     open_second(&mut venue, trader, maker, Side::Buy, "2", "3000");
     open(&mut venue, trader, maker, Side::Buy, "0.1", "60000");
-    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("58500") });
+    venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("58500") });
     second(&mut venue, "2925");
     venue.tick();
     let moved = venue.said::<event::PositionMoved>();

@@ -103,7 +103,7 @@ fn an_own_fill_does_not_lose_the_margin_that_backs_other_positions() {
         no_fees(&mut venue);
         venue.list_second();
         let eth_mark = |venue: &mut Venue, price: &str| {
-            venue.ok(SetManualPrice { market: ETH, reserved: 0, price: dec(price) });
+            venue.ok(SetManualPrice { market: ETH, moves_band: 0, price: dec(price) });
             venue.tick();
         };
         eth_mark(&mut venue, "3000");

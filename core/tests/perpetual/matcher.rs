@@ -334,7 +334,7 @@ fn what_a_move_of_the_mark_leaves_over_goes_on_by_itself() {
         leverage(&mut venue, account, 100);
         open(&mut venue, account, maker, Side::Buy, "0.1", "60000");
     }
-    venue.ok(SetManualPrice { market: BTC, reserved: 0, price: dec("59000") });
+    venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("59000") });
     let (begun, now_ns) = (venue.engine.sequence(), (venue.time_ms + 1_000) * 1_000_000);
     assert!(!venue.engine.has_backlog() && doomed.iter().all(|&account| held(&venue, account) > 0));
     let options = MatcherOptions { checkpoint_every: 0, ..MatcherOptions::default() };

@@ -24,7 +24,7 @@ fn wide() -> Venue {
 }
 
 fn manual(venue: &mut Venue, price: &str) -> Option<Reject> {
-    venue.give(SetManualPrice { market: BTC, reserved: 0, price: dec(price) }).rejected()
+    venue.give(SetManualPrice { market: BTC, moves_band: 0, price: dec(price) }).rejected()
 }
 
 /// Index, mark and where the index comes from, if the last command moved one.

@@ -26,20 +26,20 @@ const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
         20_000,
-        "60a9c5664c0a4e61a99dd6298a04bb6cb5ff3bc5a63979cf8da6c91e2b800f9d",
-        "b0b66b39953d099fb948fc5c825645be",
+        "90eb79b5bbf3906baef10483422fae62bad32561bc957f7b1ae58eb61747f207",
+        "90d2faac808071cfa6a7687ffcb0ce87",
     ),
     (
         2,
         20_000,
-        "22bef7d05bfb6d448a090d13eca246ffdf996fe1c3149ac507d9baf25276dc80",
-        "65ce2120361b1569d4e03f13af6755dc",
+        "d4a57fb5c0ac5fcf94876605d04ce7a08b1dca959c4f6e585b0e96d996e9e688",
+        "73a008ee1f224d369f89b2fc3a49a038",
     ),
     (
         3,
         5_000,
-        "aa7aabbea6fdc09af804e8477939b692875f5a8e980a7028417d5ca5ebe16cb0",
-        "05a80de9fb62066346eabbd94f4649d1",
+        "6e7adccbd2792e40bcdd45d7601bc9a330fae4f631645795bea118c91a5d727f",
+        "3d7ddcc014fedb679d0b7c534db402f1",
     ),
 ];
 
@@ -300,7 +300,7 @@ fn a_history() -> Vec<Command> {
         credit(0, 500),
         credit(1, 5_000),
         credit(2, 6_000),
-        Command::new(SetManualPrice { market: BTC, reserved: 0, price: dec("60000") }),
+        Command::new(SetManualPrice { market: BTC, moves_band: 0, price: dec("60000") }),
         Command::new(AdvanceTime {}),
         Command::new(SetPerpetualState { market: BTC, state: 0, reserved: [0; 3] }),
         Command::new(place(1, Side::Sell, "60000", "0.2", 1)),
@@ -609,7 +609,7 @@ fn variants() -> Vec<(&'static str, Change)> {
             all[FREE] = Command::new(FeedPrice { market: BTC, source: 1, price: dec("60001") });
         }),
         ("no manual price", |all| {
-            all[FREE] = Command::new(SetManualPrice { market: BTC, reserved: 0, price: 0 });
+            all[FREE] = Command::new(SetManualPrice { market: BTC, moves_band: 0, price: 0 });
         }),
         ("another fee table", |all| {
             all[FREE] = Command::new(SetVipTier {

@@ -117,6 +117,33 @@ fn v21_deleveraging() {
     assert_eq!((wallet(&venue, trader), position(&venue, trader)), (0, (0, 0)));
 }
 
+/// `V-36` (C-09): what is left of two fills of one command, told after each, by both ways through the engine.
+#[test]
+fn v36_order_margin_is_told_after_each_fill() {
+    for is_long_way in [false, true] {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        let (maker, taker) = (venue.account("100000"), venue.account("100000"));
+        for number in 0..3 {
+            let child = if is_long_way && number == 2 { dec("70000") } else { 0 };
+            let bid = venue.limit(maker, Side::Buy, "0.05", "58900");
+            venue.ok(PlacePerpetual { take_profit: child, ..bid });
+        }
+        let order = venue.limit(taker, Side::Sell, "0.1", "58900");
+        venue.ok(order);
+        let kinds: Vec<_> =
+            venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.quantity).collect();
+        assert_eq!(kinds, [dec("0.05"), dec("0.05")]);
+        let told = venue.said::<event::PerpetualExposure>();
+        let left: Vec<_> =
+            told.iter().filter(|told| told.account == maker).map(|told| told.buy_reference).collect();
+        assert_eq!(left, [usd("5890"), usd("2945")], "the long way: {is_long_way}");
+        let placed = venue.said::<event::PerpetualPlaced>()[0];
+        // Of a sell the mark, as it may trade there at once.
+        assert_eq!(placed.reference, usd("6000"));
+    }
+}
+
 #[test]
 fn v04_v05_v06_v07_margin_of_orders() {
     let mut venue = Venue::trading("60000");
@@ -655,7 +682,7 @@ fn close_at(venue: &mut Venue, market: u32, price: &str) {
         venue.ok(SetPerpetualState { market, state: state as u8, reserved: [0; 3] });
     };
     state(venue, PerpetualState::Halted);
-    venue.ok(SetManualPrice { market, reserved: 0, price: dec(price) });
+    venue.ok(SetManualPrice { market, moves_band: 0, price: dec(price) });
     (0..1_801).for_each(|_| venue.tick());
     state(venue, PerpetualState::Closed);
 }
@@ -663,7 +690,7 @@ fn close_at(venue: &mut Venue, market: u32, price: &str) {
 /// The second market listed, trading at a mark.
 fn trade_second(venue: &mut Venue, price: &str) {
     venue.list_second();
-    venue.ok(SetManualPrice { market: BTC + 1, reserved: 0, price: dec(price) });
+    venue.ok(SetManualPrice { market: BTC + 1, moves_band: 0, price: dec(price) });
     venue.tick();
     let state = PerpetualState::Trading as u8;
     venue.ok(SetPerpetualState { market: BTC + 1, state, reserved: [0; 3] });

@@ -319,7 +319,7 @@ fn requests_are_judged_in_order() {
 fn nothing_leaves_the_perpetual_ledger_while_the_fund_owes() {
     // A market closes far below its mark, as in `recovery.rs`: a long loses more than it has, and the fund has nothing.
     let mut venue = Venue::new();
-    let index = |units: i64| SetManualPrice { market: BTC, reserved: 0, price: units * UNIT };
+    let index = |units: i64| SetManualPrice { market: BTC, moves_band: 0, price: units * UNIT };
     let second = |venue: &mut Venue| {
         venue.now_s += 1;
         venue.take(AdvanceTime {});

@@ -107,7 +107,7 @@ fn perpetual_commands() {
     layout!(SetPerpetualAccount, SetPerpetualAccount::KIND, 69, 48, account 0, mask 4, trade_group 8, trading_enabled 16, fee_burn 20, referral_total_bps 24, referral_share_bps 28, promo_bps 32, reserved 36, promo_until_ms 40);
     layout!(SetSource, SetSource::KIND, 70, 16, market 0, source 4, weight 8, stale_ms 12);
     layout!(FeedPrice, FeedPrice::KIND, 71, 16, market 0, source 4, price 8);
-    layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, reserved 4, price 8);
+    layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, moves_band 4, price 8);
     layout!(CreditPerpetual, CreditPerpetual::KIND, 73, 96, address 0, reserved 20, amount 24, reason 32);
     layout!(ProveLedger, ProveLedger::KIND, 74, 0,);
     layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, reserved 4);
@@ -175,10 +175,10 @@ fn deposit_commands() {
 fn perpetual_events() {
     use event::*;
     layout!(PerpetualOrder, PerpetualOrder::KIND, 80, 96, order 0, account 8, market 12, side 16, order_type 17, original_type 18, time_in_force 19, status 20, execution 21, expiry_reason 22, self_trade 23, working_type 24, price_match 25, flags 26, callback_rate 28, price 32, quantity 40, filled 48, open 56, value 64, stop_price 72, good_till_ms 80, parent 88);
-    layout!(PerpetualPlaced, PerpetualPlaced::KIND, 81, 64, order 0, account 8, market 12, fired 16, client_order 24, reserved 60);
+    layout!(PerpetualPlaced, PerpetualPlaced::KIND, 81, 72, order 0, account 8, market 12, fired 16, client_order 24, reserved 60, reference 64);
     layout!(PerpetualTrade, PerpetualTrade::KIND, 82, 96, trade 0, maker_order 8, taker_order 16, price 24, quantity 32, maker_account 40, taker_account 44, market 48, taker_side 52, flags 53, reserved 54, maker_fee 56, taker_fee 64, maker_realised 72, taker_realised 80, affiliate 88);
     layout!(PreventedMatch, PreventedMatch::KIND, 83, 72, prevented 0, taker_order 8, maker_order 16, price 24, maker_quantity 32, taker_quantity 40, trade_group 48, taker_account 56, maker_account 60, market 64, mode 68, reserved 69);
-    layout!(PerpetualAmended, PerpetualAmended::KIND, 84, 56, order 0, account 8, market 12, price_before 16, price_after 24, quantity_before 32, quantity_after 40, count 48, reserved 52);
+    layout!(PerpetualAmended, PerpetualAmended::KIND, 84, 64, order 0, account 8, market 12, price_before 16, price_after 24, quantity_before 32, quantity_after 40, count 48, reserved 52, reference 56);
     layout!(TriggerDeferred, TriggerDeferred::KIND, 85, 32, order 0, account 8, market 12, mark 16, last 24);
     layout!(TriggerRefused, TriggerRefused::KIND, 86, 24, order 0, account 8, market 12, reject 16, reserved 18);
     layout!(PerpetualPosition, PerpetualPosition::KIND, 96, 56, account 0, market 4, quantity 8, cost 16, isolated_wallet 24, open_fees 32, realised 40, leverage 48, mode 52);

@@ -129,7 +129,7 @@ pub fn list_perpetuals() -> Vec<Command> {
             Command::new(SetPerpetualParameter { market, parameter: *parameter as u32, value: *value })
         }));
         let price = shipped.price * UNIT;
-        commands.push(Command::new(SetManualPrice { market, reserved: 0, price }));
+        commands.push(Command::new(SetManualPrice { market, moves_band: 0, price }));
     }
     commands.extend((0..).zip(TIERS).map(|(tier, (volume, maker_rate, taker_rate))| {
         let (count, volume) = (TIERS.len() as u32, volume * MONEY_UNIT);

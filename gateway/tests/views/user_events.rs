@@ -369,7 +369,7 @@ impl Venue {
     }
 
     fn pin(&mut self, market: u32, price: i64) {
-        self.give(SetManualPrice { market, reserved: 0, price: price * UNIT });
+        self.give(SetManualPrice { market, moves_band: 0, price: price * UNIT });
     }
 
     /// An account with so many USDT.

@@ -443,6 +443,10 @@ impl State {
             return Err(Reject::InvalidPrice);
         }
         self.symbols[index].manual = set.price;
+        if set.moves_band != 0 {
+            let now_ms = self.now_ms;
+            self.symbols[index].forget_marks(now_ms);
+        }
         let (market, price) = (set.market, set.price);
         self.facts.emit(PerpetualSource { market, source: 0, weight: 0, manual: 1, price });
         Ok(())

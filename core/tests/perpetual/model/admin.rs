@@ -571,7 +571,14 @@ impl Model {
         if !(0..=100_000_000_000_000_000).contains(&price) || !self.can_value(set.market, price) {
             return Err(Reject::InvalidPrice);
         }
-        self.market_mut(set.market).manual = (set.price > 0).then_some(set.price.into());
+        let now = self.now_ms();
+        let at = self.market_mut(set.market);
+        at.manual = (set.price > 0).then_some(set.price.into());
+        if set.moves_band != 0 {
+            at.mark_samples.clear();
+            at.band_since_ms = [None; 2];
+            at.pause_until_ms = at.pause_until_ms.map(|until| until.min(now));
+        }
         self.output.fact(event::PerpetualSource {
             market: set.market,
             source: 0,

@@ -216,7 +216,9 @@ impl Stream {
         let market = self.markets()[at];
         let price = self.prices[at];
         if !self.profile.sources {
-            return vec![Command::new(SetManualPrice { market, reserved: 0, price })];
+            // As good as drawn.
+            let moves_band = (price / 100_000_000 % 2) as u32;
+            return vec![Command::new(SetManualPrice { market, moves_band, price })];
         }
         (1..=3)
             .map(|source| {
@@ -371,7 +373,7 @@ impl Stream {
             ..plain(self.place(model))
         };
         self.prices[at] = moved(jump);
-        let price = SetManualPrice { market, reserved: 0, price: moved(jump) };
+        let price = SetManualPrice { market, moves_band: 0, price: moved(jump) };
         let orders = [stop, bid].map(Command::new);
         self.opening.extend([Command::new(AdvanceTime {}), Command::new(price)].into_iter().chain(orders));
         self.clear_the_way(model, market, bid.price);
@@ -1143,7 +1145,7 @@ impl Stream {
                 commands.push(Command::new(place));
             }
         }
-        commands.push(Command::new(SetManualPrice { market, reserved: 0, price: 0 }));
+        commands.push(Command::new(SetManualPrice { market, moves_band: 0, price: 0 }));
         if self.profile.sources {
             // Sources of this market are silent from now on: the ages of their prices run out.
             for source in 1..=3 {

@@ -317,7 +317,7 @@ impl Flow {
                 let signed = if self.random.chance(50) { jump } else { -jump };
                 let mark = self.marks[index] + self.marks[index] / 10_000 * signed;
                 self.marks[index] = mark.clamp(500 * ONE, 500_000 * ONE);
-                Command::new(SetManualPrice { market, reserved: 0, price: self.marks[index] })
+                Command::new(SetManualPrice { market, moves_band: 0, price: self.marks[index] })
             }
             _ => {
                 self.time_ms += self.random.pick(&[200, 1_000, 1_000, 5_000, 30_000, 700_000]);
@@ -374,7 +374,7 @@ pub(super) fn opening(fund: i64) -> Vec<Command> {
     }
     for (index, price) in [60_000, 3_000].into_iter().enumerate() {
         let market = FIRST_PERPETUAL + index as u32;
-        commands.push(Command::new(SetManualPrice { market, reserved: 0, price: price * ONE }));
+        commands.push(Command::new(SetManualPrice { market, moves_band: 0, price: price * ONE }));
         for (parameter, value) in
             [(PerpetualParameter::MinNotional, 0), (PerpetualParameter::ImpactNotional, 2_000 * USDT)]
         {

@@ -172,7 +172,7 @@ impl Venue {
 
     /// Pins the index, and with a thin book the mark.
     pub fn mark(&mut self, price: &str) {
-        self.ok(SetManualPrice { market: BTC, reserved: 0, price: dec(price) });
+        self.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec(price) });
         self.tick();
     }
 

@@ -158,7 +158,7 @@ impl Plain {
                 let jump = self.random.pick(&[5, 10, 40, 150, 300]) as i64;
                 let signed = if self.random.below(2) == 0 { jump } else { -jump };
                 self.mark = (self.mark + self.mark / 10_000 * signed).clamp(30_000 * ONE, 90_000 * ONE);
-                Command::new(SetManualPrice { market: MARKET, reserved: 0, price: self.mark })
+                Command::new(SetManualPrice { market: MARKET, moves_band: 0, price: self.mark })
             }
             _ => {
                 self.time_ms += self.random.pick(&[200, 1_000, 70_000]);

@@ -305,7 +305,8 @@ async fn pin(call: Call) -> Answer {
     };
     let detail = if price == 0 { "free".to_owned() } else { text::units8(price) };
     let action = Action { subject: Subject::Market(symbol), detail, reason: &reason(body.reason)? };
-    carry_out(&call, action, SetManualPrice { market, reserved: 0, price }).await
+    // A pin is of test deployments alone, where the price may be put anywhere.
+    carry_out(&call, action, SetManualPrice { market, moves_band: 1, price }).await
 }
 
 async fn set_state(call: Call) -> Answer {
