@@ -6,11 +6,12 @@
 //!    [`VipTier`], [`VipTierScheduled`], [`AccountTerms`], [`AccountLimits`], [`PerpetualSource`], [`PerpetualSourceAge`], [`PerpetualPrice`], [`FundingSettled`], [`PerpetualStateChanged`],
 //!    [`PerpetualPlaced`], [`PerpetualOrder`], [`PerpetualTrade`], [`PreventedMatch`], [`PerpetualAmended`],
 //!    [`TriggerDeferred`], [`TriggerRefused`], [`PositionMoved`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`],
-//!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`].
+//!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`]. Before a fact that lowers an account's order margin
+//!    in a market once more comes [`PerpetualExposure`], as the facts before it left it.
 //! 2. [`super::Depth`] of each level touched, in the order of the mutations; mutations of one level that follow each other
 //!    are one.
 //! 3. For each (market, account) touched, ascending by market, then account: [`PerpetualPosition`] if one of its values
-//!    differs from before the command, then [`PerpetualExposure`] likewise.
+//!    differs from before the command, then [`PerpetualExposure`] if it differs from what was told last.
 //! 4. For each account touched, ascending: [`PerpetualWallet`] if its value differs.
 //! 5. [`PerpetualPools`] if one of its values differs.
 //! 6. A transfer: [`super::Balances`] of the spot side, in the `base_` fields.
@@ -117,6 +118,8 @@ payload! {
         pub client_order: ClientOrder,
         /// Zero.
         pub reserved: u32,
+        /// Its reference value (`risk.md` 6) while all of it is open; 0 of one that waits, only reduces or may not rest.
+        pub reference: i64,
     }
 
     /// See [`Kind::PerpetualTrade`]. The price is the maker's; the value is price x quantity / 10^10, exact.
@@ -203,6 +206,8 @@ payload! {
         pub count: u32,
         /// Zero.
         pub reserved: u32,
+        /// As of [`PerpetualPlaced`], of what is open after it.
+        pub reference: i64,
     }
 
     /// See [`Kind::TriggerDeferred`]. Once per episode: again only after the price was not at the trigger.

@@ -9,6 +9,7 @@ use crate::event::{Event, Outbox, Payload, PerpetualPools, PerpetualPosition, Pe
 use crate::ids::{AccountId, Sequence};
 use crate::memory::Pages;
 use crate::money::Money;
+use std::num::NonZeroU32;
 
 /// See the module.
 pub(crate) struct Facts {
@@ -42,12 +43,14 @@ impl Told {
     }
 }
 
-/// A holding as it was before the command.
+/// A holding as it was before the command; its order margin as it was told last.
 #[derive(Clone, Copy)]
 struct Noted {
     index: u32,
     account: AccountId,
     before: Told,
+    /// How many facts there were when its order margin changed last.
+    rebooked: Option<NonZeroU32>,
 }
 
 impl Facts {
@@ -137,7 +140,25 @@ impl Facts {
             return;
         }
         holding.note = self.holdings.len() as u32;
-        self.holdings.push(Noted { index: index as u32, account, before: Told::of(holding) });
+        self.holdings.push(Noted { index: index as u32, account, before: Told::of(holding), rebooked: None });
+    }
+
+    /// Tells the order margin of a touched holding as the facts so far left it, before another one lowers it.
+    pub(crate) fn tell_exposure(&mut self, account: AccountId, index: usize, holding: &Holding) {
+        let facts = self.events().len();
+        let noted = &mut self.holdings[holding.note as usize];
+        let is_due = noted.rebooked.is_some_and(|then| (then.get() as usize) <= facts)
+            && noted.before.buckets != holding.buckets;
+        if is_due {
+            noted.before.buckets = holding.buckets;
+            self.emit(holding.exposure_event(account, id_of(index)));
+        }
+    }
+
+    /// Notes that the order margin of a touched holding changes by the fact that comes.
+    pub(crate) fn rebooked(&mut self, holding: &Holding) {
+        let coming = NonZeroU32::new(self.events().len() as u32 + 1);
+        self.holdings[holding.note as usize].rebooked = coming;
     }
 
     /// Notes a wallet, the first time that the command is about to change it.
@@ -194,7 +215,7 @@ impl State {
         if holdings.len() > 1 {
             holdings.sort_unstable_by_key(|noted| (noted.index, noted.account));
         }
-        for &Noted { index, account, before } in &holdings {
+        for &Noted { index, account, before, .. } in &holdings {
             let index = index as usize;
             let holding = self.holding(account, index);
             let now = Told::of(holding);

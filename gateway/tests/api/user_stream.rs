@@ -410,6 +410,94 @@ fn events_have_these_bytes() {
     assert_eq!(wrapped.drain().unwrap(), wrappers);
 }
 
+/// `V-36` of `risk.md` (C-09): open orders' reference values after each event, not after its command, for whoever was met twice and
+/// for the order that arrives.
+#[test]
+fn open_orders_are_worth_what_is_left_of_them_after_each_event() {
+    let mut venue = venue();
+    let (mut one, mut two) = (listen(&mut venue, 1), listen(&mut venue, 2));
+    let worth = |socket: &mut Socket| -> Vec<String> {
+        let orders = read(socket).into_iter().filter(|event| event["e"] == "ORDER_TRADE_UPDATE");
+        let text = |o: &Value| {
+            let [b, a] =
+                ["b", "a"].map(|side| o[side].as_str().unwrap().split('.').next().unwrap().to_owned());
+            format!("{} {} {b} {a}", o["c"].as_str().unwrap(), o["x"].as_str().unwrap())
+        };
+        orders.map(|event| text(&event["o"])).collect()
+    };
+    let rest = |venue: &mut Venue, number: u8, side: &str, price: &str, names: &[&str]| {
+        for name in names {
+            venue.place(number, &format!("{side}&quantity=0.050&price={price}&newClientOrderId={name}"));
+        }
+    };
+
+    // Two of three bids are met by one order.
+    rest(&mut venue, 1, BUY, "58900", &["a", "b", "c"]);
+    assert_eq!(worth(&mut one), ["a NEW 2945 0", "b NEW 5890 0", "c NEW 8835 0"]);
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.100");
+    assert_eq!(worth(&mut one), ["a TRADE 5890 0", "b TRADE 2945 0"]);
+    // The same in the long way through the engine: one of them has a child.
+    let child = "newClientOrderId=d&takeProfit=70000";
+    venue.place(1, &format!("{BUY}&quantity=0.050&price=58900&{child}"));
+    worth(&mut one);
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.100");
+    let told: Vec<String> = worth(&mut one).into_iter().filter(|told| told.contains(" TRADE ")).collect();
+    assert_eq!(told, ["c TRADE 2945 0", "d TRADE 0 0"]);
+    worth(&mut two);
+
+    // An order that arrives, is filled twice and rests; another that is filled whole.
+    rest(&mut venue, 2, SELL, "58900", &["e", "f"]);
+    worth(&mut two);
+    venue.place(1, &format!("{BUY}&quantity=0.150&price=58900&newClientOrderId=g"));
+    assert_eq!(worth(&mut one), ["g NEW 8835 0", "g TRADE 5890 0", "g TRADE 2945 0"]);
+    // An offer below the mark is worth the mark.
+    assert_eq!(worth(&mut two), ["e TRADE 0 3000", "f TRADE 0 0"]);
+    rest(&mut venue, 1, BUY, "58900", &["h"]);
+    worth(&mut one);
+    venue.place(2, &format!("{SELL}&quantity=0.100&price=58900&newClientOrderId=i"));
+    assert_eq!(worth(&mut one), ["g TRADE 2945 0", "h TRADE 0 0"]);
+    assert_eq!(worth(&mut two), ["i NEW 0 6000", "i TRADE 0 3000", "i TRADE 0 0"]);
+
+    // A change that makes an order cross; what may not rest is never open.
+    rest(&mut venue, 1, BUY, "58000", &["j", "k"]);
+    rest(&mut venue, 2, SELL, "58900", &["l"]);
+    worth(&mut one);
+    venue.call(
+        1,
+        "PUT",
+        "/fapi/v1/order",
+        "symbol=BTCUSDT&side=BUY&origClientOrderId=j&quantity=0.150&price=58900",
+    );
+    assert_eq!(worth(&mut one), ["j AMENDMENT 11735 0", "j TRADE 8790 0"]);
+    venue.place(
+        2,
+        "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=IOC&quantity=0.010&price=58900&newClientOrderId=m",
+    );
+    assert_eq!(worth(&mut two), ["l NEW 0 3000", "l TRADE 0 0", "m NEW 0 0", "m TRADE 0 0"]);
+    assert_eq!(worth(&mut one), ["j TRADE 8201 0"]);
+
+    // Two that end with one command; an own order that self-trade prevention ends on the way.
+    rest(&mut venue, 1, BUY, "58000", &["n", "o"]);
+    worth(&mut one);
+    venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+    assert_eq!(
+        worth(&mut one),
+        ["j CANCELED 8700 0", "k CANCELED 5800 0", "n CANCELED 2900 0", "o CANCELED 0 0"]
+    );
+    rest(&mut venue, 1, SELL, "60000", &["p", "q"]);
+    rest(&mut venue, 2, SELL, "60000", &["r", "s"]);
+    worth(&mut one);
+    venue.place(
+        1,
+        &format!("{BUY}&quantity=0.150&price=60000&newClientOrderId=t&selfTradePreventionMode=EXPIRE_MAKER"),
+    );
+    let told = worth(&mut one);
+    assert_eq!(
+        told,
+        ["t NEW 9000 6000", "p EXPIRED 9000 3000", "q EXPIRED 9000 0", "t TRADE 6000 0", "t TRADE 3000 0"]
+    );
+}
+
 #[test]
 fn every_way_to_listen_hears_the_same() {
     let mut venue = venue();

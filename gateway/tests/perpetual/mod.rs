@@ -207,6 +207,7 @@ impl Story {
             fired: 0,
             client_order: field(name),
             reserved: 0,
+            reference: 0,
         });
         let order = event::PerpetualOrder {
             order: self.orders,

@@ -26,6 +26,13 @@ pub(crate) struct Terms {
     pub(crate) reserved_quantity: Quantity,
 }
 
+impl Terms {
+    /// What an order adds to the reference value of its side while all of it is open: nothing if it only reduces or may not rest.
+    pub(crate) fn reference_of(&self, order: &Details) -> Money {
+        if order.is(order_flag::REDUCE_ONLY) || order.is_immediate() { 0 } else { self.reservation.reference }
+    }
+}
+
 /// Numbers out of range: an order too large to be valued.
 const TOO_LARGE: Reject = Reject::AboveMaxNotional;
 

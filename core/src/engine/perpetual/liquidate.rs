@@ -134,7 +134,7 @@ impl Perpetual {
             ..Details::default()
         };
         let slot = self.enter_fleeting(details);
-        self.announce(slot, 0);
+        self.announce(slot, 0, None);
         self.run(slot, terms, role);
     }
 

@@ -44,6 +44,8 @@ pub(super) struct Planned {
     pub(super) taker_realised: Money,
     /// The hash of the maker's name, where it is filled.
     pub(super) name: u64,
+    /// An earlier fill was the maker's too: its order margin is told between them.
+    pub(super) meets_again: bool,
 }
 
 /// How an account stands after the fills so far.
@@ -224,7 +226,9 @@ impl State {
                 }
                 let value = units::value(level.price, quantity)?;
                 // Few: an order meets more than some only in a sweep.
-                let place = match parties.iter().position(|party| party.account == maker.account) {
+                let known = parties.iter().position(|party| party.account == maker.account);
+                let meets_again = known.is_some();
+                let place = match known {
                     Some(place) => place,
                     None => {
                         ascending.push(u64::from(maker.account) << 32 | parties.len() as u64);
@@ -237,7 +241,15 @@ impl State {
                 let maker_realised = party.fill(symbol, maker_side, (quantity, value, maker_fee))?.realised;
                 let taker_realised = taker.fill(symbol, side, (quantity, value, taker_fee))?.realised;
                 let name = if quantity == maker.remaining { self.hinted_name(details) } else { 0 };
-                fills.push(Planned { value, maker_fee, taker_fee, maker_realised, taker_realised, name });
+                fills.push(Planned {
+                    value,
+                    maker_fee,
+                    taker_fee,
+                    maker_realised,
+                    taker_realised,
+                    name,
+                    meets_again,
+                });
                 left -= quantity;
                 if left == 0 {
                     break;

@@ -116,6 +116,7 @@ impl Perpetual {
             quantity_after: new.quantity,
             count: new.amendments,
             reserved: 0,
+            reference: terms.reference_of(&new),
         });
         let open = new.quantity - new.filled;
         let event = new.event(new.open_status(), Execution::Amended, reason::NONE, open);

@@ -1,5 +1,6 @@
 //! The life of an order beside the match: it enters the tables, rests, shrinks, ends, and takes its attached orders with it.
 
+use super::judge::Terms;
 use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
@@ -80,8 +81,8 @@ impl Perpetual {
         slot
     }
 
-    /// Tells a new order, names first.
-    pub(crate) fn announce(&mut self, slot: u32, fired: OrderId) {
+    /// Tells a new order, names first; `terms` of one that runs at once.
+    pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
         let details = &self.state.details[slot as usize];
         let placed = PerpetualPlaced {
             order: details.id,
@@ -90,6 +91,7 @@ impl Perpetual {
             fired,
             client_order: details.client_order,
             reserved: 0,
+            reference: terms.map_or(0, |terms| terms.reference_of(details)),
         };
         let event = details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity);
         self.state.facts.emit(placed);
@@ -262,6 +264,8 @@ impl State {
         let bucket = part.and_then(|part| holding.bucket(side).with(remaining, part));
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(side, bucket);
+        let holding = self.holdings[index].get(account);
+        self.facts.rebooked(holding);
     }
 
     /// A resting reduce-only order counts no longer.

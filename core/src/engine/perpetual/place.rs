@@ -215,7 +215,7 @@ impl Perpetual {
         } else {
             self.enter(details)
         };
-        self.announce(slot, 0);
+        self.announce(slot, 0, terms.as_ref());
         for order in attached(place) {
             let child = self.attach(slot, &order, attached_working_type);
             self.state.details[slot as usize].children[order.number] = child;
@@ -252,7 +252,7 @@ impl Perpetual {
             ..Details::default()
         };
         let slot = self.enter(details);
-        self.announce(slot, 0);
+        self.announce(slot, 0, None);
         details.id
     }
 

@@ -130,7 +130,11 @@ impl Perpetual {
         let mut events: Places<'_, 5> = emitter.places(&mut apart);
         // Of what is at hand, not of what is stored: a load that spans two stores waits for both.
         let client_order = place.client_order;
-        events.put(0, PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
+        let reference = reservation.reference;
+        events.put(
+            0,
+            PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0, reference },
+        );
         let details = resting(place, id, modes, reservation);
         let status = PerpetualStatus::New;
         events.put(1, details.event(status, Execution::New, reason::NONE, quantity));
@@ -285,6 +289,7 @@ impl Perpetual {
             quantity_after: quantity,
             count: details.amendments,
             reserved: 0,
+            reference: reservation.reference,
         });
         (details.price, details.quantity) = (price, quantity);
         (details.reservation, details.reserved_quantity) = (reservation, opening.open);

@@ -76,7 +76,11 @@ impl State {
         }
         let (reservation, whole) = (details.reservation, details.reserved_quantity);
         let (side, account) = (details.side, details.account);
-        self.touch(account, index).rebook(side, (reservation, whole), before, after);
+        self.touch(account, index);
+        let holding = self.holdings[index].get_mut(account);
+        self.facts.tell_exposure(account, index, holding);
+        self.facts.rebooked(holding);
+        holding.rebook(side, (reservation, whole), before, after);
     }
 }
 
@@ -379,13 +383,12 @@ impl Settlement for PerpetualMatch<'_> {
         state.follow_trailing(index, 0, fill.price);
     }
 
-    fn expire(&mut self, maker: &Order, slot: u32) {
-        self.state.rebook(slot, maker.remaining, 0);
-    }
+    fn expire(&mut self, _: &Order, _: u32) {}
 
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
         if let Some((status, why)) = self.leaving.take() {
             self.state.end_unfilled(orders, slot);
+            self.state.rebook(slot, orders.pool.get(slot).remaining, 0);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
             self.state.facts.emit(event);
         }

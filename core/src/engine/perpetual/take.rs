@@ -109,7 +109,7 @@ impl Perpetual {
         if terms.must_fill && meetings.filled < quantity {
             return None;
         }
-        state.check_taker(index, place, &terms, meetings)?;
+        let reference = state.check_taker(index, place, &terms, meetings)?;
 
         // Nothing refuses it any more.
         let id = *next_order;
@@ -117,7 +117,10 @@ impl Perpetual {
         let client_order = place.client_order;
         let mut apart = None;
         let mut events: Places<'_, 2> = emitter.places(&mut apart);
-        events.put(0, PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0 });
+        events.put(
+            0,
+            PerpetualPlaced { order: id, account, market, fired: 0, client_order, reserved: 0, reference },
+        );
         let mut details = Details {
             id,
             account,
@@ -215,7 +218,7 @@ impl State {
         is_sound.then_some(())
     }
 
-    /// The checks of the account that are left, of its margin last.
+    /// The checks of the account that are left, of its margin last; the reference value of an order that might have rested.
     #[inline(always)]
     fn check_taker(
         &self,
@@ -223,7 +226,7 @@ impl State {
         place: &PlacePerpetual,
         terms: &Terms,
         meetings: &Meetings,
-    ) -> Option<()> {
+    ) -> Option<Money> {
         let entrant = self.entrant(place.account, index);
         let Entrant { symbol, record, holding, .. } = entrant;
         let is_allowed = terms.self_trade != SelfTradePrevention::RejectTaker
@@ -233,21 +236,22 @@ impl State {
         if !is_allowed {
             return None;
         }
-        let (quantity, reference) =
-            if terms.time_in_force == Tif::GoodTillCancel && terms.order_type == Type::Limit {
-                // It might have rested, and is judged as one that does.
-                let price = match terms.side {
-                    Side::Buy => terms.limit,
-                    Side::Sell => terms.limit.max(symbol.sell_reference()).max(terms.best.unwrap_or(0)),
-                };
-                (place.quantity, units::value(price, place.quantity)?)
-            } else {
-                (meetings.filled, meetings.value)
+        let might_rest = terms.time_in_force == Tif::GoodTillCancel && terms.order_type == Type::Limit;
+        let (quantity, reference) = if might_rest {
+            // It might have rested, and is judged as one that does.
+            let price = match terms.side {
+                Side::Buy => terms.limit,
+                Side::Sell => terms.limit.max(symbol.sell_reference()).max(terms.best.unwrap_or(0)),
             };
+            (place.quantity, units::value(price, place.quantity)?)
+        } else {
+            (meetings.filled, meetings.value)
+        };
         let [_, taker_rate, ..] = self.rates_of(record)?;
         let reservation = Reservation::new(terms.side, quantity, reference, symbol.prices.mark, taker_rate)?;
         let before = (terms.side, holding.bucket(terms.side));
-        self.admits(&entrant, before, quantity, reservation).map(|_| ())
+        self.admits(&entrant, before, quantity, reservation)?;
+        Some(if might_rest { reference } else { 0 })
     }
 
     /// Puts a party where its fills left it, and tells its position, and of a maker its order margin. Its wallet is told after
@@ -311,6 +315,9 @@ impl<S: Sink> Settlement for Taking<'_, '_, '_, S> {
         let Taking { state, index, emitter, fills, name, traded, .. } = self;
         let Some(planned) = fills.next() else { unreachable!("all of it was worked out") };
         *name = planned.name;
+        if planned.meets_again {
+            emitter.emit(state.holding(maker.account, *index).exposure_event(maker.account, id_of(*index)));
+        }
         let symbol = &mut state.symbols[*index];
         symbol.trades += 1;
         symbol.last_price = fill.price;

@@ -1,6 +1,7 @@
 //! After the match: reduce-only orders are trimmed to their positions, and orders whose price has come are run
 //! (`risk.md` 13, 14).
 
+use super::judge::Terms;
 use super::orders::place_of;
 use super::run::Role;
 use super::settle::reason;
@@ -120,7 +121,7 @@ impl Perpetual {
         match prepared {
             Ok(terms) => {
                 if before.is(order_flag::CONDITIONAL_SERVICE) {
-                    slot = self.go_on_as_new(slot);
+                    slot = self.go_on_as_new(slot, &terms);
                 } else {
                     let details = &self.state.details[slot as usize];
                     let event = details.event(
@@ -156,7 +157,7 @@ impl Perpetual {
     }
 
     /// Makes a fired order an ordinary one, and judges it.
-    fn prepare_fired(&mut self, slot: u32, index: usize) -> Result<super::judge::Terms, Reject> {
+    fn prepare_fired(&mut self, slot: u32, index: usize) -> Result<Terms, Reject> {
         let mut details = self.state.details[slot as usize];
         details.order_type = match details.original_type {
             Type::Stop | Type::TakeProfit | Type::Limit => Type::Limit,
@@ -197,7 +198,7 @@ impl Perpetual {
     }
 
     /// A fired order of the conditional-order service ends under its id, and goes on under a new one.
-    fn go_on_as_new(&mut self, slot: u32) -> u32 {
+    fn go_on_as_new(&mut self, slot: u32, terms: &Terms) -> u32 {
         let old = self.state.details[slot as usize];
         let event = old.event(PerpetualStatus::New, Execution::Triggered, reason::NONE, 0);
         self.state.facts.emit(event);
@@ -208,7 +209,7 @@ impl Perpetual {
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
         let slot = self.enter(details);
         self.state.adopt(slot);
-        self.announce(slot, old.id);
+        self.announce(slot, old.id, Some(terms));
         slot
     }
 }

@@ -33,6 +33,13 @@ impl Order {
         self.stage == Stage::Resting
     }
 
+    /// What it adds to the reference value of its side while all of it is open.
+    pub fn reference_in_book(&self) -> i128 {
+        let counts =
+            self.stage != Stage::Waiting && Model::may_rest(self) && !self.has(order_flag::REDUCE_ONLY);
+        if counts { self.reference } else { 0 }
+    }
+
     /// What it reserves now.
     pub fn bucket(&self) -> Bucket {
         if !self.rests() || self.has(order_flag::REDUCE_ONLY) {

@@ -280,6 +280,7 @@ impl Model {
         moved += maker_fee + taker_fee - maker_half.covered - taker_half.covered;
         assert_eq!(moved, 0, "the legs of a trade sum to zero");
         // Orders and book.
+        self.will_rebook(maker.id);
         let arriving = self.orders.get_mut(&id).expect("it arrives");
         arriving.open -= quantity;
         arriving.filled += quantity;
@@ -360,6 +361,7 @@ impl Model {
 
     /// Ends such an order.
     fn finish(&mut self, id: OrderId) {
+        self.will_rebook(id);
         let order = self.orders.remove(&id).expect("it is open");
         self.output.fact(order.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
         if order.rests() {
@@ -394,6 +396,7 @@ impl Model {
                 let resting = self.orders.get_mut(&id).expect("it arrived");
                 resting.stage = Stage::Resting;
                 resting.arrival = arrival;
+                self.note_rebooked(id);
                 self.mutated(order.market, order.side, order.price);
             }
             Ending::Dry => {

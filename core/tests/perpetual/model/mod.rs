@@ -327,6 +327,8 @@ pub struct Model {
     pub backlog: bool,
     /// Positions that became zero or turned since the last trim.
     pub turned: BTreeSet<(AccountId, MarketId)>,
+    /// Whose order margin changed in the running command, and how many facts there were before the one that did it.
+    rebooked: Table<(MarketId, AccountId), usize>,
     pub output: Output,
     pub before: view::Told,
     /// Scopes in liquidation now.
@@ -380,6 +382,7 @@ impl Model {
             brought: Vec::new(),
             backlog: false,
             turned: BTreeSet::new(),
+            rebooked: Table::default(),
             output: Output::default(),
             before: view::Told::default(),
             liquidating: Vec::new(),
@@ -454,6 +457,7 @@ impl Model {
         self.treasury = None;
         self.refused_with_change = false;
         self.turned.clear();
+        self.rebooked = Table::default();
         self.allowance = liquidation::ALLOWANCE;
         if self.hour.is_none() {
             self.hour = Some(self.running_hour());

@@ -148,11 +148,13 @@ impl Model {
             quantity_after: narrow(new.quantity),
             count: new.modifications,
             reserved: 0,
+            reference: narrow(new.reference_in_book()),
         });
         if keeps {
             new.stage = Stage::Resting;
             self.orders.insert(id, new);
             self.tell_order(id, Execution::Amended);
+            self.note_rebooked(id);
             self.mutated(old.market, old.side, old.price);
             self.finish_remainders(old.market);
             return;
@@ -160,6 +162,7 @@ impl Model {
         self.orders.insert(id, new);
         self.mutated(old.market, old.side, old.price);
         self.tell_order(id, Execution::Amended);
+        self.note_rebooked(id);
         self.execute(id);
     }
 }

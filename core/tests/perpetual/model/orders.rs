@@ -85,6 +85,7 @@ impl Model {
 
     pub(super) fn tell_placed(&mut self, id: OrderId, fired: OrderId) {
         let order = &self.orders[&id];
+        let reference = narrow(order.reference_in_book());
         let told = event::PerpetualPlaced {
             order: id,
             account: order.account,
@@ -92,6 +93,7 @@ impl Model {
             fired,
             client_order: order.client,
             reserved: 0,
+            reference,
         };
         self.output.fact(told);
     }
@@ -110,6 +112,7 @@ impl Model {
         if self.orders[&id].filled == 0 {
             self.cancel_attached(id);
         }
+        self.will_rebook(id);
         let order = self.orders.remove(&id).expect("it is open");
         self.output.fact(order.event(status, execution, reason, 0));
         if order.rests() {

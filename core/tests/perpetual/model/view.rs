@@ -4,9 +4,9 @@ use super::Model;
 use super::arithmetic::narrow;
 use super::margin::Bucket;
 use crate::support::table::Table;
-use ringside_core::command::Side;
+use ringside_core::command::{Side, order_flag};
 use ringside_core::event::{self, Event};
-use ringside_core::ids::{AccountId, MarketId};
+use ringside_core::ids::{AccountId, MarketId, OrderId};
 
 /// Everything that is told as a final value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +15,24 @@ pub struct Told {
     pub exposures: Table<(MarketId, AccountId), event::PerpetualExposure>,
     pub wallets: Table<AccountId, i64>,
     pub pools: Option<event::PerpetualPools>,
+}
+
+fn exposure(
+    (market, account): (MarketId, AccountId),
+    [buys, sells]: [Bucket; 2],
+) -> event::PerpetualExposure {
+    event::PerpetualExposure {
+        account,
+        market,
+        buy_quantity: narrow(buys.quantity),
+        buy_reference: narrow(buys.reference),
+        buy_open_loss: narrow(buys.open_loss),
+        buy_fee_reserve: narrow(buys.fee_reserve),
+        sell_quantity: narrow(sells.quantity),
+        sell_reference: narrow(sells.reference),
+        sell_open_loss: narrow(sells.open_loss),
+        sell_fee_reserve: narrow(sells.fee_reserve),
+    }
 }
 
 impl Model {
@@ -55,22 +73,8 @@ impl Model {
                         mode: position.mode as u32,
                     },
                 );
-                let [buys, sells] = exposures.get(&key).copied().unwrap_or_default();
-                told.exposures.insert(
-                    key,
-                    event::PerpetualExposure {
-                        account,
-                        market: market.id,
-                        buy_quantity: narrow(buys.quantity),
-                        buy_reference: narrow(buys.reference),
-                        buy_open_loss: narrow(buys.open_loss),
-                        buy_fee_reserve: narrow(buys.fee_reserve),
-                        sell_quantity: narrow(sells.quantity),
-                        sell_reference: narrow(sells.reference),
-                        sell_open_loss: narrow(sells.open_loss),
-                        sell_fee_reserve: narrow(sells.fee_reserve),
-                    },
-                );
+                let buckets = exposures.get(&key).copied().unwrap_or_default();
+                told.exposures.insert(key, exposure(key, buckets));
             }
         }
         for (account, terms) in self.accounts.iter().enumerate() {
@@ -83,6 +87,33 @@ impl Model {
             deficit: self.deficit.into(),
         });
         told
+    }
+
+    /// An order's fact is about to lower its account's order margin. Where an earlier fact of the command has changed that, it
+    /// is told first.
+    pub(super) fn will_rebook(&mut self, id: OrderId) {
+        let order = &self.orders[&id];
+        let key = (order.market, order.account);
+        if !order.rests() || order.has(order_flag::REDUCE_ONLY) {
+            return;
+        }
+        if self.rebooked.get(&key).is_some_and(|&facts| facts < self.output.facts().len()) {
+            let [buys, sells] = self.buckets(key.1, key.0);
+            let now = exposure(key, [buys, sells]);
+            if self.before.exposures.get(&key) != Some(&now) {
+                self.before.exposures.insert(key, now);
+                self.output.fact(now);
+            }
+        }
+        self.rebooked.insert(key, self.output.facts().len());
+    }
+
+    /// An order's fact has changed its account's order margin, or the one told before it.
+    pub(super) fn note_rebooked(&mut self, id: OrderId) {
+        let order = &self.orders[&id];
+        if !order.has(order_flag::REDUCE_ONLY) {
+            self.rebooked.insert((order.market, order.account), self.output.facts().len());
+        }
     }
 
     /// Events of everything that differs from before the command.

@@ -428,7 +428,9 @@ impl Perpetuals {
         let client_order = self.name(amended.order);
         self.numbers[1] += 1;
         let number = self.numbers[1];
-        let row = AmendRecord { told: *amended, client_order, reserved: 0, time_ms, number };
+        // Of the running command alone.
+        let told = event::PerpetualAmended { reference: 0, ..*amended };
+        let row = AmendRecord { told, client_order, reserved: 0, time_ms, number };
         self.amendments.push(sequence, row);
     }
 

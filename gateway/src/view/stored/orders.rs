@@ -27,7 +27,7 @@ layouts! {
     /// What the engine told of a modification.
     ToldAmendmentV1 of event::PerpetualAmended {
         order: u64, account: u32, market: u32, price_before: i64, price_after: i64, quantity_before: i64,
-        quantity_after: i64, count: u32, reserved: u32,
+        quantity_after: i64, count: u32, reserved: u32; lacks reference: 0
     }
 
     /// A modification of a perpetual order.

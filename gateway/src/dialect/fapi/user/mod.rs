@@ -1,6 +1,7 @@
 //! Events of an account as its user stream tells them (`perpetual-stream.md` 4). `tell` makes them of a command's events,
 //! `ledger` knows what the account had after each step of it, `write` spells them. Who listens is not known here.
 
+mod exposure;
 mod ledger;
 mod tell;
 mod write;
@@ -135,8 +136,8 @@ pub struct OrderUpdate {
     pub happening: Happening,
     /// The fill that happened.
     pub fill: Option<Fill>,
-    /// Reference value of the account's open buys and sells after the command.
-    pub exposure: (i64, i64),
+    /// Reference value of what the account has open of buys and sells after it.
+    pub exposure: [i64; 2],
 }
 
 /// One account's half of a trade.

@@ -3,6 +3,7 @@
 //! The engine's order is kept, but for fills: the fills of one order that matched (a pass) are first told as TRADE_LITE each,
 //! then the account as they left it, then each as an event of its order. Of a trade within one account the maker comes first.
 
+use super::exposure::Exposures;
 use super::ledger::{Ledger, isolated_wallet};
 use super::{
     AccountUpdate, AlgoUpdate, BalanceUpdate, CalledRow, Fill, Happening, MarginCall, OrderUpdate,
@@ -30,6 +31,8 @@ pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
         Some(Kind::PerpetualPlaced) => one(event, |placed: &event::PerpetualPlaced| placed.account),
         Some(Kind::TriggerDeferred) => one(event, |deferred: &event::TriggerDeferred| deferred.account),
         Some(Kind::TriggerRefused) => one(event, |refused: &event::TriggerRefused| refused.account),
+        Some(Kind::PerpetualExposure) => one(event, |told: &event::PerpetualExposure| told.account),
+        Some(Kind::PerpetualAmended) => one(event, |amended: &event::PerpetualAmended| amended.account),
         Some(Kind::PerpetualPosition) => one(event, |position: &PerpetualPosition| position.account),
         Some(Kind::Posting) => one(event, |posting: &event::Posting| posting.account),
         Some(Kind::MarginCall) => one(event, |call: &event::MarginCall| call.account),
@@ -62,6 +65,8 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
         views,
         account,
         events,
+        place: 0,
+        exposures: Exposures::of(events),
         time_ms: first.time_ns.div_euclid(1_000_000),
         ledger: Ledger::new(views, account),
         orders: Vec::new(),
@@ -73,6 +78,7 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
     teller.configured();
     let mut pass_end = 0;
     for (place, event) in events.iter().enumerate() {
+        teller.place = place;
         if let Some(trade) = event.get::<PerpetualTrade>() {
             if place >= pass_end {
                 pass_end = teller.begin_pass(place, trade);
@@ -100,6 +106,9 @@ struct Teller<'a> {
     views: &'a Perpetuals,
     account: AccountId,
     events: &'a [&'a Event],
+    /// The event that is told.
+    place: usize,
+    exposures: Exposures,
     time_ms: i64,
     ledger: Ledger<'a>,
     /// Orders of the account as they are after the events so far.
@@ -138,6 +147,7 @@ impl Teller<'_> {
         let (before, mut cleared) = (self.ledger.total(), 0);
         let mut paid = 0;
         for (place, event) in self.events.iter().enumerate().skip(place) {
+            self.place = place;
             paid += cover(event).unwrap_or(0);
             let Some(trade) = event.get::<PerpetualTrade>() else { continue };
             if trade.taker_order != taker {
@@ -158,6 +168,7 @@ impl Teller<'_> {
                 }
             }
         }
+        self.place = place;
         self.filled(first.market, before, cleared);
         end
     }
@@ -457,9 +468,10 @@ impl Teller<'_> {
 
     fn update(&self, order: OrderRecord, happening: Happening, fill: Option<Fill>) -> OrderUpdate {
         let known = self.views.accounts().find(self.account);
-        let exposure = known
+        let left = known
             .and_then(|known| known.holdings.get(order.told.market))
-            .map_or((0, 0), |holding| (holding.exposure.buy_reference, holding.exposure.sell_reference));
+            .map_or([0, 0], |holding| [holding.exposure.buy_reference, holding.exposure.sell_reference]);
+        let exposure = self.exposures.after(self.place, order.told.market, left);
         let symbol = self.symbol(order.told.market);
         OrderUpdate { time_ms: self.time_ms, symbol, order, happening, fill, exposure }
     }

@@ -144,8 +144,8 @@ fn order(o: &mut Object<'_>, update: &OrderUpdate) {
     o.money_or_none("n", fill.fee);
     o.number("T", update.time_ms);
     o.id("t", fill.trade);
-    o.money_or_none("b", update.exposure.0);
-    o.money_or_none("a", update.exposure.1);
+    o.money_or_none("b", update.exposure[0]);
+    o.money_or_none("a", update.exposure[1]);
     o.flag("m", fill.is_maker);
     o.flag("R", flag(order_flag::REDUCE_ONLY));
     o.text("wt", WorkingType::from_code(told.working_type).map_or("", words::working_type));
