@@ -249,8 +249,8 @@ pub fn method(name: &str) -> Refusal {
 }
 
 /// -4021.
-pub fn depth_limit(limit: &str) -> Refusal {
-    text(-4021, format!("'{limit}' is not valid depth limit."))
+pub fn depth_limit(limit: i64) -> Refusal {
+    text(-4021, format!("{limit} is not valid depth limit"))
 }
 
 /// -4028.
