@@ -25,8 +25,9 @@ const CODES: &[i32] = &[
     -4135, -4137, -4140, -4141, -4161, -4165, -5000, -5021, -5024, -5025, -5026, -5027, -5037, -5038, -5039, -5040, -5041,
 ];
 
-/// Texts that are not the specification's, but as recorded answers have them, which clients know.
-const OTHERS: &[(i32, &str)] = &[(-4021, "%s is not valid depth limit")];
+/// Texts that are not the specification's: as recorded answers have them, which clients know; and with what a market takes instead.
+const OTHERS: &[(i32, &str)] =
+    &[(-4021, "%s is not valid depth limit"), (-4140, "Invalid symbol status for opening position: ...")];
 
 /// Codes that no request can bring about, with the reason.
 const UNREACHED: &[(i32, &str)] = &[

@@ -456,6 +456,11 @@ pub(super) const SYMBOL: Shape = Shape::Named(
         text("status"),
         text("symbol"),
         Field::new("timeInForce", Shape::List(&Shape::Text), ""),
+        Field::new(
+            "tradingState",
+            Shape::OneOf(&["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"]),
+            "What it takes now. POST_ONLY: timeInForce GTX alone, for half a minute after the price band has bound, or after a restart",
+        ),
         decimal("triggerProtect"),
         Field::new("underlyingSubType", Shape::List(&Shape::Any), ""),
         text("underlyingType"),

@@ -87,6 +87,7 @@ pub fn symbol(market: &PerpetualMarket) -> Value {
         "deliveryDate": DELIVERY_MS,
         "onboardDate": market.listed_ms,
         "status": words::symbol_status(market.state),
+        "tradingState": words::state(market.state),
         "maintMarginPercent": text::fixed(first.map_or(0, |bracket| i128::from(bracket.rate) * 100), 4),
         "requiredMarginPercent": text::fixed(i128::from(100 * UNIT / i64::from(market.leverage_max().max(1))), 4),
         "baseAsset": market.base(),
