@@ -315,7 +315,12 @@ fn what_a_perpetual_order_is_not_asked_to_be_it_is_not() {
             assert_eq!(found, if is_again { -5027 } else { expected }, "{route} {name}");
         }
         let (method, path) = ("POST", "/fapi/v1/algoOrder");
-        if UNSUPPORTED.contains(name) {
+        // What a client says of the order that protects, beside its trigger.
+        let is_said_again = ["stopLossPrice", "takeProfitPrice"].contains(name);
+        if is_said_again {
+            assert_eq!(code(&mut venue, "POST /fapi/v1/algoOrder", &with(ALGO, name, value)), 0, "{name}");
+        }
+        if UNSUPPORTED.contains(name) && !is_said_again {
             let (_, answer) = venue.ask(1, method, path, &with(ALGO, name, value));
             let text = format!("Not all sent parameters were read; '{name}' is not supported.");
             assert_eq!(answer, json!({ "code": -1104, "msg": text }));
@@ -323,6 +328,11 @@ fn what_a_perpetual_order_is_not_asked_to_be_it_is_not() {
         venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
         venue.call(1, "DELETE", "/fapi/v1/algoOpenOrders", "symbol=BTCUSDT");
     }
+    let maker = with(&with(LIMIT, "timeInForce", "GTX"), "postOnly", "true");
+    assert_eq!(code(&mut venue, "POST /fapi/v1/order", &maker), 0, "it only rests");
+    let trailing =
+        "symbol=BTCUSDT&side=SELL&type=TRAILING_STOP_MARKET&quantity=0.01&callbackRate=1&trailingPercent=1";
+    assert_eq!(code(&mut venue, "POST /fapi/v1/order", trailing), 0, "it follows");
 }
 
 /// The same of `POST /spot/orders`: members and what becomes of them, by either spelling.

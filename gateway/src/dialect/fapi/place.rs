@@ -70,14 +70,27 @@ pub const OF_PLACEMENTS_ALONE: &[&str] = &[
     "triggerPrice",
 ];
 
-/// The first of some names that is sent, and not as nothing.
-fn sent_of(params: &Params<'_>, names: &[&'static str]) -> Option<&'static str> {
-    names.iter().copied().find(|name| params.get(name).is_some_and(|text| !is_nothing(text)))
+/// Whether a name is sent, and not as nothing.
+fn is_sent(params: &Params<'_>, name: &str) -> bool {
+    params.get(name).is_some_and(|text| !is_nothing(text))
 }
 
 /// -1104 for what would have made another order of it.
 fn refuse_unsupported(params: &Params<'_>) -> Result<(), Refusal> {
-    sent_of(params, UNSUPPORTED).map_or(Ok(()), |name| Err(refusal::unsupported(name)))
+    let mut sent = UNSUPPORTED.iter().filter(|name| is_sent(params, name) && !says_again(params, name));
+    sent.next().map_or(Ok(()), |name| Err(refusal::unsupported(name)))
+}
+
+/// Whether the order is what a name asks for by what else is sent: clients send their own words beside ours.
+fn says_again(params: &Params<'_>, name: &str) -> bool {
+    match name {
+        "postOnly" => params.get("timeInForce") == Some("GTX"),
+        "stopLossPrice" | "takeProfitPrice" => {
+            is_sent(params, "stopPrice") || is_sent(params, "triggerPrice")
+        }
+        "trailingPercent" => is_sent(params, "callbackRate"),
+        _ => false,
+    }
 }
 
 /// Names under which a placement's fields are sent: those of POST order, or of the conditional-order service.
@@ -395,7 +408,7 @@ pub fn modify(
     let price = params.decimal("price")?;
     let keep_priority = params.boolean("keepPriority")?.unwrap_or(false);
     let market = markets.by_symbol(symbol).ok_or(refusal::SYMBOL)?;
-    if let Some(name) = sent_of(params, OF_PLACEMENTS_ALONE) {
+    if let Some(name) = OF_PLACEMENTS_ALONE.iter().find(|name| is_sent(params, name)) {
         return Err(refusal::not_required(name));
     }
     let side = params.get("side").map(words::parse_side).transpose()?;
