@@ -11,6 +11,7 @@
 pub mod feed;
 mod value;
 
+use crate::http::cors::Origin;
 use feed::{Feed, NodeUrl, Url};
 use ringside_core::command::DECIMALS_MAX;
 use std::collections::BTreeMap;
@@ -270,6 +271,9 @@ settings! {
     /// Proxies whose `X-Forwarded-For` is believed, with or without ports; empty: none, the peer is the client. Clients of whom such a
     /// proxy says no address share one limit, and keys bound to addresses do not open for them.
     trusted_proxies: Vec<Cidr> = Vec::new();
+    /// Origins whose pages may read answers in a browser, beside the exchange's own; each as a browser writes it, such as
+    /// `https://app.example`. A test deployment's public market data every page may read.
+    cors_origins: Vec<Origin> = Vec::new();
 
     /// How often a WebSocket is pinged.
     websocket_ping_interval: Duration = Duration::from_secs(180);

@@ -98,6 +98,11 @@ def market(one):
     equal(one.fetch_open_interest(SYMBOL)["openInterestAmount"], 0.12, "open interest")
     equal((one.fetch_open_interest_history(SYMBOL), one.fetch_long_short_ratio_history(SYMBOL)), ([], []), "statistics")
     equal(one.fetch_market_leverage_tiers(SYMBOL)[0]["maxLeverage"], 125.0, "tiers")
+    equal(one.fapiPublicGetSymbolAdlRisk({"symbol": "BTCUSDT"})["adlRisk"], "high", "the fund is empty, and somebody is long")
+    equal(one.fapiPublicGetInsuranceBalance()[0]["assets"][0]["asset"], "USDT", "insurance fund")
+    equal(one.fapiPublicGetRpiDepth({"symbol": "BTCUSDT"})["bids"], one.fapiPublicGetDepth({"symbol": "BTCUSDT"})["bids"], "book")
+    equal(one.fapiPublicGetIndexInfo(), [], "no composite indices")
+    equal(one.fapiPublicGetTradingSchedule()["marketSchedules"]["EQUITY"]["sessions"], [], "no sessions")
 
 
 def orders(one, other):

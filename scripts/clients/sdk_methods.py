@@ -41,6 +41,8 @@ def reads(venue, client):
     pair = {"pair": SYMBOL, **candles}
     period = {**SYMBOLS, "period": "5m"}
     for method, values in (
+        ("adl_risk", {}), ("adl_risk", SYMBOLS), ("composite_index_symbol_information", {}),
+        ("query_insurance_fund_balance_snapshot", {}), ("query_insurance_fund_balance_snapshot", SYMBOLS), ("trading_schedule", {}), ("rpi_order_book", SYMBOLS),
         ("account_information_v2", {}), ("account_information_v3", {}), ("account_trade_list", SYMBOLS), ("all_orders", SYMBOLS),
         ("asset_index", {}), ("asset_index", {"symbol": "USDTUSD"}), ("change_margin_type", {**SYMBOLS, "margin_type": "CROSSED"}),
         ("change_multi_assets_mode", {"multi_assets_margin": "false"}), ("change_position_mode", {"dual_side_position": "false"}),

@@ -1,6 +1,6 @@
 //! One request as a handler sees it: matched, limited, authenticated, its body read.
 
-use super::{Error, Route};
+use super::{Error, Method, Route};
 use crate::auth::access::{Acting, Identity};
 use crate::http::fault::Fault;
 use crate::http::limits::Client;
@@ -100,10 +100,10 @@ impl Call {
         self.body = Bytes::new();
     }
 
-    /// The body read as a form: empty for a GET; refused where it is not empty and said to be something else.
+    /// The body read as a form: empty for a GET and a HEAD; refused where it is not empty and said to be something else.
     pub fn form(&self) -> Result<&[u8], Fault> {
         const FORM: &str = "application/x-www-form-urlencoded";
-        if self.body.is_empty() || self.head.method == hyper::Method::GET {
+        if self.body.is_empty() || self.route.method == Method::Get {
             return Ok(&[]);
         }
         let media =

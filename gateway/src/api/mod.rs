@@ -106,7 +106,7 @@ impl Route {
 /// An HTTP method that a row may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// GET; HEAD is not served.
+    /// GET, and HEAD, which is answered alike without the body.
     Get,
     /// POST.
     Post,
@@ -137,7 +137,7 @@ impl Method {
     #[inline]
     pub fn of(method: &hyper::Method) -> Option<Method> {
         Some(match *method {
-            hyper::Method::GET => Method::Get,
+            hyper::Method::GET | hyper::Method::HEAD => Method::Get,
             hyper::Method::POST => Method::Post,
             hyper::Method::PUT => Method::Put,
             hyper::Method::PATCH => Method::Patch,

@@ -15,6 +15,8 @@ pub struct NodeFigures {
     pub head: Counter,
     /// Questions how far the chain is that it did not answer, or not as a node of this chain.
     pub failures: Counter,
+    /// 1: it is on another chain, and has no voice.
+    pub is_stranger: Counter,
     /// Answers of its own that others, who are enough, contradict.
     pub dissents: Counter,
 }
@@ -45,6 +47,7 @@ impl NodesFigures {
             up: Counter::new(),
             head: Counter::new(),
             failures: Counter::new(),
+            is_stranger: Counter::new(),
             dissents: Counter::new(),
         };
         let mut nodes: Vec<NodeFigures> = Vec::new();

@@ -98,13 +98,13 @@ fn start(config: &Config, watched: WatcherConfig) -> Box<dyn Watch> {
 /// The referral contract, as a worker thread asks for it.
 pub fn referrals(config: &Config) -> Option<Reader> {
     let (contract, url) = (config.referral_address?, config.chain_nodes.first()?.clone());
-    Some(Reader::new(provider(url, config.chain_patience), contract.0))
+    Some(Reader::new(provider(url, config.chain_patience), config.chain_id, contract.0))
 }
 
 /// What a worker thread asks of tokens that an operator adds, where there is a node.
 pub fn tokens(config: &Config) -> Option<TokenReader> {
     let node = config.chain_nodes.first()?.clone();
-    Some(TokenReader::new(provider(node, config.chain_patience)))
+    Some(TokenReader::new(provider(node, config.chain_patience), config.chain_id))
 }
 
 /// The same for the thread of the chain, which keeps every account's fee terms by it.

@@ -1,6 +1,6 @@
 //! Several nodes of independent owners, of which enough must say the same before anything counts.
 //!
-//! A node that fails, lags or does not know is no voice. Two different answers, of which none has enough voices, are a
+//! A node that fails, lags, does not know or is on another chain is no voice. Two different answers, of which none has enough voices, are a
 //! disagreement: nothing is concluded from it, least of all by majority of one. How long to put up with that is decided by
 //! `watcher.rs`.
 
@@ -78,8 +78,7 @@ impl Quorum {
 
     /// How far the chain is. A node that claims too much moves nothing as long as the others do not follow.
     pub async fn height(&self, with_finalized: bool) -> Result<Height, Doubt> {
-        let ask = async |provider: &Provider| {
-            provider.judge_chain(self.chain_id).await?;
+        let ask = async |provider: &Provider, (): &()| {
             let head = provider.block(At::Latest).await?.number;
             let finalized = if with_finalized {
                 provider.block(At::Finalized).await.ok().map(|block| block.number)
@@ -88,7 +87,7 @@ impl Quorum {
             };
             Ok((head, finalized))
         };
-        let answers = self.ask(ask).await;
+        let answers = self.ask(&[()], ask).await.remove(0);
         for (node, answer) in self.figures.nodes.iter().zip(&answers) {
             node.up.set(answer.is_ok().into());
             match answer {
@@ -108,49 +107,112 @@ impl Quorum {
 
     /// The block of a number.
     pub async fn block(&self, number: u64) -> Result<Header, Doubt> {
-        let answers = self.ask(async |provider: &Provider| provider.block(At::Number(number)).await).await;
-        self.agree(&answers, || format!("block {number}"))
+        self.blocks(&[number]).await.remove(0)
     }
 
-    /// The events of a vault in a block.
-    pub async fn events(&self, vault: &Address, block: &Header) -> Result<Vec<VaultEvent>, Doubt> {
-        let answers = self.ask(async |provider: &Provider| provider.events(vault, block).await).await;
-        self.agree(&answers, || format!("the events of block {}", block.number))
+    /// The blocks of some numbers.
+    pub async fn blocks(&self, numbers: &[u64]) -> Vec<Result<Header, Doubt>> {
+        let ask = async |provider: &Provider, number: &u64| provider.block(At::Number(*number)).await;
+        let answers = self.ask(numbers, ask).await;
+        let of = numbers.iter().zip(&answers);
+        of.map(|(number, answers)| self.agree(answers, || format!("block {number}"))).collect()
+    }
+
+    /// The events of a vault in some blocks.
+    pub async fn events(&self, vault: &Address, blocks: &[Header]) -> Vec<Result<Vec<VaultEvent>, Doubt>> {
+        let ask = async |provider: &Provider, block: &Header| provider.events(vault, block).await;
+        let answers = self.ask(blocks, ask).await;
+        let of = blocks.iter().zip(&answers);
+        of.map(|(block, answers)| self.agree(answers, || format!("the events of block {}", block.number)))
+            .collect()
     }
 
     /// What stands at the address of a vault as of a block.
     pub async fn standing(&self, vault: &Address, block: u64) -> Result<Standing, Doubt> {
-        let answers = self.ask(async |provider: &Provider| provider.standing(vault, block).await).await;
-        self.agree(&answers, || format!("the vault as of block {block}"))
+        let ask = async |provider: &Provider, block: &u64| provider.standing(vault, *block).await;
+        let answers = self.ask(&[block], ask).await;
+        self.agree(&answers[0], || format!("the vault as of block {block}"))
     }
 
     /// What a contract holds of a token as of a block.
     pub async fn held(&self, holder: &Address, token: &Address, block: u64) -> Result<u128, Doubt> {
-        let answers = self.ask(async |provider: &Provider| provider.held(holder, token, block).await).await;
-        self.agree(&answers, || format!("what the vault holds as of block {block}"))
+        let ask = async |provider: &Provider, block: &u64| provider.held(holder, token, *block).await;
+        let answers = self.ask(&[block], ask).await;
+        self.agree(&answers[0], || format!("what the vault holds as of block {block}"))
     }
 
-    /// Asks every node. Those that did not know, or said nonsense, are asked again while too few have answered: a node that does
-    /// so now and then is not lost for the whole look. One that is silent, or says that it is asked too much, is left alone.
-    async fn ask<T>(
+    /// Asks every node about each of some things; answers by thing, and in it by node. Those that did not know, or said nonsense, are
+    /// asked again while too few have answered: a node that does so now and then is not lost for the whole look. One that is
+    /// silent, or says that it is asked too much, is left alone. One that is then on another chain has said nothing.
+    async fn ask<I, T>(
         &self,
-        ask: impl AsyncFn(&Provider) -> Result<T, ProviderFault>,
-    ) -> Vec<Result<T, ProviderFault>> {
-        let mut answers = join_all(self.providers.iter().map(|provider| ask(provider))).await;
-        for _ in 0..ASKED_AGAIN {
-            let is_passing = |answer: &Result<T, ProviderFault>| {
-                answer.as_ref().is_err_and(|fault| !matches!(fault, ProviderFault::Transport(_)))
-            };
-            let again: Vec<usize> = (0..answers.len()).filter(|&place| is_passing(&answers[place])).collect();
-            if again.is_empty() || answers.iter().filter(|answer| answer.is_ok()).count() >= self.needed {
+        things: &[I],
+        ask: impl AsyncFn(&Provider, &I) -> Result<T, ProviderFault>,
+    ) -> Vec<Vec<Result<T, ProviderFault>>> {
+        let nodes = self.providers.len();
+        let unasked = || (0..nodes).map(|_| Err(ProviderFault::Missing)).collect();
+        let mut answers: Vec<Vec<Result<T, ProviderFault>>> = things.iter().map(|_| unasked()).collect();
+        let mut open: Vec<(usize, usize)> =
+            (0..things.len()).flat_map(|thing| (0..nodes).map(move |node| (thing, node))).collect();
+        for _ in 0..=ASKED_AGAIN {
+            let asked = open.iter().map(|&(thing, node)| ask(&self.providers[node], &things[thing]));
+            for (&(thing, node), answer) in open.iter().zip(join_all(asked).await) {
+                answers[thing][node] = answer;
+            }
+            open.retain(|&(thing, node)| {
+                let known = answers[thing].iter().filter(|answer| answer.is_ok()).count();
+                known < self.needed && answers[thing][node].as_ref().is_err_and(is_passing)
+            });
+            if open.is_empty() {
                 break;
             }
-            let more = join_all(again.iter().map(|&place| ask(&self.providers[place]))).await;
-            for (place, answer) in again.into_iter().zip(more) {
-                answers[place] = answer;
+        }
+        self.leave_out_strangers(&mut answers).await;
+        answers
+    }
+
+    /// Takes back what nodes said that are on another chain by now: an address may lead to another node than it did. Asked after they
+    /// answered, once for all that they were asked together.
+    async fn leave_out_strangers<T>(&self, answers: &mut [Vec<Result<T, ProviderFault>>]) {
+        let has_spoken = |node: &usize| answers.iter().any(|of_thing| of_thing[*node].is_ok());
+        let spoke: Vec<usize> = (0..self.providers.len()).filter(has_spoken).collect();
+        let judge = async |node: &usize| {
+            let mut judged = self.providers[*node].judge_chain(self.chain_id).await;
+            for _ in 0..ASKED_AGAIN {
+                if !judged.as_ref().is_err_and(is_passing) {
+                    break;
+                }
+                judged = self.providers[*node].judge_chain(self.chain_id).await;
+            }
+            judged
+        };
+        let judged = join_all(spoke.iter().map(judge)).await;
+        for (node, judged) in spoke.into_iter().zip(judged) {
+            let figures = &self.figures.nodes[node];
+            let was_stranger = figures.is_stranger.get() == 1;
+            match &judged {
+                Err(ProviderFault::OtherChain(chain)) => {
+                    figures.is_stranger.set(1);
+                    if !was_stranger {
+                        let node = &figures.name;
+                        tracing::error!(
+                            node,
+                            chain,
+                            own = self.chain_id,
+                            "a node is on another chain: it has no voice"
+                        );
+                    }
+                }
+                Ok(()) if was_stranger => {
+                    figures.is_stranger.set(0);
+                    tracing::info!(node = &figures.name, "a node is on this chain again");
+                }
+                _ => {}
+            }
+            if let Err(fault) = judged {
+                answers.iter_mut().for_each(|of_thing| of_thing[node] = Err(fault.clone()));
             }
         }
-        answers
     }
 
     /// The highest that enough nodes have reached.
@@ -208,6 +270,11 @@ impl fmt::Debug for Quorum {
         let names: Vec<_> = self.providers.iter().map(Provider::name).collect();
         write!(f, "{} of {names:?} on chain {}", self.needed, self.chain_id)
     }
+}
+
+/// Whether the same question may be answered a moment later.
+fn is_passing(fault: &ProviderFault) -> bool {
+    !matches!(fault, ProviderFault::Transport(_) | ProviderFault::OtherChain(_))
 }
 
 /// Who says the same as whom, without what they say.

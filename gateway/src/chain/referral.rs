@@ -138,13 +138,14 @@ impl Kept {
 /// A contract, through a node of the calling thread.
 pub struct Reader {
     provider: Provider,
+    chain_id: u64,
     contract: Address,
 }
 
 impl Reader {
-    /// A contract at a node.
-    pub fn new(provider: Provider, contract: Address) -> Reader {
-        Reader { provider, contract }
+    /// A contract at a node of a chain.
+    pub fn new(provider: Provider, chain_id: u64, contract: Address) -> Reader {
+        Reader { provider, chain_id, contract }
     }
 
     /// The contract.
@@ -209,6 +210,7 @@ impl Reader {
         }
         let selector = &keccak256(view.signature())[..4];
         let answer = self.provider.call(&self.contract, &[selector, &word(address)].concat()).await?;
+        self.provider.judge_chain(self.chain_id).await?;
         // Nothing is also what a node answers for an address without code.
         let (words, []) = answer.as_chunks::<32>() else { return Err(NONSENSE) };
         let found = of(words).ok_or(NONSENSE)?;

@@ -22,20 +22,26 @@ pub enum TokenFault {
 }
 
 /// Asks a node of the calling thread.
-pub struct TokenReader(Provider);
+pub struct TokenReader {
+    provider: Provider,
+    chain_id: u64,
+}
 
 impl TokenReader {
-    /// At a node.
-    pub fn new(provider: Provider) -> TokenReader {
-        TokenReader(provider)
+    /// At a node of a chain.
+    pub fn new(provider: Provider, chain_id: u64) -> TokenReader {
+        TokenReader { provider, chain_id }
     }
 
     /// Whether a token of so many decimals stands at an address.
     pub async fn check(&self, token: &Address, decimals: u8) -> Result<(), TokenFault> {
-        if self.0.code_len(token).await? == 0 {
+        let code_len = self.provider.code_len(token).await?;
+        if code_len == 0 {
+            self.provider.judge_chain(self.chain_id).await?;
             return Err(TokenFault::NoCode);
         }
-        let answer = self.0.call(token, &keccak256("decimals()")[..4]).await?;
+        let answer = self.provider.call(token, &keccak256("decimals()")[..4]).await?;
+        self.provider.judge_chain(self.chain_id).await?;
         let own = <&Hash>::try_from(answer.as_slice()).ok().and_then(u8::try_from_word);
         match own {
             Some(own) if own == decimals => Ok(()),

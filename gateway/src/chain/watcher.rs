@@ -20,7 +20,6 @@ use super::{
     Counters, FinalBlock, FinalDeposit, FinalRelease, Local, ReleaseKey, Replaced, Stop, Told, Watch,
     WatchPort,
 };
-use futures_util::future::join_all;
 use ringside_core::ids::Address;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -370,12 +369,12 @@ impl Watcher {
     async fn look_further(&mut self, head: u64) -> Looked {
         let mut looked = Looked::default();
         let first = self.tracker.next();
-        let numbers = first..(first + self.window).min(head.saturating_add(1));
+        let numbers: Vec<u64> = (first..(first + self.window).min(head.saturating_add(1))).collect();
         if numbers.is_empty() || !self.tracker.has_room() {
             return looked;
         }
         let mut headers = Vec::new();
-        for header in join_all(numbers.map(|number| self.quorum.block(number))).await {
+        for header in self.quorum.blocks(&numbers).await {
             match header {
                 Ok(header) => headers.push(header),
                 Err(fault) => {
@@ -384,8 +383,7 @@ impl Watcher {
                 }
             }
         }
-        let events =
-            join_all(headers.iter().map(|header| self.quorum.events(&self.config.vault, header))).await;
+        let events = self.quorum.events(&self.config.vault, &headers).await;
         for (header, events) in headers.into_iter().zip(events) {
             match events {
                 Ok(events) => {

@@ -3,6 +3,7 @@
 use crate::dialect::address::parse_address;
 use crate::dialect::decimal;
 use crate::dialect::fapi::text;
+use crate::http::cors::Origin;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use std::fmt;
@@ -121,6 +122,18 @@ impl Value for Vec<Cidr> {
     }
     fn show(&self) -> String {
         self.iter().map(Cidr::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Value for Vec<Origin> {
+    fn parse(text: &str) -> Result<Vec<Origin>, Wanted> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(Origin::parse).collect::<Option<_>>().ok_or(Wanted(
+            "origins as browsers write them, such as https://app.example, without a path and not *",
+        ))
+    }
+    fn show(&self) -> String {
+        self.iter().map(Origin::to_string).collect::<Vec<_>>().join(",")
     }
 }
 

@@ -7,6 +7,13 @@ pub mod decimal;
 pub mod fapi;
 pub mod spot;
 
+/// Whether a value asks for nothing, of a parameter that would make another order where it asked for something.
+pub fn is_nothing(text: &str) -> bool {
+    const WORDS: [&str; 5] = ["false", "none", "no_side_effect", "cross", "crossed"];
+    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        || text.bytes().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
 /// Which API: how its routes spell what they refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {

@@ -135,6 +135,12 @@ fn nodes(page: &mut Page, figures: &NodesFigures) {
         |node| node.failures.get(),
     );
     each(
+        "ringside_chain_node_stranger",
+        Kind::Gauge,
+        "1 where a node is on another chain, so that nothing it says counts",
+        |node| node.is_stranger.get(),
+    );
+    each(
         "ringside_chain_node_dissents_total",
         Kind::Counter,
         "Answers that enough other nodes contradict",

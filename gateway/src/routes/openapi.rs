@@ -40,7 +40,7 @@ pub fn document<'a>(routes: impl Iterator<Item = &'a Route>) -> Value {
         "info": {
             "title": "Ringside",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "An exchange. Amounts are decimal strings; times are UNIX seconds unless a field says otherwise.",
+            "description": "An exchange. Amounts are decimal strings; times are UNIX seconds unless a field says otherwise. HEAD is answered wherever GET is, without the body.",
         },
         "servers": [{ "url": "/" }],
         "paths": paths,

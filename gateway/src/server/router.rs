@@ -79,8 +79,11 @@ impl Router {
             }
         }
         for (path, mut methods) in by_path {
-            let names: Vec<&str> = methods.rows.iter().flatten().map(|route| route.method.name()).collect();
-            methods.allow = names.join(", ");
+            let names = methods.rows.iter().flatten().map(|route| match route.method {
+                Method::Get => "GET, HEAD",
+                method => method.name(),
+            });
+            methods.allow = names.collect::<Vec<_>>().join(", ");
             paths.insert(path, methods).map_err(|cause| RouterError::Path { path, cause })?;
         }
         Ok(Router { paths })
@@ -156,12 +159,13 @@ mod tests {
         check("GET", "/api/v1/spot/orders", "/api/v1/spot/orders ");
         check("DELETE", "/api/v1/spot/orders/abc-1", "/api/v1/spot/orders/{id} abc-1");
         check("GET", "/api/v1/a/x%20y/b/z", "/api/v1/a/{one}/b/{two} x%20y|z");
-        check("PATCH", "/api/v1/spot/orders", "405 GET, POST Spot");
-        check("HEAD", "/api/v1/spot/orders", "405 GET, POST Spot");
+        check("PATCH", "/api/v1/spot/orders", "405 GET, HEAD, POST Spot");
+        check("HEAD", "/api/v1/spot/orders", "/api/v1/spot/orders ");
+        check("HEAD", "/api/v1/account/mode", "405 PUT Account");
         check("GET", "/api/v1/spot/orders/", "404 Spot");
         check("GET", "/api/v1/spot/orders/a/b", "404 Spot");
         check("GET", "/api/v1/account/mode", "405 PUT Account");
-        check("DELETE", "/api/v3/x", "405 GET Fapi");
+        check("DELETE", "/api/v3/x", "405 GET, HEAD Fapi");
         check("GET", "/api/v3/x/y", "404 Spot");
         check("GET", "/fapi/v1/order", "404 Fapi");
         check("GET", "/", "404 Spot");

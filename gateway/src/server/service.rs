@@ -11,10 +11,11 @@ use super::watch::Watch;
 use crate::api::{Answer, Call, Error, Handler, Later, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
+use crate::http::cors;
 use crate::http::fault::Fault;
 use crate::http::limits::{Client, Who};
 use crate::http::order_rate::Counted;
-use crate::http::response::Response;
+use crate::http::response::{JSON, Response};
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
@@ -80,7 +81,8 @@ pub struct Connection {
 pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> Answering {
     let begin = Instant::now();
     connection.watch.begin_request();
-    let upgrade = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
+    let is_upgrade = request.method() == hyper::Method::GET && request.headers().contains_key(UPGRADE);
+    let upgrade = is_upgrade.then(|| hyper::upgrade::on(&mut request));
     let (head, body) = request.into_parts();
     let worker = &connection.caller.worker;
     let now_ms = worker.clock.now_ms();
@@ -97,6 +99,12 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     connection.is_last.set(!has_place);
     let refusal = refusal.or((!has_place).then_some(Fault::TooManyConnections { limit }));
     let dialect = charged.dialect;
+    let asked_for = cors::asked_for(&head).map(|method| connection.router.find(&method, head.uri.path()));
+    let of = match (&asked_for, &found) {
+        (Some(Match::Route(route, _)), _) | (_, Match::Route(route, _)) => Some(*route),
+        _ => None,
+    };
+    let reader = cors::reader(&worker.config, &head.headers, of).map(Box::new);
     // Routes of accounts show their weight whatever their paths begin with (`account.md` 1).
     let is_counted = dialect == Dialect::Account
         || ["/api/", "/fapi/"].iter().any(|folder| head.uri.path().starts_with(folder));
@@ -108,6 +116,11 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
             Step::Answered(Err(fault.error(dialect)))
         }
         (None, Match::NotFound(_)) => Step::Answered(Err(no_route(Fault::NotFound, dialect, &head))),
+        (None, Match::MethodNotAllowed(allow, _)) if matches!(asked_for, Some(Match::Route(..))) => {
+            // Whose page may not read the answer is told nothing, which ends its request in the browser.
+            let nothing = Response::new(StatusCode::NO_CONTENT, JSON, Bytes::new());
+            Step::Answered(Ok(if reader.is_some() { cors::permit(allow) } else { nothing }))
+        }
         (None, Match::MethodNotAllowed(allow, _)) => {
             let refusal: Response = no_route(Fault::MethodNotAllowed, dialect, &head).into();
             let allow = HeaderValue::from_str(allow).unwrap_or(HeaderValue::from_static(""));
@@ -134,7 +147,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
             }
         }
     };
-    Answering { connection, charged, is_counted, step }
+    Answering { connection, charged, is_counted, reader, step }
 }
 
 /// A request that is being answered. It holds what its step needs and no more: every request of every connection moves one,
@@ -144,6 +157,8 @@ pub struct Answering {
     charged: Charged,
     /// Whether answers show what was charged.
     is_counted: bool,
+    /// The page that may read the answer, where one asks.
+    reader: Option<Box<HeaderValue>>,
     step: Step,
 }
 
@@ -161,7 +176,7 @@ impl Future for Answering {
     type Output = Result<hyper::Response<Full<Bytes>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Answering>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Answering { connection, charged, is_counted, step } = &mut *self;
+        let Answering { connection, charged, is_counted, reader, step } = &mut *self;
         loop {
             *step = match std::mem::replace(step, Step::Over) {
                 Step::Reading(mut reading) => match reading.as_mut().poll(context) {
@@ -181,7 +196,10 @@ impl Future for Answering {
                     }
                 },
                 Step::Answered(answer) => {
-                    let response = finish(connection, answer, charged, *is_counted);
+                    let mut response = finish(connection, answer, charged, *is_counted);
+                    if let Some(reader) = reader.take() {
+                        cors::tell(response.headers_mut(), *reader);
+                    }
                     connection.caller.answered(charged, response.status());
                     connection.watch.end_request();
                     return Poll::Ready(Ok(response));
@@ -413,7 +431,6 @@ fn put_both(headers: &mut HeaderMap, names: [HeaderName; 2], value: HeaderValue)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::response::JSON;
 
     #[test]
     fn every_header_of_a_counted_answer_has_its_own_value() {

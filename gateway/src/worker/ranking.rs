@@ -8,7 +8,9 @@ use crate::view::SharedViews;
 use parking_lot::Mutex;
 use ringside_core::command::Side;
 use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId};
+use ringside_core::money::Money;
 use ringside_core::risk::perpetual::adl::{Place, quantile};
+use ringside_core::risk::perpetual::takeover::{Fund, may_take};
 use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -24,12 +26,50 @@ const AT_ONCE: usize = 64;
 pub struct Ranking {
     at_ms: i64,
     places: HashMap<(MarketId, AccountId), u8>,
+    crowds: HashMap<MarketId, Crowd>,
+}
+
+/// The positions of a market at its mark, without the insurance fund's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Crowd {
+    greatest: Money,
+    larger_side: i128,
+}
+
+/// How near a market's next liquidation is to auto-deleveraging (`risk.md` 12.4): what the fund could take over of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Risk {
+    /// Every position of a side.
+    Low,
+    /// Any one position.
+    Medium,
+    /// Not even the largest one.
+    High,
 }
 
 impl Ranking {
     /// From 0 to 4, 4 first to go; 0 for who had no position.
     pub fn quantile(&self, market: MarketId, account: AccountId) -> u8 {
         self.places.get(&(market, account)).copied().unwrap_or(0)
+    }
+
+    /// When it was worked out, UNIX milliseconds.
+    pub const fn at_ms(&self) -> i64 {
+        self.at_ms
+    }
+
+    /// What a fund that stands so could take over of a market.
+    pub fn risk(&self, market: MarketId, fund: Fund) -> Risk {
+        let crowd = self.crowds.get(&market).copied().unwrap_or_default();
+        let takes = |more: i128| {
+            let notional = Money::try_from(i128::from(fund.notional) + more).unwrap_or(Money::MAX);
+            more == 0 || may_take(Fund { notional, ..fund }, fund.equity)
+        };
+        match (takes(crowd.larger_side), takes(crowd.greatest.into())) {
+            (true, _) => Risk::Low,
+            (false, true) => Risk::Medium,
+            (false, false) => Risk::High,
+        }
     }
 }
 
@@ -72,7 +112,7 @@ impl Ranks {
 }
 
 async fn rank(views: &SharedViews, now_ms: i64) -> Ranking {
-    let mut ranking = Ranking { at_ms: now_ms, places: HashMap::new() };
+    let mut ranking = Ranking { at_ms: now_ms, places: HashMap::new(), crowds: HashMap::new() };
     let markets: Vec<MarketId> = {
         let views = views.read();
         views.perpetuals().markets().all().iter().map(|market| market.market).collect()
@@ -102,7 +142,12 @@ async fn rank(views: &SharedViews, now_ms: i64) -> Ranking {
             }
             tokio::task::yield_now().await;
         }
+        let mut crowd = Crowd::default();
         for mut side in [longs, shorts] {
+            let sum = side.iter().map(|place| i128::from(place.notional())).sum();
+            let greatest = side.iter().map(|place| place.notional()).max().unwrap_or(0);
+            crowd.larger_side = crowd.larger_side.max(sum);
+            crowd.greatest = crowd.greatest.max(greatest);
             side.sort_unstable();
             let count = side.len() as u64;
             let places = (0..).zip(&side);
@@ -110,6 +155,7 @@ async fn rank(views: &SharedViews, now_ms: i64) -> Ranking {
                 places.map(|(place, candidate)| ((market, candidate.account()), quantile(place, count))),
             );
         }
+        ranking.crowds.insert(market, crowd);
     }
     ranking
 }

@@ -59,8 +59,12 @@ impl Node {
             let question: Value = serde_json::from_slice(&question).ok()?;
             let answer = {
                 let (answer, asked) = &mut *self.0.lock().unwrap();
-                *asked += 1;
                 let mut answer = answer.clone();
+                if question["method"] == "eth_chainId" {
+                    answer = json!({ "result": "0x7a69" });
+                } else {
+                    *asked += 1;
+                }
                 answer["id"] = question["id"].clone();
                 answer["jsonrpc"] = json!("2.0");
                 answer.to_string()

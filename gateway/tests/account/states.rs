@@ -118,3 +118,40 @@ fn an_account_that_may_not_trade_still_gets_out() {
     venue.operate("PATCH", &account, r#"{"trading_enabled":true}"#);
     venue.place(1, &format!("{LIMIT}&side=BUY&timeInForce=GTC&price=59000"));
 }
+
+/// C-16: an index that jumps stops takers by the dynamic band, which pauses the market. The order says why it expired, in REST too;
+/// the market says that it is paused, and so does what is refused then.
+#[test]
+fn a_pause_of_the_price_band_is_seen() {
+    let mut venue = venue_after(&[]);
+    let trading_state = |venue: &mut Venue| {
+        let row = venue.public("/fapi/v1/exchangeInfo")["symbols"][0].clone();
+        assert_eq!((&row["symbol"], &row["status"]), (&json!("BTCUSDT"), &json!("TRADING")));
+        row["tradingState"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(trading_state(&mut venue), "TRADING");
+    let pin = json!({ "symbol": "BTCUSDT", "price": "67000" }).to_string();
+    venue.operate("POST", "/admin/perpetual/index-price", &pin);
+    venue.pass(2_000);
+    venue.place(2, &format!("{LIMIT}&side=SELL&timeInForce=GTC&price=67000"));
+    let expired = venue.place(1, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01");
+    let why = |order: &Value| [order["status"].clone(), order["executedQty"].clone(), order["er"].clone()];
+    assert_eq!(why(&expired), ["EXPIRED", "0", "11"]);
+    let asked = format!("symbol=BTCUSDT&orderId={}", expired["orderId"]);
+    assert_eq!(why(&venue.call(1, "GET", "/fapi/v1/order", &asked)), why(&expired));
+    let all = venue.call(1, "GET", "/fapi/v1/allOrders", "symbol=BTCUSDT");
+    assert_eq!(why(all.as_array().unwrap().last().unwrap()), why(&expired));
+    for _ in 0..17 {
+        venue.pass(1_000);
+    }
+    assert_eq!(trading_state(&mut venue), "POST_ONLY");
+    let order = format!("{LIMIT}&side=BUY&price=66000");
+    let paused = "Invalid symbol status for opening position: the market is paused, and takes timeInForce GTX alone (POST_ONLY)";
+    venue.refuses(1, "POST", "/fapi/v1/order", &format!("{order}&timeInForce=GTC"), -4140, paused);
+    venue.place(1, &format!("{order}&timeInForce=GTX"));
+    for _ in 0..31 {
+        venue.pass(1_000);
+    }
+    assert_eq!(trading_state(&mut venue), "TRADING");
+    assert_eq!(venue.place(1, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")["status"], "FILLED");
+}

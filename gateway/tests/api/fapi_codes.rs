@@ -25,6 +25,10 @@ const CODES: &[i32] = &[
     -4135, -4137, -4140, -4141, -4161, -4165, -5000, -5021, -5024, -5025, -5026, -5027, -5037, -5038, -5039, -5040, -5041,
 ];
 
+/// Texts that are not the specification's: as recorded answers have them, which clients know; and with what a market takes instead.
+const OTHERS: &[(i32, &str)] =
+    &[(-4021, "%s is not valid depth limit"), (-4140, "Invalid symbol status for opening position: ...")];
+
 /// Codes that no request can bring about, with the reason.
 const UNREACHED: &[(i32, &str)] = &[
     (
@@ -487,8 +491,10 @@ fn every_code_is_produced_with_its_status_and_text() {
         let code: i32 = code.trim().parse().unwrap();
         specified.insert(code);
         // Texts stand between backticks; where none do, another section says them.
+        let others = OTHERS.iter().filter(|(known, _)| *known == code).map(|(_, text)| *text);
+        let specified = texts.split('`').skip(1).step_by(2).filter(|text| text.contains(' '));
         let patterns: Vec<&str> =
-            texts.split('`').skip(1).step_by(2).filter(|text| text.contains(' ')).collect();
+            if others.clone().next().is_some() { others.collect() } else { specified.collect() };
         for (_, text) in seen.0.get(&code).into_iter().flatten().filter(|_| texts.trim().starts_with('`')) {
             assert!(
                 patterns.iter().any(|pattern| is_of(pattern, text)),

@@ -274,17 +274,30 @@ fn the_state_of_a_symbol_is_judged_first() {
     let trailing = "symbol=SOLUSDT&side=BUY&type=TRAILING_STOP_MARKET&quantity=1&callbackRate";
     let more = [fine.to_owned(), format!("{trailing}=1.55"), format!("{trailing}=1&activationPrice=0")];
     let all: Vec<&String> = faulty.iter().chain(&more).collect();
+    // What the engine refuses of itself is told alike.
+    let well = sol.to_owned();
     for (state, code, msg) in [
-        ("POST_ONLY", -4140, HELD),
-        ("REDUCE_ONLY", -4140, HELD),
-        ("CANCEL_ONLY", -4140, HELD),
-        ("HALTED", -4140, HELD),
-        ("CLOSED", -4141, "Symbol is closed"),
+        ("POST_ONLY", -4140, "paused, and takes timeInForce GTX alone (POST_ONLY)"),
+        (
+            "REDUCE_ONLY",
+            -4140,
+            "about to settle or without an index, and takes reduceOnly and closePosition alone (REDUCE_ONLY)",
+        ),
+        ("CANCEL_ONLY", -4140, "stopped, and takes cancels alone (CANCEL_ONLY)"),
+        ("HALTED", -4140, "stopped, and takes cancels alone (HALTED)"),
+        ("CLOSED", -4141, ""),
     ] {
         let body = json!({ "state": state, "confirm": state == "CLOSED" }).to_string();
         venue.operate("PATCH", "/admin/perpetual/symbols/SOLUSDT", &body);
-        for order in &all {
-            venue.refuses(1, "POST", ORDER, order, code, msg);
+        let info = venue.public("/fapi/v1/exchangeInfo");
+        assert_eq!(info["symbols"][2]["tradingState"], state);
+        let msg = if code == -4141 {
+            "Symbol is closed".to_owned()
+        } else {
+            format!("{HELD}: the market is {msg}")
+        };
+        for order in all.iter().copied().chain([&well]) {
+            venue.refuses(1, "POST", ORDER, order, code, &msg);
         }
         let two_way = "Order's position side does not match user's setting.";
         let taken = match state {

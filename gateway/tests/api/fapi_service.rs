@@ -179,6 +179,55 @@ fn positions_have_places_in_the_order_of_deleveraging() {
     venue.refuses(1, "GET", "/fapi/v1/adlQuantile", "symbol=NONE", -1121, "Invalid symbol.");
 }
 
+/// C-37: methods that clients have.
+#[test]
+fn the_fund_and_what_it_could_take_over_are_shown() {
+    let mut venue = Venue::new(&[(1, 10_000), (2, 10_000), (3, 5), (4, 10_000)]);
+    let now_ms = START_S * 1_000;
+    let risk = |venue: &mut Venue| {
+        venue.exchange.clock.turn(30_000);
+        let found = venue.public("/fapi/v1/symbolAdlRisk?symbol=btcusdt");
+        let now_ms = venue.exchange.clock.now_ms();
+        assert_eq!((&found["symbol"], &found["updateTime"]), (&json!("BTCUSDT"), &json!(now_ms)));
+        found["adlRisk"].as_str().unwrap().to_owned()
+    };
+    let fund = |balance: &str, now_ms: i64| json!({ "symbols": ["BTCUSDT", "ETHUSDT", "SOLUSDT"], "assets": [{ "asset": "USDT", "marginBalance": balance, "updateTime": now_ms }] });
+    assert_eq!(venue.public("/fapi/v1/insuranceBalance"), json!([fund("0.00000000", now_ms)]));
+    assert_eq!(risk(&mut venue), "low", "nobody can be liquidated");
+    // Longs of 600 and of 60 against a short of 660 at 60000. The fund may hold ten times what it has.
+    for (number, quantity) in [(1, "0.010"), (3, "0.001")] {
+        venue.place(number, &format!("{BUY}&quantity={quantity}&price=60000&leverage=100"));
+    }
+    venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.011");
+    assert_eq!(risk(&mut venue), "high", "the fund has nothing");
+    let credit = |venue: &mut Venue, amount: &str| {
+        let fund = format!("0x{:040x}", 0);
+        let body = json!({ "user_address": fund, "amount": amount });
+        venue.operate("POST", "/admin/perpetual/credit", &body.to_string());
+    };
+    credit(&mut venue, "60");
+    let found = venue.public("/fapi/v1/insuranceBalance?symbol=ETHUSDT");
+    assert_eq!(found, fund("60.00000000", venue.exchange.clock.now_ms()));
+    assert_eq!(risk(&mut venue), "high", "the short is larger than 600");
+    assert_eq!(venue.public("/fapi/v1/symbolAdlRisk")[1]["adlRisk"], "low", "nobody has ether");
+    credit(&mut venue, "6");
+    assert_eq!(risk(&mut venue), "low", "ten times 66 is all of a side");
+    // A second pair: no position is larger than 660, a side is.
+    venue.place(1, &format!("{BUY}&quantity=0.001&price=60001&leverage=100"));
+    venue.place(4, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001");
+    assert_eq!(risk(&mut venue), "medium");
+    for path in ["symbolAdlRisk", "insuranceBalance", "indexInfo"] {
+        let refused = venue.public(&format!("/fapi/v1/{path}?symbol=NONE"));
+        assert_eq!(refused, json!({ "code": -1121, "msg": "Invalid symbol." }), "{path}");
+    }
+    assert_eq!(venue.public("/fapi/v1/indexInfo"), json!([]));
+    assert_eq!(venue.public("/fapi/v1/indexInfo?symbol=BTCUSDT")["code"], -1121, "no composite index");
+    let depth = venue.public("/fapi/v1/depth?symbol=BTCUSDT&limit=1000");
+    assert_eq!(venue.public("/fapi/v1/rpiDepth?symbol=BTCUSDT"), depth, "nobody improves prices for retail");
+    let schedule = venue.public("/fapi/v1/tradingSchedule");
+    assert_eq!(schedule["marketSchedules"]["EQUITY"], json!({ "sessions": [] }));
+}
+
 /// C-16: what a client that missed the stream could not see.
 #[test]
 fn an_order_tells_when_it_fired_and_why_it_expired() {

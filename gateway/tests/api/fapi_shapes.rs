@@ -213,6 +213,13 @@ fn ours() -> Answers {
         ("/fapi/v1/assetIndex", ""),
         ("/fapi/v1/assetIndex", "symbol=USDTUSD"),
         ("/fapi/v1/forceOrders", ""),
+        ("/fapi/v1/rpiDepth", SYMBOL),
+        ("/fapi/v1/symbolAdlRisk", SYMBOL),
+        ("/fapi/v1/symbolAdlRisk", ""),
+        ("/fapi/v1/insuranceBalance", SYMBOL),
+        ("/fapi/v1/insuranceBalance", ""),
+        ("/fapi/v1/indexInfo", ""),
+        ("/fapi/v1/tradingSchedule", ""),
     ] {
         ask(&mut venue, "GET", path, params);
     }

@@ -159,7 +159,7 @@ fn unknown_paths_and_methods() {
     let fapi = r#"{"code":-5000,"msg":"Path /fapi/v1/plain, Method PUT is invalid"}"#;
     check(&server, ("PUT", "/fapi/v1/plain"), &[], "", (404, fapi));
     let answer = server.request("PATCH", "/api/v1/plain", &[], "");
-    assert_eq!(answer.header("allow"), Some("GET, DELETE"));
+    assert_eq!(answer.header("allow"), Some("GET, HEAD, DELETE"));
 }
 
 #[test]
@@ -987,4 +987,134 @@ fn random_bytes_never_hurt_anyone_else() {
         }
     }
     assert_eq!(server.get("/api/v1/plain", &[]).status, 200);
+}
+
+/// All that comes on a connection that the server closes: the head without what each answer has of its own, and what is behind it.
+fn to_the_end(server: &TestServer, method: &str, path: &str, headers: &[&str]) -> (String, String) {
+    let mut client = server.connect();
+    let headers = [&["Connection: close"], headers].concat();
+    client.send(head(method, path, &headers, "").as_bytes());
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut client.stream, &mut bytes).expect("an answer");
+    let text = String::from_utf8(bytes).expect("text");
+    let (head, rest) = text.split_once("\r\n\r\n").expect("a head");
+    let own = |line: &&str| !["date:", "x-ex-used", "x-mbx-used"].iter().any(|name| line.starts_with(name));
+    (head.lines().filter(own).collect::<Vec<_>>().join("\n"), rest.to_owned())
+}
+
+#[test]
+fn a_head_request_is_answered_wherever_a_get_is() {
+    let server = TestServer::start_with(ringside_gateway::routes::ROUTES, |config| {
+        config.weight_per_minute = 1_000_000;
+    });
+    let mut count = 0;
+    for route in ringside_gateway::routes::routes().filter(|route| route.method == Method::Get) {
+        let path = route.path.replace("{*names}", "x").replace(['{', '}'], "");
+        let (head, body) = to_the_end(&server, "GET", &path, &[]);
+        let len = format!("content-length: {}", body.len());
+        assert!(head.lines().any(|line| line == len) || body.is_empty(), "{path}: {head}");
+        // What names the time or the method is as long as that.
+        let without_len = |head: &str| {
+            let lines = head.lines().filter(|line| !line.starts_with("content-length"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (of_head, nothing) = to_the_end(&server, "HEAD", &path, &[]);
+        assert_eq!((without_len(&of_head), nothing.as_str()), (without_len(&head), ""), "{path}");
+        assert_eq!(of_head.contains("content-length: "), head.contains("content-length: "), "{path}");
+        count += 1;
+    }
+    assert!(count > 100, "{count} routes");
+    let (head, rest) = to_the_end(&server, "HEAD", "/api/v1/spot/nothing", &[]);
+    assert!(head.starts_with("HTTP/1.1 404 ") && rest.is_empty(), "{head}");
+    // Another method is none.
+    let (head, _) = to_the_end(&server, "HEAD", "/api/v1/auth/login", &[]);
+    assert!(head.starts_with("HTTP/1.1 405 "), "{head}");
+}
+
+#[test]
+fn pages_of_configured_origins_may_read_answers() {
+    let start = |is_test: bool| {
+        TestServer::start_with(ROUTES, |config| {
+            config.cors_origins =
+                Value::parse("https://app.example, http://127.0.0.1:3000").expect("origins");
+            config.public_url = Some("https://exchange.example/".to_owned());
+            config.test_deployment = is_test;
+        })
+    };
+    let (server, test) = (start(false), start(true));
+    let reads = |server: &TestServer, method: &str, path: &str, origin: &str| {
+        let answer = server.request(method, path, &[&format!("Origin: {origin}")], "");
+        assert_eq!(answer.header("access-control-allow-credentials"), None);
+        let allowed = answer.header("access-control-allow-origin").map(str::to_owned);
+        assert_eq!(answer.header("vary"), allowed.as_ref().filter(|to| *to != "*").map(|_| "origin"));
+        let is_shown = |shown: &str| shown.contains("x-mbx-used-weight-1m") && shown.contains("retry-after");
+        assert_eq!(answer.header("access-control-expose-headers").is_some_and(is_shown), allowed.is_some());
+        allowed
+    };
+    let own = ["https://app.example", "http://127.0.0.1:3000", "https://exchange.example", "http://ringside"];
+    // Refusals too: who may not know why is of no help to anybody.
+    for path in ["/api/v1/plain", "/api/v1/read", "/api/v1/nothing", "/fapi/v1/nothing"] {
+        for origin in own {
+            assert_eq!(reads(&server, "GET", path, origin).as_deref(), Some(origin), "{path}");
+            assert_eq!(reads(&test, "GET", path, origin).as_deref(), Some(origin), "{path}");
+        }
+    }
+    for origin in ["https://evil.example", "https://app.example.evil", "http://app.example", "null", "*", "x"]
+    {
+        for (method, path) in [("GET", "/api/v1/plain"), ("GET", "/api/v1/read"), ("POST", "/api/v1/echo")] {
+            assert_eq!(reads(&server, method, path, origin), None, "{origin} {path}");
+            // What anybody may see, any page may, where there is nothing to lose.
+            let any = (path == "/api/v1/plain").then(|| "*".to_owned());
+            assert_eq!(reads(&test, method, path, origin), any, "{origin} {path}");
+        }
+    }
+    assert_eq!(server.get("/api/v1/plain", &[]).header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn what_a_browser_asks_before_a_page_may_send_is_answered() {
+    let server = TestServer::start_with(ROUTES, |config| {
+        config.cors_origins = Value::parse("https://app.example").expect("an origin");
+    });
+    let asks = |origin: &str, method: &str, path: &str| {
+        let headers = [
+            &format!("Origin: {origin}"),
+            &format!("Access-Control-Request-Method: {method}"),
+            "Access-Control-Request-Headers: x-mbx-apikey",
+        ];
+        server.request("OPTIONS", path, &headers, "")
+    };
+    let answer = asks("https://app.example", "POST", "/api/v1/trade");
+    assert_eq!((answer.status, answer.body.as_str()), (204, ""));
+    assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
+    assert_eq!(answer.header("access-control-allow-methods"), Some("POST"));
+    assert_eq!(answer.header("access-control-max-age"), Some("600"));
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    let allowed = answer.header("access-control-allow-headers").unwrap_or_default().to_owned();
+    for name in
+        ["authorization", "content-type", "idempotency-key", "x-api-key", "x-ex-apikey", "x-mbx-apikey"]
+    {
+        assert!(allowed.split(", ").any(|known| known == name), "{name}: {allowed}");
+    }
+    let answer = asks("https://app.example", "GET", "/fapi/v1/plain");
+    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, HEAD"));
+    // Another page is told nothing but where anybody may read.
+    let stranger = asks("https://evil.example", "POST", "/api/v1/trade");
+    assert_eq!((stranger.status, stranger.header("access-control-allow-methods")), (204, None));
+    assert_eq!(
+        asks("https://evil.example", "GET", "/api/v1/read").header("access-control-allow-origin"),
+        None
+    );
+    assert_eq!(
+        asks("https://evil.example", "GET", "/api/v1/plain").header("access-control-allow-origin"),
+        Some("*")
+    );
+    // What no route has, and what no browser asks.
+    assert_eq!(asks("https://app.example", "PUT", "/api/v1/trade").status, 405);
+    assert_eq!(asks("https://app.example", "POST", "/api/v1/nothing").status, 404);
+    assert_eq!(server.request("OPTIONS", "/api/v1/trade", &[], "").status, 405);
+    assert_eq!(server.request("OPTIONS", "/api/v1/trade", &["Origin: https://app.example"], "").status, 405);
+    // It is counted like any request.
+    let counted = asks("https://app.example", "POST", "/api/v1/trade");
+    assert!(counted.header("x-mbx-used-weight-1m").is_some());
 }

@@ -88,3 +88,25 @@ fn keys_survive_a_restart_and_lie_sealed() {
     let bytes = std::fs::read(config.data_dir.join("auth/listen_keys.log")).unwrap();
     assert!(!bytes.windows(64).any(|window| window == kept.as_bytes() || window == ended.as_bytes()));
 }
+
+/// C-18: nobody has it longer than the API key is good that was told it.
+#[test]
+fn a_key_ends_with_an_api_key_that_was_told_it() {
+    let mut venue = Venue::new(&[(1, 100), (2, 100)]);
+    let now_s = venue.exchange.clock.now_s();
+    let own = venue.listen_key(1);
+    let brief = venue.trader_until(1, (true, true), Some(now_s + 100));
+    // The account's key, which another of its API keys has made, is told to one that expires.
+    assert_eq!(venue.send(&brief, "PUT", PATH, "").body, json!({ "listenKey": own }).to_string());
+    let other = venue.listen_key(2);
+    venue.exchange.clock.turn(99_999);
+    assert_eq!(venue.listen_key(1), own, "POST renews");
+    venue.exchange.clock.turn(1);
+    assert_eq!(venue.send(&brief, "PUT", PATH, "").status, 401);
+    assert_eq!(venue.ask(1, "PUT", PATH, "").1["code"], -1125);
+    assert_eq!(venue.listen_key(2), other);
+    // One that has expired makes no difference any more.
+    let next = venue.listen_key(1);
+    venue.exchange.clock.turn(HOUR_MS - 1);
+    assert_eq!(venue.listen_key(1), next);
+}

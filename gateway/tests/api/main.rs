@@ -29,6 +29,7 @@ mod fapi_shapes;
 mod http;
 mod listen_key;
 mod page;
+mod parameters;
 mod refusals;
 mod spot_golden;
 mod stream_book;

@@ -698,6 +698,31 @@ fn an_api_key_that_is_taken_back_ends_the_streams_that_it_may_have_opened() {
     }
 }
 
+/// C-18: however often the stream renews the key.
+#[test]
+fn an_api_key_that_expires_ends_the_streams_that_it_may_have_opened() {
+    let mut venue = venue();
+    let until_s = venue.exchange.clock.now_s() + 2 * HOUR_MS / 1_000;
+    let brief = venue.trader_until(1, (true, true), Some(until_s));
+    let made = venue.send(&brief, "POST", "/fapi/v1/listenKey", "");
+    let made: Value = serde_json::from_str(&made.body).unwrap();
+    let key = made["listenKey"].as_str().unwrap();
+    let mut bare = Socket::at(&venue.exchange, &format!("/ws/{key}"));
+    let mut channel = Socket::open(&venue.exchange);
+    channel.ask(&json!({ "type": "auth", "listenKey": key }).to_string());
+    channel.subscribe("orders");
+    for _ in 0..2 {
+        wait(&mut venue, HOUR_MS - 1_000);
+        bare.ask(&json!({ "method": "LIST_SUBSCRIPTIONS", "id": 1 }).to_string());
+        assert_eq!(read(&mut channel), [Value::Null; 0], "it lives");
+    }
+    wait(&mut venue, 2_000);
+    assert_eq!(bare.next()["e"], "listenKeyExpired");
+    assert_eq!(channel.next()["type"], "listenKeyExpired");
+    let again = Socket::open(&venue.exchange).ask(&json!({ "type": "auth", "listenKey": key }).to_string());
+    assert!(again.iter().any(|answer| answer["success"] == false), "{again:?}");
+}
+
 #[test]
 fn text_frames_renew_the_key_of_their_connection() {
     let mut venue = venue();

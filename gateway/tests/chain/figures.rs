@@ -66,3 +66,40 @@ fn nodes_are_counted_by_what_they_say() {
     assert_eq!((figures.agreeing.get(), figures.head.get()), (1, 20));
     assert!(figures.head_age() < std::time::Duration::from_secs(3_600));
 }
+
+/// C-18: also where an address led to a node of this chain when the look began.
+#[test]
+fn a_node_of_another_chain_has_no_voice_at_any_question() {
+    let (quorum, moods, figures) = quorum();
+    let strangers = || figures.nodes.iter().map(|node| node.is_stranger.get()).collect::<Vec<_>>();
+    assert_eq!(quorum.height(false).now_or_never().unwrap().unwrap().head, 20);
+    let block = quorum.block(5).now_or_never().unwrap().unwrap();
+    assert_eq!((figures.agreeing.get(), strangers()), (3, vec![0, 0, 0]));
+
+    // Everything else it says is what the others say: a chain that began as this one did.
+    moods[1].set(fault("another chain"));
+    assert_eq!(quorum.block(5).now_or_never().unwrap(), Ok(block));
+    assert_eq!((figures.agreeing.get(), strangers()), (2, vec![0, 1, 0]));
+    moods[2].set(fault("another chain"));
+    let asked = || {
+        let (vault, token) = (crate::world::VAULT, [7; 20]);
+        [
+            quorum.height(false).now_or_never().unwrap().map(|_| ()),
+            quorum.block(5).now_or_never().unwrap().map(|_| ()),
+            quorum.events(&vault, &[block]).now_or_never().unwrap().remove(0).map(|_| ()),
+            quorum.standing(&vault, 5).now_or_never().unwrap().map(|_| ()),
+            quorum.held(&vault, &token, 5).now_or_never().unwrap().map(|_| ()),
+        ]
+    };
+    for refused in asked() {
+        let doubt = refused.unwrap_err().to_string();
+        let said = "two: it is on chain 1; two: it is on chain 1";
+        assert!(doubt.starts_with("1 of 2 nodes know ") && doubt.ends_with(said), "{doubt}");
+    }
+    assert_eq!(strangers(), [0, 1, 1]);
+    assert_eq!(figures.nodes.iter().map(|node| node.up.get()).collect::<Vec<_>>(), [1, 0, 0]);
+
+    moods[1].set(Mood::Honest);
+    assert!(asked().iter().all(Result::is_ok));
+    assert_eq!((figures.agreeing.get(), strangers()), (2, vec![0, 0, 1]));
+}

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+const CHAIN_ID: u64 = 31_337;
 const CONTRACT: [u8; 20] = [0x77; 20];
 const ACCOUNT: [u8; 20] = [0xab; 20];
 
@@ -18,6 +19,8 @@ const ACCOUNT: [u8; 20] = [0xab; 20];
 struct Script {
     answer: Rc<RefCell<Value>>,
     is_silent: Rc<Cell<bool>>,
+    /// Which it says that it is on, where that is another chain than asked for.
+    elsewhere: Rc<Cell<bool>>,
     asked: Rc<RefCell<Vec<Value>>>,
 }
 
@@ -25,8 +28,13 @@ impl Transport for Script {
     fn ask(&self, question: Bytes) -> Local<'_, Result<Bytes, TransportFault>> {
         let question: Value = serde_json::from_slice(&question).unwrap();
         let mut answer = self.answer.borrow().clone();
+        if question["method"] == "eth_chainId" {
+            let chain_id = if self.elsewhere.get() { CHAIN_ID + 1 } else { CHAIN_ID };
+            answer = json!({ "result": format!("{chain_id:#x}") });
+        } else {
+            self.asked.borrow_mut().push(question.clone());
+        }
         answer["id"] = question["id"].clone();
-        self.asked.borrow_mut().push(question);
         let answer = if self.is_silent.get() {
             Err(TransportFault::Silent)
         } else {
@@ -42,7 +50,7 @@ impl Transport for Script {
 
 fn rig(answer: Value) -> (Script, Reader, Kept) {
     let script = Script { answer: Rc::new(RefCell::new(answer)), ..Script::default() };
-    (script.clone(), Reader::new(Provider::new(Box::new(script)), CONTRACT), Kept::default())
+    (script.clone(), Reader::new(Provider::new(Box::new(script)), CHAIN_ID, CONTRACT), Kept::default())
 }
 
 /// Words as a view returns them.
@@ -99,6 +107,17 @@ fn a_good_answer_is_given_again_and_a_failure_is_not() {
     script.is_silent.set(true);
     assert_eq!(now(reader.claimed(&kept, &ACCOUNT)), Ok(5), "kept while the node fails");
     assert_eq!(script.asked.borrow().len(), 3);
+}
+
+/// C-18: what stands at the same address of another chain is somebody else's.
+#[test]
+fn a_node_of_another_chain_is_not_believed() {
+    let (script, reader, kept) = rig(words(&["5"]));
+    script.elsewhere.set(true);
+    let refused = now(reader.claimed(&kept, &ACCOUNT)).unwrap_err();
+    assert_eq!(refused.to_string(), "the referral contract cannot be read: it is on chain 31338");
+    script.elsewhere.set(false);
+    assert_eq!(now(reader.claimed(&kept, &ACCOUNT)), Ok(5), "it was not kept");
 }
 
 #[test]

@@ -64,7 +64,17 @@ impl Venue {
 
     /// One more API key of an account, with permissions to read and to trade.
     pub(crate) fn trader(&self, number: u8, permissions: (bool, bool)) -> Trader {
-        let new = NewKey { label: "t".to_owned(), permissions, ip_whitelist: vec![], expires_at_s: None };
+        self.trader_until(number, permissions, None)
+    }
+
+    /// The same of a key that expires.
+    pub(crate) fn trader_until(
+        &self,
+        number: u8,
+        permissions: (bool, bool),
+        expires_at_s: Option<i64>,
+    ) -> Trader {
+        let new = NewKey { label: "t".to_owned(), permissions, ip_whitelist: vec![], expires_at_s };
         let keys = &self.exchange.shared.edge.auth.keys;
         let now_s = self.exchange.clock.now_s();
         let (_, made) = keys.create(number.into(), wallet(number), new, now_s).unwrap();

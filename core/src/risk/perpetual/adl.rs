@@ -48,6 +48,11 @@ impl Place {
         self.score.0
     }
 
+    /// How large it is at the mark.
+    pub const fn notional(self) -> Money {
+        self.notional.0
+    }
+
     /// Whose it is.
     pub const fn account(self) -> AccountId {
         self.account

@@ -14,15 +14,16 @@ const UNWIND_LOSS: Rate = 100_000;
 
 /// The fund as it would stand after taking a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fund {
-    pub(crate) equity: Money,
+pub struct Fund {
+    /// Wallet and profit not realised.
+    pub equity: Money,
     /// Sum over its positions.
-    pub(crate) notional: Money,
+    pub notional: Money,
 }
 
 /// Whether it may take what makes it stand so: equity not below 0, no more than ten times that in positions, and not
 /// more than 30 % below `peak`, its highest equity of the last 8 hours.
-pub(crate) fn may_take(after: Fund, peak: Money) -> bool {
+pub fn may_take(after: Fund, peak: Money) -> bool {
     after.equity >= 0
         && i128::from(after.notional) <= NOTIONAL_MULTIPLE * i128::from(after.equity)
         && i128::from(after.equity) * 10 >= i128::from(peak) * 7

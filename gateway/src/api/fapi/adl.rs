@@ -1,20 +1,35 @@
-//! Places in the auto-deleveraging order, as accounts ask for their own (`perpetual.md` 9).
+//! Places in the auto-deleveraging order, as accounts ask for their own (`perpetual.md` 9), and how near a market is to it.
 
-use super::{READ, later, optional_market, params, shape, views};
+use super::{READ, later, one_or_all, optional_market, params, shape, views};
 use crate::api::{Answer, Call, Error, Response, Route};
-use crate::worker::ranking::Ranking;
+use crate::auth::access::Auth;
+use crate::dialect::fapi::margin;
+use crate::worker::ranking::{Ranking, Risk};
+use ringside_core::ids::FEE_ACCOUNT;
+use ringside_core::risk::perpetual::takeover::Fund;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Rows.
-pub static ROUTES: &[Route] = &[later(
-    "/fapi/v1/adlQuantile",
-    READ,
-    5,
-    "Places in the auto-deleveraging order",
-    &[shape::OF_SYMBOL],
-    |call| Box::pin(quantiles(call)),
-)];
+pub static ROUTES: &[Route] = &[
+    later(
+        "/fapi/v1/adlQuantile",
+        READ,
+        5,
+        "Places in the auto-deleveraging order",
+        &[shape::OF_SYMBOL],
+        |call| Box::pin(quantiles(call)),
+    ),
+    later(
+        "/fapi/v1/symbolAdlRisk",
+        Auth::None,
+        1,
+        "How near a market is to auto-deleveraging: whether the insurance fund could take over a whole side (low), the largest \
+         position (medium), or not even that (high)",
+        &[shape::OF_SYMBOL],
+        |call| Box::pin(risks(call)),
+    ),
+];
 
 /// The ranking for a request.
 pub(super) async fn ranking(call: &Call) -> Result<Arc<Ranking>, Error> {
@@ -47,4 +62,22 @@ async fn quantiles(call: Call) -> Answer {
         })
         .collect();
     Ok(Response::of(&rows))
+}
+
+async fn risks(call: Call) -> Answer {
+    let params = params(&call)?;
+    optional_market(&*views(&call)?, &params)?;
+    let ranking = ranking(&call).await?;
+    let views = views(&call)?;
+    let fund = margin::figures(views.perpetuals(), FEE_ACCOUNT);
+    let fund =
+        Fund { equity: fund.wallet + fund.unrealised, notional: fund.total(|held| held.notional.abs()) };
+    one_or_all(&views, &params, |market| {
+        let risk = match ranking.risk(market.market, fund) {
+            Risk::Low => "low",
+            Risk::Medium => "medium",
+            Risk::High => "high",
+        };
+        json!({ "symbol": market.symbol(), "adlRisk": risk, "updateTime": ranking.at_ms() })
+    })
 }

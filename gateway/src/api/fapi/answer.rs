@@ -2,9 +2,9 @@
 //! it, member by member.
 
 use super::object::{
-    ACCOUNT, ACCOUNT_V2, AGGREGATE, ALGO, AMENDMENT, ASSET_INDEX, BALANCE, BALANCE_V1, BEST, BRACKETS, DAY,
-    FILL, INCOME, LAST_PRICE, LISTEN_KEY, ORDER, POSITION, POSITION_V2, PREMIUM_INDEX, PREVENTED, RATE_LIMIT,
-    SUCCESS, SYMBOL, TRADE,
+    ACCOUNT, ACCOUNT_V2, ADL_RISK, AGGREGATE, ALGO, AMENDMENT, ASSET_INDEX, BALANCE, BALANCE_V1, BEST,
+    BRACKETS, DAY, FILL, INCOME, INSURANCE, LAST_PRICE, LISTEN_KEY, ORDER, POSITION, POSITION_V2,
+    PREMIUM_INDEX, PREVENTED, RATE_LIMIT, SESSIONS, SUCCESS, SYMBOL, TRADE,
 };
 use crate::api::Method;
 use crate::api::docs::{Field, SIGNED, Shape, boolean, decimal, integer, signed, text};
@@ -15,6 +15,15 @@ const REFUSED: Shape = Shape::Object(&[Field::new("code", Shape::Integer, "Below
 const CANDLE: Shape = Shape::Tuple(&members_of_candle(Shape::Decimal));
 /// The same of premiums.
 const SIGNED_CANDLE: Shape = Shape::Tuple(&members_of_candle(SIGNED));
+
+/// Levels of a book.
+const DEPTH: Shape = Shape::Object(&[
+    integer("E"),
+    integer("T"),
+    Field::new("asks", Shape::List(&Shape::Tuple(&[Shape::Decimal, Shape::Decimal])), ""),
+    Field::new("bids", Shape::List(&Shape::Tuple(&[Shape::Decimal, Shape::Decimal])), ""),
+    integer("lastUpdateId"),
+]);
 
 const fn members_of_candle(price: Shape) -> [Shape; 12] {
     const SUM: Shape = Shape::Decimal;
@@ -101,17 +110,8 @@ const ANSWERS: &[(Method, &str, Shape)] = &[
     ),
     (Method::Get, "/fapi/v1/continuousKlines", Shape::List(&CANDLE)),
     (Method::Post, "/fapi/v1/countdownCancelAll", Shape::Object(&[decimal("countdownTime"), text("symbol")])),
-    (
-        Method::Get,
-        "/fapi/v1/depth",
-        Shape::Object(&[
-            integer("E"),
-            integer("T"),
-            Field::new("asks", Shape::List(&Shape::Tuple(&[Shape::Decimal, Shape::Decimal])), ""),
-            Field::new("bids", Shape::List(&Shape::Tuple(&[Shape::Decimal, Shape::Decimal])), ""),
-            integer("lastUpdateId"),
-        ]),
-    ),
+    (Method::Get, "/fapi/v1/depth", DEPTH),
+    (Method::Get, "/fapi/v1/rpiDepth", DEPTH),
     (
         Method::Get,
         "/fapi/v1/exchangeInfo",
@@ -160,6 +160,28 @@ const ANSWERS: &[(Method, &str, Shape)] = &[
     ),
     (Method::Get, "/fapi/v1/historicalTrades", Shape::List(&TRADE)),
     (Method::Get, "/fapi/v1/income", Shape::List(&INCOME)),
+    (Method::Get, "/fapi/v1/indexInfo", Shape::List(&Shape::Any)),
+    (Method::Get, "/fapi/v1/insuranceBalance", Shape::Either(&[INSURANCE, Shape::List(&INSURANCE)])),
+    (Method::Get, "/fapi/v1/symbolAdlRisk", Shape::Either(&[ADL_RISK, Shape::List(&ADL_RISK)])),
+    (
+        Method::Get,
+        "/fapi/v1/tradingSchedule",
+        Shape::Object(&[
+            Field::new(
+                "marketSchedules",
+                Shape::Object(&[
+                    Field::new("CN_EQUITY", SESSIONS, ""),
+                    Field::new("COMMODITY", SESSIONS, ""),
+                    Field::new("EQUITY", SESSIONS, ""),
+                    Field::new("FX", SESSIONS, ""),
+                    Field::new("HK_EQUITY", SESSIONS, ""),
+                    Field::new("KR_EQUITY", SESSIONS, ""),
+                ]),
+                "",
+            ),
+            integer("updateTime"),
+        ]),
+    ),
     (Method::Get, "/fapi/v1/indexPriceKlines", Shape::List(&CANDLE)),
     (Method::Get, "/fapi/v1/klines", Shape::List(&CANDLE)),
     (

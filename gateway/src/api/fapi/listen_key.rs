@@ -1,12 +1,17 @@
 //! Keys of user streams (`perpetual.md` 10). They wait for the disk on a thread of their own, never on the worker's.
 
 use super::{params, row};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Means, Method, Response, Route};
+use crate::auth::Authenticator;
 use crate::auth::access::Auth;
-use crate::auth::listen_key::{ListenKey, ListenKeyError, ListenKeys};
+use crate::auth::key::ApiKey;
+use crate::auth::listen_key::{ENDLESS, ListenKey, ListenKeyError, ListenKeys};
+use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
+use crate::http::fault::Fault;
 use ringside_core::ids::AccountId;
 use serde_json::json;
+use std::sync::Arc;
 
 const PATH: &str = "/fapi/v1/listenKey";
 
@@ -42,18 +47,60 @@ pub static ROUTES: &[Route] = &[
 ];
 
 async fn obtain(call: Call) -> Answer {
-    let key = on_disk(&call, |keys, account, now_ms| keys.obtain(account, now_ms)).await?;
-    Ok(shown(&key))
+    let key = told(&call, |keys, account, until_ms, now_ms| keys.obtain(account, until_ms, now_ms).map(Some));
+    Ok(shown(&*key.await?.ok_or(refusal::INTERNAL)?))
 }
 
 async fn renew(call: Call) -> Answer {
-    let key = on_disk(&call, |keys, account, now_ms| keys.renew(account, now_ms)).await?;
-    Ok(shown(&*key.ok_or(refusal::LISTEN_KEY)?))
+    let key = told(&call, |keys, account, until_ms, now_ms| keys.renew(account, until_ms, now_ms));
+    Ok(shown(&*key.await?.ok_or(refusal::LISTEN_KEY)?))
 }
 
 async fn end(call: Call) -> Answer {
-    on_disk(&call, |keys, account, now_ms| keys.end(account, now_ms)).await?;
+    let (account, now_ms) = (call.account(), call.now_ms);
+    on_disk(&call, move |auth| Ok(auth.listen_keys.end(account, now_ms)?)).await?;
     Ok(Response::json("{}"))
+}
+
+/// A listen key that is told to an API key, and ends with that one. One that ended while it was made or renewed takes it along: whoever
+/// ended it may have looked for a listen key before.
+async fn told(
+    call: &Call,
+    change: impl FnOnce(&ListenKeys, AccountId, i64, i64) -> Result<Option<Arc<ListenKey>>, ListenKeyError>
+    + Send
+    + 'static,
+) -> Result<Option<Arc<ListenKey>>, Error> {
+    let (account, now_ms, ip) = (call.account(), call.now_ms, call.ip);
+    let by = call.identity.as_ref().map(|identity| identity.means);
+    on_disk(call, move |auth| {
+        let api_key = || {
+            let is_it = |key: &Arc<ApiKey>| by == Some(Means::ApiKey { id: key.id() });
+            let known = auth.keys.list(account).into_iter().find(is_it);
+            known.filter(|key| key.is_usable(ip, now_ms / 1_000)).ok_or(Failed::NoApiKey)
+        };
+        let until_ms = api_key()?.expires_at_s().map_or(ENDLESS, |at| at.saturating_mul(1_000));
+        let key = change(&auth.listen_keys, account, until_ms, now_ms)?;
+        if let Err(gone) = api_key() {
+            auth.listen_keys.end(account, now_ms)?;
+            return Err(gone);
+        }
+        Ok(key)
+    })
+    .await
+}
+
+/// Why nothing is told.
+enum Failed {
+    /// The API key that asks is no longer good.
+    NoApiKey,
+    /// The file.
+    Keys(ListenKeyError),
+}
+
+impl From<ListenKeyError> for Failed {
+    fn from(error: ListenKeyError) -> Failed {
+        Failed::Keys(error)
+    }
 }
 
 fn shown(key: &ListenKey) -> Response {
@@ -63,15 +110,15 @@ fn shown(key: &ListenKey) -> Response {
 /// Runs a change where waiting for the disk delays nobody else. Once begun it ends, whether or not the client waits.
 async fn on_disk<T: Send + 'static>(
     call: &Call,
-    change: impl FnOnce(&ListenKeys, AccountId, i64) -> Result<T, ListenKeyError> + Send + 'static,
+    change: impl FnOnce(&Authenticator) -> Result<T, Failed> + Send + 'static,
 ) -> Result<T, Error> {
     params(call)?;
-    let (shared, account, now_ms) = (call.worker.shared.clone(), call.account(), call.now_ms);
-    let changed =
-        tokio::task::spawn_blocking(move || change(&shared.edge.auth.listen_keys, account, now_ms)).await;
+    let shared = call.worker.shared.clone();
+    let changed = tokio::task::spawn_blocking(move || change(&shared.edge.auth)).await;
     match changed {
         Ok(Ok(changed)) => Ok(changed),
-        Ok(Err(error)) => {
+        Ok(Err(Failed::NoApiKey)) => Err(Fault::Unauthorized.error(Dialect::Fapi)),
+        Ok(Err(Failed::Keys(error))) => {
             tracing::error!(%error, "a listen key could not be read or kept");
             Err(refusal::NOT_HANDED_OVER.into())
         }

@@ -1,12 +1,14 @@
 //! Public market data as it stands (`perpetual.md` 5 and 6). What has happened: `series.rs`.
 
-use super::{by_symbol, market, of_funding, one_or_all, params, row, shape, views};
+use super::{by_symbol, market, of_funding, one_or_all, optional_market, params, row, shape, views};
 use crate::api::docs::Param;
 use crate::api::{Answer, Call, Handler, Method, Query, Response, Route, Weight};
 use crate::auth::access::Auth;
 use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::{encode, refusal, text};
+use crate::dialect::fapi::{encode, margin, refusal, text};
+use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::PerpetualParameter;
+use ringside_core::ids::FEE_ACCOUNT;
 use serde_json::{Value, json};
 
 const fn get(
@@ -28,6 +30,13 @@ pub static ROUTES: &[Route] = &[
         weight: Weight::ByQuery(depth_weight),
         ..get("/fapi/v1/depth", 2, "Levels of a book", &[shape::SYMBOL, shape::DEPTH_LIMIT], depth)
     },
+    get(
+        "/fapi/v1/rpiDepth",
+        20,
+        "Levels of a book and of retail price improvement, of which there is none",
+        &[shape::SYMBOL, shape::IMPROVED_LIMIT],
+        improved_depth,
+    ),
     by_symbol(
         get("/fapi/v1/premiumIndex", 1, "Mark, index and funding", &[shape::OF_SYMBOL], premium_index),
         |query| with(query, 1, 10),
@@ -52,6 +61,9 @@ pub static ROUTES: &[Route] = &[
         get("/fapi/v1/assetIndex", 1, "Index of the margin asset", &[shape::OF_ASSET], asset_index),
         |query| with(query, 1, 10),
     ),
+    get("/fapi/v1/insuranceBalance", 1, "The insurance fund", &[shape::OF_SYMBOL], insurance),
+    get("/fapi/v1/indexInfo", 1, "Composite indices: none", &[shape::OF_SYMBOL], index_info),
+    get("/fapi/v1/tradingSchedule", 5, "Sessions of markets that close: none", &[], schedule),
     get("/futures/data/{name}", 1, "Statistics: none", &[shape::STATISTIC], |_| Ok(Response::json("[]"))),
     // What clients of several venues ask of the others before they come here (`clients.md` 4 and 9).
     get("/api/v3/ping", 1, "Whether it is there, for clients of several venues", &[], ping),
@@ -121,12 +133,22 @@ fn exchange_info(call: &Call) -> Answer {
 }
 
 fn depth(call: &Call) -> Answer {
+    levels(call, 500, &[5, 10, 20, 50, 100, 500, 1000])
+}
+
+/// Beside its orders a book there has those of retail price improvement; here there are none.
+fn improved_depth(call: &Call) -> Answer {
+    levels(call, 1000, &[1000])
+}
+
+fn levels(call: &Call, default: i64, allowed: &[usize]) -> Answer {
     let params = params(call)?;
-    let sent = params.get("limit").unwrap_or("500");
     params.text("symbol")?;
-    let limit = match sent {
-        "5" | "10" | "20" | "50" | "100" | "500" | "1000" => sent.parse().unwrap_or(500),
-        _ => return Err(refusal::depth_limit(sent).into()),
+    let limit = params.integer("limit")?.unwrap_or(default);
+    let limit = match usize::try_from(limit) {
+        Ok(sent) if allowed.contains(&sent) => sent,
+        Ok(0..1000) => return Err(refusal::depth_limit(limit).into()),
+        _ => return Err(refusal::not_valid("limit").into()),
     };
     let views = views(call)?;
     let market = market(&views, &params)?;
@@ -239,4 +261,38 @@ fn asset_index(call: &Call) -> Answer {
         Some(symbol) if symbol.eq_ignore_ascii_case("USDTUSD") => Ok(Response::of(&row)),
         Some(_) => Err(refusal::SYMBOL.into()),
     }
+}
+
+/// One fund stands for every market.
+fn insurance(call: &Call) -> Answer {
+    let params = params(call)?;
+    let views = views(call)?;
+    let chosen = optional_market(&views, &params)?;
+    let perpetuals = views.perpetuals();
+    let fund = margin::figures(perpetuals, FEE_ACCOUNT);
+    let markets = perpetuals.markets().all();
+    let mut assets: Vec<&str> = markets.iter().map(PerpetualMarket::quote).collect();
+    assets.dedup();
+    let balance = |asset: &str| json!({ "asset": asset, "marginBalance": text::money(fund.wallet + fund.unrealised), "updateTime": call.now_ms });
+    let group = json!({
+        "symbols": markets.iter().map(PerpetualMarket::symbol).collect::<Vec<_>>(),
+        "assets": assets.into_iter().map(balance).collect::<Vec<_>>(),
+    });
+    Ok(Response::of(&if chosen.is_some() { group } else { json!([group]) }))
+}
+
+fn index_info(call: &Call) -> Answer {
+    match params(call)?.get("symbol") {
+        None => Ok(Response::json("[]")),
+        Some(_) => Err(refusal::SYMBOL.into()),
+    }
+}
+
+/// The kinds of underlyings that have sessions; no market here is of one.
+fn schedule(call: &Call) -> Answer {
+    const KINDS: [&str; 6] = ["EQUITY", "COMMODITY", "KR_EQUITY", "HK_EQUITY", "CN_EQUITY", "FX"];
+    params(call)?;
+    let none: serde_json::Map<String, Value> =
+        KINDS.iter().map(|kind| ((*kind).to_owned(), json!({ "sessions": [] }))).collect();
+    Ok(Response::of(&json!({ "updateTime": call.now_ms, "marketSchedules": none })))
 }

@@ -42,6 +42,12 @@ pub(super) const ORDER: Shape = Shape::Named(
         Field::new("workingType", WORKING, ""),
         Field::optional("activatePrice", Shape::Decimal, ""),
         Field::optional("priceRate", Shape::Decimal, ""),
+        Field::optional("pair", Shape::Text, "Of the answer to a modification: the symbol."),
+        Field::optional(
+            "cumBase",
+            Shape::Decimal,
+            "Of the answer to a modification: what was executed of the base.",
+        ),
         Field::optional("parentOrderId", Shape::Integer, ""),
         Field::optional("triggerTime", Shape::Integer, "When a conditional order fired, ms; absent before."),
         Field::optional(
@@ -440,6 +446,7 @@ pub(super) const SYMBOL: Shape = Shape::Named(
         integer("onboardDate"),
         Field::new("orderTypes", Shape::List(&Shape::Text), ""),
         text("pair"),
+        Field::new("permissionSets", Shape::List(&Shape::Text), "None"),
         integer("pricePrecision"),
         integer("quantityPrecision"),
         text("quoteAsset"),
@@ -449,6 +456,11 @@ pub(super) const SYMBOL: Shape = Shape::Named(
         text("status"),
         text("symbol"),
         Field::new("timeInForce", Shape::List(&Shape::Text), ""),
+        Field::new(
+            "tradingState",
+            Shape::OneOf(&["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"]),
+            "What it takes now. POST_ONLY: timeInForce GTX alone, for half a minute after the price band has bound, or after a restart",
+        ),
         decimal("triggerProtect"),
         Field::new("underlyingSubType", Shape::List(&Shape::Any), ""),
         text("underlyingType"),
@@ -472,7 +484,16 @@ pub(super) const TRADE: Shape = Shape::Named(
 /// Trades of one taker at one price.
 pub(super) const AGGREGATE: Shape = Shape::Named(
     "FuturesAggregateTrade",
-    &[integer("T"), integer("a"), integer("f"), integer("l"), boolean("m"), decimal("p"), decimal("q")],
+    &[
+        integer("T"),
+        integer("a"),
+        integer("f"),
+        integer("l"),
+        boolean("m"),
+        decimal("nq"),
+        decimal("p"),
+        decimal("q"),
+    ],
 );
 
 /// Mark, index and funding.
@@ -529,6 +550,39 @@ pub(super) const BEST: Shape = Shape::Named(
         text("symbol"),
         integer("time"),
     ],
+);
+
+/// The insurance fund of some markets.
+pub(super) const INSURANCE: Shape = Shape::Named(
+    "FuturesInsuranceFund",
+    &[
+        Field::new(
+            "assets",
+            Shape::List(&Shape::Object(&[text("asset"), signed("marginBalance"), integer("updateTime")])),
+            "",
+        ),
+        Field::new("symbols", Shape::List(&Shape::Text), ""),
+    ],
+);
+
+/// How near a market is to auto-deleveraging.
+pub(super) const ADL_RISK: Shape = Shape::Named(
+    "FuturesAdlRisk",
+    &[
+        Field::new("adlRisk", Shape::OneOf(&["low", "medium", "high"]), ""),
+        text("symbol"),
+        integer("updateTime"),
+    ],
+);
+
+/// Sessions of a kind of underlyings.
+pub(super) const SESSIONS: Shape = Shape::Named(
+    "FuturesSessions",
+    &[Field::new(
+        "sessions",
+        Shape::List(&Shape::Object(&[integer("endTime"), integer("startTime"), text("type")])),
+        "",
+    )],
 );
 
 /// The index of an asset.

@@ -328,7 +328,7 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Er
         let most = place::notional_max(perpetuals, command.account, market);
         return Err(place::explain(reject, &sent, (market, most), None).into());
     }
-    changed(call, &reply, command.market)
+    Ok(changed(call, &reply, command.market)?.modified())
 }
 
 /// The order of a reply. Name and time of placement are the views'.

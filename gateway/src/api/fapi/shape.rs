@@ -58,6 +58,8 @@ pub const DEPTH_LIMIT: Param = Param::optional(
     Shape::OneOf(&["", "5", "10", "20", "50", "100", "500", "1000"]),
     "Levels of a side",
 );
+/// Levels with retail price improvement.
+pub const IMPROVED_LIMIT: Param = Param::optional("limit", Shape::OneOf(&["", "1000"]), "Levels of a side");
 /// First time.
 pub const START: Param = Param::optional("startTime", INTEGER_OR_NONE, "UNIX milliseconds");
 /// Last time.

@@ -87,6 +87,7 @@ pub fn symbol(market: &PerpetualMarket) -> Value {
         "deliveryDate": DELIVERY_MS,
         "onboardDate": market.listed_ms,
         "status": words::symbol_status(market.state),
+        "tradingState": words::state(market.state),
         "maintMarginPercent": text::fixed(first.map_or(0, |bracket| i128::from(bracket.rate) * 100), 4),
         "requiredMarginPercent": text::fixed(i128::from(100 * UNIT / i64::from(market.leverage_max().max(1))), 4),
         "baseAsset": market.base(),
@@ -106,6 +107,8 @@ pub fn symbol(market: &PerpetualMarket) -> Value {
         "maxMoveOrderLimit": 10_000,
         "orderTypes": words::ORDER_TYPES,
         "timeInForce": words::TIMES_IN_FORCE,
+        // Products of the venue's own that may trade it: there are none.
+        "permissionSets": [],
         "filters": [
             { "filterType": "PRICE_FILTER", "minPrice": units(Setting::MinPrice), "maxPrice": units(Setting::MaxPrice), "tickSize": units(Setting::Tick) },
             lot_size,
@@ -171,10 +174,13 @@ pub fn trade(market: &PerpetualMarket, trade: &MarketTrade) -> Value {
 pub fn aggregate(market: &PerpetualMarket, trades: &[MarketTrade]) -> Value {
     let (first, last) = (trades[0], trades[trades.len() - 1]);
     let quantity: i128 = trades.iter().map(|trade| i128::from(trade.quantity)).sum();
+    let quantity = text::fixed(quantity, text::decimals(market.lot()));
     json!({
         "a": first.aggregate,
         "p": text::fixed(first.price.into(), text::decimals(market.tick())),
-        "q": text::fixed(quantity, text::decimals(market.lot())),
+        "q": quantity,
+        // Without what retail price improvement took, which does not exist here.
+        "nq": quantity,
         "f": first.trade,
         "l": last.trade,
         "T": first.time_ms,

@@ -19,14 +19,20 @@ pub struct Shown {
     order: OrderRecord,
     symbol: Symbol,
     is_compatible: bool,
+    is_modified: bool,
 }
 
 /// An order to be shown. `is_compatible`: goodTillDate as a number.
 pub fn shown(order: &OrderRecord, symbol: Symbol, is_compatible: bool) -> Shown {
-    Shown { order: *order, symbol, is_compatible }
+    Shown { order: *order, symbol, is_compatible, is_modified: false }
 }
 
 impl Shown {
+    /// As the answer to a modification, which says two things more.
+    pub fn modified(self) -> Shown {
+        Shown { is_modified: true, ..self }
+    }
+
     /// The object.
     pub fn json(&self) -> Vec<u8> {
         // As long as an order of a common symbol: room is taken once.
@@ -46,6 +52,10 @@ impl Shown {
         let mut o = Object::new(out);
         o.id("orderId", told.order);
         o.text("symbol", ids::text(&self.symbol));
+        if self.is_modified {
+            o.text("pair", ids::text(&self.symbol));
+            o.units("cumBase", told.filled);
+        }
         o.text("status", PerpetualStatus::from_code(told.status).map_or("", words::status));
         o.text("clientOrderId", self.order.client_order());
         o.units("price", told.price);

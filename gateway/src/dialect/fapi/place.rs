@@ -7,6 +7,7 @@ use super::params::{Decimal, Params, integer};
 use super::refusal::{self, Refusal};
 use super::text;
 use super::words;
+use crate::dialect::is_nothing;
 use crate::view::depth::Book;
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::market::{MarketTable, PerpetualMarket};
@@ -23,20 +24,33 @@ const CLIENT_ORDER_LEN: usize = 36;
 
 /// Parameters of other venues, or of other markets, that make an order show less, rest only, wait, or borrow. Whoever sends one asks
 /// for another order than this venue would place, and is told so.
-const UNSUPPORTED: &[&str] = &[
+pub const UNSUPPORTED: &[&str] = &[
     "autoRepayAtCancel",
+    "closeOnTrigger",
     "displayQty",
     "displayQuantity",
+    "expireTime",
     "hidden",
     "icebergQty",
+    "icebergQuantity",
     "isIsolated",
+    "isMmp",
+    "marginMode",
+    "marginType",
     "pegOffsetType",
     "pegOffsetValue",
     "pegPriceType",
     "postOnly",
     "quoteOrderQty",
     "sideEffectType",
+    "stopLimitPrice",
+    "stopLoss",
+    "stopLossPrice",
+    "takeProfit",
+    "takeProfitPrice",
     "trailingDelta",
+    "trailingPercent",
+    "trailingStop",
     "trailingTime",
     "triggerDirection",
     "visibleSize",
@@ -44,14 +58,39 @@ const UNSUPPORTED: &[&str] = &[
 /// Names that liquidations and deleveraging give their orders.
 const RESERVED: [&str; 2] = ["autoclose-", "adl_autoclose"];
 
-/// -1104 for what would have made another order of it; not where it is sent as nothing.
+/// Parameters of a placement that no modification changes: the order would stay without what it is asked to have.
+pub const OF_PLACEMENTS_ALONE: &[&str] = &[
+    "activatePrice",
+    "activationPrice",
+    "callbackRate",
+    "closePosition",
+    "slTriggerPrice",
+    "stopPrice",
+    "tpTriggerPrice",
+    "triggerPrice",
+];
+
+/// Whether a name is sent, and not as nothing.
+fn is_sent(params: &Params<'_>, name: &str) -> bool {
+    params.get(name).is_some_and(|text| !is_nothing(text))
+}
+
+/// -1104 for what would have made another order of it.
 fn refuse_unsupported(params: &Params<'_>) -> Result<(), Refusal> {
-    let is_nothing = |text: &str| {
-        ["false", "none", "no_side_effect"].iter().any(|word| text.eq_ignore_ascii_case(word))
-            || text.bytes().all(|byte| matches!(byte, b'0' | b'.'))
-    };
-    let sent = UNSUPPORTED.iter().find(|name| params.get(name).is_some_and(|text| !is_nothing(text)));
-    sent.map_or(Ok(()), |name| Err(refusal::unsupported(name)))
+    let mut sent = UNSUPPORTED.iter().filter(|name| is_sent(params, name) && !says_again(params, name));
+    sent.next().map_or(Ok(()), |name| Err(refusal::unsupported(name)))
+}
+
+/// Whether the order is what a name asks for by what else is sent: clients send their own words beside ours.
+fn says_again(params: &Params<'_>, name: &str) -> bool {
+    match name {
+        "postOnly" => params.get("timeInForce") == Some("GTX"),
+        "stopLossPrice" | "takeProfitPrice" => {
+            is_sent(params, "stopPrice") || is_sent(params, "triggerPrice")
+        }
+        "trailingPercent" => is_sent(params, "callbackRate"),
+        _ => false,
+    }
 }
 
 /// Names under which a placement's fields are sent: those of POST order, or of the conditional-order service.
@@ -221,6 +260,7 @@ pub fn place(
     for (name, is_sent, is_allowed) in [
         ("timeInForce", has_time_in_force, order_type != PerpetualOrderType::Market),
         (names.stop(), not_zero(stop).is_some(), has_stop),
+        (names.other_stop(), not_zero(other_stop).is_some(), has_stop),
         ("callbackRate", not_zero(callback).is_some(), is_trailing),
         ("activationPrice", not_zero(activation).is_some(), is_trailing),
         ("closePosition", close_position, may_close),
@@ -295,7 +335,7 @@ fn refused_by_state(
         PerpetualState::ReduceOnly => reduces,
         PerpetualState::CancelOnly | PerpetualState::Halted => false,
     };
-    (!is_taken).then_some(refusal::STATE)
+    (!is_taken).then(|| refusal::state(state))
 }
 
 /// A quantity that was sent. Less than a quantity can have is not zero: it fails as what flooring to lots leaves nothing of.
@@ -368,6 +408,9 @@ pub fn modify(
     let price = params.decimal("price")?;
     let keep_priority = params.boolean("keepPriority")?.unwrap_or(false);
     let market = markets.by_symbol(symbol).ok_or(refusal::SYMBOL)?;
+    if let Some(name) = OF_PLACEMENTS_ALONE.iter().find(|name| is_sent(params, name)) {
+        return Err(refusal::not_required(name));
+    }
     let side = params.get("side").map(words::parse_side).transpose()?;
     let price_match = params.get("priceMatch").map_or(Ok(PriceMatch::None), words::parse_price_match)?;
     match (not_zero(price), price_match) {
@@ -483,6 +526,7 @@ pub fn explain(
             refusal::min_notional(&notional(), &text::micros(market.setting(Setting::MinNotional)))
         }
         Reject::AboveMaxNotional => refusal::max_notional(&notional(), &text::micros(most)),
+        Reject::StateRefuses | Reject::MarketHalted => refusal::state(market.state),
         Reject::InvalidLeverage => refusal::leverage(leverage.unwrap_or("0")),
         reject => super::reject::of_reject(reject),
     }

@@ -2,6 +2,8 @@
 //!
 //! What the edge refuses before a handler sees the request is spelled in `http/fault.rs`.
 
+use super::words;
+use ringside_core::command::PerpetualState;
 use std::borrow::Cow;
 
 /// One refusal.
@@ -248,9 +250,22 @@ pub fn method(name: &str) -> Refusal {
     Refusal { status: 404, ..text(-5000, format!("Method {name} is invalid")) }
 }
 
+/// -4140 of a market in a state: what it takes instead.
+pub fn state(state: PerpetualState) -> Refusal {
+    let takes = match state {
+        PerpetualState::Trading | PerpetualState::Closed => return STATE,
+        PerpetualState::PostOnly => "paused, and takes timeInForce GTX alone",
+        PerpetualState::ReduceOnly => {
+            "about to settle or without an index, and takes reduceOnly and closePosition alone"
+        }
+        PerpetualState::CancelOnly | PerpetualState::Halted => "stopped, and takes cancels alone",
+    };
+    text(-4140, format!("{}: the market is {takes} ({})", STATE.msg, words::state(state)))
+}
+
 /// -4021.
-pub fn depth_limit(limit: &str) -> Refusal {
-    text(-4021, format!("'{limit}' is not valid depth limit."))
+pub fn depth_limit(limit: i64) -> Refusal {
+    text(-4021, format!("{limit} is not valid depth limit"))
 }
 
 /// -4028.

@@ -8,6 +8,7 @@
 use super::refusal::{self, Refusal};
 use super::words;
 use crate::dialect::decimal::{parse_amount, parse_entry_down, plain};
+use crate::dialect::is_nothing;
 use crate::view::history::TimeRange;
 use ringside_core::command::{
     OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag,
@@ -54,7 +55,7 @@ macro_rules! place_body {
             /// 400 for the first member that would make another order of it; not where it is sent as nothing.
             fn refuse_unsupported(&self) -> Result<(), Refusal> {
                 let sent = [$(self.$unsupported,)*];
-                let is_something = |raw: &&RawValue| !matches!(raw.get(), "false" | "0" | "\"\"" | "\"0\"");
+                let is_something = |raw: &&RawValue| !is_nothing(&text(raw).unwrap_or(Cow::Borrowed(raw.get())));
                 match sent.into_iter().position(|member| member.filter(is_something).is_some()) {
                     Some(place) => Err(UNSUPPORTED[place]),
                     None => Ok(()),
@@ -68,23 +69,58 @@ place_body! {
     iceberg = "iceberg_qty",
     iceberg_camel = "icebergQty",
     iceberg_long = "iceberg_quantity",
+    iceberg_long_camel = "icebergQuantity",
     hidden = "hidden",
     display = "display_qty",
     display_camel = "displayQty",
     display_long = "display_quantity",
+    display_long_camel = "displayQuantity",
+    visible = "visible_size",
+    visible_camel = "visibleSize",
+    quote_order = "quoteOrderQty",
+    peg = "pegPriceType",
+    peg_offset = "pegOffsetValue",
+    peg_offset_type = "pegOffsetType",
     trailing = "trailing_delta",
     trailing_camel = "trailingDelta",
+    trailing_percent = "trailingPercent",
+    trailing_stop = "trailingStop",
+    trailing_time = "trailingTime",
     stop = "stop_price",
     stop_camel = "stopPrice",
     trigger = "trigger_price",
     trigger_camel = "triggerPrice",
+    trigger_direction = "triggerDirection",
+    stop_limit = "stopLimitPrice",
+    activation = "activationPrice",
+    callback = "callbackRate",
+    take_profit = "take_profit",
+    take_profit_camel = "takeProfit",
+    take_profit_price = "take_profit_price",
+    take_profit_price_camel = "takeProfitPrice",
+    take_profit_trigger = "tpTriggerPrice",
+    stop_loss = "stop_loss",
+    stop_loss_camel = "stopLoss",
+    stop_loss_price = "stop_loss_price",
+    stop_loss_price_camel = "stopLossPrice",
+    stop_loss_trigger = "slTriggerPrice",
     post_only = "post_only",
     post_only_camel = "postOnly",
     time_in_force = "time_in_force",
     time_in_force_camel = "timeInForce",
     reduce_only = "reduce_only",
     reduce_only_camel = "reduceOnly",
+    close = "close_position",
+    close_camel = "closePosition",
+    close_on_trigger = "closeOnTrigger",
+    market_maker_protection = "isMmp",
+    isolated = "isIsolated",
+    margin_mode = "marginMode",
+    margin_type = "marginType",
+    side_effect = "sideEffectType",
+    repay = "autoRepayAtCancel",
     expires = "expires_at",
+    expire_time = "expireTime",
     good_till = "good_till_date",
     good_till_camel = "goodTillDate",
 }

@@ -1,0 +1,146 @@
+//! Pages of other origins: which of them may read an answer, and what a browser asks before it sends for them what it would not
+//! send otherwise.
+//!
+//! Who asks is told by keys and tokens that a page puts into headers itself. Nothing here depends on what a browser sends by
+//! itself, so no answer allows credentials of a browser's.
+
+use super::response::{JSON, Response};
+use crate::api::{Method, Route};
+use crate::auth::access::Auth;
+use crate::config::Config;
+use bytes::Bytes;
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderMap,
+    HeaderValue, ORIGIN, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::{Method as Sent, StatusCode};
+use std::fmt;
+
+/// Every header that a request may have and a page must be allowed to set.
+const SENT: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, idempotency-key, x-api-key, x-ex-apikey, x-mbx-apikey, x-operator",
+);
+/// Every header of answers that a page must be allowed to read.
+const SHOWN: HeaderValue = HeaderValue::from_static(
+    "idempotency-replayed, retry-after, x-ex-order-count-10s, x-ex-order-count-1m, x-ex-used-weight-1m, \
+     x-mbx-order-count-10s, x-mbx-order-count-1m, x-mbx-used-weight-1m",
+);
+const ANY: HeaderValue = HeaderValue::from_static("*");
+/// Seconds for which a browser need not ask again.
+const MAX_AGE_S: HeaderValue = HeaderValue::from_static("600");
+
+/// An origin as browsers write it: scheme, host, and the port where it is not the scheme's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(String);
+
+impl Origin {
+    /// Reads one; `None` for anything else, a path behind it included.
+    pub fn parse(text: &str) -> Option<Origin> {
+        let text = text.to_ascii_lowercase();
+        let (scheme, authority, port) = match text.split_once("://")? {
+            ("https", authority) => ("https", authority, ":443"),
+            ("http", authority) => ("http", authority, ":80"),
+            _ => return None,
+        };
+        let authority = authority.strip_suffix(port).unwrap_or(authority);
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte);
+        let is_authority = !authority.is_empty() && authority.bytes().all(is_allowed);
+        is_authority.then(|| Origin(format!("{scheme}://{authority}")))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The method that a browser asks for before it sends a request of a page.
+pub fn asked_for(head: &Parts) -> Option<Sent> {
+    if head.method != Sent::OPTIONS || !head.headers.contains_key(ORIGIN) {
+        return None;
+    }
+    Sent::from_bytes(head.headers.get(ACCESS_CONTROL_REQUEST_METHOD)?.as_bytes()).ok()
+}
+
+/// Who may read the answers of a route beside those who are not pages: the value that says so, `None` where nobody asks as a
+/// page or the page may not.
+pub fn reader(config: &Config, headers: &HeaderMap, route: Option<&Route>) -> Option<HeaderValue> {
+    let sent = headers.get(ORIGIN)?;
+    let origin = Origin::parse(sent.to_str().ok()?);
+    let is_known = origin.is_some_and(|origin| {
+        config.cors_origins.contains(&origin)
+            || config.public_url.as_deref().and_then(origin_of).is_some_and(|own| own == origin)
+            || is_host(headers, &origin)
+    });
+    let is_public = |route: &Route| route.auth == Auth::None && route.method == Method::Get;
+    if is_known {
+        Some(sent.clone())
+    } else {
+        (config.test_deployment && route.is_some_and(is_public)).then_some(ANY)
+    }
+}
+
+/// The origin of an address.
+fn origin_of(url: &str) -> Option<Origin> {
+    let (scheme, rest) = url.split_once("://")?;
+    Origin::parse(&format!("{scheme}://{}", rest.split('/').next().unwrap_or("")))
+}
+
+/// Whether it is the server that the request is sent to, by either scheme: a proxy may have ended TLS.
+fn is_host(headers: &HeaderMap, origin: &Origin) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.is_some_and(|host| {
+        ["http", "https"]
+            .iter()
+            .any(|scheme| Origin::parse(&format!("{scheme}://{host}")).as_ref() == Some(origin))
+    })
+}
+
+/// What an answer says to the page that asked for it.
+pub fn tell(headers: &mut HeaderMap, reader: HeaderValue) {
+    if reader != ANY {
+        headers.append(VARY, HeaderValue::from_name(ORIGIN));
+    }
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, reader);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN);
+}
+
+/// The answer to what a browser asks first, to be told whose page it is.
+pub fn permit(allow: &str) -> Response {
+    let methods = HeaderValue::from_str(allow).unwrap_or(HeaderValue::from_static(""));
+    Response::new(StatusCode::NO_CONTENT, JSON, Bytes::new())
+        .with_header(ACCESS_CONTROL_ALLOW_METHODS, methods)
+        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, SENT)
+        .with_header(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_read_as_browsers_write_them() {
+        for (text, expected) in [
+            ("https://app.example", Some("https://app.example")),
+            ("https://App.Example:443", Some("https://app.example")),
+            ("http://127.0.0.1:3000", Some("http://127.0.0.1:3000")),
+            ("http://[::1]:80", Some("http://[::1]")),
+            ("http://a:443", Some("http://a:443")),
+            ("https://app.example/", None),
+            ("https://app.example/x", None),
+            ("https://user@app.example", None),
+            ("https://", None),
+            ("*", None),
+            ("null", None),
+            ("app.example", None),
+            ("ftp://app.example", None),
+        ] {
+            let read = Origin::parse(text).map(|origin| origin.to_string());
+            assert_eq!(read.as_deref(), expected, "{text}");
+        }
+        assert_eq!(origin_of("https://a.example/x/y"), Origin::parse("https://a.example"));
+    }
+}
