@@ -224,6 +224,8 @@ settings! {
     /// Whether the journal may lie on a file system that is not known to keep what it synced.
     any_file_system: bool = false;
     /// Length of one journal segment.
+    /// A sync of the journal that takes longer holds new orders off until it is done; what reduces and cancels goes on.
+    flush_shed: Duration = Duration::from_millis(250);
     segment_len: Size = Size::mebibytes(64);
     /// Commands between two snapshots.
     snapshot_commands: u64 = 5_000_000;
