@@ -11,6 +11,7 @@
 use super::error::BootError;
 use crate::archive::archiver::Archiver;
 use crate::archive::readers::Readers;
+use crate::archive::rows;
 use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
@@ -120,7 +121,7 @@ fn is_invoked(config: &Config) -> bool {
 
 /// The archive of the configuration.
 fn archive(config: &Config) -> Sqlite {
-    Sqlite::new(archive_folder(config).join("history.db")).telling(told)
+    Sqlite::new(archive_folder(config).join("history.db")).telling(told).faceted(rows::facets_of)
 }
 
 /// Says what becomes of an archive of an earlier version.
