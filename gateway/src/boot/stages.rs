@@ -62,8 +62,8 @@ pub fn persist_config(config: &Config, clock: &Clock) -> PersistConfig {
             StorageKind::Mapped => Some(Method::Mapped),
             StorageKind::Direct => Some(Method::Direct),
         },
-        segment_len: config.segment_len.bytes(),
         shed_after: config.flush_shed,
+        segment_len: config.segment_len.bytes(),
         // A journaller that shares its thread must not block in a sync.
         inline_len: if shares_journaller(config) { 0 } else { PersistConfig::new("").inline_len },
         snapshot_commands: config.snapshot_commands,

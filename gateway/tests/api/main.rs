@@ -30,6 +30,7 @@ mod http;
 mod listen_key;
 mod page;
 mod refusals;
+mod replayed;
 mod spot_golden;
 mod stream_book;
 mod streams;
