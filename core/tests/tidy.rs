@@ -382,3 +382,45 @@ fn the_maps_know_every_file() {
     }
     assert!(missing.is_empty(), "map.md of the package does not mention:\n{}", missing.join("\n"));
 }
+
+/// Rows of the failure model.
+const FAILURES: usize = 23;
+
+#[test]
+fn each_failure_names_the_tests_that_show_it() {
+    let table = fs::read_to_string(root().join("persist/failures.md")).expect("the table is there");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let rows: Vec<(usize, &str)> = rows.filter_map(|(row, rest)| Some((row.parse().ok()?, rest))).collect();
+    assert!(rows.iter().map(|(row, _)| *row).eq(1..=FAILURES), "one line for each row, in their order");
+    let mut missing = Vec::new();
+    for (row, rest) in rows {
+        let shown: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+        // The cluster's row has nothing to show yet.
+        if shown.is_empty() && row != 21 {
+            missing.push(format!("row {row}: nothing shows it"));
+        }
+        for name in shown {
+            let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
+            let text = fs::read_to_string(root().join(file)).unwrap_or_default();
+            let is_there = match test {
+                None => file.starts_with("scripts/") && !text.is_empty(),
+                Some(test) => is_test(&text, test),
+            };
+            if !is_there {
+                missing.push(format!("row {row}: {name}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "persist/failures.md names what is not there:\n{}", missing.join("\n"));
+}
+
+/// Whether a file has a test of a name that is not left out.
+fn is_test(text: &str, name: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let Some(at) = lines.iter().position(|line| line.starts_with(&format!("fn {name}("))) else {
+        return false;
+    };
+    let attributes: Vec<&str> =
+        lines[..at].iter().rev().take_while(|line| line.starts_with('#')).copied().collect();
+    attributes.contains(&"#[test]") && !attributes.iter().any(|line| line.contains("ignore"))
+}

@@ -123,7 +123,7 @@ pub fn run_and_tell(
     }
     shared.feed_port.attach(own);
     shared.phase.set_room(room(&shared, &stages));
-    shared.phase.set(Phase::Running);
+    shared.begin();
     let feeds = feed::start(shared.for_feeds(), shutdown.clone()).map_err(BootError::Thread)?;
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
         shared.metrics.add_nodes(figures);

@@ -168,6 +168,9 @@ settings! {
     public_url: Option<String> = None;
     /// Whether logins are taken that are signed for no deployment in particular; unset: on test deployments.
     login_version_1: Option<bool> = None;
+    /// Whether a signed change is refused that was taken before, byte for byte: two equal orders of one millisecond then have to
+    /// differ in something, such as their `newClientOrderId`.
+    refuse_replays: bool = false;
 
     /// The vault that withdrawals go through; unset: no withdrawals.
     vault_address: Option<Wallet> = None;
@@ -222,6 +225,8 @@ settings! {
     acknowledge: Acknowledge = Acknowledge::Durable;
     /// How segments are stored: `mapped`, `direct`, or `auto` for the faster of the two under `acknowledge`.
     storage: StorageKind = StorageKind::Auto;
+    /// A sync of the journal that takes longer holds new orders off until it is done; what reduces and cancels goes on.
+    flush_shed: Duration = Duration::from_millis(250);
     /// Whether the journal may lie on a file system that is not known to keep what it synced.
     any_file_system: bool = false;
     /// Length of one journal segment.

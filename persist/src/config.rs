@@ -47,6 +47,8 @@ pub struct PersistConfig {
     pub mode: GateMode,
     /// How bytes reach a segment; `None`: direct where replies wait for the disk, mapped where they do not.
     pub method: Option<Method>,
+    /// A flush that takes longer holds new orders off until it is done.
+    pub shed_after: Duration,
     /// Bytes of a segment: a multiple of 4096, from 16 KiB to 4 GiB.
     pub segment_len: u64,
     /// Most bytes of one batch: a multiple of 4096, at most 1 MiB.
@@ -88,6 +90,7 @@ impl PersistConfig {
             directory: directory.into(),
             mode: GateMode::Durable,
             method: None,
+            shed_after: Duration::from_millis(250),
             segment_len: 64 << 20,
             batch_len: 1 << 20,
             spares: 2,

@@ -112,7 +112,7 @@ impl Journaller {
         gate: Arc<Gate>,
     ) -> Result<Journaller, PersistError> {
         let Journal { config, storage, lock, encoder, current, position, stock } = journal;
-        let status = Arc::new(JournalStatus::new(current.header.segment_len, position));
+        let status = Arc::new(JournalStatus::new(current.header.segment_len, position, config.shed_after));
         let threads = PersistError::io("start", "a thread of the journal");
         let supply = Supply::start(
             is_threaded,

@@ -13,7 +13,8 @@ pub enum Pressure {
     /// Everything.
     None,
     /// Only what frees or ends something: cancels and internal commands. New orders get a definite refusal. The
-    /// journal is in its last segment and the disk gives no other.
+    /// journal is in its last segment and the disk gives no other, or the disk takes too long: what came would wait, and with it
+    /// ever more.
     CancelsOnly,
     /// Nothing: what is left is kept for commands already in the rings.
     Full,
@@ -41,6 +42,7 @@ pub struct JournalStatus {
     /// Whether a segment was begun of which nothing is durable yet: the room is all of it.
     is_beginning: AtomicBool,
     margin: u64,
+    shed_after: Duration,
     flush_since_ns: AtomicU64,
     flush_end_ns: AtomicU64,
     flush_ns_last: AtomicU64,
@@ -55,7 +57,7 @@ pub struct JournalStatus {
 // Orderings: figures for decisions that tolerate being late by one batch are Relaxed. `durable` is Release/Acquire:
 // whoever sees it reads the file up to there. `is_failed` is Release/Acquire with the failure behind its mutex.
 impl JournalStatus {
-    pub(crate) fn new(segment_len: u64, durable: Position) -> JournalStatus {
+    pub(crate) fn new(segment_len: u64, durable: Position, shed_after: Duration) -> JournalStatus {
         JournalStatus {
             started: Instant::now(),
             durable: AtomicU64::new(durable.pack()),
@@ -65,6 +67,7 @@ impl JournalStatus {
             segment_room: AtomicU64::new(segment_len - durable.offset.min(segment_len)),
             is_beginning: AtomicBool::new(false),
             margin: segment_len / 4,
+            shed_after,
             flush_since_ns: AtomicU64::new(0),
             flush_end_ns: AtomicU64::new(0),
             flush_ns_last: AtomicU64::new(0),
@@ -77,8 +80,16 @@ impl JournalStatus {
         }
     }
 
-    /// What the disk has room for now. Rises while the disk gives no further segment, falls by itself once it does.
+    /// What the disk takes now. Rises while it gives no further segment, and while a flush takes too long; falls by itself once it
+    /// is better.
     pub fn pressure(&self) -> Pressure {
+        match self.flush_age() {
+            Some(age) if age >= self.shed_after => self.room().max(Pressure::CancelsOnly),
+            _ => self.room(),
+        }
+    }
+
+    fn room(&self) -> Pressure {
         if self.is_name_refused.load(Ordering::Relaxed) {
             return Pressure::Full;
         }
@@ -235,7 +246,7 @@ mod tests {
 
     #[test]
     fn pressure_rises_and_falls() {
-        let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 });
+        let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 }, Duration::MAX);
         let at = |segment, offset| Position { segment, offset };
         assert_eq!(status.pressure(), Pressure::None, "nothing was refused yet");
         status.spares_are(1, true);
@@ -250,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_last_segment_has_room_for_cancels_from_the_moment_it_is_begun() {
-        let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 });
+        let status = JournalStatus::new(1 << 20, Position { segment: 1, offset: 8192 }, Duration::MAX);
         status.spares_are(1, true);
         status.flush_ends(Position { segment: 1, offset: 900 << 10 }, 4096, 1 << 20, 0, None);
         assert_eq!(status.pressure(), Pressure::None, "one more to go");

@@ -16,6 +16,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Rows that are passed over for 1 of weight.
+const ROWS_OF_A_WEIGHT: u64 = 1_000;
+
 /// Most parameters in one path.
 pub const MAX_PATH_PARAMS: usize = 4;
 
@@ -54,6 +57,15 @@ impl Call {
     /// The operator, or the two, who ask. Only for rows of operators; the edge has then filled it in.
     pub fn acting(&self) -> &Acting {
         self.acting.as_ref().expect("the row is for operators, so the edge has checked one")
+    }
+
+    /// Charges 1 for each 1,000 rows that were passed over to find the answer's; what that came to.
+    pub fn charge_rows(&self, passed: u64) -> u32 {
+        let weight = u32::try_from(passed / ROWS_OF_A_WEIGHT).unwrap_or(u32::MAX);
+        if weight > 0 {
+            self.worker.shared.edge.limits.charge_more(&self.client, weight, self.now_ms);
+        }
+        weight
     }
 
     /// Query string.

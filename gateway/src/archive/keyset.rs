@@ -4,6 +4,7 @@
 //! the same wherever it begins. Rows that come while somebody turns pages stand behind all that were passed, as time never falls.
 
 use super::History;
+use super::perpetual::{Archived, ORDERS, Source};
 use super::readers::Unreadable;
 use crate::view::perpetual::log::{Page, Place, Row};
 use crate::view::perpetual::order::OrderRecord;
@@ -16,20 +17,20 @@ use std::ops::RangeInclusive;
 const AT_ONCE: usize = 64;
 
 /// A row that can be walked over.
-pub trait Walked: Row {
-    /// Its rows within a page, oldest first.
-    fn page(history: &History, page: &Page) -> impl Future<Output = Result<Vec<Self>, Unreadable>>;
+pub trait Walked: Row + Send + 'static {
+    /// Where its rows come from.
+    fn source() -> Source<Self>;
 }
 
 impl Walked for FillRecord {
-    fn page(history: &History, page: &Page) -> impl Future<Output = Result<Vec<Self>, Unreadable>> {
-        history.page(page)
+    fn source() -> Source<FillRecord> {
+        <FillRecord as Archived>::source()
     }
 }
 
 impl Walked for OrderRecord {
-    fn page(history: &History, page: &Page) -> impl Future<Output = Result<Vec<Self>, Unreadable>> {
-        history.perpetual_orders(page, false)
+    fn source() -> Source<OrderRecord> {
+        ORDERS
     }
 }
 
@@ -39,7 +40,9 @@ pub struct Walk<T> {
     times: RangeInclusive<i64>,
     is_descending: bool,
     at_once: usize,
+    facets: u32,
     place: Option<Place>,
+    passed: u64,
     streams: Vec<Stream<T>>,
 }
 
@@ -52,12 +55,14 @@ struct Stream<T> {
 }
 
 impl<T: Walked> Walk<T> {
-    /// Over these markets, within a time, both ends included, from a place on. `at_once`: rows that are likely wanted.
+    /// Over these markets, within a time, both ends included, from a place on, of the facets asked for. `at_once`: rows that are
+    /// likely wanted.
     pub fn new(
         owner: AccountId,
         markets: &[MarketId],
         times: RangeInclusive<i64>,
         is_descending: bool,
+        facets: u32,
         place: Option<Place>,
         at_once: usize,
     ) -> Walk<T> {
@@ -66,7 +71,9 @@ impl<T: Walked> Walk<T> {
             times,
             is_descending,
             at_once: at_once.max(AT_ONCE),
+            facets,
             place: None,
+            passed: 0,
             streams: Vec::with_capacity(markets.len()),
         };
         for &market in markets {
@@ -83,7 +90,8 @@ impl<T: Walked> Walk<T> {
 
     /// What follows in a market after a time, or after a row of that time.
     fn page_from(&self, market: MarketId, place: Option<(i64, Option<u64>)>) -> Option<Page> {
-        let page = Page::new(self.owner, Some(market), self.at_once).oldest(!self.is_descending);
+        let page = Page::new(self.owner, Some(market), self.at_once).faceted(self.facets);
+        let page = page.oldest(!self.is_descending);
         let (start, end) = (*self.times.start(), *self.times.end());
         let Some((time_ms, id)) = place else { return Some(page.within(start..=end)) };
         let page = match self.is_descending {
@@ -100,14 +108,20 @@ impl<T: Walked> Walk<T> {
         self.place.as_ref()
     }
 
+    /// Rows that were passed by because they are of other facets.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
     /// The next row, and passes it.
     pub async fn next(&mut self, history: &History) -> Result<Option<T>, Unreadable> {
         for at in 0..self.streams.len() {
             if self.streams[at].rows.is_empty()
                 && let Some(page) = self.streams[at].next.take()
             {
-                let rows = T::page(history, &page).await?;
-                self.fill(at, &page, rows);
+                let look = history.look(T::source(), &page).await?;
+                self.passed += if page.is_plain() { 0 } else { look.passed };
+                self.fill(at, &page, look.rows);
             }
         }
         let order = |row: &T| {

@@ -30,16 +30,27 @@ use std::sync::{Arc, OnceLock};
 /// Rows looked at under one lock in a search that may be long.
 const STEPS: usize = 2048;
 
+/// What one turn at the archive takes, in rows that are looked at: a few milliseconds.
+const WORK: usize = 8_192;
+
 /// Both tiers.
 pub struct History {
     views: Arc<SharedViews>,
     readers: OnceLock<Readers>,
+    steps: usize,
+    work: usize,
 }
 
 impl History {
     /// With an archive that is not open yet: only views that have forgotten nothing can be read.
     pub fn new(views: Arc<SharedViews>) -> History {
-        History { views, readers: OnceLock::new() }
+        History { views, readers: OnceLock::new(), steps: STEPS, work: WORK }
+    }
+
+    /// With so many rows looked at under one lock, and so many in one turn at the archive.
+    #[must_use]
+    pub fn stepping(self, steps: usize, work: usize) -> History {
+        History { steps, work, ..self }
     }
 
     /// Opens the archive, once.

@@ -1,12 +1,13 @@
 //! Histories of the perpetual side in two tiers, joined as the module above says: one lock, then the archive up to the sequence
-//! that the log had forgotten at that moment.
+//! that the log had forgotten at that moment. What takes long is looked at in stretches: of the views, which are held for one
+//! alone, and of the archive, in turns ([`super::readers`]).
 
 use super::History;
 use super::readers::Unreadable;
 use super::rows;
 use crate::view::Views;
 use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::log::{List, Log, Page, Row};
+use crate::view::perpetual::log::{List, Log, Page, Place, Row};
 use crate::view::perpetual::order::{ForcedRecord, OrderRecord};
 use crate::view::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
@@ -16,7 +17,9 @@ use crate::view::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, li
 use ringside_core::command::ClientOrder;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_persist::archive::row::Entry;
-use ringside_persist::archive::{ArchiveError, ArchiveReader, EntriesAsked};
+use ringside_persist::archive::{ArchiveError, ArchiveReader, EntriesAsked, Looked, Passed};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Orders of one name that are looked at to find the newest: more than different names of one tag.
 const NAMESAKES: usize = 8;
@@ -29,6 +32,10 @@ pub trait Archived: Row + Send + 'static {
     const LIST: List;
     /// Its log among the views.
     fn log(views: &Perpetuals) -> &Log<Self>;
+    /// Both, without rows that may still change.
+    fn source() -> Source<Self> {
+        Source { list: Self::LIST, log: Self::log, open: |_, _| Vec::new() }
+    }
 }
 
 macro_rules! archived {
@@ -57,6 +64,79 @@ archived! {
     OperatorRecord: Operators = |views| views.operators().log();
 }
 
+/// Where rows come from.
+pub struct Source<T: 'static> {
+    list: List,
+    log: fn(&Perpetuals) -> &Log<T>,
+    /// Rows of a page that may still change, and are in no log before they do not.
+    open: fn(&Perpetuals, &Page) -> Vec<T>,
+}
+
+impl<T> Clone for Source<T> {
+    fn clone(&self) -> Source<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Source<T> {}
+
+/// Orders, open ones included.
+pub const ORDERS: Source<OrderRecord> = Source {
+    list: List::Orders,
+    log: |views| views.orders().ended(),
+    open: |views, page| views.orders().open_page(page, false),
+};
+/// The same of the conditional-order service.
+const SERVICE_ORDERS: Source<OrderRecord> = Source {
+    list: List::ServiceOrders,
+    log: |views| views.orders().service(),
+    open: |views, page| views.orders().open_page(page, true),
+};
+
+/// Rows, and how many others were passed by to find them.
+pub struct Look<T> {
+    /// Those asked for.
+    pub rows: Vec<T>,
+    /// Of the list, within the bounds of the page, and not of its tag or facets; those in memory apart.
+    pub passed: u64,
+}
+
+/// Rows beyond others.
+pub struct Beyond<T> {
+    /// From the end on that is asked for.
+    pub rows: Vec<T>,
+    /// Behind the last of them.
+    pub place: Option<Place>,
+    /// How many there are without skip and limit, where that was wanted.
+    pub total: u64,
+    /// How many were passed over, those that do not fit among them.
+    pub passed: u64,
+}
+
+/// A row's order among those of several markets.
+type Order = (i64, u64, MarketId);
+
+fn order_of(row: &impl Row) -> Order {
+    let key = row.key();
+    (key.time_ms, key.id, key.market)
+}
+
+/// Rows in memory that are asked for, by their places.
+struct Held<T> {
+    /// In no order.
+    rows: Vec<(Order, u64)>,
+    /// Those that may still change.
+    open: Vec<T>,
+    /// What is not among them is in the archive through this sequence.
+    through: Sequence,
+}
+
+/// A row that was found, or where it stands.
+enum Found<T> {
+    Row(T),
+    Placed(u64),
+}
+
 /// What a page asks of the archive.
 fn asked(list: u16, page: &Page, through: Sequence) -> EntriesAsked {
     EntriesAsked {
@@ -64,12 +144,13 @@ fn asked(list: u16, page: &Page, through: Sequence) -> EntriesAsked {
         owner: page.owner,
         market: page.market,
         tag: page.tag,
+        facets: page.facets,
         ids: page.ids.clone(),
         times: page.times.clone(),
         through,
         is_oldest: page.is_oldest,
-        skip: 0,
         limit: page.limit,
+        work: usize::MAX,
     }
 }
 
@@ -84,133 +165,333 @@ pub fn row_of<T: Row>(entry: &Entry) -> Result<T, ArchiveError> {
     })
 }
 
+/// Appends what one turn finds; the time to go on from, where it was not all.
 fn records<T: Row>(
     archive: &mut dyn ArchiveReader,
     asked: &EntriesAsked,
     rows: &mut Vec<T>,
-) -> Result<(), ArchiveError> {
+) -> Result<Looked, ArchiveError> {
     let mut entries = Vec::new();
-    archive.entries(asked, &mut entries)?;
+    let looked = archive.entries(asked, &mut entries)?;
     for entry in &entries {
         rows.push(row_of(entry)?);
     }
-    Ok(())
+    Ok(looked)
+}
+
+/// The row or the few that one turn finds: those of an id, or the first within a time.
+fn few<T: Row>(archive: &mut dyn ArchiveReader, asked: &EntriesAsked) -> Result<Vec<T>, ArchiveError> {
+    let mut rows = Vec::new();
+    records(archive, asked, &mut rows)?;
+    Ok(rows)
 }
 
 impl History {
     /// The rows of a page, oldest first.
     pub async fn page<T: Archived>(&self, page: &Page) -> Result<Vec<T>, Unreadable> {
-        let (rows, through) = {
-            let views = self.views.read();
-            let log = T::log(views.perpetuals());
-            (log.page(page), log.forgotten())
-        };
-        self.add(T::LIST, page, rows, through).await
+        Ok(self.look(T::source(), page).await?.rows)
     }
 
-    /// Adds what the archive has of a page to what was in memory.
-    async fn add<T: Row + Send + 'static>(
+    /// The same of any source, and what it took.
+    pub async fn look<T: Row + Send + 'static>(
         &self,
-        list: List,
+        source: Source<T>,
         page: &Page,
-        mut rows: Vec<T>,
-        through: Sequence,
-    ) -> Result<Vec<T>, Unreadable> {
-        // Rows of all lists but those of orders stand in the order of their commands: the newest are those in memory.
-        let is_ordered = !matches!(list, List::Orders | List::ServiceOrders | List::ForcedOrders);
-        if through == 0 || (is_ordered && !page.is_oldest && rows.len() >= page.limit) {
-            return Ok(rows);
-        }
-        rows.extend(self.archived::<T>(asked(list as u16, page, through)).await?);
+    ) -> Result<Look<T>, Unreadable> {
+        let (mut rows, through) = if page.is_plain() {
+            let views = self.views.read();
+            let views = views.perpetuals();
+            let log = (source.log)(views);
+            let mut rows = log.page(page);
+            rows.extend((source.open)(views, page));
+            (rows, log.forgotten())
+        } else {
+            let held = self.held(source, page, page.limit).await;
+            let through = held.through;
+            (self.rows_of(source, page, held).await?, through)
+        };
         page.join(&mut rows);
-        Ok(rows)
-    }
-
-    async fn archived<T: Row + Send + 'static>(&self, asked: EntriesAsked) -> Result<Vec<T>, Unreadable> {
-        let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found: Vec<T> = Vec::new();
-            records(archive, &asked, &mut found).map(|()| found)
-        };
-        self.readers()?.ask(ask).await
-    }
-
-    /// The rows of a page beyond `skip` others from the end that it begins at, oldest first. Of a list whose rows stand in the
-    /// order of their commands.
-    pub async fn page_beyond<T: Archived>(&self, page: &Page, skip: usize) -> Result<Vec<T>, Unreadable> {
-        let whole = Page { limit: page.limit.saturating_add(skip), ..page.clone() };
-        let (mut held, through) = {
-            let views = self.views.read();
-            let log = T::log(views.perpetuals());
-            (log.page(&whole), log.forgotten())
-        };
-        if !page.is_oldest {
-            // The newest are those in memory.
-            let passed = held.len().min(skip);
-            held.truncate(held.len() - passed);
-            if through > 0 && held.len() < page.limit {
-                let rest = Page { limit: page.limit - held.len(), ..page.clone() };
-                let asked = EntriesAsked { skip: skip - passed, ..asked(T::LIST as u16, &rest, through) };
-                held.extend(self.archived::<T>(asked).await?);
-                page.join(&mut held);
-            }
-            return Ok(held);
+        // Rows of all lists but those of orders stand in the order of their commands: the newest are those in memory.
+        let is_ordered = !matches!(source.list, List::Orders | List::ServiceOrders | List::ForcedOrders);
+        if through == 0 || (is_ordered && !page.is_oldest && rows.len() >= page.limit) {
+            return Ok(Look { rows, passed: 0 });
         }
-        let (mut rows, passed) = match through {
-            0 => (Vec::new(), 0),
-            _ => {
-                let asked = EntriesAsked { skip, ..asked(T::LIST as u16, page, through) };
-                let ask = move |archive: &mut dyn ArchiveReader| {
-                    let mut found: Vec<T> = Vec::new();
-                    records(archive, &asked, &mut found)?;
-                    let passed = match found.len() {
-                        0 => archive.count_entries(&asked)?,
-                        _ => asked.skip as u64,
-                    };
-                    Ok((found, usize::try_from(passed).unwrap_or(usize::MAX)))
-                };
-                self.readers()?.ask(ask).await?
-            }
-        };
-        rows.extend(held.into_iter().skip(skip.saturating_sub(passed)));
-        rows.truncate(page.limit);
-        Ok(rows)
+        let archived = self.archived::<T>(asked(source.list as u16, page, through)).await?;
+        rows.extend(archived.rows);
+        page.join(&mut rows);
+        Ok(Look { rows, passed: archived.passed })
     }
 
-    /// How many rows a page would have without its limit. Counting the archive takes time with their number.
-    pub async fn count<T: Archived>(&self, page: &Page) -> Result<u64, Unreadable> {
-        let (held, through) = {
-            let views = self.views.read();
-            let log = T::log(views.perpetuals());
-            (log.count(page), log.forgotten())
-        };
-        self.count_with(T::LIST, page, held, through).await
-    }
-
-    /// The same of orders, open ones included.
-    pub async fn count_orders(&self, page: &Page) -> Result<u64, Unreadable> {
+    /// Finds the rows in memory that fit a page, of each market at most so many from the end asked for on. The answer is that of the
+    /// moment of the first lock, though the views are held for a stretch at a time: what is let go of meanwhile is in the archive,
+    /// what comes is not looked at.
+    async fn held<T: Row>(&self, source: Source<T>, page: &Page, most: usize) -> Held<T> {
         let whole = Page { limit: usize::MAX, ..page.clone() };
-        let (held, through) = {
-            let views = self.views.read();
-            let orders = views.perpetuals().orders();
-            let open = orders.open_page(&whole, false).len() as u64;
-            (orders.ended().count(page) + open, orders.ended().forgotten())
+        let (mut rows, mut found) = (Vec::new(), 0);
+        let mut first: Option<(Vec<T>, Sequence, std::vec::IntoIter<Vec<u64>>)> = None;
+        let mut places = Vec::new().into_iter();
+        let through = loop {
+            {
+                let views = self.views.read();
+                let log = (source.log)(views.perpetuals());
+                let (_, _, lists) = first.get_or_insert_with(|| {
+                    let open = (source.open)(views.perpetuals(), &whole);
+                    (open, views.sequence(), log.places(&whole).into_iter())
+                });
+                let mut left = self.steps;
+                loop {
+                    let Some(place) = places.next().filter(|_| found < most) else {
+                        let Some(list) = lists.next() else { break };
+                        (places, found) = (list.into_iter(), 0);
+                        continue;
+                    };
+                    if let Some((sequence, row)) = log.placed(place)
+                        && page.wants(row)
+                    {
+                        rows.push((sequence, order_of(row), place));
+                        found += 1;
+                    }
+                    left -= 1;
+                    if left == 0 {
+                        break;
+                    }
+                }
+                if left > 0 {
+                    break log.forgotten();
+                }
+            }
+            tokio::task::yield_now().await;
         };
-        self.count_with(List::Orders, page, held, through).await
+        let (open, begun, _) = first.unwrap_or_default();
+        let through = through.min(begun);
+        rows.retain(|(sequence, ..)| *sequence > through);
+        Held { rows: rows.into_iter().map(|(_, order, place)| (order, place)).collect(), open, through }
     }
 
-    async fn count_with(
+    /// The rows that were found to be in memory.
+    async fn rows_of<T: Row + Send + 'static>(
         &self,
-        list: List,
+        source: Source<T>,
         page: &Page,
-        held: u64,
-        through: Sequence,
-    ) -> Result<u64, Unreadable> {
-        if through == 0 {
-            return Ok(held);
+        held: Held<T>,
+    ) -> Result<Vec<T>, Unreadable> {
+        let mut rows: Vec<(Order, Found<T>)> =
+            held.rows.into_iter().map(|(order, place)| (order, Found::Placed(place))).collect();
+        rows.extend(held.open.into_iter().map(|row| (order_of(&row), Found::Row(row))));
+        rows.sort_unstable_by_key(|(order, _)| *order);
+        if page.is_oldest {
+            rows.truncate(page.limit);
+        } else {
+            rows.drain(..rows.len().saturating_sub(page.limit));
         }
-        let asked = asked(list as u16, page, through);
-        let archived = self.readers()?.ask(move |archive| archive.count_entries(&asked)).await?;
-        Ok(held + archived)
+        self.fetch(source, page.owner, rows).await
+    }
+
+    /// Fetches rows from where they stand, or from where they have gone since.
+    async fn fetch<T: Row + Send + 'static>(
+        &self,
+        source: Source<T>,
+        owner: AccountId,
+        found: Vec<(Order, Found<T>)>,
+    ) -> Result<Vec<T>, Unreadable> {
+        let (mut rows, mut gone) = (Vec::with_capacity(found.len()), Vec::new());
+        {
+            let views = self.views.read();
+            let log = (source.log)(views.perpetuals());
+            for (order, found) in found {
+                match found {
+                    Found::Row(row) => rows.push(Some(row)),
+                    Found::Placed(place) => {
+                        let row = log.placed(place).map(|(_, row)| *row);
+                        if row.is_none() {
+                            gone.push((rows.len(), order));
+                        }
+                        rows.push(row);
+                    }
+                }
+            }
+        }
+        if !gone.is_empty() {
+            let ask = move |archive: &mut dyn ArchiveReader| {
+                let mut found = Vec::new();
+                for (at, (time_ms, id, market)) in gone {
+                    let page = Page::new(owner, Some(market), 1).of_id(id).within(time_ms..=time_ms);
+                    found.push((at, few(archive, &asked(source.list as u16, &page, Sequence::MAX))?.pop()));
+                }
+                Ok(found)
+            };
+            for (at, row) in self.readers()?.ask(ask).await? {
+                rows[at] = row;
+            }
+        }
+        rows.into_iter().collect::<Option<Vec<T>>>().ok_or(Unreadable::Failed)
+    }
+
+    /// What the archive has of what is asked for, turn by turn.
+    async fn archived<T: Row + Send + 'static>(
+        &self,
+        mut asked: EntriesAsked,
+    ) -> Result<Look<T>, Unreadable> {
+        asked.work = self.work;
+        let (mut rows, mut looked_at) = (Vec::new(), 0u64);
+        let turn = move |archive: &mut dyn ArchiveReader| {
+            let were = rows.len();
+            let looked = records(archive, &asked, &mut rows)?;
+            looked_at += looked.rows;
+            asked.limit -= rows.len() - were;
+            let Some(time_ms) = looked.rest else {
+                let rows = std::mem::take(&mut rows);
+                let passed = looked_at.saturating_sub(rows.len() as u64);
+                return Ok(ControlFlow::Break(Look { rows, passed }));
+            };
+            asked.go_on_from(time_ms);
+            Ok(ControlFlow::Continue(()))
+        };
+        self.readers()?.ask_in_turns(turn).await
+    }
+
+    /// Passes over what is asked of the archive, and over times beside it, until that would be more than `most`: turn by turn.
+    async fn pass(
+        &self,
+        mut asked: EntriesAsked,
+        beside: Arc<[i64]>,
+        most: u64,
+    ) -> Result<Passed, Unreadable> {
+        asked.work = self.work;
+        let (mut sum, mut others) = (Passed::default(), 0);
+        let turn = move |archive: &mut dyn ArchiveReader| {
+            let start = beside.partition_point(|time_ms| time_ms < asked.times.start());
+            let end = beside.partition_point(|time_ms| time_ms <= asked.times.end());
+            let left = &beside[start..end.max(start)];
+            let passed = archive.pass_entries(&asked, left, most - sum.wanted - others)?;
+            others += match passed.next {
+                None => left.len(),
+                Some(next) if asked.is_oldest => left.partition_point(|time_ms| *time_ms < next),
+                Some(next) => left.len() - left.partition_point(|time_ms| *time_ms <= next),
+            } as u64;
+            sum.wanted += passed.wanted;
+            sum.rows += passed.rows;
+            match passed.next.filter(|_| !passed.is_full) {
+                None => Ok(ControlFlow::Break(Passed { next: passed.next, is_full: passed.is_full, ..sum })),
+                Some(next) => {
+                    asked.go_on_from(next);
+                    Ok(ControlFlow::Continue(()))
+                }
+            }
+        };
+        self.readers()?.ask_in_turns(turn).await
+    }
+
+    /// The rows of a page beyond `skip` others from the end that it begins at. What is passed over is counted, not read.
+    pub async fn beyond<T: Row + Send + 'static>(
+        &self,
+        source: Source<T>,
+        page: &Page,
+        skip: u64,
+        is_counted: bool,
+    ) -> Result<Beyond<T>, Unreadable> {
+        let near = usize::try_from(skip).ok().and_then(|skip| skip.checked_add(page.limit));
+        match near.filter(|near| *near <= self.steps && page.is_plain()) {
+            Some(near) => self.beyond_few(source, page, near, is_counted).await,
+            None => self.beyond_many(source, page, skip, is_counted).await,
+        }
+    }
+
+    /// The same where rows of the first few are read.
+    async fn beyond_few<T: Row + Send + 'static>(
+        &self,
+        source: Source<T>,
+        page: &Page,
+        near: usize,
+        is_counted: bool,
+    ) -> Result<Beyond<T>, Unreadable> {
+        let whole = Page { limit: near, ..page.clone() };
+        let (mut rows, held, through) = {
+            let views = self.views.read();
+            let views = views.perpetuals();
+            let log = (source.log)(views);
+            let open = (source.open)(views, &Page { limit: usize::MAX, ..page.clone() });
+            let held = log.count(page) + open.len() as u64;
+            let mut rows = log.page(&whole);
+            rows.extend(open);
+            (rows, held, log.forgotten())
+        };
+        whole.join(&mut rows);
+        let mut total = held;
+        if through > 0 {
+            let asked = asked(source.list as u16, &whole, through);
+            if is_counted {
+                total += self.pass(asked.clone(), Arc::default(), u64::MAX).await?.wanted;
+            }
+            rows.extend(self.archived::<T>(asked).await?.rows);
+            whole.join(&mut rows);
+        }
+        if !page.is_oldest {
+            rows.reverse();
+        }
+        let place = place_behind(rows.iter().map(order_of));
+        let passed = rows.len().min(near - page.limit);
+        let is_there = rows.len() > passed;
+        rows.drain(..passed);
+        Ok(Beyond { rows, place: place.filter(|_| is_there), total, passed: passed as u64 })
+    }
+
+    async fn beyond_many<T: Row + Send + 'static>(
+        &self,
+        source: Source<T>,
+        page: &Page,
+        skip: u64,
+        is_counted: bool,
+    ) -> Result<Beyond<T>, Unreadable> {
+        let held = self.held(source, page, usize::MAX).await;
+        let asked = asked(source.list as u16, page, held.through);
+        let mut found: Vec<(Order, Found<T>)> =
+            held.rows.into_iter().map(|(order, place)| (order, Found::Placed(place))).collect();
+        found.extend(held.open.into_iter().map(|row| (order_of(&row), Found::Row(row))));
+        found.sort_unstable_by_key(|(order, _)| *order);
+        let beside: Arc<[i64]> = found.iter().map(|((time_ms, ..), _)| *time_ms).collect();
+        let mut total = found.len() as u64;
+        let passed = match held.through {
+            // All is here.
+            0 => Passed { next: Some(if page.is_oldest { i64::MIN } else { i64::MAX }), ..Passed::default() },
+            _ => self.pass(asked.clone(), beside, skip).await?,
+        };
+        total += passed.wanted;
+        let is_passed = |(time_ms, ..): Order| match passed.next {
+            None => true,
+            Some(next) if page.is_oldest => time_ms < next,
+            Some(next) => time_ms > next,
+        };
+        let were = found.len();
+        found.retain(|(order, _)| !is_passed(*order));
+        let mut rows_passed = passed.rows + (were - found.len()) as u64;
+        // What is still to be passed, row by row.
+        let rest = (skip - passed.wanted).saturating_sub((were - found.len()) as u64);
+        let limit = usize::try_from(rest).unwrap_or(usize::MAX).saturating_add(page.limit);
+        if let Some(next) = passed.next.filter(|_| held.through > 0) {
+            let mut rest = asked;
+            rest.go_on_from(next);
+            if is_counted {
+                total += self.pass(rest.clone(), Arc::default(), u64::MAX).await?.wanted;
+            }
+            let archived = self.archived::<T>(EntriesAsked { limit, ..rest }).await?;
+            if !page.is_plain() {
+                rows_passed += archived.passed;
+            }
+            found.extend(archived.rows.into_iter().map(|row| (order_of(&row), Found::Row(row))));
+            found.sort_unstable_by_key(|(order, _)| *order);
+        }
+        if !page.is_oldest {
+            found.reverse();
+        }
+        found.truncate(limit);
+        let place = place_behind(found.iter().map(|(order, _)| *order));
+        let behind = found.len().min(limit - page.limit);
+        let is_there = found.len() > behind;
+        found.drain(..behind);
+        let rows = self.fetch(source, page.owner, found).await?;
+        let place = place.filter(|_| is_there);
+        Ok(Beyond { rows, place, total, passed: rows_passed + behind as u64 })
     }
 
     /// Orders of a page, open ones included, oldest first.
@@ -219,16 +500,8 @@ impl History {
         page: &Page,
         is_of_service: bool,
     ) -> Result<Vec<OrderRecord>, Unreadable> {
-        let (list, mut rows, through) = {
-            let views = self.views.read();
-            let orders = views.perpetuals().orders();
-            let (list, log) = service_log(orders, is_of_service);
-            let mut rows = log.page(page);
-            rows.extend(orders.open_page(page, is_of_service));
-            (list, rows, log.forgotten())
-        };
-        page.join(&mut rows);
-        self.add(list, page, rows, through).await
+        let source = if is_of_service { SERVICE_ORDERS } else { ORDERS };
+        Ok(self.look(source, page).await?.rows)
     }
 
     /// The order of an id in an account's market.
@@ -281,7 +554,7 @@ impl History {
             let mut found: Vec<OrderRecord> = Vec::new();
             for (account, market, order) in missing {
                 let page = Page::new(account, Some(market), 1).of_id(order);
-                records(archive, &asked(List::Orders as u16, &page, through), &mut found)?;
+                found.extend(few::<OrderRecord>(archive, &asked(List::Orders as u16, &page, through))?);
             }
             Ok(found)
         };
@@ -358,9 +631,8 @@ impl History {
         let before = page(i64::MIN..=older.first_ms.saturating_sub(1).min(last_ms), 1);
         let within = EntriesAsked { is_oldest: true, ..page(older.first_ms..=last_ms, query.limit) };
         let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found: Vec<ClosedCandle> = Vec::new();
-            records(archive, &before, &mut found)?;
-            records(archive, &within, &mut found)?;
+            let mut found: Vec<ClosedCandle> = few(archive, &before)?;
+            found.extend(few::<ClosedCandle>(archive, &within)?);
             Ok(found)
         };
         let found = self.readers()?.ask(ask).await?;
@@ -370,12 +642,18 @@ impl History {
     }
 }
 
-fn service_log(
-    orders: &crate::view::perpetual::order::OrderTable,
-    is_of_service: bool,
-) -> (List, &Log<OrderRecord>) {
-    match is_of_service {
-        true => (List::ServiceOrders, orders.service()),
-        false => (List::Orders, orders.ended()),
+/// Where a walk stands behind the last of these rows.
+fn place_behind(rows: impl DoubleEndedIterator<Item = Order>) -> Option<Place> {
+    let mut place: Option<Place> = None;
+    for (time_ms, id, market) in rows.rev() {
+        let place = place.get_or_insert_with(|| Place { time_ms, passed: Vec::new() });
+        if place.time_ms != time_ms {
+            break;
+        }
+        // The last of a market comes first here.
+        if place.passed.iter().all(|(known, _)| *known != market) {
+            place.passed.push((market, id));
+        }
     }
+    place
 }

@@ -3,9 +3,10 @@
 use crate::view::history::{FillRecord, Role, TradeRecord};
 use crate::view::kline::{ClosedKline, Interval, Kline};
 use crate::view::order::OrderRecord;
-use crate::view::perpetual::{Added, log};
+use crate::view::perpetual::{self, Added, log};
 use ringside_core::event::{Balances, Credited, Event};
 use ringside_core::ids::Sequence;
+use ringside_persist::archive::FacetOf;
 use ringside_persist::archive::row::{
     BalanceChange, CandleRow, CreditRow, Entry, FillRow, List, OrderRow, TradeRow,
 };
@@ -168,6 +169,18 @@ pub fn list_of(number: u16) -> List {
     let late = [log::List::Orders, log::List::ServiceOrders, log::List::ForcedOrders, log::List::Operators];
     let is_late = late.iter().any(|list| *list as u16 == number);
     List { number, is_late }
+}
+
+/// What the records of a list are filtered by, by the list's number.
+pub fn facets_of(number: u16) -> Option<FacetOf> {
+    fn of<T: log::Row>(version: u16, bytes: &[u8]) -> Option<u8> {
+        T::read(version, bytes).ok().map(|row| row.facet())
+    }
+    match number {
+        _ if number == log::List::Orders as u16 => Some(of::<perpetual::order::OrderRecord>),
+        _ if number == log::List::Fills as u16 => Some(of::<perpetual::rows::FillRecord>),
+        _ => None,
+    }
 }
 
 /// A row of a perpetual history as an entry of the archive.

@@ -16,6 +16,7 @@ pub mod operators;
 pub mod rotate;
 pub mod seal;
 pub mod secret;
+pub mod seen;
 pub mod signed;
 pub mod typed_data;
 
@@ -32,6 +33,7 @@ use operators::Watched;
 use ringside_core::ids::{AccountId, Address};
 use seal::SealError;
 use secret::{RandomError, SecretError};
+use seen::Seen;
 use sha2::{Digest, Sha256};
 use signed::SignedRequest;
 use std::net::IpAddr;
@@ -74,6 +76,8 @@ pub struct Authenticator {
     operators: Watched,
     /// Whether the header of existing clients is looked at.
     compat_header: bool,
+    /// Signatures that were taken, where none is taken twice.
+    pub seen: Option<Seen>,
 }
 
 impl Authenticator {
@@ -99,6 +103,8 @@ pub struct Sealed<'a> {
     pub query: &'a str,
     /// Its body; empty where the method has none.
     pub body: &'a [u8],
+    /// Whether it may change something.
+    pub is_change: bool,
 }
 
 /// What the exchange knows of accounts. A credential names its account by number, and after a journal was restored to an earlier
@@ -213,6 +219,7 @@ impl Authenticator {
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
             operators: Watched::open(&folder)?,
             compat_header: config.compat_header,
+            seen: config.refuse_replays.then(Seen::default),
         };
         Ok((auth, Found { keys: opened, cut, is_admin_key_new }))
     }
@@ -268,7 +275,7 @@ impl Authenticator {
         accounts: &dyn Accounts,
         remembered: &mut Remembered,
     ) -> Result<Identity, Fault> {
-        let Sealed { headers, ip, now_ms, query, body } = request;
+        let Sealed { headers, ip, now_ms, query, body, is_change } = request;
         let key = headers.get(SIGNED_KEY).or_else(|| self.compatible_key(headers)).ok_or(Fault::KeyFormat)?;
         let key = key.as_bytes();
         // What looks like no key is none: only a key that is refused is looked at for that.
@@ -284,6 +291,9 @@ impl Authenticator {
         // A key that was sealed under another key-encryption key was refused at start.
         let signer = signer.and_then(Result::ok).ok_or(Fault::Internal)?;
         signed.check(signer, now_ms).map_err(Fault::Unsigned)?;
+        if let Some(seen) = self.seen.as_ref().filter(|_| is_change) {
+            seen.take(identity.account, &signed, now_ms)?;
+        }
         Ok(identity)
     }
 

@@ -14,7 +14,7 @@ const WINDOW_DEFAULT_MS: i64 = 5_000;
 /// The widest window.
 const WINDOW_MAX_MS: i64 = 60_000;
 /// A timestamp this far ahead of the server's clock is refused.
-const AHEAD_MS: i64 = 1_000;
+pub(super) const AHEAD_MS: i64 = 1_000;
 /// What stays as it is when a value is encoded: letters, digits and `-_.~`.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -98,6 +98,21 @@ impl<'a> SignedRequest<'a> {
                 .ok_or(Unsigned::NotValid("recvWindow"))?,
         };
         Ok(SignedRequest { signed: sent.map(|sent| sent.signed), timestamp_ms, window_ms, signature })
+    }
+
+    /// When it says it was signed, UNIX milliseconds.
+    pub fn timestamp_ms(&self) -> i64 {
+        self.timestamp_ms
+    }
+
+    /// The last time at which it counts.
+    pub fn end_ms(&self) -> i64 {
+        self.timestamp_ms.saturating_add(self.window_ms)
+    }
+
+    /// Its signature, whatever case it was sent in.
+    pub fn signature(&self) -> &[u8; 32] {
+        &self.signature
     }
 
     /// Checks when it was made, then that the owner of the secret made it. `now_ms` is when it was fully read.

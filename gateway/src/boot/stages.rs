@@ -11,6 +11,7 @@
 use super::error::BootError;
 use crate::archive::archiver::Archiver;
 use crate::archive::readers::Readers;
+use crate::archive::rows;
 use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
@@ -61,6 +62,7 @@ pub fn persist_config(config: &Config, clock: &Clock) -> PersistConfig {
             StorageKind::Mapped => Some(Method::Mapped),
             StorageKind::Direct => Some(Method::Direct),
         },
+        shed_after: config.flush_shed,
         segment_len: config.segment_len.bytes(),
         // A journaller that shares its thread must not block in a sync.
         inline_len: if shares_journaller(config) { 0 } else { PersistConfig::new("").inline_len },
@@ -119,7 +121,7 @@ fn is_invoked(config: &Config) -> bool {
 
 /// The archive of the configuration.
 fn archive(config: &Config) -> Sqlite {
-    Sqlite::new(archive_folder(config).join("history.db")).telling(told)
+    Sqlite::new(archive_folder(config).join("history.db")).telling(told).faceted(rows::facets_of)
 }
 
 /// Says what becomes of an archive of an earlier version.

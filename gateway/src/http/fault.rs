@@ -50,6 +50,8 @@ pub enum Unsigned {
     Late,
     /// The signature is another one.
     Signature,
+    /// The same request was taken before.
+    Replayed,
 }
 
 /// Why the edge refused. Listed in the order in which the checks run (`spot.md` 3).
@@ -297,6 +299,9 @@ impl Fault {
             }
             Fault::Unsigned(Unsigned::Signature) => {
                 (StatusCode::BAD_REQUEST, -1022, "Signature for this request is not valid.")
+            }
+            Fault::Unsigned(Unsigned::Replayed) => {
+                (StatusCode::BAD_REQUEST, -1022, "Signature for this request was used before.")
             }
             Fault::Throttled => (
                 StatusCode::SERVICE_UNAVAILABLE,

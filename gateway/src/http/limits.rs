@@ -166,6 +166,11 @@ impl Limits {
         Err(self.too_many(now_ms))
     }
 
+    /// Charges a request that is under way for what it turned out to be: it goes on, and those behind it pay.
+    pub fn charge_more(&self, client: &Client, weight: u32, now_ms: i64) {
+        add(&client.weight, now_ms.div_euclid(MINUTE_MS), weight);
+    }
+
     fn too_many(&self, now_ms: i64) -> Fault {
         let retry_after_s = seconds_up(MINUTE_MS - now_ms.rem_euclid(MINUTE_MS));
         Fault::TooManyRequests { limit: self.weight_per_minute, retry_after_s }

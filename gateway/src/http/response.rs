@@ -26,6 +26,8 @@ pub struct Response {
     pub content_type: HeaderValue,
     /// Further headers; usually none, and then nothing is allocated.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// What it was charged beyond the weight of its row.
+    pub weight: u32,
 }
 
 impl Response {
@@ -33,6 +35,12 @@ impl Response {
     #[inline]
     pub fn json(body: impl Into<Bytes>) -> Response {
         Response::new(StatusCode::OK, JSON, body.into())
+    }
+
+    /// The same, charged more than the weight of its row.
+    #[must_use]
+    pub fn weighing(self, weight: u32) -> Response {
+        Response { weight, ..self }
     }
 
     /// 200 with `value` written as JSON.
@@ -47,7 +55,7 @@ impl Response {
     /// Any status, type and body.
     #[inline]
     pub fn new(status: StatusCode, content_type: HeaderValue, body: Bytes) -> Response {
-        Response { status, body, content_type, headers: Vec::new() }
+        Response { status, body, content_type, headers: Vec::new(), weight: 0 }
     }
 
     /// The same with one more header.

@@ -131,8 +131,9 @@ impl Caller {
             }
         };
         let body = call.form()?;
+        let is_change = call.route.method != Method::Get;
         let mut check = |query| {
-            let request = Sealed { headers, ip: call.ip, now_ms: call.now_ms, query, body };
+            let request = Sealed { headers, ip: call.ip, now_ms: call.now_ms, query, body, is_change };
             auth.check_signed(permission, is_stream, request, shared, remembered).map(Some)
         };
         match (check(call.head.uri.query().unwrap_or("")), spelling) {

@@ -373,6 +373,7 @@ fn finish(
         connection.caller.settle(&error, charged);
         error.into()
     });
+    charged.used = charged.used.saturating_add(answer.weight);
     let mut response = hyper::Response::new(Full::new(answer.body));
     *response.status_mut() = answer.status;
     let is_counted_order = is_counted && charged.dialect == Dialect::Fapi && answer.status == StatusCode::OK;

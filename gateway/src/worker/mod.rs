@@ -124,6 +124,15 @@ impl Shared {
         }
     }
 
+    /// The views show what was recovered, and requests are taken from here on.
+    pub fn begin(&self) {
+        if let Some(seen) = &self.edge.auth.seen {
+            let told_ms = self.views.read().time_ns().div_euclid(1_000_000);
+            seen.begin(self.clock.now_ms().max(told_ms));
+        }
+        self.phase.set(Phase::Running);
+    }
+
     /// What the thread of the chain has of it.
     pub fn for_chain(&self) -> chain::thread::Context {
         chain::thread::Context {

@@ -1,6 +1,6 @@
 //! Pages of fills and orders, by offset and by cursor (`account.md` 4).
 
-use super::{SECOND_MS, venue_after};
+use super::{SECOND_MS, venue_after, venue_with};
 use crate::exchange::venue::Venue;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -211,4 +211,90 @@ fn the_newest_orders_and_the_open_ones() {
     assert_eq!((open.as_array().unwrap().len(), &open), (1, &expected));
     assert_eq!(venue.sees(2, "/orders/open?symbol=ETHUSDT"), json!([]));
     venue.fails(2, ("GET", "/orders?symbol=NONE", ""), (404, "SYMBOL_NOT_FOUND", ""));
+}
+
+/// Of 3,500 orders of account 2, every third of the other side, every seventh of another market, and two that stay open.
+fn ordered() -> Venue {
+    let mut venue = venue_with(&[], |config| config.weight_per_minute = 100_000);
+    let order = |number: usize| {
+        let (side, price) = if number.is_multiple_of(3) { ("SELL", 1) } else { ("BUY", -1) };
+        let (symbol, price) = if number.is_multiple_of(7) {
+            ("ETHUSDT", 3_000 + price * 30)
+        } else {
+            ("BTCUSDT", 60_000 + price * 600)
+        };
+        let force = if number == 1_700 || number == 40 { "GTC" } else { "IOC" };
+        format!(
+            "{{%22symbol%22:%22{symbol}%22,%22side%22:%22{side}%22,%22type%22:%22LIMIT%22,%22timeInForce%22:%22{force}%22,%22quantity%22:%220.01%22,%22price%22:%22{price}%22}}"
+        )
+    };
+    for first in (0..3_500).step_by(5) {
+        let batch: Vec<String> = (first..first + 5).map(order).collect();
+        venue.call(2, "POST", "/fapi/v1/batchOrders", &format!("batchOrders=[{}]", batch.join(",")));
+        if first % 70 == 0 {
+            venue.pass(SECOND_MS);
+        }
+    }
+    venue
+}
+
+#[test]
+fn any_offset_is_answered_and_weighs_what_it_passes_over() {
+    let mut venue = ordered();
+    let headers = venue.exchange.account(2).to_vec();
+    // Used weight runs by the minute.
+    let mut ask = |path: &str| {
+        let answer = venue.exchange.request("GET", path, &headers, "");
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let used: u32 = answer.header("x-ex-used-weight-1m").unwrap().parse().unwrap();
+        (serde_json::from_str::<Value>(&answer.body).unwrap(), used)
+    };
+    let whole: Vec<Value> = (0..7)
+        .flat_map(|page| items(&ask(&format!("/account/orders?limit=500&offset={}", page * 500)).0))
+        .collect();
+    assert_eq!(whole.len(), 3_500);
+    assert!(whole.is_sorted_by_key(|row| (row["time"].as_i64(), row["orderId"].as_i64())));
+    let (_, mut before) = ask("/account/orders?limit=1");
+    for (offset, more) in
+        [(0, 0), (999, 0), (1_000, 1), (2_047, 2), (3_499, 3), (3_500, 3), (i64::MAX as u64, 3)]
+    {
+        for direction in ["asc", "desc"] {
+            let path = format!("/account/orders?limit=3&offset={offset}&order={direction}");
+            let (page, used) = ask(&path);
+            let mut expected = whole.clone();
+            if direction == "desc" {
+                expected.reverse();
+            }
+            let begin = usize::try_from(offset).unwrap_or(usize::MAX).min(3_500);
+            assert_eq!(items(&page), expected[begin..(begin + 3).min(3_500)], "{path}");
+            assert_eq!((&page["total"], &page["offset"]), (&json!(3_500), &json!(offset)));
+            assert_eq!(page["next_cursor"].is_null(), begin + 3 >= 3_500, "{path}");
+            assert_eq!(used - before, 1 + more, "{path}");
+            before = used;
+        }
+    }
+    // What does not fit is passed over as well.
+    let is = |row: &Value, side: &str, status: &str| row["side"] == side && row["status"] == status;
+    for (filter, side, status) in [
+        ("side=sell&status=EXPIRED", "SELL", "EXPIRED"),
+        ("side=BUY&status=expired", "BUY", "EXPIRED"),
+        ("status=NEW&side=BUY", "BUY", "NEW"),
+    ] {
+        let of: Vec<Value> = whole.iter().filter(|row| is(row, side, status)).cloned().collect();
+        for offset in [0, 1, of.len() / 2, of.len() - 1, of.len()] {
+            let path = format!("/account/orders?{filter}&limit=4&offset={offset}");
+            let (page, _) = ask(&path);
+            assert_eq!(items(&page), of[offset..(offset + 4).min(of.len())], "{path}");
+            assert_eq!(page["total"], of.len(), "{path}");
+        }
+        let by_cursor = ask(&format!("/account/orders?{filter}&limit=500&cursor=")).0;
+        assert_eq!(items(&by_cursor), of[..500.min(of.len())]);
+    }
+    // And the pages of the other API that are numbered.
+    let (_, before) = ask("/account/orders?limit=1");
+    let income = venue.call(2, "GET", "/fapi/v1/income", "page=900000000&limit=1000");
+    assert_eq!(income, json!([]));
+    let answer = venue.exchange.request("GET", "/account/orders?limit=1", &headers, "");
+    let used: u32 = answer.header("x-ex-used-weight-1m").unwrap().parse().unwrap();
+    assert_eq!(used - before, 31, "nothing was passed over");
 }

@@ -31,6 +31,7 @@ mod listen_key;
 mod page;
 mod parameters;
 mod refusals;
+mod replayed;
 mod spot_golden;
 mod stream_book;
 mod streams;

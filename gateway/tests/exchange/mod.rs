@@ -23,7 +23,7 @@ use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
-use ringside_gateway::ingress::{Lane, Phase};
+use ringside_gateway::ingress::Lane;
 use ringside_gateway::proof::Proofs;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
@@ -325,7 +325,7 @@ impl Exchange {
             journaled: sequence,
             follower,
         });
-        self.shared.phase.set(Phase::Running);
+        self.shared.begin();
     }
 
     /// Saves the state, starts an exchange of the same clock and keys around what was saved, and goes on there.

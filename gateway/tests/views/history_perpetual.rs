@@ -10,9 +10,10 @@ use ringside_core::ids::{FIRST_PERPETUAL, MarketId, OrderId, Sequence};
 use ringside_gateway::archive::History;
 use ringside_gateway::archive::archiver::Archiver;
 use ringside_gateway::archive::keyset::Walk;
-use ringside_gateway::archive::perpetual::Archived;
+use ringside_gateway::archive::perpetual::{Archived, ORDERS, Source as RowSource};
 use ringside_gateway::archive::readers::Readers;
-use ringside_gateway::view::perpetual::log::{Page, Row};
+use ringside_gateway::archive::rows;
+use ringside_gateway::view::perpetual::log::{ALL_FACETS, Page, Place, Row};
 use ringside_gateway::view::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_gateway::view::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
@@ -26,6 +27,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 const JOURNAL: [u8; 16] = [5; 16];
 /// Rows that views keep although they are archived: 5 of each list.
@@ -49,7 +51,7 @@ struct Rig {
     /// Everything in memory: what is compared with.
     reference: Views,
     shared: Arc<SharedViews>,
-    history: History,
+    history: Arc<History>,
     follower: (Engine, Archiver),
     snapshots: Vec<Snapshot>,
     /// Rows that were compared, by list, and how many of them no view held.
@@ -62,7 +64,16 @@ fn recent() -> Views {
 }
 
 fn store(folder: &std::path::Path) -> Sqlite {
-    Sqlite::new(folder.join("history.db"))
+    Sqlite::new(folder.join("history.db")).faceted(rows::facets_of)
+}
+
+/// As it is shipped, or in small steps.
+fn stepping(shared: Arc<SharedViews>, kind: usize) -> History {
+    let history = History::new(shared);
+    match kind % 3 {
+        0 => history,
+        kind => history.stepping([7, 60][kind - 1], [0, 300][kind - 1]),
+    }
 }
 
 fn fresh() -> Engine {
@@ -82,7 +93,7 @@ impl Rig {
         let _ = std::fs::remove_dir_all(&folder);
         let shared = Arc::new(SharedViews::new(recent()));
         let archiver = Archiver::open(&store(&folder), JOURNAL, 0, shared.clone()).expect("a new archive");
-        let history = History::new(shared.clone());
+        let history = stepping(shared.clone(), seed as usize);
         history.open(Readers::start(&store(&folder), 1).expect("readers"));
         Rig {
             random: Random::new(seed ^ 0xabcd),
@@ -93,7 +104,7 @@ impl Rig {
             // Nothing is archived for it, so nothing is forgotten.
             reference: recent(),
             shared,
-            history,
+            history: Arc::new(history),
             follower: (fresh(), archiver),
             snapshots: Vec::new(),
             compared: BTreeMap::new(),
@@ -156,7 +167,7 @@ impl Rig {
         assert_eq!(engine.state_hash(), self.engine.state_hash());
         let through = self.snapshots.last().map_or(0, |snapshot| snapshot.sequence);
         self.shared = Arc::new(SharedViews::new(views));
-        self.history = History::new(self.shared.clone());
+        let history = stepping(self.shared.clone(), self.random.below(3) as usize);
         let store = store(&self.folder);
         if lose_archive {
             std::fs::remove_dir_all(&self.folder).expect("it is there");
@@ -173,7 +184,8 @@ impl Rig {
         while self.follower.1.kept() < through {
             self.follow(1000);
         }
-        self.history.open(Readers::start(&store, 1).expect("readers"));
+        history.open(Readers::start(&store, 1).expect("readers"));
+        self.history = Arc::new(history);
     }
 
     fn now_ms(&self) -> i64 {
@@ -195,7 +207,16 @@ impl Rig {
                 page.within(one.min(other)..=one.max(other))
             }
         };
-        if self.random.below(4) == 0 { page.tagged(tag) } else { page }
+        let page = if self.random.below(4) == 0 { page.tagged(tag) } else { page };
+        if self.random.below(3) == 0 { page.faceted(self.facets()) } else { page }
+    }
+
+    fn facets(&mut self) -> u32 {
+        match self.random.below(3) {
+            0 => 1 << self.random.below(14),
+            1 => self.random.below(1 << 14) as u32,
+            _ => 1 | self.random.below(4) as u32,
+        }
     }
 
     fn count(&mut self, name: &'static str, rows: usize, archived: usize) {
@@ -235,20 +256,61 @@ impl Rig {
         let all = Page { limit: usize::MAX, ..page.clone() };
         let count = T::log(self.reference.perpetuals()).page(&all).len() as u64;
         assert_eq!(T::log(self.reference.perpetuals()).count(&page), count, "{name}: {page:?}");
-        assert_eq!(self.runtime.block_on(self.history.count::<T>(&page)), Ok(count), "{name}: {page:?}");
-        if name == "income" {
-            let skip = self.random.below(50) as usize;
-            let mut rows = T::log(self.reference.perpetuals()).page(&all);
-            let expected: Vec<T> = if page.is_oldest {
-                rows.into_iter().skip(skip).take(page.limit).collect()
-            } else {
-                rows.truncate(rows.len().saturating_sub(skip));
-                rows.split_off(rows.len().saturating_sub(page.limit))
-            };
-            let found: Vec<T> =
-                self.runtime.block_on(self.history.page_beyond(&page, skip)).expect("history is read");
-            assert_eq!(found, expected, "{name} beyond {skip}: {page:?}");
+        let all = T::log(self.reference.perpetuals()).page(&all);
+        self.compare_beyond(name, T::source(), &page, all);
+    }
+
+    /// A page beyond others, of rows that are all there is now, while commands come and the archive goes on.
+    fn compare_beyond<T: Row + Send + Debug + PartialEq + 'static>(
+        &mut self,
+        name: &'static str,
+        source: RowSource<T>,
+        page: &Page,
+        mut all: Vec<T>,
+    ) {
+        let skip = match self.random.below(4) {
+            0 => 0,
+            1 => u64::MAX - self.random.below(3),
+            _ => self.random.below(all.len() as u64 + 3),
+        };
+        if !page.is_oldest {
+            all.reverse();
         }
+        let total = all.len() as u64;
+        let begin = usize::try_from(skip).unwrap_or(usize::MAX).min(all.len());
+        let end = begin.saturating_add(page.limit).min(all.len());
+        let history = self.history.clone();
+        let mut beyond = Box::pin(history.beyond(source, page, skip, true));
+        let found = loop {
+            match beyond.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(found) => break found.expect("history is read"),
+                Poll::Pending if self.random.below(8) == 0 => {
+                    (0..3).for_each(|_| self.step());
+                    let count = self.random.below(8);
+                    self.follow(count);
+                }
+                Poll::Pending => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(found.rows, all[begin..end], "{name} beyond {skip} of {total}: {page:?}");
+        assert_eq!(found.total, total, "{name} beyond {skip}: {page:?}");
+        if page.is_plain() {
+            assert_eq!(found.passed, skip.min(total), "{name} beyond {skip} of {total}: {page:?}");
+        } else {
+            assert!(found.passed >= skip.min(total), "{name} beyond {skip} of {total}: {page:?}");
+        }
+        let place = (begin < end).then(|| {
+            let last = all[end - 1].key();
+            let mut passed: Vec<(MarketId, u64)> = Vec::new();
+            for key in all[..end].iter().rev().map(Row::key).filter(|key| key.time_ms == last.time_ms) {
+                if passed.iter().all(|(market, _)| *market != key.market) {
+                    passed.push((key.market, key.id));
+                }
+            }
+            Place { time_ms: last.time_ms, passed }
+        });
+        assert_eq!(found.place, place, "{name} beyond {skip} of {total}: {page:?}");
+        self.count("beyond", end - begin, 0);
     }
 
     /// Fills of both markets by cursor, in pages of a random size, either way, within a random time.
@@ -257,10 +319,12 @@ impl Rig {
         let is_descending = self.random.below(2) == 0;
         let limit = 1 + self.random.below(90) as usize;
         let markets = [FIRST_PERPETUAL, FIRST_PERPETUAL + 1];
+        let facets = [ALL_FACETS, self.facets()][self.random.below(2) as usize];
         let mut expected: Vec<FillRecord> = markets
             .iter()
             .flat_map(|market| {
-                let page = Page::new(account, Some(*market), usize::MAX).within(times.clone());
+                let page =
+                    Page::new(account, Some(*market), usize::MAX).within(times.clone()).faceted(facets);
                 FillRecord::log(self.reference.perpetuals()).page(&page)
             })
             .collect();
@@ -271,7 +335,7 @@ impl Rig {
         let (mut found, mut place) = (Vec::new(), None);
         loop {
             let mut walk: Walk<FillRecord> =
-                Walk::new(account, &markets, times.clone(), is_descending, place.clone(), limit);
+                Walk::new(account, &markets, times.clone(), is_descending, facets, place.clone(), limit);
             let begin = found.len();
             while found.len() - begin < limit
                 && let Some(row) = self.runtime.block_on(walk.next(&self.history)).expect("history is read")
@@ -293,6 +357,8 @@ impl Rig {
         let newest = self.reference.perpetuals().orders().ended().iter().map(|row| row.told.order).max();
         let newest: OrderId = newest.unwrap_or(0);
         let page = self.page(account, Some(market), newest, 0);
+        // Nothing filters those of the service.
+        let page = if is_of_service { page.faceted(ALL_FACETS) } else { page };
         let expected = {
             let orders = self.reference.perpetuals().orders();
             let log = if is_of_service { orders.service() } else { orders.ended() };
@@ -322,6 +388,20 @@ impl Rig {
             assert_eq!(became.len(), fired.len(), "{fired:?}");
             self.count("became", became.len(), 0);
         }
+    }
+
+    /// The same beyond others, in a market or across both.
+    fn compare_orders_beyond(&mut self, account: u32) {
+        let market = FIRST_PERPETUAL + self.random.below(2) as MarketId;
+        let newest = self.reference.perpetuals().orders().ended().iter().map(|row| row.told.order).max();
+        let page = self.page(account, Some(market), newest.unwrap_or(0), 0);
+        let page = Page { market: page.market.filter(|_| self.random.below(2) == 0), ..page };
+        let all = Page { limit: usize::MAX, ..page.clone() };
+        let orders = self.reference.perpetuals().orders();
+        let mut rows = orders.ended().page(&all);
+        rows.extend(orders.open_page(&all, false));
+        all.join(&mut rows);
+        self.compare_beyond("orders", ORDERS, &page, rows);
     }
 
     fn compare_candles(&mut self) {
@@ -377,6 +457,7 @@ impl Rig {
         self.compare_walk(account);
         self.compare_orders(account, false);
         self.compare_orders(account, true);
+        self.compare_orders_beyond(account);
         self.compare_candles();
         self.compare_joined();
     }
@@ -427,9 +508,13 @@ fn two_tiers_answer_like_one() {
         "transfers",
         "operators",
         "walk",
+        "beyond",
     ] {
         let (rows, archived) = compared.get(name).copied().unwrap_or_default();
         assert!(rows > 50, "{name}: {compared:?}");
-        assert!(archived > 0 || ["orders", "joined", "walk"].contains(&name), "{name}: {compared:?}");
+        assert!(
+            archived > 0 || ["orders", "joined", "walk", "beyond"].contains(&name),
+            "{name}: {compared:?}"
+        );
     }
 }

@@ -15,7 +15,7 @@ use ringside_gateway::view::perpetual::log::{FIRST_CANDLES, Log, Row};
 use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::{
-    ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, OrdersAsked, Seconds,
+    ALL_FACETS, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, OrdersAsked, Seconds,
 };
 use std::fmt::Write;
 
@@ -303,8 +303,9 @@ pub(crate) fn all_of(number: u16, owner: AccountId) -> EntriesAsked {
         times: i64::MIN..=i64::MAX,
         through: u64::MAX,
         is_oldest: true,
-        skip: 0,
+        facets: ALL_FACETS,
         limit: usize::MAX,
+        work: usize::MAX,
     }
 }
 

@@ -177,6 +177,8 @@ pub struct EntriesAsked {
     pub market: Option<MarketId>,
     /// With this tag only; 0 for any.
     pub tag: u64,
+    /// Of these facets only, a bit for each; [`ALL_FACETS`] for any.
+    pub facets: u32,
     /// Ids, both ends included.
     pub ids: RangeInclusive<u64>,
     /// UNIX milliseconds, both ends included.
@@ -185,10 +187,52 @@ pub struct EntriesAsked {
     pub through: Sequence,
     /// Whether the oldest are wanted; else the newest.
     pub is_oldest: bool,
-    /// How many of them to pass over.
-    pub skip: usize,
     /// At most how many.
     pub limit: usize,
+    /// How much to look at before giving up for now, in entries that are looked into and packs that are passed by. Always
+    /// exceeded by what a millisecond holds, so that whoever goes on comes to an end.
+    pub work: usize,
+}
+
+impl EntriesAsked {
+    /// Has what is asked for begin at a time that an answer named to go on from.
+    pub fn go_on_from(&mut self, time_ms: i64) {
+        self.times = match self.is_oldest {
+            true => time_ms..=*self.times.end(),
+            false => *self.times.start()..=time_ms,
+        };
+    }
+}
+
+/// Every facet.
+pub const ALL_FACETS: u32 = u32::MAX;
+/// How many facets a list may have.
+pub const FACETS_MAX: u8 = 32;
+
+/// What a record is filtered by: a number below [`FACETS_MAX`], from the version of its list and its bytes; `None` for bytes that
+/// are no record. Stored beside the packs: what a record's facet is never changes.
+pub type FacetOf = fn(u16, &[u8]) -> Option<u8>;
+
+/// What became of a look at entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// The time to go on from, where the work was used up: every entry asked for that comes before it was given, no other.
+    pub rest: Option<i64>,
+    /// Entries of the list that were looked at or passed by, wanted or not.
+    pub rows: u64,
+}
+
+/// What was passed over: whole milliseconds, from the end asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Entries asked for among them.
+    pub wanted: u64,
+    /// Entries of the list among them, wanted or not.
+    pub rows: u64,
+    /// The first time that was not passed; nothing where all were.
+    pub next: Option<i64>,
+    /// Whether it ended because more would have been too many, and not for want of work.
+    pub is_full: bool,
 }
 
 /// A store that can be written by one and read by many. Share it in an `Arc`.
@@ -258,10 +302,17 @@ pub trait ArchiveReader: Send {
     ) -> Result<(), ArchiveError>;
 
     /// Entries, by time and id: ascending where the oldest are asked for, else descending.
-    fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<(), ArchiveError>;
+    fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<Looked, ArchiveError>;
 
-    /// How many entries there are of those asked for, whatever skip and limit say.
-    fn count_entries(&mut self, asked: &EntriesAsked) -> Result<u64, ArchiveError>;
+    /// Passes over entries from the end asked for, whatever the limit says: as far as they, and of the times `beside` those that
+    /// are passed with them, are `most` at most. `beside` ascends and lies within what is asked for. Almost as far, that is: it
+    /// stops before the first pack that might be one too many. What is passed is counted, not read.
+    fn pass_entries(
+        &mut self,
+        asked: &EntriesAsked,
+        beside: &[i64],
+        most: u64,
+    ) -> Result<Passed, ArchiveError>;
 
     /// Credits of `through` and before, newest first, at most `limit`.
     fn credits(

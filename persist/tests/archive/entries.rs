@@ -2,7 +2,7 @@
 
 use crate::{Folder, JOURNAL, seeds};
 use ringside_persist::archive::row::{Entry, List};
-use ringside_persist::archive::{Archive, ArchiveReader, Batch, EntriesAsked, Mark};
+use ringside_persist::archive::{ALL_FACETS, Archive, ArchiveReader, Batch, EntriesAsked, FacetOf, Mark};
 use ringside_persist::storage::faulty::Random;
 use std::ops::RangeInclusive;
 
@@ -12,6 +12,16 @@ const RISING: List = List { number: 9, is_late: false };
 const START_MS: i64 = 1_700_000_000_000;
 const OWNERS: u64 = 3;
 const MARKETS: u64 = 3;
+
+/// Facets of the lists that have any: of some records the first byte says which.
+pub(crate) fn facets(list: u16) -> Option<FacetOf> {
+    let of: FacetOf = |_, record| Some(record.get(1).map_or(31, |byte| byte % 5));
+    (list != RISING.number).then_some(of)
+}
+
+fn facet(entry: &Entry) -> u8 {
+    facets(entry.list.number).map_or(0, |of| of(entry.version, &entry.bytes).unwrap())
+}
 
 /// A tag as names have it.
 fn hash(name: u64) -> u64 {
@@ -154,28 +164,107 @@ impl EntryMaker {
             times: self.times(),
             through,
             is_oldest: self.random.below(2) == 0,
-            skip: [0, self.random.below(20) as usize][usize::from(self.random.below(4) == 0)],
+            facets: match self.random.below(3) {
+                0 => 1 << self.random.below(6),
+                1 => self.random.below(64) as u32 | 1 << 31,
+                _ => ALL_FACETS,
+            },
             limit: 1 + self.random.below(60) as usize,
+            work: [usize::MAX, self.random.below(200) as usize][usize::from(self.random.below(3) > 0)],
         };
+        let most = [20, self.all.len() as u64][self.random.below(2) as usize];
+        let skip = self.random.below(1 + most);
+        // Some in another tier, among those of the archive.
+        let count = self.random.below(4) * 10;
+        let mut beside: Vec<i64> = (0..count).map(|_| *self.times().start()).collect();
+        beside.retain(|time_ms| *time_ms > i64::MIN && asked.times.contains(time_ms));
+        beside.sort_unstable();
         let is_asked = |entry: &&Entry| {
             entry.list == list
                 && entry.owner == owner
                 && market.is_none_or(|market| market == entry.market)
                 && (tag == 0 || tag == entry.tag)
+                && asked.facets >> facet(entry) & 1 != 0
                 && asked.ids.contains(&entry.id)
                 && asked.times.contains(&entry.time_ms)
                 && entry.sequence <= through
         };
         let mut expected: Vec<&Entry> = self.all.iter().filter(is_asked).collect();
-        assert_eq!(reader.count_entries(&asked).unwrap(), expected.len() as u64, "{asked:?}");
         expected.sort_unstable_by_key(|entry| (entry.time_ms, entry.id));
         if !asked.is_oldest {
             expected.reverse();
         }
-        let expected: Vec<&Entry> = expected.into_iter().skip(asked.skip).take(asked.limit).collect();
+        let (passed, place) = pass(reader, &asked, &beside, skip, &expected);
+        assert!(passed <= skip);
+        let rest: Vec<&Entry> = expected
+            .iter()
+            .filter(|entry| place.is_some_and(|place| !is_before(&asked, entry.time_ms, place)))
+            .copied()
+            .take(asked.limit)
+            .collect();
         let mut rows = Vec::new();
-        reader.entries(&asked, &mut rows).unwrap();
-        assert!(rows.iter().eq(expected), "{asked:?}");
+        let mut next = EntriesAsked { times: from(&asked, place.unwrap_or(i64::MIN)), ..asked.clone() };
+        while place.is_some() {
+            next.limit = asked.limit - rows.len();
+            let looked = reader.entries(&next, &mut rows).unwrap();
+            let Some(time_ms) = looked.rest else { break };
+            assert!(from(&asked, time_ms) != next.times, "it goes on: {asked:?}");
+            assert!(rows.iter().all(|row| is_before(&asked, row.time_ms, time_ms)), "{asked:?}");
+            next.times = from(&asked, time_ms);
+        }
+        assert!(rows.iter().eq(rest), "{asked:?} from {place:?}");
+        // And all of them are counted.
+        let mut all = 0;
+        let mut next = asked.clone();
+        loop {
+            let passed = reader.pass_entries(&next, &[], u64::MAX).unwrap();
+            all += passed.wanted;
+            let Some(time_ms) = passed.next else { break };
+            next.times = from(&asked, time_ms);
+        }
+        assert_eq!(all, expected.len() as u64, "{asked:?}");
+    }
+}
+
+/// What is asked for from a time on, in the direction asked for.
+fn from(asked: &EntriesAsked, time_ms: i64) -> RangeInclusive<i64> {
+    match asked.is_oldest {
+        true => (*asked.times.start()).max(time_ms)..=*asked.times.end(),
+        false if time_ms == i64::MIN => asked.times.clone(),
+        false => *asked.times.start()..=time_ms.min(*asked.times.end()),
+    }
+}
+
+fn is_before(asked: &EntriesAsked, one_ms: i64, other_ms: i64) -> bool {
+    if asked.is_oldest { one_ms < other_ms } else { one_ms > other_ms }
+}
+
+/// Passes over so many entries and times beside, turn by turn: how many were passed, and the time to go on from.
+fn pass(
+    reader: &mut dyn ArchiveReader,
+    asked: &EntriesAsked,
+    beside: &[i64],
+    skip: u64,
+    expected: &[&Entry],
+) -> (u64, Option<i64>) {
+    let (mut next, mut sum) = (asked.clone(), 0);
+    loop {
+        let left: Vec<i64> = beside.iter().copied().filter(|time_ms| next.times.contains(time_ms)).collect();
+        let passed = reader.pass_entries(&next, &left, skip - sum).unwrap();
+        let is_passed = |time_ms: i64| {
+            next.times.contains(&time_ms) && passed.next.is_none_or(|next| is_before(asked, time_ms, next))
+        };
+        let own = expected.iter().filter(|entry| is_passed(entry.time_ms)).count() as u64;
+        assert_eq!(passed.wanted, own, "{asked:?} beside {beside:?}, over {skip}: {passed:?}");
+        assert!(passed.rows >= passed.wanted, "{asked:?}: {passed:?}");
+        sum += own + left.iter().filter(|time_ms| is_passed(**time_ms)).count() as u64;
+        assert!(sum <= skip, "{asked:?} beside {beside:?}, over {skip}: {passed:?}");
+        let Some(time_ms) = passed.next else { return (sum, None) };
+        if passed.is_full {
+            return (sum, Some(time_ms));
+        }
+        assert!(from(asked, time_ms) != next.times, "it goes on: {asked:?}");
+        next.times = from(asked, time_ms);
     }
 }
 
@@ -184,7 +273,7 @@ fn entries_are_what_a_filter_over_everything_gives() {
     for seed in seeds::seeds(6) {
         eprintln!("rerun: RINGSIDE_SEED={seed} cargo test -p ringside-persist --test archive");
         let folder = Folder::new(&format!("entries-{seed}"));
-        let store = folder.store();
+        let store = folder.store().faceted(facets);
         let mut maker = EntryMaker { versions: 3, ..EntryMaker::new(seed) };
         let mut writer = store.writer(JOURNAL).unwrap();
         let mut reader = store.reader().unwrap();
@@ -195,7 +284,9 @@ fn entries_are_what_a_filter_over_everything_gives() {
             writer.commit(&batch, maker.mark(), maker.random.below(4) == 0).unwrap();
             if round % 7 == 0 {
                 drop(writer);
-                writer = store.writer(JOURNAL).unwrap();
+                // One that knows no facets leaves them to whoever reads.
+                let plain = store.clone().faceted(|_| None);
+                writer = [&store, &plain][round / 7 % 2].writer(JOURNAL).unwrap();
                 reader = store.reader().unwrap();
             }
             (0..40).for_each(|_| maker.check(reader.as_mut()));
@@ -210,7 +301,7 @@ fn entries_are_what_a_filter_over_everything_gives() {
 #[test]
 fn an_entry_that_is_already_in_is_refused_with_its_whole_batch() {
     let folder = Folder::new("entry-twice");
-    let store = folder.store();
+    let store = folder.store().faceted(facets);
     let mut maker = EntryMaker::new(2);
     let batch = maker.batch(400);
     let mut writer = store.writer(JOURNAL).unwrap();

@@ -361,19 +361,20 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
         ),
         (
             "entries, list",
-            "packs USING INDEX packs_id (list=? AND owner=? AND market=? AND last_id>? AND last_id<?)",
+            "heads USING PRIMARY KEY (list=? AND owner=? AND market=? AND last_id>? AND last_id<?)",
         ),
         (
             "entries, list, oldest",
-            "packs USING INDEX packs_id (list=? AND owner=? AND market=? AND last_id>? AND last_id<?)",
+            "heads USING PRIMARY KEY (list=? AND owner=? AND market=? AND last_id>? AND last_id<?)",
         ),
-        ("entries, from id", "packs USING INDEX packs_id (list=? AND owner=? AND market=? AND last_id>?)"),
+        ("entries, from id", "heads USING PRIMARY KEY (list=? AND owner=? AND market=? AND last_id>?)"),
         (
             "entries, from time",
             "packs USING COVERING INDEX packs_time (list=? AND owner=? AND market=? AND last_ms>?)",
         ),
         ("entries, from name", "names USING INDEX names_of (run=? AND first<?)"),
-        ("entries, from market", "packs USING COVERING INDEX packs_id (list=? AND owner=? AND market>?)"),
+        ("entries, from market", "heads USING PRIMARY KEY (list=? AND owner=? AND market>?)"),
+        ("entries, pack", "packs USING INTEGER PRIMARY KEY (rowid=?)"),
         ("trades", "trades USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         ("fills", "fills USING INDEX fills_of (account=? AND market=? AND first_s<?)"),
         ("balances", "balances USING INDEX balances_of (account=? AND market=? AND first_s<?)"),
@@ -397,11 +398,12 @@ fn every_list_is_read_from_its_index_and_never_sorted() {
     // The credits are read from their end, whoever they were given to.
     let credits = &plans.iter().find(|(name, _)| name == "credits").unwrap().1;
     assert_eq!(credits, "SCAN credits");
-    // Packs of a tag are found by it, and then by their number.
+    // Packs of a tag are found by it, and then by their heads.
     for name in ["entries, tag", "entries, tag, oldest"] {
         let plan = &plans.iter().find(|(known, _)| known == name).unwrap().1;
         let of_tag = "SEARCH tags USING PRIMARY KEY (list=? AND owner=? AND market=? AND tag=? AND last_id>? AND last_id<?)";
-        assert_eq!(*plan, format!("{of_tag}; SEARCH packs USING INTEGER PRIMARY KEY (rowid=?)"));
+        let of_head = "SEARCH heads USING PRIMARY KEY (list=? AND owner=? AND market=? AND last_id=?)";
+        assert_eq!(*plan, format!("{of_tag}; {of_head}"));
     }
     assert_eq!(plans.len(), expected.len() + 5, "every plan is looked at: {plans:?}");
 }

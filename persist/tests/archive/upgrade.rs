@@ -1,6 +1,6 @@
 //! Archives of earlier formats, as the versions that wrote them had them, are taken over whole and go on.
 
-use crate::entries::EntryMaker;
+use crate::entries::{self, EntryMaker};
 use crate::{Folder, JOURNAL, Maker};
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::sqlite::Sqlite;
@@ -145,7 +145,7 @@ fn write_format_2(store: &Sqlite, entries: &[Entry], mark: Mark) {
 #[test]
 fn an_archive_of_format_2_is_taken_over() {
     let folder = Folder::new("format-2");
-    let store = folder.store();
+    let store = folder.store().faceted(entries::facets);
     let mut maker = EntryMaker::new(9);
     maker.batch(2_500);
     write_format_2(&store, &maker.all, maker.mark());
@@ -174,8 +174,27 @@ fn schema(connection: &rusqlite::Connection) -> Vec<String> {
     rows.map(|sql| sql.unwrap().split_whitespace().collect()).collect()
 }
 
-/// Makes an archive of today one of format 3: it had no versions.
+/// That a store has the tables and indexes of a format, letter by letter.
+fn assert_schema(store: &rusqlite::Connection, sql: &str) {
+    let known = rusqlite::Connection::open_in_memory().unwrap();
+    known.execute_batch(sql).unwrap();
+    assert_eq!(schema(store), schema(&known));
+}
+
+/// Makes an archive of today one of format 4: it had no heads of packs, and an index in their place.
+fn make_format_4(store: &Sqlite) {
+    let old = rusqlite::Connection::open(store.path()).unwrap();
+    old.execute_batch(
+        "DROP TABLE heads; CREATE UNIQUE INDEX packs_id ON packs (list, owner, market, last_id);
+         UPDATE meta SET format = 4;",
+    )
+    .unwrap();
+    assert_schema(&old, include_str!("../golden/archive_4.sql"));
+}
+
+/// Makes an archive of today one of format 3: it had no versions either.
 fn make_format_3(store: &Sqlite) {
+    make_format_4(store);
     let old = rusqlite::Connection::open(store.path()).unwrap();
     let lists: i64 = old.query_row("SELECT count(*) FROM lists", [], |row| row.get(0)).unwrap();
     assert_eq!(lists, 0, "a list of columns was appended to: take its columns away here as well");
@@ -184,9 +203,7 @@ fn make_format_3(store: &Sqlite) {
          ALTER TABLE packs DROP COLUMN version; DROP TABLE lists; UPDATE meta SET format = 3;",
     )
     .unwrap();
-    let known = rusqlite::Connection::open_in_memory().unwrap();
-    known.execute_batch(include_str!("../golden/archive_3.sql")).unwrap();
-    assert_eq!(schema(&old), schema(&known));
+    assert_schema(&old, include_str!("../golden/archive_3.sql"));
 }
 
 #[test]
@@ -200,25 +217,47 @@ fn a_list_of_a_later_build_is_refused_by_name() {
     assert!(matches!(error, ArchiveError::List { list: "trades", found: 9, known: 1, .. }), "{error}");
     later.execute_batch("DELETE FROM lists; UPDATE meta SET format = 9").unwrap();
     let error = store.writer(JOURNAL).map(|_| ()).unwrap_err();
-    assert!(matches!(error, ArchiveError::Format { found: 9, known: 4, .. }), "{error}");
+    assert!(matches!(error, ArchiveError::Format { found: 9, known: 5, .. }), "{error}");
 }
 
 /// What upgrades told.
 static TOLD: Mutex<Vec<Upgrade>> = Mutex::new(Vec::new());
 
 #[test]
-fn an_archive_of_format_3_is_taken_over() {
-    let folder = Folder::new("format-3");
-    let store = folder.store();
+fn archives_of_formats_3_and_4_are_taken_over() {
+    for (format, make) in [(3, make_format_3 as fn(&Sqlite)), (4, make_format_4)] {
+        TOLD.lock().unwrap().clear();
+        is_taken_over(format, make);
+    }
+}
+
+/// The packs, heads and whatever else of a store, to the last byte.
+fn tables(store: &Sqlite) -> Vec<Vec<Value>> {
+    let connection = rusqlite::Connection::open(store.path()).unwrap();
+    let mut rows = Vec::new();
+    for table in ["packs", "heads", "tags"] {
+        let mut query = connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 5")).unwrap();
+        let columns = query.column_count();
+        let row = |row: &rusqlite::Row<'_>| (0..columns).map(|column| row.get(column)).collect();
+        rows.extend(query.query_map([], row).unwrap().map(Result::unwrap));
+    }
+    rows
+}
+
+fn is_taken_over(format: i64, make: fn(&Sqlite)) {
+    let folder = Folder::new(&format!("format-{format}"));
+    let store = folder.store().faceted(entries::facets);
     let (mut maker, mut entries) = (Maker::new(7), EntryMaker::new(7));
     let mut batch = maker.batch(2_000);
     batch.entries = entries.batch(2_000).entries;
     store.writer(JOURNAL).unwrap().commit(&batch, maker.mark(), true).unwrap();
     let rows = store.reader().unwrap().rows().unwrap();
-    make_format_3(&store);
+    let whole = tables(&store);
+    make(&store);
     let store = store.telling(|upgrade| TOLD.lock().unwrap().push(*upgrade));
     let mut writer = store.writer(JOURNAL).unwrap();
     assert_eq!(writer.mark(), maker.mark());
+    assert_eq!(tables(&store), whole, "as if it had always been of this format");
     let mut reader = store.reader().unwrap();
     assert_eq!(reader.rows().unwrap(), rows);
     (0..200).for_each(|_| maker.check(reader.as_mut()));
@@ -231,11 +270,12 @@ fn an_archive_of_format_3_is_taken_over() {
     (0..200).for_each(|_| entries.check(reader.as_mut()));
     drop(store.writer(JOURNAL).unwrap());
     let told = TOLD.lock().unwrap();
-    let [Upgrade { done: None, .. }, Upgrade { what: "format", from: 3, to: 4, done: Some((0, _)) }] =
+    let [Upgrade { done: None, .. }, Upgrade { what: "format", from, to: 5, done: Some((1.., _)) }] =
         told[..]
     else {
         panic!("told once, before and after: {told:?}");
     };
+    assert_eq!(from, format);
 }
 
 /// Upgrading, in a process that is killed: run by the test below.
@@ -247,7 +287,7 @@ fn upgrades_until_it_is_killed() {
         writeln!(out, "{}", if upgrade.done.is_none() { "begins" } else { "is done" }).unwrap();
         out.flush().unwrap();
     };
-    drop(Sqlite::new(path).telling(tell).writer(JOURNAL).unwrap());
+    drop(Sqlite::new(path).faceted(entries::facets).telling(tell).writer(JOURNAL).unwrap());
 }
 
 /// A process that has begun to upgrade an archive, and what it says from then on.
@@ -272,20 +312,39 @@ fn format_of(store: &Sqlite) -> i64 {
     connection.query_row("SELECT format FROM meta", [], |row| row.get(0)).unwrap()
 }
 
+/// Without versions it was a row per entry; of later formats nothing of the packs is written anew.
 #[test]
 fn kill_9_in_the_middle_of_an_upgrade_leaves_what_was_there() {
-    let folder = Folder::new("upgrade-kill");
-    let store = folder.store();
     let mut maker = EntryMaker::new(11);
     maker.batch(60_000);
-    write_format_2(&store, &maker.all, maker.mark());
+    let folder = Folder::new("upgrade-kill-2");
+    write_format_2(&folder.store(), &maker.all, maker.mark());
+    is_killed(&folder.store(), 2, maker);
+}
+
+#[test]
+fn kill_9_while_the_heads_of_packs_are_made_leaves_what_was_there() {
+    let folder = Folder::new("upgrade-kill-4");
+    let store = folder.store();
+    let mut maker = EntryMaker::new(12);
+    let mut writer = store.writer(JOURNAL).unwrap();
+    for _ in 0..300 {
+        let batch = maker.batch(400);
+        writer.commit(&batch, maker.mark(), false).unwrap();
+    }
+    drop(writer);
+    make_format_4(&store);
+    is_killed(&store, 4, maker);
+}
+
+fn is_killed(store: &Sqlite, format: i64, mut maker: EntryMaker) {
     let old = std::fs::read(store.path()).unwrap();
     // How long it takes where nobody kills it.
-    let (mut child, _said) = upgrading(&store);
+    let (mut child, _said) = upgrading(store);
     let begun = Instant::now();
     assert!(child.wait().unwrap().success());
     let whole = begun.elapsed();
-    assert_eq!(format_of(&store), 4);
+    assert_eq!(format_of(store), 5);
     let mut in_the_middle = 0;
     for part in 0..12 {
         for name in ["history.db", "history.db-wal", "history.db-shm"] {
@@ -294,24 +353,25 @@ fn kill_9_in_the_middle_of_an_upgrade_leaves_what_was_there() {
         std::fs::write(store.path(), &old).unwrap();
         // Two kills, one behind the other, then it may end.
         for kill in 0..2 {
-            if format_of(&store) == 4 {
+            if format_of(store) == 5 {
                 break;
             }
-            let (mut child, mut said) = upgrading(&store);
+            let (mut child, mut said) = upgrading(store);
             std::thread::sleep(whole * (part + kill) / 13 + Duration::from_micros(200));
             child.kill().unwrap();
             child.wait().unwrap();
             let mut rest = String::new();
             let _ = said.read_line(&mut rest);
             in_the_middle += usize::from(!rest.contains("is done"));
-            assert!([2, 4].contains(&format_of(&store)), "one or the other");
+            assert!([format, 5].contains(&format_of(store)), "one or the other");
         }
+        let store = store.clone().faceted(entries::facets);
         let writer = store.writer(JOURNAL).unwrap();
         assert_eq!(writer.mark(), maker.mark());
         let mut reader = store.reader().unwrap();
         assert_eq!(reader.rows().unwrap(), maker.all.len() as u64, "part {part}");
-        (0..40).for_each(|_| maker.check(reader.as_mut()));
-        assert_eq!(format_of(&store), 4);
+        (0..12).for_each(|_| maker.check(reader.as_mut()));
+        assert_eq!(format_of(&store), 5);
     }
     assert!(in_the_middle > 6, "the kills came too late: {in_the_middle}");
 }

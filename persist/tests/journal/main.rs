@@ -16,4 +16,5 @@ mod kept;
 mod perpetual;
 mod room;
 mod rot;
+mod slow_disk;
 mod verify;

@@ -4,6 +4,7 @@
 //! ```text
 //!  pages     the same query of two accounts in turn, through the archive's reader    | many : few, at most 2
 //!  cursor    a page by cursor behind the last rows of a list, and its first page     | deep : first, at most 2
+//!  offset    a page behind many rows of a list whose rows came late, and its total | us per 1,000 rows of it, at most 500
 //!  archiver  commands -> engine -> archiver's fold -> archive, as the follower does  | commands/s, rows/s, processor
 //! ```
 //!
@@ -26,7 +27,7 @@ use ringside_gateway::view::SharedViews;
 use ringside_persist::archive::row::{Entry, List, OrderRow, TradeRow};
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{
-    Archive, ArchiveReader, Batch, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
+    ALL_FACETS, Archive, ArchiveReader, Batch, EntriesAsked, FacetOf, FillsAsked, Mark, OrdersAsked, Seconds,
 };
 use ringside_persist::machine::Fold;
 use std::fmt::Write as _;
@@ -96,6 +97,7 @@ fn run(arguments: &Arguments, scratch: &Path) -> Result<(String, usize)> {
     fill(&store, arguments, &mut text)?;
     pages(&store, arguments, &mut text, &mut bars)?;
     cursor(&Sqlite::new(scratch.join("entries.db")), arguments, &mut text, &mut bars)?;
+    offset(&Sqlite::new(scratch.join("late.db")).faceted(one_of_ten), arguments, &mut text, &mut bars)?;
     archiver(&Sqlite::new(scratch.join("archiver.db")), "flow A", spot(arguments), &mut text)?;
     archiver(
         &Sqlite::new(scratch.join("perpetual.db")),
@@ -300,8 +302,9 @@ fn page_behind(reader: &mut dyn ArchiveReader, row: u64) -> Result<usize> {
         times: time_of(row)..=i64::MAX,
         through: Sequence::MAX,
         is_oldest: true,
-        skip: 0,
+        facets: ALL_FACETS,
         limit: PAGE,
+        work: usize::MAX,
     };
     reader.entries(&asked, &mut rows)?;
     anyhow::ensure!(rows.first().is_none_or(|first| first.id == row + 1), "not the page behind row {row}");
@@ -354,6 +357,103 @@ fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut B
     });
     writeln!(text, "\nby cursor behind row {deepest}: p50 {deep:.1} us; the first: {first:.1} us")?;
     bars.at_most("page by cursor: deep / first, p50".to_owned(), deep / first, 2.0);
+    Ok(())
+}
+
+/// A list whose rows come later than both their ids and times say.
+const LATE: List = List { number: 1, is_late: true };
+/// Rows of it: placed within two minutes.
+const LATE_ROWS: u64 = 200_010;
+const LATE_PER_MS: u64 = 2;
+
+/// What the rows of that list are filtered by.
+fn one_of_ten(list: u16) -> Option<FacetOf> {
+    (list == LATE.number).then_some(|_, record| record.first().copied())
+}
+
+fn late_asked(facets: u32, limit: usize) -> EntriesAsked {
+    EntriesAsked {
+        list: LATE,
+        owner: MANY,
+        market: None,
+        tag: 0,
+        facets,
+        ids: 0..=u64::MAX,
+        times: i64::MIN..=i64::MAX,
+        through: Sequence::MAX,
+        is_oldest: true,
+        limit,
+        work: usize::MAX,
+    }
+}
+
+/// A page beyond `skip` rows and how many there are, as `/account/orders` asks for both.
+fn page_beyond(reader: &mut dyn ArchiveReader, facets: u32, skip: u64) -> Result<(usize, u64)> {
+    let mut asked = late_asked(facets, PAGE);
+    let passed = reader.pass_entries(&asked, &[], skip)?;
+    let Some(next) = passed.next else { return Ok((0, passed.wanted)) };
+    asked.go_on_from(next);
+    let all = passed.wanted + reader.pass_entries(&asked, &[], u64::MAX)?.wanted;
+    let rest = (skip - passed.wanted) as usize;
+    let mut rows = Vec::new();
+    reader.entries(&EntriesAsked { limit: rest + PAGE, ..asked }, &mut rows)?;
+    Ok((rows.len().saturating_sub(rest), all))
+}
+
+fn offset(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut Bars) -> Result<()> {
+    let mut writer = store.writer(JOURNAL)?;
+    let mut random = Random::new(arguments.seed ^ 12);
+    let time_ms = |id: u64| START_S * 1_000 + (id / LATE_PER_MS) as i64;
+    // Each ends within a second of its placement, in any order.
+    let mut ids: Vec<(u64, u64)> =
+        (1..=LATE_ROWS).map(|id| (id + u64::from(random.below(1_000 * LATE_PER_MS as u32)), id)).collect();
+    ids.sort_unstable();
+    let rare = LATE_ROWS / 2;
+    for (number, rows) in ids.chunks(1_000).enumerate() {
+        let entry = |(sequence, id): &(u64, u64)| {
+            let mut bytes: Box<[u8]> = Box::new([0; 168]);
+            bytes[0] = if *id == rare { 9 } else { (id % 8) as u8 };
+            bytes[8..16].copy_from_slice(&id.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+            let (market, tag, version) = (1 + (id % 3) as MarketId, *id, 2);
+            let (list, owner, id, time_ms) = (LATE, MANY, *id, time_ms(*id));
+            Entry { sequence: *sequence, list, owner, market, id, time_ms, tag, version, bytes }
+        };
+        let batch = Batch { entries: rows.iter().map(entry).collect(), ..Batch::default() };
+        let mark = Mark { sequence: LATE_ROWS * 2, time_ns: number as i64 };
+        writer.commit(&batch, mark, false)?;
+    }
+    let mut reader = store.reader()?;
+    let each = |facets: u32| {
+        (1..=LATE_ROWS).filter(move |id| *id != rare && facets >> (id % 8) & 1 != 0).count() as u64
+    };
+    writeln!(text, "\na page of {PAGE} and its total, of {LATE_ROWS} rows that came late, p50 us")?;
+    let mut worst = 0.0_f64;
+    for (name, facets, skips) in [
+        ("all", ALL_FACETS, &[0, 5_000, 20_000, 100_000, 199_990, 300_000][..]),
+        ("half", 0b1010_1010, &[0, 5_000, 20_000, 90_000]),
+        ("one row", 1 << 9, &[0, 1]),
+    ] {
+        for skip in skips {
+            let mut times = Vec::new();
+            for _ in 0..arguments.pages.clamp(3, 30) {
+                let begun = Instant::now();
+                let (rows, all) = page_beyond(reader.as_mut(), facets, *skip)?;
+                times.push(begun.elapsed().as_secs_f64() * 1e6);
+                if name == "half" {
+                    anyhow::ensure!((rows, all) == (PAGE, each(facets)), "{rows} of {all} rows");
+                }
+            }
+            times.sort_by(f64::total_cmp);
+            let middle = times[times.len() / 2];
+            worst = worst.max(middle);
+            writeln!(text, "  {name:<8} beyond {skip:>7}: {middle:>9.1}")?;
+        }
+    }
+    bars.at_most(
+        "page by offset: us per 1,000 rows of the list, worst p50".to_owned(),
+        worst * 1_000.0 / LATE_ROWS as f64,
+        500.0,
+    );
     Ok(())
 }
 

@@ -10,8 +10,8 @@ use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::refusal::{self, Refusal};
 use crate::dialect::account::{cursor, params};
 use crate::dialect::fapi::{encode, order, words};
-use crate::view::perpetual::log::{Page, Place};
-use crate::view::perpetual::order::OrderRecord;
+use crate::view::perpetual::log::{ALL_FACETS, Page, Place};
+use crate::view::perpetual::order::{OrderRecord, order_facet};
 use crate::view::perpetual::rows::FillRecord;
 use ringside_core::command::{PerpetualStatus, Side};
 use ringside_core::ids::{AccountId, MarketId};
@@ -19,8 +19,6 @@ use serde::Serialize;
 use serde_json::json;
 use std::ops::RangeInclusive;
 
-/// Rows looked at for one page by cursor whose filters fit few of them; it is then shorter, and its cursor goes on.
-const SCANNED_MAX: usize = 20_000;
 /// Rows of `/orders`.
 const NEWEST: usize = 100;
 
@@ -31,7 +29,8 @@ const START: Param = Param::optional("start_time", Shape::Integer, "UNIX millise
 const END: Param = Param::optional("end_time", Shape::Integer, "UNIX milliseconds, inclusive");
 const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500");
 const ORDER: Param = Param::optional("order", Shape::OneOf(&["asc", "desc"]), "By time, asc unless sent");
-const OFFSET: Param = Param::optional("offset", Shape::Integer, "Rows passed over; ignored with cursor");
+const PASSED: &str = "Rows passed over, each 1,000 of which, those that do not fit included, weigh 1 more; ignored with cursor";
+const OFFSET: Param = Param::optional("offset", Shape::Integer, PASSED);
 const CURSOR: Param =
     Param::optional("cursor", Shape::Text, "Sent, even empty: pages by cursor; empty starts");
 const STATUS: Param = Param::optional("status", Shape::Text, "Of orders; several joined by commas");
@@ -88,8 +87,11 @@ pub static ROUTES: &[Route] = &[
 /// What a page is cut from.
 struct Asked {
     account: AccountId,
+    market: Option<MarketId>,
+    /// That one, or all.
     markets: Vec<MarketId>,
     side: Option<Side>,
+    facets: u32,
     times: RangeInclusive<i64>,
     limit: usize,
     is_descending: bool,
@@ -128,7 +130,8 @@ fn read(call: &Call, route: &str, statuses: &str) -> Result<Asked, Error> {
     let cursor = sent("cursor").map(|text| cursor::read(&text, &filter)).transpose()?;
     // No time is before its start.
     let times = start..=end.max(start.saturating_sub(1));
-    Ok(Asked { account, markets, side, times, limit, is_descending, offset, cursor, filter })
+    let facets = ALL_FACETS;
+    Ok(Asked { account, market, markets, side, facets, times, limit, is_descending, offset, cursor, filter })
 }
 
 /// A page, cut from the rows that fit.
@@ -138,64 +141,47 @@ struct Cut<T> {
     next: Option<Place>,
 }
 
+/// The page that is asked for, and what it was charged beyond its row.
+async fn cut<T: Walked>(call: &Call, asked: &Asked) -> Result<(Cut<T>, u32), Error> {
+    let history = &call.worker.shared.history;
+    let (cut, passed) = match &asked.cursor {
+        Some(place) => by_cursor(history, asked, place.clone()).await,
+        None => by_offset(history, asked).await,
+    }
+    .map_err(from_archive)?;
+    Ok((cut, call.charge_rows(passed)))
+}
+
 async fn by_cursor<T: Walked>(
     history: &History,
     asked: &Asked,
     place: Option<Place>,
-    fits: impl Fn(&T) -> bool,
-) -> Result<Cut<T>, Unreadable> {
-    let mut walk = walk(asked, place.clone(), asked.limit + 1);
-    let (mut rows, mut scanned) = (Vec::with_capacity(asked.limit), 0);
-    // Behind the last row of the page.
-    let mut behind = place;
+) -> Result<(Cut<T>, u64), Unreadable> {
+    let mut walk = walk(asked, place, asked.limit + 1);
+    let mut rows = Vec::with_capacity(asked.limit);
+    let mut next = None;
     while let Some(row) = walk.next(history).await? {
-        scanned += 1;
-        if fits(&row) {
-            if rows.len() == asked.limit {
-                return Ok(Cut { rows, total: -1, next: behind });
-            }
-            rows.push(row);
-            behind = walk.place().cloned();
-        } else if rows.len() < asked.limit {
-            behind = walk.place().cloned();
+        if rows.len() == asked.limit {
+            return Ok((Cut { rows, total: -1, next }, walk.passed()));
         }
-        if scanned >= SCANNED_MAX.max(asked.limit + 1) {
-            return Ok(Cut { rows, total: -1, next: behind });
-        }
+        rows.push(row);
+        next = walk.place().cloned();
     }
-    Ok(Cut { rows, total: -1, next: None })
+    Ok((Cut { rows, total: -1, next: None }, walk.passed()))
 }
 
-/// `total` counts all rows where nothing but market and time is asked for; else they are counted one by one.
-async fn by_offset<T: Walked>(
-    history: &History,
-    asked: &Asked,
-    total: Option<u64>,
-    fits: impl Fn(&T) -> bool,
-) -> Result<Cut<T>, Unreadable> {
-    let mut walk = walk(asked, None, asked.limit + 1);
-    let (mut rows, mut behind, mut count) = (Vec::with_capacity(asked.limit), None, 0u64);
-    let end = asked.offset.saturating_add(asked.limit as u64);
-    while let Some(row) = walk.next(history).await? {
-        if !fits(&row) {
-            continue;
-        }
-        if (asked.offset..end).contains(&count) {
-            rows.push(row);
-            behind = walk.place().cloned();
-        }
-        count += 1;
-        if total.is_some() && count > end {
-            break;
-        }
-    }
-    let next = behind.filter(|_| count > end);
-    let total = total.unwrap_or(count);
-    Ok(Cut { rows, total: i64::try_from(total).unwrap_or(i64::MAX), next })
+async fn by_offset<T: Walked>(history: &History, asked: &Asked) -> Result<(Cut<T>, u64), Unreadable> {
+    let page = Page::new(asked.account, asked.market, asked.limit).within(asked.times.clone());
+    let page = page.faceted(asked.facets).oldest(!asked.is_descending);
+    let found = history.beyond(T::source(), &page, asked.offset, true).await?;
+    let next = found.place.filter(|_| found.total > asked.offset.saturating_add(asked.limit as u64));
+    let total = i64::try_from(found.total).unwrap_or(i64::MAX);
+    Ok((Cut { rows: found.rows, total, next }, found.passed))
 }
 
 fn walk<T: Walked>(asked: &Asked, place: Option<Place>, at_once: usize) -> Walk<T> {
-    Walk::new(asked.account, &asked.markets, asked.times.clone(), asked.is_descending, place, at_once)
+    let Asked { account, markets, times, is_descending, facets, .. } = asked;
+    Walk::new(*account, markets, times.clone(), *is_descending, *facets, place, at_once)
 }
 
 fn answer<T, S: Serialize>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> S) -> Response {
@@ -214,61 +200,42 @@ fn answer<T, S: Serialize>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> S) 
 
 async fn trades(call: Call) -> Answer {
     let asked = read(&call, "trades", "")?;
-    let history = &call.worker.shared.history;
-    let fits = |fill: &FillRecord| asked.side.is_none_or(|side| fill.side == side as u8);
-    let cut = match &asked.cursor {
-        Some(place) => by_cursor(history, &asked, place.clone(), fits).await,
-        None => {
-            let mut total = None;
-            if asked.side.is_none() {
-                let mut sum = 0;
-                for market in &asked.markets {
-                    let page = Page::new(asked.account, Some(*market), 0).within(asked.times.clone());
-                    sum += history.count::<FillRecord>(&page).await.map_err(from_archive)?;
-                }
-                total = Some(sum);
-            }
-            by_offset(history, &asked, total, fits).await
-        }
-    };
-    let cut = cut.map_err(from_archive)?;
+    let facets = asked.side.map_or(ALL_FACETS, |side| 1 << side as u8);
+    let asked = Asked { facets, ..asked };
+    let (cut, weight) = cut::<FillRecord>(&call, &asked).await?;
     let views = views(&call)?;
-    Ok(answer(&asked, &cut, |fill| {
+    let answer = answer(&asked, &cut, |fill| {
         let market = views.perpetuals().markets().get(fill.market);
         encode::fill(fill, market.map_or("", |market| market.symbol()))
-    }))
+    });
+    Ok(answer.weighing(weight))
 }
 
 async fn orders(call: Call) -> Answer {
     let statuses = statuses(&call)?;
     let names: Vec<&str> = statuses.iter().map(|status| words::status(*status)).collect();
     let asked = read(&call, "orders", &names.join(","))?;
-    let history = &call.worker.shared.history;
-    let fits = |order: &OrderRecord| {
-        asked.side.is_none_or(|side| order.told.side == side as u8)
-            && (statuses.is_empty() || statuses.iter().any(|status| order.told.status == *status as u8))
-    };
-    let cut = match &asked.cursor {
-        Some(place) => by_cursor(history, &asked, place.clone(), fits).await,
-        None => {
-            let mut total = None;
-            if asked.side.is_none() && statuses.is_empty() {
-                let mut sum = 0;
-                for market in &asked.markets {
-                    let page = Page::new(asked.account, Some(*market), 0).within(asked.times.clone());
-                    sum += history.count_orders(&page).await.map_err(from_archive)?;
-                }
-                total = Some(sum);
-            }
-            by_offset(history, &asked, total, fits).await
-        }
-    };
-    let cut = cut.map_err(from_archive)?;
+    let facets = facets_of_orders(asked.side, &statuses);
+    let asked = Asked { facets, ..asked };
+    let (cut, weight) = cut::<OrderRecord>(&call, &asked).await?;
     let views = views(&call)?;
-    Ok(answer(&asked, &cut, |order| {
+    let answer = answer(&asked, &cut, |order| {
         let market = views.perpetuals().markets().get(order.told.market);
         order::shown(order, market.map_or([0; 20], |market| market.symbol), false)
-    }))
+    });
+    Ok(answer.weighing(weight))
+}
+
+/// Orders of a side, where one is asked for, and of statuses, where some are.
+fn facets_of_orders(side: Option<Side>, statuses: &[PerpetualStatus]) -> u32 {
+    if side.is_none() && statuses.is_empty() {
+        return ALL_FACETS;
+    }
+    let sides = Side::ALL.iter().filter(|known| side.is_none_or(|side| side == **known));
+    let statuses = if statuses.is_empty() { PerpetualStatus::ALL } else { statuses };
+    sides
+        .flat_map(|side| statuses.iter().map(|status| 1 << order_facet(*side as u8, *status as u8)))
+        .fold(0, |facets, facet: u32| facets | facet)
 }
 
 /// The statuses asked for, in the order of their numbers; none where all are.
@@ -293,7 +260,7 @@ async fn newest(call: Call) -> Answer {
         }
     };
     let mut walk: Walk<OrderRecord> =
-        Walk::new(call.account(), &markets, i64::MIN..=i64::MAX, true, None, NEWEST);
+        Walk::new(call.account(), &markets, i64::MIN..=i64::MAX, true, ALL_FACETS, None, NEWEST);
     let mut rows = Vec::with_capacity(NEWEST);
     while rows.len() < NEWEST
         && let Some(row) = walk.next(&call.worker.shared.history).await.map_err(from_archive)?

@@ -3,6 +3,7 @@
 
 use super::{READ, by_query, from_archive, later, market, optional_market, params, shape, views, within};
 use crate::api::{Answer, Call, Query, Response, Route};
+use crate::archive::perpetual::Archived;
 use crate::dialect::fapi::{encode, refusal, text, words};
 use crate::view::perpetual::log::Page;
 use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
@@ -117,15 +118,20 @@ async fn income(call: Call) -> Answer {
     };
     let asked = Page::new(call.account(), market, limit).tagged(tag);
     let asked = within(asked, &params, from..=end.unwrap_or(i64::MAX));
-    let skip = limit.saturating_mul(page - 1);
+    let skip = (limit as u64).saturating_mul(page as u64 - 1);
     let history = &call.worker.shared.history;
-    let rows: Vec<IncomeRecord> = history.page_beyond(&asked, skip).await.map_err(from_archive)?;
+    let found = history.beyond(IncomeRecord::source(), &asked, skip, false).await.map_err(from_archive)?;
+    let weight = call.charge_rows(found.passed);
+    let mut rows = found.rows;
+    if !asked.is_oldest {
+        rows.reverse();
+    }
     let views = views(&call)?;
     let show = |row: &IncomeRecord| {
         let market = views.perpetuals().markets().get(row.market);
         encode::income(row, market.map_or("", |market| market.symbol()))
     };
-    Ok(Response::of(&rows.iter().map(show).collect::<Vec<_>>()))
+    Ok(Response::of(&rows.iter().map(show).collect::<Vec<_>>()).weighing(weight))
 }
 
 async fn margins(call: Call) -> Answer {

@@ -11,7 +11,7 @@ use super::super::queue::Queue;
 use super::super::spares::Restock;
 use super::places::{Lists, Rows};
 use ringside_core::ids::{MarketId, Sequence};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
@@ -47,6 +47,9 @@ pub enum List {
     Operators = 12,
 }
 
+/// Every facet.
+pub const ALL_FACETS: u32 = u32::MAX;
+
 /// Number of the first list of candles.
 pub const FIRST_CANDLES: u16 = 1024;
 
@@ -69,6 +72,11 @@ pub struct Key {
 pub trait Row: Stored {
     /// Its place.
     fn key(&self) -> Key;
+
+    /// What it is filtered by, below 32. The archive counts its rows by it, so the facet of a record never changes.
+    fn facet(&self) -> u8 {
+        0
+    }
 }
 
 /// What is asked for.
@@ -80,6 +88,8 @@ pub struct Page {
     pub market: Option<MarketId>,
     /// With this tag only; 0 for any.
     pub tag: u64,
+    /// Of these facets only, a bit for each; [`ALL_FACETS`] for any.
+    pub facets: u32,
     /// Ids.
     pub ids: RangeInclusive<u64>,
     /// UNIX milliseconds.
@@ -93,13 +103,40 @@ pub struct Page {
 impl Page {
     /// Everything of an owner in a market, newest first.
     pub fn new(owner: u32, market: Option<MarketId>, limit: usize) -> Page {
-        Page { owner, market, tag: 0, ids: 0..=u64::MAX, times: i64::MIN..=i64::MAX, is_oldest: false, limit }
+        let (ids, times) = (0..=u64::MAX, i64::MIN..=i64::MAX);
+        Page { owner, market, tag: 0, facets: ALL_FACETS, ids, times, is_oldest: false, limit }
     }
 
     /// Only rows of a tag.
     #[must_use]
     pub fn tagged(self, tag: u64) -> Page {
         Page { tag, ..self }
+    }
+
+    /// Only rows of these facets.
+    #[must_use]
+    pub fn faceted(self, facets: u32) -> Page {
+        Page { facets, ..self }
+    }
+
+    /// Whether nothing but owner, market, ids and times is asked for: then the rows are stretches, and nothing is passed by.
+    pub fn is_plain(&self) -> bool {
+        self.tag == 0 && self.facets == ALL_FACETS
+    }
+
+    /// Whether a row is of the tag and the facets asked for.
+    fn fits<T: Row>(&self, row: &T) -> bool {
+        (self.tag == 0 || row.key().tag == self.tag)
+            && (self.facets == ALL_FACETS || self.facets >> (row.facet() & 31) & 1 != 0)
+    }
+
+    /// Whether a row of the owner is asked for.
+    pub fn wants<T: Row>(&self, row: &T) -> bool {
+        let key = row.key();
+        self.market.is_none_or(|market| market == key.market)
+            && self.ids.contains(&key.id)
+            && self.times.contains(&key.time_ms)
+            && self.fits(row)
     }
 
     /// The oldest rows from an id on.
@@ -246,18 +283,22 @@ impl<T: Row> Log<T> {
         rows.map(|(_, place)| self.at(*place))
     }
 
+    /// Where the ids and times asked for stand among the rows of a list.
+    fn stretch(&self, list: Rows<'_>, page: &Page) -> Range<usize> {
+        let time_ms = |place: u64| self.at(place).key().time_ms;
+        let first = list
+            .partition_point(|(id, place)| id < page.ids.start() || time_ms(*place) < *page.times.start());
+        let end =
+            list.partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
+        first..end.max(first)
+    }
+
     /// The rows asked for that are kept, oldest first.
     pub fn page(&self, page: &Page) -> Vec<T> {
         let mut found = Vec::new();
         for list in self.lists.of(page.owner, page.market) {
-            let time_ms = |place: u64| self.at(place).key().time_ms;
-            let first = list.partition_point(|(id, place)| {
-                id < page.ids.start() || time_ms(*place) < *page.times.start()
-            });
-            let end = list
-                .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
-            let rows = list.range(first..end.max(first)).map(|(_, place)| *self.at(*place));
-            let rows = rows.filter(|row| page.tag == 0 || row.key().tag == page.tag);
+            let rows = list.range(self.stretch(list, page)).map(|(_, place)| *self.at(*place));
+            let rows = rows.filter(|row| page.fits(row));
             match page.is_oldest {
                 true => found.extend(rows.take(page.limit)),
                 false => found.extend(rows.rev().take(page.limit)),
@@ -267,22 +308,28 @@ impl<T: Row> Log<T> {
         found
     }
 
-    /// How many rows that are kept a page would have without its limit. Of a tag, every row is looked at.
+    /// How many rows that are kept a page would have without its limit. Unless it is plain, every row is looked at.
     pub fn count(&self, page: &Page) -> u64 {
-        let whole = Page { limit: usize::MAX, ..page.clone() };
-        if page.tag != 0 {
-            return self.page(&whole).len() as u64;
+        if !page.is_plain() {
+            return self.page(&Page { limit: usize::MAX, ..page.clone() }).len() as u64;
         }
-        let time_ms = |place: u64| self.at(place).key().time_ms;
+        self.lists.of(page.owner, page.market).map(|list| self.stretch(list, page).len() as u64).sum()
+    }
+
+    /// Places of the rows of the ids and times asked for, whatever their tags and facets, market by market, each from the end
+    /// asked for on.
+    pub fn places(&self, page: &Page) -> Vec<Vec<u64>> {
         let of_list = |list: Rows<'_>| {
-            let first = list.partition_point(|(id, place)| {
-                id < page.ids.start() || time_ms(*place) < *page.times.start()
-            });
-            let end = list
-                .partition_point(|(id, place)| id <= page.ids.end() && time_ms(*place) <= *page.times.end());
-            end.saturating_sub(first) as u64
+            let rows = list.range(self.stretch(list, page)).map(|(_, place)| *place);
+            if page.is_oldest { rows.collect() } else { rows.rev().collect() }
         };
-        self.lists.of(page.owner, page.market).map(of_list).sum()
+        self.lists.of(page.owner, page.market).map(of_list).collect()
+    }
+
+    /// The row of a place, unless it was let go of, and the command that made it.
+    pub fn placed(&self, place: u64) -> Option<(Sequence, &T)> {
+        let at = usize::try_from(place.checked_sub(self.first)?).ok()?;
+        self.rows.get(at).map(|(sequence, row)| (*sequence, row))
     }
 
     /// Everything of `archived` and before can be read elsewhere; what is above the window goes.

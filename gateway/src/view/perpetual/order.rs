@@ -181,6 +181,15 @@ impl Row for OrderRecord {
             tag: name_tag(self.told.market, &self.client_order),
         }
     }
+
+    fn facet(&self) -> u8 {
+        order_facet(self.told.side, self.told.status)
+    }
+}
+
+/// What orders are filtered by: side and status. The archive counts by it, so it stays what it is.
+pub fn order_facet(side: u8, status: u8) -> u8 {
+    side << 3 | status
 }
 
 /// An order of a liquidation or of auto-deleveraging.
@@ -362,13 +371,7 @@ impl OrderTable {
 
     /// Open orders within a page, oldest first.
     pub fn open_page(&self, page: &Page, is_of_service: bool) -> Vec<OrderRecord> {
-        let is_wanted = |order: &&OrderRecord| {
-            order.is_of_service() == is_of_service
-                && page.market.is_none_or(|market| order.told.market == market)
-                && page.ids.contains(&order.told.order)
-                && page.times.contains(&order.created_ms)
-                && (page.tag == 0 || order.key().tag == page.tag)
-        };
+        let is_wanted = |order: &&OrderRecord| order.is_of_service() == is_of_service && page.wants(*order);
         let open = self.open_of(page.owner).filter(is_wanted).copied();
         match page.is_oldest {
             true => open.take(page.limit).collect(),

@@ -231,6 +231,10 @@ impl Row for FillRecord {
             tag: self.order,
         }
     }
+
+    fn facet(&self) -> u8 {
+        self.side
+    }
 }
 
 impl Row for IncomeRecord {

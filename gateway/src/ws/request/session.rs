@@ -289,7 +289,10 @@ impl Session {
     fn answer(&self, head: &Head, answer: Answer, mut charged: Charged) {
         let config = &self.caller.worker.config;
         let (status, outcome) = match answer {
-            Ok(Response { status: StatusCode::OK, body, .. }) => (StatusCode::OK, Ok(body)),
+            Ok(Response { status: StatusCode::OK, body, weight, .. }) => {
+                charged.used = charged.used.saturating_add(weight);
+                (StatusCode::OK, Ok(body))
+            }
             Ok(response) => (response.status, Err(response.body)),
             Err(error) => {
                 self.caller.settle(&error, &mut charged);

@@ -13,8 +13,9 @@ mod upgrade;
 mod value;
 
 use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
-use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, Mark, Upgrade};
+use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, FacetOf, Mark, Upgrade};
 use crate::storage::disk::make_folder;
+use entries::FacetsOf;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -40,18 +41,25 @@ pub struct Sqlite {
     path: PathBuf,
     /// Who hears of an upgrade.
     tell: fn(&Upgrade),
+    facets: FacetsOf,
 }
 
 impl Sqlite {
     /// The archive in the file `path`, which is made by the first writer. Nothing is touched yet.
     pub fn new(path: impl Into<PathBuf>) -> Sqlite {
-        Sqlite { path: path.into(), tell: |_| () }
+        Sqlite { path: path.into(), tell: |_| (), facets: |_| None }
     }
 
     /// The same, which tells of upgrades: of each before it begins, since it may take minutes, and once it is done.
     #[must_use]
     pub fn telling(self, tell: fn(&Upgrade)) -> Sqlite {
         Sqlite { tell, ..self }
+    }
+
+    /// The same, which knows what the records of some lists are filtered by. Entries of others have facet 0.
+    #[must_use]
+    pub fn faceted(self, facets: fn(u16) -> Option<FacetOf>) -> Sqlite {
+        Sqlite { facets, ..self }
     }
 
     /// The file.
@@ -140,7 +148,7 @@ impl Archive for Sqlite {
             let begun = Instant::now();
             let upgrade = Upgrade { what: "format", from: found.format, to: schema::FORMAT, done: None };
             (self.tell)(&upgrade);
-            let rows = upgrade::upgrade(connection, found.format)?;
+            let rows = upgrade::upgrade(connection, found.format, self.facets)?;
             (self.tell)(&Upgrade { done: Some((rows, begun.elapsed())), ..upgrade });
             schema::prepare(connection, journal_id)
         };
@@ -171,12 +179,13 @@ impl Archive for Sqlite {
             sync_folder(folder)?;
         }
         let (path, inode) = (self.path.clone(), inode_of(&self.path));
-        Ok(Box::new(Writer { connection, path, inode, mark: found.mark, is_synced: false }))
+        let (mark, facets) = (found.mark, self.facets);
+        Ok(Box::new(Writer { connection, path, inode, mark, facets, is_synced: false }))
     }
 
     fn reader(&self) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB)?;
-        Ok(Box::new(read::Reader::new(connection, self.path.clone())))
+        Ok(Box::new(read::Reader::new(connection, self.path.clone(), self.facets)))
     }
 
     fn place(&self) -> String {
@@ -190,6 +199,7 @@ struct Writer {
     /// Number of the file: the database writes on into one that was removed.
     inode: Option<u64>,
     mark: Mark,
+    facets: FacetsOf,
     /// Whether the last commit was a durable one.
     is_synced: bool,
 }
@@ -239,7 +249,7 @@ impl Writer {
         pack::insert_balances(&transaction, &batch.balances)?;
         insert_credits(&transaction, &batch.credits)?;
         insert_candles(&transaction, &batch.candles)?;
-        entries::insert(&transaction, &batch.entries)?;
+        entries::insert(&transaction, &batch.entries, self.facets)?;
         if is_durable && mark == self.mark {
             // A commit that leaves every byte as it was writes nothing and syncs nothing, not even what is waiting for it.
             schema::touch_mark(&transaction)?;

@@ -3,10 +3,12 @@
 
 use super::super::row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, OrderRow, TradeRow};
 use super::super::{
-    ArchiveError, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, Mark, OrdersAsked, Seconds,
+    ArchiveError, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, Looked, Mark, OrdersAsked, Passed,
+    Seconds,
 };
 use super::column::{code, time, unsigned};
-use super::entries::walk::{self, Queries};
+use super::entries::heads::Queries;
+use super::entries::{FacetsOf, walk};
 use super::pack;
 use super::value::{Wide, bound, seconds, trade_key, trade_of_key};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
@@ -83,7 +85,7 @@ pub(super) fn plans(connection: &Connection) -> rusqlite::Result<Vec<(String, St
     both.iter().for_each(|&oldest| queries.push((format!("candles, oldest {oldest}"), candles_sql(oldest))));
     queries.push(("trades".to_string(), trades_sql()));
     ["fills", "balances"].iter().for_each(|&table| queries.push((table.to_string(), packed_sql(table))));
-    queries.extend(Queries::new().named());
+    queries.extend(Queries::new(|_| None).named());
     queries.push(("credits".to_string(), CREDITS_SQL.to_string()));
     let mut plans = Vec::new();
     for (name, sql) in queries {
@@ -113,7 +115,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(connection: Connection, path: PathBuf) -> Reader {
+    pub(super) fn new(connection: Connection, path: PathBuf, facets: FacetsOf) -> Reader {
         let both = [false, true];
         Reader {
             connection,
@@ -125,7 +127,7 @@ impl Reader {
             balances: packed_sql("balances"),
             trades: trades_sql(),
             candles: both.map(candles_sql),
-            entries: Queries::new(),
+            entries: Queries::new(facets),
         }
     }
 
@@ -315,14 +317,19 @@ impl ArchiveReader for Reader {
         run().map_err(|error| self.failed("a change of a balance", error))
     }
 
-    fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<(), ArchiveError> {
+    fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<Looked, ArchiveError> {
         let listed = walk::list(&self.connection, &self.entries, asked, rows);
         listed.map_err(|error| self.failed("an entry", error))
     }
 
-    fn count_entries(&mut self, asked: &EntriesAsked) -> Result<u64, ArchiveError> {
-        let counted = walk::count(&self.connection, &self.entries, asked);
-        counted.map_err(|error| self.failed("a number of entries", error))
+    fn pass_entries(
+        &mut self,
+        asked: &EntriesAsked,
+        beside: &[i64],
+        most: u64,
+    ) -> Result<Passed, ArchiveError> {
+        let passed = walk::pass(&self.connection, &self.entries, asked, beside, most);
+        passed.map_err(|error| self.failed("a number of entries", error))
     }
 
     fn credits(

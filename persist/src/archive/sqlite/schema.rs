@@ -13,7 +13,7 @@ use super::super::{ArchiveError, Mark};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 /// Version of the tables. A column that is appended to one of [`LISTS`] does not change it.
-pub(super) const FORMAT: i64 = 4;
+pub(super) const FORMAT: i64 = 5;
 
 /// A list whose fields are columns.
 pub(super) struct ColumnList {
@@ -128,6 +128,20 @@ pub(super) const VERSIONS: &str = "
     CREATE TABLE lists (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
+/// What format 4 did not have: the heads of packs apart from their bytes, so that packs are counted and filtered without being
+/// read ([`super::entries::heads`]).
+pub(super) const HEADS: &str = "
+    CREATE TABLE heads (
+        list INTEGER NOT NULL, owner INTEGER NOT NULL, market INTEGER NOT NULL, last_id INTEGER NOT NULL,
+        first_ms INTEGER NOT NULL, first_id INTEGER NOT NULL, last_ms INTEGER NOT NULL,
+        sequence INTEGER NOT NULL, through INTEGER NOT NULL, count INTEGER NOT NULL, facets BLOB NOT NULL,
+        pack INTEGER NOT NULL,
+        PRIMARY KEY (list, owner, market, last_id)
+    ) STRICT, WITHOUT ROWID;
+";
+/// The index whose place they take.
+pub(super) const WITHOUT_IDS: &str = "DROP INDEX packs_id";
+
 pub(super) const INSERT_ORDER: &str =
     "INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 pub(super) const INSERT_TRADE: &str =
@@ -140,6 +154,8 @@ pub(super) const INSERT_CANDLE: &str =
 
 pub(super) const INSERT_PACK: &str =
     "INSERT INTO packs VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+pub(super) const INSERT_HEAD: &str =
+    "INSERT INTO heads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 pub(super) const INSERT_TAG: &str = "INSERT INTO tags VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 /// Runs of names: their statements all stand here, as those that merge read and write.
@@ -172,6 +188,8 @@ pub(super) fn prepare(connection: &mut Connection, journal_id: [u8; 16]) -> rusq
         transaction.execute_batch(PACKED_TABLES)?;
         transaction.execute_batch(ENTRY_TABLES)?;
         transaction.execute_batch(VERSIONS)?;
+        transaction.execute_batch(HEADS)?;
+        transaction.execute_batch(WITHOUT_IDS)?;
         transaction.execute("INSERT INTO meta VALUES (0, ?1, ?2, 0, 0)", params![FORMAT, &journal_id[..]])?;
     }
     let found =

@@ -1,31 +1,38 @@
 //! An archive of an earlier format made into one of this format, when it is first opened to write: all or nothing, in one
 //! transaction. Format 1 had an index for each list and each change of a balance in a row of its own, format 2 each entry; format
-//! 3 had no versions.
+//! 3 had no versions, format 4 no heads of packs.
 
 use super::super::row::{BalanceChange, Entry, List, TradeRow};
 use super::column::{time, unsigned};
+use super::entries::{self, FacetsOf, heads};
+use super::pack;
 use super::read::{TRADE_COLUMNS, trade_row};
-use super::schema::{self, ENTRY_TABLES, FORMAT, PACKED_TABLES, VERSIONS};
+use super::schema::{self, ENTRY_TABLES, FORMAT, HEADS, PACKED_TABLES, VERSIONS, WITHOUT_IDS};
 use super::value::Wide;
-use super::{entries, pack};
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
 /// The formats that can be upgraded.
-pub(super) const FROM: [i64; 3] = [1, 2, 3];
+pub(super) const FROM: [i64; 4] = [1, 2, 3, 4];
 /// Rows that are packed together.
 const ROWS: usize = 65_536;
 
 /// Upgrades an archive of one of the formats [`FROM`]; how many rows were written anew.
-pub(super) fn upgrade(connection: &mut Connection, format: i64) -> rusqlite::Result<u64> {
+pub(super) fn upgrade(connection: &mut Connection, format: i64, facets: FacetsOf) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if format < 3 {
         transaction.execute_batch(ENTRY_TABLES)?;
     }
+    transaction.execute_batch(HEADS)?;
     let rows = match format {
         1 => from_1(&transaction)?,
-        2 => from_2(&transaction)?,
-        _ => add_versions(&transaction).map(|()| 0)?,
+        2 => from_2(&transaction, facets)?,
+        3 => {
+            add_versions(&transaction)?;
+            heads::add(&transaction, facets)?
+        }
+        _ => heads::add(&transaction, facets)?,
     };
+    transaction.execute_batch(WITHOUT_IDS)?;
     transaction.execute("UPDATE meta SET format = ?1", [FORMAT])?;
     transaction.commit()?;
     Ok(rows)
@@ -59,12 +66,13 @@ fn from_1(transaction: &Transaction<'_>) -> rusqlite::Result<u64> {
     Ok(fills + changes)
 }
 
-fn from_2(transaction: &Transaction<'_>) -> rusqlite::Result<u64> {
+fn from_2(transaction: &Transaction<'_>, facets: FacetsOf) -> rusqlite::Result<u64> {
     add_versions(transaction)?;
     // In the order of their table, so that a list's packs are whole but where a batch ends.
     let all = "SELECT list, owner, market, time_ms, id, sequence, tag, bytes FROM entries \
                ORDER BY list, owner, market, time_ms, id";
-    let rows = in_batches(transaction, all, entry_row, |rows: &[Entry]| entries::insert(transaction, rows))?;
+    let insert = |rows: &[Entry]| entries::insert(transaction, rows, facets);
+    let rows = in_batches(transaction, all, entry_row, insert)?;
     transaction.execute_batch("DROP TABLE entries")?;
     Ok(rows)
 }

@@ -8,9 +8,11 @@
 //! they overlap: no pack of those spans more than [`SPAN_MS`], so that whoever reads knows how far to look.
 
 mod bytes;
+pub(super) mod heads;
 mod names;
 pub(super) mod walk;
 
+use super::super::FacetOf;
 use super::super::row::Entry;
 use super::schema;
 use super::value::unsigned;
@@ -35,6 +37,9 @@ fn coarse(tag: u64) -> u64 {
     }
 }
 
+/// What the records of a list are filtered by, where they are.
+pub(super) type FacetsOf = fn(u16) -> Option<FacetOf>;
+
 /// A pack under way.
 #[derive(Default)]
 struct Open {
@@ -46,6 +51,7 @@ struct Open {
     count: u64,
     tags: Vec<u64>,
     names: Vec<u64>,
+    facets: heads::Counts,
 }
 
 impl Open {
@@ -55,7 +61,10 @@ impl Open {
         self.encoder.bytes().len() < FULL && is_near && self.version == entry.version
     }
 
-    fn add(&mut self, entry: &Entry) -> rusqlite::Result<()> {
+    fn add(&mut self, entry: &Entry, facet_of: Option<FacetOf>) -> rusqlite::Result<()> {
+        if let Some(facet_of) = facet_of {
+            self.facets.add(heads::facet(facet_of, entry.list.number, entry.version, &entry.bytes)?);
+        }
         let too_long = || rusqlite::Error::ToSqlConversionFailure("a record is too long for a pack".into());
         self.encoder.add(entry).ok_or_else(too_long)?;
         if self.count == 0 {
@@ -84,6 +93,7 @@ impl Open {
 struct Packer<'a> {
     transaction: &'a Transaction<'a>,
     pack: CachedStatement<'a>,
+    head: CachedStatement<'a>,
     tag: CachedStatement<'a>,
     open: Open,
     /// Tags of a list's packs, their last ids and numbers.
@@ -94,13 +104,17 @@ struct Packer<'a> {
 
 impl Packer<'_> {
     /// Entries of one owner's list in a market, in order of time and id.
-    fn list<'e>(&mut self, entries: impl Iterator<Item = &'e Entry>) -> rusqlite::Result<()> {
+    fn list<'e>(
+        &mut self,
+        entries: impl Iterator<Item = &'e Entry>,
+        facet_of: Option<FacetOf>,
+    ) -> rusqlite::Result<()> {
         let mut of = None;
         for entry in entries {
             if self.open.count > 0 && !self.open.takes(entry) {
                 self.close(entry)?;
             }
-            self.open.add(entry)?;
+            self.open.add(entry, facet_of)?;
             of = Some(entry);
         }
         let Some(of) = of else { return Ok(()) };
@@ -134,6 +148,20 @@ impl Packer<'_> {
             open.version,
         ])?;
         let number = self.transaction.last_insert_rowid();
+        self.head.execute(params![
+            of.list.number,
+            of.owner,
+            of.market,
+            unsigned(last_id)?,
+            first_ms,
+            unsigned(first_id)?,
+            last_ms,
+            unsigned(open.commands.0)?,
+            unsigned(open.commands.1)?,
+            unsigned(open.count)?,
+            open.facets.take(),
+            number,
+        ])?;
         self.tags.extend(open.tags.drain(..).map(|tag| (tag, last_id, number)));
         self.names.extend(open.names.drain(..).map(|name| names::pair(of, name, last_id)));
         open.encoder.clear();
@@ -143,7 +171,11 @@ impl Packer<'_> {
 }
 
 /// Adds entries to their lists, whatever order they are in.
-pub(super) fn insert(transaction: &Transaction<'_>, rows: &[Entry]) -> rusqlite::Result<()> {
+pub(super) fn insert(
+    transaction: &Transaction<'_>,
+    rows: &[Entry],
+    facets: FacetsOf,
+) -> rusqlite::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -159,6 +191,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, rows: &[Entry]) -> rusqlite:
     let mut packer = Packer {
         transaction,
         pack: transaction.prepare_cached(schema::INSERT_PACK)?,
+        head: transaction.prepare_cached(schema::INSERT_HEAD)?,
         tag: transaction.prepare_cached(schema::INSERT_TAG)?,
         open: Open::default(),
         tags: Vec::new(),
@@ -169,7 +202,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, rows: &[Entry]) -> rusqlite:
         if !list.is_sorted_by_key(order) {
             list.sort_unstable_by_key(order);
         }
-        packer.list(list.iter().map(row))?;
+        packer.list(list.iter().map(row), facets(row(&list[0]).list.number))?;
     }
     names::insert(transaction, packer.names)
 }

@@ -1,323 +1,81 @@
-//! Reading entries: along the packs of a list in either direction, and over the lists of several markets merged.
+//! Reading entries in either direction, over the lists of several markets merged, and passing over them by their heads.
 //!
-//! A walk goes by the last ids of packs. Within a list ids and times rise together, so that bounds of time become bounds of ids
-//! with one look into the index of times. Where entries may come late, packs overlap by less than [`SPAN_MS`]: what is read of
-//! a pack then waits until no pack that follows can hold an entry that belongs before it.
+//! Within a list ids and times rise together, so that bounds of time become bounds of ids with one look into the index of times.
+//! Heads come in the order of their nearer ends ([`super::heads`]). A pack is read when its head is before every entry that was
+//! read and not given yet, and not before; so a page reads the packs that it is cut from, and those that overlap them there.
 
-use super::bytes::{Decoder, Head};
-use super::{SPAN_MS, coarse, names};
-use crate::archive::EntriesAsked;
-use crate::archive::row::{Entry, List};
-use crate::archive::sqlite::column::{no_entries, unsigned};
-use crate::archive::sqlite::schema::NAMES_BEFORE;
-use crate::archive::sqlite::value::bound;
-use ringside_core::ids::{AccountId, MarketId};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use super::bytes::Head as Found;
+use super::heads::{Head, Heads, Queries, Wanted, of_markets, order};
+use crate::archive::row::Entry;
+use crate::archive::{EntriesAsked, Looked, Passed};
+use ringside_core::ids::MarketId;
+use rusqlite::Connection;
+use std::collections::BinaryHeap;
 
-const COLUMNS: &str = "last_id, last_ms, first_ms, first_id, sequence, through, count, entries, version";
-
-/// What is asked of the database, one statement for each way.
-pub(in super::super) struct Queries {
-    /// Along a list, down and up.
-    list: [String; 2],
-    /// The same along the packs of a tag.
-    tag: [String; 2],
+/// An entry that was read, by its place; the nearest to the end asked for is the greatest.
+struct Read {
+    place: ((i64, u64), MarketId),
+    entry: Entry,
 }
 
-const FROM_ID: &str = "SELECT last_id, last_ms FROM packs INDEXED BY packs_id \
-    WHERE list = ?1 AND owner = ?2 AND market = ?3 AND last_id >= ?4 ORDER BY last_id LIMIT 1";
-const FROM_TIME: &str = "SELECT last_id, last_ms FROM packs INDEXED BY packs_time \
-    WHERE list = ?1 AND owner = ?2 AND market = ?3 AND last_ms >= ?4 ORDER BY last_ms, last_id LIMIT 1";
-const NEXT_MARKET: &str = "SELECT market FROM packs INDEXED BY packs_id \
-    WHERE list = ?1 AND owner = ?2 AND market >= ?3 ORDER BY market LIMIT 1";
-
-impl Queries {
-    pub(in super::super) fn new() -> Queries {
-        let list = |direction: &str| {
-            format!(
-                "SELECT {COLUMNS} FROM packs INDEXED BY packs_id WHERE list = ?1 AND owner = ?2 AND market = ?3 \
-                 AND last_id BETWEEN ?4 AND ?5 ORDER BY last_id {direction} LIMIT 1"
-            )
-        };
-        let tag = |direction: &str| {
-            let columns = COLUMNS.replace("last_id, ", "tags.last_id, ");
-            format!(
-                "SELECT {columns} FROM tags CROSS JOIN packs ON packs.number = tags.pack \
-                 WHERE tags.list = ?1 AND tags.owner = ?2 AND tags.market = ?3 AND tags.tag = ?6 \
-                 AND tags.last_id BETWEEN ?4 AND ?5 ORDER BY tags.last_id {direction} LIMIT 1"
-            )
-        };
-        Queries { list: ["DESC", "ASC"].map(list), tag: ["DESC", "ASC"].map(tag) }
-    }
-
-    /// All of them, with names for people.
-    pub(in super::super) fn named(&self) -> Vec<(String, String)> {
-        let list = [("list", &self.list[0]), ("list, oldest", &self.list[1])];
-        let tag = [("tag", &self.tag[0]), ("tag, oldest", &self.tag[1])];
-        let ways = list.into_iter().chain(tag).map(|(name, sql)| (format!("entries, {name}"), sql.clone()));
-        let bounds = [("id", FROM_ID), ("time", FROM_TIME), ("name", NAMES_BEFORE), ("market", NEXT_MARKET)];
-        ways.chain(bounds.map(|(name, sql)| (format!("entries, from {name}"), sql.to_string()))).collect()
+impl Ord for Read {
+    fn cmp(&self, other: &Read) -> std::cmp::Ordering {
+        other.place.cmp(&self.place)
     }
 }
 
-/// A pack as it was read.
-struct Pack {
-    last: (i64, u64),
-    first: (i64, u64),
-    sequence: u64,
-    through: u64,
-    count: u64,
-    version: u16,
-    entries: Vec<u8>,
+impl PartialOrd for Read {
+    fn partial_cmp(&self, other: &Read) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
-fn pack(row: &Row<'_>) -> rusqlite::Result<Pack> {
-    Ok(Pack {
-        last: (row.get(1)?, unsigned(row, 0)?),
-        first: (row.get(2)?, unsigned(row, 3)?),
-        sequence: unsigned(row, 4)?,
-        through: unsigned(row, 5)?,
-        count: unsigned(row, 6)?,
-        entries: row.get(7)?,
-        version: row.get(8)?,
-    })
+impl PartialEq for Read {
+    fn eq(&self, other: &Read) -> bool {
+        self.place == other.place
+    }
 }
 
-/// A walk over what is asked for of one market.
-struct Walk<'a> {
-    connection: &'a Connection,
-    queries: &'a Queries,
+impl Eq for Read {}
+
+/// The heads of all markets, merged.
+struct Merged<'a> {
+    markets: Vec<Heads<'a>>,
     asked: &'a EntriesAsked,
-    market: MarketId,
-    /// Last ids of packs that are still to be read, both ends included; the first above the second at the end.
-    packs: (i64, i64),
-    /// The same one by one, the next at the end, where they were found by a name.
-    named: Option<Vec<i64>>,
-    /// Entries that were read and not given yet, the next at the end.
-    read: Vec<Entry>,
-    /// Read ahead, where entries may come late.
-    ahead: Option<Pack>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Merged<'a> {
     fn new(
         connection: &'a Connection,
         queries: &'a Queries,
         asked: &'a EntriesAsked,
-        market: MarketId,
-    ) -> rusqlite::Result<Walk<'a>> {
-        let (read, packs) = (Vec::new(), (0, i64::MAX));
-        let mut walk = Walk { connection, queries, asked, market, packs, named: None, read, ahead: None };
-        walk.packs = walk.bounds()?;
-        if names::is_hash(asked.tag) {
-            let mut named = names::packs(connection, asked, market)?;
-            named.retain(|last_id| (walk.packs.0..=walk.packs.1).contains(last_id));
-            if asked.is_oldest {
-                named.reverse();
-            }
-            walk.named = Some(named);
-        }
-        if asked.list.is_late {
-            walk.ahead = walk.pack()?;
-        }
-        Ok(walk)
+    ) -> rusqlite::Result<Merged<'a>> {
+        Ok(Merged { markets: of_markets(connection, queries, asked)?, asked })
     }
 
-    /// The first pack whose last entry has at least this id or time: both of its last entry.
-    fn from(&self, sql: &str, least: i64) -> rusqlite::Result<Option<(i64, i64)>> {
-        let EntriesAsked { list, owner, .. } = self.asked;
-        let mut query = self.connection.prepare_cached(sql)?;
-        let pack = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        query.query_row(params![list.number, owner, self.market, least], pack).optional()
-    }
-
-    /// Last ids of the packs that may hold what is asked for.
-    fn bounds(&self) -> rusqlite::Result<(i64, i64)> {
-        let EntriesAsked { list, ids, times, .. } = self.asked;
-        let end = (0, -1);
-        let (mut first, mut last) = (bound(*ids.start()), i64::MAX);
-        let span = if list.is_late { SPAN_MS } else { 0 };
-        if *times.start() != i64::MIN {
-            let least_ms = times.start().saturating_sub(span);
-            let Some((id, _)) = self.from(FROM_TIME, least_ms)? else { return Ok(end) };
-            first = first.max(id);
-        }
-        let mut until_ms = *times.end();
-        if *ids.end() < i64::MAX as u64
-            && let Some((id, time_ms)) = self.from(FROM_ID, bound(*ids.end()))?
-        {
-            until_ms = until_ms.min(time_ms);
-            if !list.is_late {
-                last = id;
+    /// The next head's nearer end, and which market it is of.
+    fn peek(&mut self) -> rusqlite::Result<Option<((i64, u64), usize)>> {
+        let mut next = None;
+        for (at, heads) in self.markets.iter_mut().enumerate() {
+            if let Some(near) = heads.peek()?
+                && next.is_none_or(|(nearest, _)| near < nearest)
+            {
+                next = Some((near, at));
             }
         }
-        if until_ms != i64::MAX {
-            // Behind a pack that ends later, none begins before; of those that overlap, none so much later.
-            let behind = self.from(FROM_TIME, until_ms.saturating_add(span).saturating_add(1))?;
-            last = behind.map_or(last, |(id, _)| last.min(id));
-        }
-        Ok((first, last))
+        Ok(next)
     }
 
-    /// The next pack.
-    fn pack(&mut self) -> rusqlite::Result<Option<Pack>> {
-        let Some(named) = &mut self.named else { return self.pack_within() };
-        // Another list may have a name of the same key, and no such pack.
-        while let Some(last_id) = named.pop() {
-            let mut query = self.connection.prepare_cached(&self.queries.list[0])?;
-            let EntriesAsked { list, owner, .. } = self.asked;
-            let list = params![list.number, owner, self.market, last_id, last_id];
-            if let Some(found) = query.query_row(list, pack).optional()? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
+    /// A time as they are ordered by.
+    fn key(&self, time_ms: i64) -> i64 {
+        order(self.asked.is_oldest, (time_ms, 0)).0
     }
 
-    fn pack_within(&mut self) -> rusqlite::Result<Option<Pack>> {
-        let (first, last) = self.packs;
-        if first > last {
-            return Ok(None);
-        }
-        let EntriesAsked { list, owner, tag, is_oldest, .. } = self.asked;
-        let way = usize::from(*is_oldest);
-        let found = if *tag != 0 {
-            let mut query = self.connection.prepare_cached(&self.queries.tag[way])?;
-            query.query_row(params![list.number, owner, self.market, first, last, bound(coarse(*tag))], pack)
-        } else {
-            let mut query = self.connection.prepare_cached(&self.queries.list[way])?;
-            query.query_row(params![list.number, owner, self.market, first, last], pack)
-        };
-        let found = found.optional()?;
-        self.packs = match &found {
-            None => (0, -1),
-            Some(pack) if *is_oldest => (bound(pack.last.1).saturating_add(1), last),
-            Some(pack) => (first, bound(pack.last.1) - 1),
-        };
-        Ok(found)
+    /// The first time of all that are asked for.
+    fn start(&self) -> i64 {
+        let (first, last) = (*self.asked.times.start(), *self.asked.times.end());
+        self.key(if self.asked.is_oldest { first } else { last })
     }
-
-    fn is_wanted(&self, head: &Head) -> bool {
-        let EntriesAsked { ids, times, tag, through, .. } = self.asked;
-        let is_tagged = *tag == 0 || head.tag == *tag;
-        is_tagged && ids.contains(&head.id) && times.contains(&head.time_ms) && head.sequence <= *through
-    }
-
-    /// Gives the heads and records of a pack that are asked for to `take`, oldest first.
-    fn each(&self, pack: &Pack, mut take: impl FnMut(Head, &[u8])) -> rusqlite::Result<()> {
-        let EntriesAsked { list, ids, times, through, .. } = self.asked;
-        let is_apart = pack.sequence > *through
-            || pack.first.0 > *times.end()
-            || pack.last.0 < *times.start()
-            || pack.first.1 > *ids.end();
-        if is_apart {
-            return Ok(());
-        }
-        let mut decoder = Decoder::new(&pack.entries);
-        while !decoder.is_at_end() {
-            let (head, record) = decoder.read().ok_or_else(|| {
-                no_entries(&format!("number {}", list.number), pack.version, pack.entries.len())
-            })?;
-            if self.is_wanted(&head) {
-                take(head, record);
-            }
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, pack: &Pack) -> rusqlite::Result<()> {
-        let EntriesAsked { list, owner, is_oldest, .. } = self.asked;
-        let (list, owner, market): (List, AccountId, MarketId) = (*list, *owner, self.market);
-        let mut read = std::mem::take(&mut self.read);
-        let were = read.len();
-        let done = self.each(pack, |head, record| {
-            let Head { sequence, time_ms, id, tag } = head;
-            let (version, bytes) = (pack.version, record.into());
-            read.push(Entry { sequence, list, owner, market, id, time_ms, tag, version, bytes });
-        });
-        if were > 0 {
-            read.sort_unstable_by_key(|entry| entry.id);
-            if *is_oldest {
-                read.reverse();
-            }
-        } else if *is_oldest {
-            read.reverse();
-        }
-        self.read = read;
-        done
-    }
-
-    /// Whether no pack that follows can hold an entry that belongs before this one.
-    fn is_due(&self, entry: &Entry) -> bool {
-        match &self.ahead {
-            None => true,
-            Some(ahead) if self.asked.is_oldest => entry.time_ms < ahead.last.0.saturating_sub(SPAN_MS),
-            Some(ahead) => entry.id > ahead.last.1,
-        }
-    }
-
-    /// Reads on until the next entry stands at the end of what was read, if there is one.
-    fn advance(&mut self) -> rusqlite::Result<()> {
-        while !self.read.last().is_some_and(|entry| self.is_due(entry)) {
-            let pack = match self.asked.list.is_late {
-                false => self.pack()?,
-                true => {
-                    let behind = self.pack()?;
-                    std::mem::replace(&mut self.ahead, behind)
-                }
-            };
-            let Some(pack) = pack else { break };
-            self.read(&pack)?;
-        }
-        Ok(())
-    }
-
-    /// How many entries are left to walk over.
-    fn count(&mut self) -> rusqlite::Result<u64> {
-        let EntriesAsked { ids, times, through, tag, .. } = self.asked;
-        let mut count = 0;
-        while let Some(pack) = match self.ahead.take() {
-            Some(pack) => Some(pack),
-            None => self.pack()?,
-        } {
-            let is_inside = *tag == 0
-                && pack.through <= *through
-                && [pack.first, pack.last]
-                    .iter()
-                    .all(|(time_ms, id)| times.contains(time_ms) && ids.contains(id));
-            match is_inside {
-                true => count += pack.count,
-                false => self.each(&pack, |_, _| count += 1)?,
-            }
-        }
-        Ok(count)
-    }
-}
-
-/// The markets that are asked for.
-fn markets(connection: &Connection, asked: &EntriesAsked) -> rusqlite::Result<Vec<MarketId>> {
-    if let Some(market) = asked.market {
-        return Ok(vec![market]);
-    }
-    let mut query = connection.prepare_cached(NEXT_MARKET)?;
-    let (mut found, mut least) = (Vec::new(), Some(0));
-    while let Some(from) = least {
-        let next =
-            query.query_row(params![asked.list.number, asked.owner, from], |row| row.get(0)).optional()?;
-        let Some(market) = next else { break };
-        found.push(market);
-        least = MarketId::checked_add(market, 1);
-    }
-    Ok(found)
-}
-
-fn walks<'a>(
-    connection: &'a Connection,
-    queries: &'a Queries,
-    asked: &'a EntriesAsked,
-) -> rusqlite::Result<Vec<Walk<'a>>> {
-    let markets = markets(connection, asked)?;
-    markets.into_iter().map(|market| Walk::new(connection, queries, asked, market)).collect()
 }
 
 /// Appends the entries asked for.
@@ -326,36 +84,146 @@ pub(in super::super) fn list(
     queries: &Queries,
     asked: &EntriesAsked,
     rows: &mut Vec<Entry>,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Looked> {
     // One moment of the store: runs of names are merged beside.
     let _snapshot = connection.unchecked_transaction()?;
-    let mut walks = walks(connection, queries, asked)?;
-    let (mut skip, mut left) = (asked.skip, asked.limit);
-    while left > 0 {
-        for walk in &mut walks {
-            walk.advance()?;
+    let mut heads = Merged::new(connection, queries, asked)?;
+    let mut read: BinaryHeap<Read> = BinaryHeap::new();
+    let (mut looked, mut work, first) = (0, 0, rows.len());
+    while rows.len() - first < asked.limit {
+        let next = heads.peek()?;
+        let due = read.peek().map(|read| read.place);
+        let key = match (next, due) {
+            (None, None) => break,
+            (Some((near, _)), Some(due)) => near.min(due.0).0,
+            (Some((near, _)), None) => near.0,
+            (None, Some(due)) => due.0.0,
+        };
+        if work > asked.work && key > heads.start() {
+            let is_before = |entry: &Entry| heads.key(entry.time_ms) < key;
+            let given = rows[first..].partition_point(is_before);
+            rows.truncate(first + given);
+            return Ok(Looked { rest: Some(heads.key(key)), rows: looked });
         }
-        let order =
-            |walk: &&mut Walk<'_>| walk.read.last().map(|entry| (entry.time_ms, entry.id, entry.market));
-        let some = walks.iter_mut().filter(|walk| !walk.read.is_empty());
-        let next = if asked.is_oldest { some.min_by_key(order) } else { some.max_by_key(order) };
-        let Some(entry) = next.and_then(|walk| walk.read.pop()) else { break };
-        if skip > 0 {
-            skip -= 1;
-        } else {
-            rows.push(entry);
-            left -= 1;
+        let Some((_, at)) = next.filter(|(near, _)| due.is_none_or(|due| *near <= due.0)) else {
+            rows.extend(read.pop().map(|read| read.entry));
+            continue;
+        };
+        let Some(head) = heads.markets[at].pop() else { continue };
+        work += 1;
+        match head.wanted(asked) {
+            Wanted::Apart => continue,
+            Wanted::Known(0) => {
+                looked += head.count;
+                continue;
+            }
+            Wanted::Known(_) | Wanted::Unknown => {}
         }
+        (work, looked) = (work + head.count as usize, looked + head.count);
+        let of = &heads.markets[at];
+        of.each(&head, |found, version, record, is_wanted| {
+            if is_wanted {
+                let place =
+                    (order(asked.is_oldest, (found.time_ms, found.id)), market_order(asked, of.market));
+                read.push(Read { place, entry: of.entry(found, version, record) });
+            }
+        })?;
     }
-    Ok(())
+    Ok(Looked { rest: None, rows: looked })
 }
 
-/// How many entries there are of those asked for, whatever skip and limit say.
-pub(in super::super) fn count(
+/// A market among entries of one time and id.
+fn market_order(asked: &EntriesAsked, market: MarketId) -> MarketId {
+    if asked.is_oldest { market } else { !market }
+}
+
+/// A pack that was passed, as far as it may reach beyond the place where passing ends.
+struct Entered {
+    far: i64,
+    wanted: u64,
+    rows: u64,
+    market: usize,
+    head: Head,
+}
+
+/// Entries of a pack within the bounds asked for, and before a time: those wanted, and all.
+fn counted(heads: &Heads<'_>, head: &Head, is_before: impl Fn(i64) -> bool) -> rusqlite::Result<(u64, u64)> {
+    let (mut wanted, mut rows) = (0, 0);
+    heads.each(head, |Found { time_ms, .. }, _, _, is_wanted| {
+        let is_before = is_before(time_ms);
+        wanted += u64::from(is_before && is_wanted);
+        rows += u64::from(is_before);
+    })?;
+    Ok((wanted, rows))
+}
+
+/// See [`crate::archive::ArchiveReader::pass_entries`].
+///
+/// Packs are entered in the order of their nearer ends, and what they hold is summed up. All that is before the nearer end of the next
+/// pack is in packs that were entered, so that place can be stopped at: what those hold beyond it is taken off again.
+pub(in super::super) fn pass(
     connection: &Connection,
     queries: &Queries,
     asked: &EntriesAsked,
-) -> rusqlite::Result<u64> {
+    beside: &[i64],
+    most: u64,
+) -> rusqlite::Result<Passed> {
     let _snapshot = connection.unchecked_transaction()?;
-    walks(connection, queries, asked)?.iter_mut().map(Walk::count).sum()
+    let mut heads = Merged::new(connection, queries, asked)?;
+    let start = heads.start();
+    let (mut wanted, mut rows, mut work, mut others) = (0, 0, 0, 0);
+    let mut entered: Vec<Entered> = Vec::new();
+    let (next, is_full) = loop {
+        let head = heads.peek()?;
+        let other = match asked.is_oldest {
+            true => beside.get(others),
+            false => beside.iter().rev().nth(others),
+        };
+        let other = other.map(|time_ms| heads.key(*time_ms));
+        let Some(key) = head.map(|(near, _)| near.0).into_iter().chain(other).min() else {
+            break (None, false);
+        };
+        let key = key.max(start);
+        if work > asked.work && key > start {
+            break (Some(key), false);
+        }
+        work += 1;
+        let Some((_, at)) = head.filter(|(near, _)| other.is_none_or(|other| near.0 <= other)) else {
+            if wanted + others as u64 + 1 > most {
+                break (Some(key), true);
+            }
+            others += 1;
+            continue;
+        };
+        let Some(head) = heads.markets[at].pop() else { continue };
+        let (own, all) = match head.wanted(asked) {
+            Wanted::Apart => continue,
+            Wanted::Known(own) => (own, head.count),
+            Wanted::Unknown => {
+                work += head.count as usize;
+                counted(&heads.markets[at], &head, |_| true)?
+            }
+        };
+        if own > 0 && wanted + own + others as u64 > most {
+            break (Some(key), true);
+        }
+        (wanted, rows) = (wanted + own, rows + all);
+        let [_, (far, _)] = head.ends(asked.is_oldest);
+        if entered.len() == entered.capacity() {
+            entered.retain(|entered| entered.far >= key);
+        }
+        entered.push(Entered { far, wanted: own, rows: all, market: at, head });
+    };
+    if let Some(next) = next {
+        for entered in entered.iter().filter(|entered| entered.far >= next) {
+            let is_before = |time_ms| heads.key(time_ms) < next;
+            let (own, all) = match entered.wanted {
+                0 => (0, 0),
+                _ => counted(&heads.markets[entered.market], &entered.head, is_before)?,
+            };
+            wanted -= entered.wanted - own;
+            rows -= entered.rows - all;
+        }
+    }
+    Ok(Passed { wanted, rows, next: next.map(|next| heads.key(next)), is_full })
 }
