@@ -48,7 +48,7 @@ free_port() { node -e 'require("net").createServer().listen(0, "127.0.0.1", func
 LISTEN=127.0.0.1:$(free_port) METRICS=127.0.0.1:$(free_port)
 OWNER="--private-key 0x$(printf '%064d' 4)" TREASURY="--private-key 0x$(printf '%064d' 5)"
 CHAIN_ID=31337
-export RINGSIDE_ANY_FILE_SYSTEM=true RINGSIDE_FEED_AUTHORITIES=$folder/authority.pem RINGSIDE_LOG=warn
+export RINGSIDE_ANY_FILE_SYSTEM=true RINGSIDE_FEED_AUTHORITIES=$folder/authority.pem RINGSIDE_LOG=warn RINGSIDE_FLUSH_SHED=30s
 mkdir -p "$CREDENTIALS"
 
 # value UNIT NAME      what a unit says of NAME, each on a line, its paths those of this run

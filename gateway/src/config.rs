@@ -9,10 +9,11 @@
 //! No setting changes what the engine decides; such things travel as commands.
 
 pub mod feed;
+mod origin;
 mod value;
 
-use crate::http::cors::Origin;
 use feed::{Feed, NodeUrl, Url};
+pub use origin::Origin;
 use ringside_core::command::DECIMALS_MAX;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -205,6 +205,8 @@ fn spawn(program: &Path, folder: &Path, settings: &[(String, String)]) -> Result
             command.env_remove(name);
         }
     }
+    // A disk that others use too is slow now and then; what is asked here is something else.
+    command.env("RINGSIDE_FLUSH_SHED", "30s");
     for (key, value) in settings {
         command.env(format!("RINGSIDE_{}", key.to_ascii_uppercase()), value);
     }

@@ -1,9 +1,9 @@
 //! The kinds of values that settings have: how each is read from text and shown.
 
+use super::origin::Origin;
 use crate::dialect::address::parse_address;
 use crate::dialect::decimal;
 use crate::dialect::fapi::text;
-use crate::http::cors::Origin;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use std::fmt;

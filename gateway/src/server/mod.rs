@@ -5,6 +5,7 @@
 //! A panic in a request ends its connection only. What a request means is `service.rs`.
 
 pub mod caller;
+pub mod cors;
 pub mod router;
 pub mod service;
 pub mod stream;

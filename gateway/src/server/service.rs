@@ -5,13 +5,13 @@
 //! says to `fault.rs`.
 
 use super::caller::{Caller, Charged};
+use super::cors;
 use super::router::{Match, Router};
 use super::stream::Place;
 use super::watch::Watch;
 use crate::api::{Answer, Call, Error, Handler, Later, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
-use crate::http::cors;
 use crate::http::fault::Fault;
 use crate::http::limits::{Client, Who};
 use crate::http::order_rate::Counted;

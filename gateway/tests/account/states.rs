@@ -4,6 +4,8 @@ use super::venue_after;
 use crate::exchange::socket::Socket;
 use crate::exchange::venue::Venue;
 use crate::exchange::{ADMIN_KEY, wallet_text};
+use ringside_core::command::{Command, PerpetualParameter, SetPerpetualParameter};
+use ringside_core::ids::FIRST_PERPETUAL;
 use serde_json::{Value, json};
 
 const LIMIT: &str = "symbol=BTCUSDT&type=LIMIT&quantity=0.01";
@@ -119,21 +121,23 @@ fn an_account_that_may_not_trade_still_gets_out() {
     venue.place(1, &format!("{LIMIT}&side=BUY&timeInForce=GTC&price=59000"));
 }
 
-/// C-16: an index that jumps stops takers by the dynamic band, which pauses the market. The order says why it expired, in REST too;
-/// the market says that it is paused, and so does what is refused then.
+/// C-16: the dynamic band stops takers, and pauses the market. The order says why it expired, in REST too; the market says that it
+/// is paused, and so does what is refused then.
 #[test]
 fn a_pause_of_the_price_band_is_seen() {
-    let mut venue = venue_after(&[]);
+    let parameter = PerpetualParameter::DynamicBand as u32;
+    let mut venue = venue_after(&[Command::new(SetPerpetualParameter {
+        market: FIRST_PERPETUAL,
+        parameter,
+        value: 1_000_000,
+    })]);
     let trading_state = |venue: &mut Venue| {
         let row = venue.public("/fapi/v1/exchangeInfo")["symbols"][0].clone();
         assert_eq!((&row["symbol"], &row["status"]), (&json!("BTCUSDT"), &json!("TRADING")));
         row["tradingState"].as_str().unwrap().to_owned()
     };
     assert_eq!(trading_state(&mut venue), "TRADING");
-    let pin = json!({ "symbol": "BTCUSDT", "price": "67000" }).to_string();
-    venue.operate("POST", "/admin/perpetual/index-price", &pin);
-    venue.pass(2_000);
-    venue.place(2, &format!("{LIMIT}&side=SELL&timeInForce=GTC&price=67000"));
+    venue.place(2, &format!("{LIMIT}&side=SELL&timeInForce=GTC&price=60700"));
     let expired = venue.place(1, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01");
     let why = |order: &Value| [order["status"].clone(), order["executedQty"].clone(), order["er"].clone()];
     assert_eq!(why(&expired), ["EXPIRED", "0", "11"]);
@@ -145,7 +149,7 @@ fn a_pause_of_the_price_band_is_seen() {
         venue.pass(1_000);
     }
     assert_eq!(trading_state(&mut venue), "POST_ONLY");
-    let order = format!("{LIMIT}&side=BUY&price=66000");
+    let order = format!("{LIMIT}&side=BUY&price=59500");
     let paused = "Invalid symbol status for opening position: the market is paused, and takes timeInForce GTX alone (POST_ONLY)";
     venue.refuses(1, "POST", "/fapi/v1/order", &format!("{order}&timeInForce=GTC"), -4140, paused);
     venue.place(1, &format!("{order}&timeInForce=GTX"));
@@ -153,5 +157,13 @@ fn a_pause_of_the_price_band_is_seen() {
         venue.pass(1_000);
     }
     assert_eq!(trading_state(&mut venue), "TRADING");
+    venue.place(2, &format!("{LIMIT}&side=SELL&timeInForce=GTC&price=60100"));
+    assert_eq!(venue.place(1, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")["status"], "FILLED");
+    // A price that is pinned far away is no pause: the band moves with it.
+    let pin = json!({ "symbol": "BTCUSDT", "price": "67000" }).to_string();
+    venue.operate("POST", "/admin/perpetual/index-price", &pin);
+    venue.pass(2_000);
+    venue.call(2, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
+    venue.place(2, &format!("{LIMIT}&side=SELL&timeInForce=GTC&price=67000"));
     assert_eq!(venue.place(1, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")["status"], "FILLED");
 }

@@ -437,7 +437,7 @@ fn open_orders_are_worth_what_is_left_of_them_after_each_event() {
     venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.100");
     assert_eq!(worth(&mut one), ["a TRADE 5890 0", "b TRADE 2945 0"]);
     // The same in the long way through the engine: one of them has a child.
-    let child = "newClientOrderId=d&takeProfit=70000";
+    let child = "newClientOrderId=d&tpTriggerPrice=70000";
     venue.place(1, &format!("{BUY}&quantity=0.050&price=58900&{child}"));
     worth(&mut one);
     venue.place(2, "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.100");

@@ -4,6 +4,7 @@
 use crate::stored::{has, hex_of, hex_of_entry};
 use ringside_core::command::PerpetualParameter;
 use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId};
+use ringside_core::money::kept_rate;
 use ringside_gateway::archive::rows;
 use ringside_gateway::view::Views;
 use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
@@ -107,7 +108,8 @@ pub(crate) fn views(views: &Views) -> String {
     line!(out, "forgotten {} {}", forgotten.through, forgotten.newest_order);
     (0..6).for_each(|asset: AssetId| line!(out, "asset {asset} {:?}", views.markets().asset_name(asset)));
     for m in views.markets().in_order_of_symbol() {
-        let sizes = (m.tick, m.lot, m.min_notional, m.maker_fee, m.taker_fee, m.max_open_orders);
+        let [maker_fee, taker_fee] = [m.maker_fee, m.taker_fee].map(kept_rate);
+        let sizes = (m.tick, m.lot, m.min_notional, maker_fee, taker_fee, m.max_open_orders);
         let codes = (m.base, m.quote, m.kind as u8, m.status as u8);
         line!(out, "market {} {} {codes:?} {sizes:?}", m.market, m.symbol());
     }

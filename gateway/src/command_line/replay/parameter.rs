@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn what_can_be_other() {
         let what = |text: &str| Change::from_str(text).map(|change| change.what);
-        let fee = What::SpotFee { market: "DFUSDT".to_owned(), is_maker: false, rate: 550 };
+        let fee = What::SpotFee { market: "DFUSDT".to_owned(), is_maker: false, rate: 55_000 };
         assert_eq!(what("dfusdt.taker_fee=5.5"), Ok(fee));
         let rate = What::Rate {
             market: "BTCUSDT".to_owned(),

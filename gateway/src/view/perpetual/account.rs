@@ -138,6 +138,8 @@ pub struct Found {
     wallets: Vec<(AccountId, i64)>,
     positions: Vec<event::PerpetualPosition>,
     modes: Vec<(AccountId, u32)>,
+    /// Each as often as it was told; ascending once the command has ended, those told first before others.
+    exposures: Vec<event::PerpetualExposure>,
 }
 
 impl Found {
@@ -154,7 +156,22 @@ impl Found {
         Some(&self.positions[place])
     }
 
+    /// The order margin of a holding; `None` where the command did not change it.
+    pub fn exposure(&self, market: MarketId, account: AccountId) -> Option<&event::PerpetualExposure> {
+        let place = self.exposures.partition_point(|known| (known.market, known.account) < (market, account));
+        self.exposures.get(place).filter(|found| (found.market, found.account) == (market, account))
+    }
+
+    /// The command has ended.
+    pub(super) fn arrange(&mut self) {
+        let key = |known: &event::PerpetualExposure| (known.market, known.account);
+        if !self.exposures.is_sorted_by_key(key) {
+            self.exposures.sort_by_key(key);
+        }
+    }
+
     pub(super) fn clear(&mut self) {
+        self.exposures.clear();
         self.wallets.clear();
         self.positions.clear();
         self.modes.clear();
@@ -259,13 +276,15 @@ impl AccountTable {
 
     pub(super) fn exposure(&mut self, exposure: &event::PerpetualExposure) {
         let account = self.at(exposure.account);
-        match account.holdings.get_mut(exposure.market) {
-            Some(holding) => holding.exposure = *exposure,
+        let found = match account.holdings.get_mut(exposure.market) {
+            Some(holding) => std::mem::replace(&mut holding.exposure, *exposure),
             None => {
                 let untouched = account.untouched(exposure.market);
                 account.holdings.insert(Holding { exposure: *exposure, ..untouched });
+                untouched.exposure
             }
-        }
+        };
+        self.found.exposures.push(found);
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {

@@ -268,6 +268,7 @@ impl Perpetuals {
             Kind::OperatorNoted => each(event, |noted| self.operators.noted(noted, time_ms)),
             Kind::OperatorReason => each(event, |told| self.operators.told(told)),
             Kind::Done => each(event, |done: &event::Done| {
+                self.accounts.found_mut().arrange();
                 if done.command == CommandKind::AdvanceTime as u16 {
                     self.volumes.tick(time_ms);
                     self.expect_funding();

@@ -6,7 +6,7 @@ use ringside_core::command::Side;
 use ringside_core::event::{
     Event, PerpetualAmended, PerpetualExposure, PerpetualOrder, PerpetualPlaced, PerpetualTrade,
 };
-use ringside_core::ids::{MarketId, OrderId};
+use ringside_core::ids::{AccountId, MarketId, OrderId};
 use ringside_core::money::{Money, Quantity};
 use ringside_core::risk::perpetual::order_margin::Reservation;
 
@@ -15,6 +15,8 @@ use ringside_core::risk::perpetual::order_margin::Reservation;
 pub(super) struct Exposures {
     told: Vec<Told>,
     arrivals: Vec<Arrival>,
+    /// Markets, and the place of the first event that took something out of the book there.
+    lowered: Vec<(MarketId, usize)>,
 }
 
 /// Bids and asks of a market in the book, and the place among the events where that was told.
@@ -39,8 +41,8 @@ struct Arrival {
 }
 
 impl Exposures {
-    /// Of the events that are about one account.
-    pub(super) fn of(events: &[&Event]) -> Exposures {
+    /// Of the events that are about an account.
+    pub(super) fn of(account: AccountId, events: &[&Event]) -> Exposures {
         let mut found = Exposures::default();
         let mut named = None;
         for (place, event) in events.iter().enumerate() {
@@ -51,25 +53,34 @@ impl Exposures {
                 named = Some((placed.order, placed.reference));
             } else if let Some(amended) = event.get::<PerpetualAmended>() {
                 named = Some((amended.order, amended.reference));
+                found.lower(amended.market, place);
             } else if let Some(told) = event.get::<PerpetualOrder>() {
                 match named.take_if(|(order, _)| *order == told.order) {
                     Some((_, 0)) => {}
                     Some((_, reference)) => found.arrive(place, told, reference),
-                    None if told.open == 0 => {
-                        if let Some(arrival) = found.arrival(told.order) {
-                            arrival.ended = Some(place);
-                        }
-                    }
+                    None if told.open == 0 => match found.arrival(told.order) {
+                        Some(arrival) => arrival.ended = Some(place),
+                        None => found.lower(told.market, place),
+                    },
                     None => {}
                 }
-            } else if let Some(trade) = event.get::<PerpetualTrade>()
-                && let Some(arrival) = found.arrival(trade.taker_order)
-            {
-                let open = arrival.open_after(place) - trade.quantity;
-                arrival.fills.push((place, open));
+            } else if let Some(trade) = event.get::<PerpetualTrade>() {
+                if trade.maker_account == account {
+                    found.lower(trade.market, place);
+                }
+                if let Some(arrival) = found.arrival(trade.taker_order) {
+                    let open = arrival.open_after(place) - trade.quantity;
+                    arrival.fills.push((place, open));
+                }
             }
         }
         found
+    }
+
+    fn lower(&mut self, market: MarketId, place: usize) {
+        if self.lowered.iter().all(|(known, _)| *known != market) {
+            self.lowered.push((market, place));
+        }
     }
 
     fn arrive(&mut self, begin: usize, told: &PerpetualOrder, reference: Money) {
@@ -84,16 +95,23 @@ impl Exposures {
         self.arrivals.iter_mut().rfind(|arrival| arrival.order == order)
     }
 
-    /// Bids and asks of a market after the event at a place; `left` is what the command left.
-    pub(super) fn after(&self, place: usize, market: MarketId, left: [Money; 2]) -> [Money; 2] {
+    /// Bids and asks of a market after the event at a place, of what the command found and what it left there.
+    pub(super) fn after(&self, place: usize, market: MarketId, [found, left]: [[Money; 2]; 2]) -> [Money; 2] {
+        let arrivals = self.arrivals.iter().filter(|arrival| arrival.market == market);
+        let is_lowered = self.lowered.iter().any(|(known, at)| *known == market && *at <= place);
+        if !is_lowered {
+            let mut sums = found;
+            for arrival in arrivals.filter(|arrival| arrival.ended.is_none_or(|ended| ended > place)) {
+                sums[arrival.side as usize & 1] += arrival.value_after(place);
+            }
+            return sums;
+        }
         let later = &self.told[self.told.partition_point(|told| told.place <= place)..];
         let told = later.iter().find(|told| told.market == market);
         let mut sums = told.map_or(left, |told| told.sums);
-        for arrival in self.arrivals.iter().filter(|arrival| arrival.market == market) {
-            if place <= arrival.last() {
-                let booked = told.map_or(0, |told| arrival.booked_at(told.place));
-                sums[arrival.side as usize & 1] += arrival.value_after(place) - booked;
-            }
+        for arrival in arrivals.filter(|arrival| place <= arrival.last()) {
+            let booked = told.map_or(0, |told| arrival.booked_at(told.place));
+            sums[arrival.side as usize & 1] += arrival.value_after(place) - booked;
         }
         sums
     }

@@ -16,7 +16,8 @@ use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::order::{OrderRecord, Takeover};
 use ringside_core::command::{MarginMode, PerpetualStatus, Side, order_flag};
 use ringside_core::event::{
-    self, Event, Execution, Kind, PerpetualPosition, PerpetualTrade, PostingReason, VipChange,
+    self, Event, Execution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade, PostingReason,
+    VipChange,
 };
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
 use ringside_core::money::Money;
@@ -31,7 +32,7 @@ pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
         Some(Kind::PerpetualPlaced) => one(event, |placed: &event::PerpetualPlaced| placed.account),
         Some(Kind::TriggerDeferred) => one(event, |deferred: &event::TriggerDeferred| deferred.account),
         Some(Kind::TriggerRefused) => one(event, |refused: &event::TriggerRefused| refused.account),
-        Some(Kind::PerpetualExposure) => one(event, |told: &event::PerpetualExposure| told.account),
+        Some(Kind::PerpetualExposure) => one(event, |told: &PerpetualExposure| told.account),
         Some(Kind::PerpetualAmended) => one(event, |amended: &event::PerpetualAmended| amended.account),
         Some(Kind::PerpetualPosition) => one(event, |position: &PerpetualPosition| position.account),
         Some(Kind::Posting) => one(event, |posting: &event::Posting| posting.account),
@@ -66,7 +67,7 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
         account,
         events,
         place: 0,
-        exposures: Exposures::of(events),
+        exposures: Exposures::of(account, events),
         time_ms: first.time_ns.div_euclid(1_000_000),
         ledger: Ledger::new(views, account),
         orders: Vec::new(),
@@ -467,11 +468,12 @@ impl Teller<'_> {
     }
 
     fn update(&self, order: OrderRecord, happening: Happening, fill: Option<Fill>) -> OrderUpdate {
-        let known = self.views.accounts().find(self.account);
-        let left = known
-            .and_then(|known| known.holdings.get(order.told.market))
-            .map_or([0, 0], |holding| [holding.exposure.buy_reference, holding.exposure.sell_reference]);
-        let exposure = self.exposures.after(self.place, order.told.market, left);
+        let (accounts, market) = (self.views.accounts(), order.told.market);
+        let known = accounts.find(self.account).and_then(|known| known.holdings.get(market));
+        let references = |told: &PerpetualExposure| [told.buy_reference, told.sell_reference];
+        let left = known.map_or([0, 0], |holding| references(&holding.exposure));
+        let found = accounts.found().exposure(market, self.account).map_or(left, references);
+        let exposure = self.exposures.after(self.place, market, [found, left]);
         let symbol = self.symbol(order.told.market);
         OrderUpdate { time_ms: self.time_ms, symbol, order, happening, fill, exposure }
     }
