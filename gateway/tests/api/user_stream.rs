@@ -480,10 +480,10 @@ fn open_orders_are_worth_what_is_left_of_them_after_each_event() {
     rest(&mut venue, 1, BUY, "58000", &["n", "o"]);
     worth(&mut one);
     venue.call(1, "DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT");
-    assert_eq!(
-        worth(&mut one),
-        ["j CANCELED 8700 0", "k CANCELED 5800 0", "n CANCELED 2900 0", "o CANCELED 0 0"]
-    );
+    let mut told = worth(&mut one);
+    // It waits for its price, and is nowhere counted.
+    assert_eq!(told.remove(0), "d_tp CANCELED 14001 0");
+    assert_eq!(told, ["j CANCELED 8700 0", "k CANCELED 5800 0", "n CANCELED 2900 0", "o CANCELED 0 0"]);
     rest(&mut venue, 1, SELL, "60000", &["p", "q"]);
     rest(&mut venue, 2, SELL, "60000", &["r", "s"]);
     worth(&mut one);

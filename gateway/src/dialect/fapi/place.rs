@@ -335,7 +335,7 @@ fn refused_by_state(
         PerpetualState::ReduceOnly => reduces,
         PerpetualState::CancelOnly | PerpetualState::Halted => false,
     };
-    (!is_taken).then(|| refusal::state(state))
+    (!is_taken).then(|| refusal::state(state, words::state(state)))
 }
 
 /// A quantity that was sent. Less than a quantity can have is not zero: it fails as what flooring to lots leaves nothing of.
@@ -526,7 +526,9 @@ pub fn explain(
             refusal::min_notional(&notional(), &text::micros(market.setting(Setting::MinNotional)))
         }
         Reject::AboveMaxNotional => refusal::max_notional(&notional(), &text::micros(most)),
-        Reject::StateRefuses | Reject::MarketHalted => refusal::state(market.state),
+        Reject::StateRefuses | Reject::MarketHalted => {
+            refusal::state(market.state, words::state(market.state))
+        }
         Reject::InvalidLeverage => refusal::leverage(leverage.unwrap_or("0")),
         reject => super::reject::of_reject(reject),
     }

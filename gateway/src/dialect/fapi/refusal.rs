@@ -2,7 +2,6 @@
 //!
 //! What the edge refuses before a handler sees the request is spelled in `http/fault.rs`.
 
-use super::words;
 use ringside_core::command::PerpetualState;
 use std::borrow::Cow;
 
@@ -250,8 +249,8 @@ pub fn method(name: &str) -> Refusal {
     Refusal { status: 404, ..text(-5000, format!("Method {name} is invalid")) }
 }
 
-/// -4140 of a market in a state: what it takes instead.
-pub fn state(state: PerpetualState) -> Refusal {
+/// -4140 of a market in a state, which has a word for clients: what it takes instead.
+pub fn state(state: PerpetualState, word: &str) -> Refusal {
     let takes = match state {
         PerpetualState::Trading | PerpetualState::Closed => return STATE,
         PerpetualState::PostOnly => "paused, and takes timeInForce GTX alone",
@@ -260,7 +259,7 @@ pub fn state(state: PerpetualState) -> Refusal {
         }
         PerpetualState::CancelOnly | PerpetualState::Halted => "stopped, and takes cancels alone",
     };
-    text(-4140, format!("{}: the market is {takes} ({})", STATE.msg, words::state(state)))
+    text(-4140, format!("{}: the market is {takes} ({word})", STATE.msg))
 }
 
 /// -4021.

@@ -2,7 +2,7 @@
 //! the book holds where a later event changes it again; an order that still trades is not in the book yet, and counts with what
 //! it has left.
 
-use ringside_core::command::Side;
+use ringside_core::command::{PerpetualOrderType, Side, order_flag};
 use ringside_core::event::{
     Event, PerpetualAmended, PerpetualExposure, PerpetualOrder, PerpetualPlaced, PerpetualTrade,
 };
@@ -60,7 +60,8 @@ impl Exposures {
                     Some((_, reference)) => found.arrive(place, told, reference),
                     None if told.open == 0 => match found.arrival(told.order) {
                         Some(arrival) => arrival.ended = Some(place),
-                        None => found.lower(told.market, place),
+                        None if was_in_book(told) => found.lower(told.market, place),
+                        None => {}
                     },
                     None => {}
                 }
@@ -115,6 +116,11 @@ impl Exposures {
         }
         sums
     }
+}
+
+/// Whether an order that ended counted: what waits for its price, or only reduces, does not.
+fn was_in_book(told: &PerpetualOrder) -> bool {
+    told.order_type == PerpetualOrderType::Limit as u8 && told.flags & order_flag::REDUCE_ONLY == 0
 }
 
 impl Arrival {
