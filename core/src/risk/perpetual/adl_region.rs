@@ -153,7 +153,8 @@ impl Key {
     /// Whether `w` of this key may be that of another with the same entry price, after what was paid or received.
     pub(crate) fn may_become(self, now: Key, paid: Paid) -> bool {
         let least = Region { first: self, depth: DEPTH_MAX }.floor(paid);
-        number(now.rest + 1) > least.unsigned_abs()
+        // Of small numbers each has a logarithm, and not each logarithm a number.
+        number(now.rest + 1).max(number(now.rest) + 1) > least.unsigned_abs()
     }
 }
 
@@ -280,6 +281,18 @@ mod tests {
             *region = region.part(key.part(depth));
             Some(*region)
         })
+    }
+
+    #[test]
+    fn a_key_may_become_itself_however_small_its_rest() {
+        for cost in [1 << 22, 335_901_175_571, 1 << 50] {
+            for rest in [3, 1_000, 10_000_000, 10_000_001, cost / 7 + 3, cost] {
+                let position = Position { quantity: 12_913_000_000, cost };
+                let Some(key) = key(position, rest) else { continue };
+                assert!(key.may_become(key, Paid::default()), "{rest} beside {cost}");
+                assert!(!Key { rest: key.rest + (1 << 26), ..key }.may_become(key, Paid::default()));
+            }
+        }
     }
 
     #[test]
