@@ -242,7 +242,8 @@ impl Model {
                 Side::Sell => ceil_to(ceil_div(exact, quantity), tick),
                 Side::Buy => floor_to(floor_div(exact, quantity), tick),
             };
-            if limit > 0 {
+            // An offer above every price sells nothing: none is made.
+            if limit > 0 && i64::try_from(limit).is_ok() {
                 left = self.send(id, account, market, side, limit, quantity, Role::Liquidation(scope));
             }
         }
