@@ -259,6 +259,8 @@ pub mod place_flag {
 macro_rules! body {
     ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
         $($(#[$doc])*
+        // Fields of ids, and `reserved`, which is zero, say what they are by name and type.
+        #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
         #[repr(C)]
         pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
@@ -273,14 +275,13 @@ body! {
     ///
     /// Malformed: a byte outside its enumeration, a flag of what its type does not use, a market order that is not immediate-or-cancel.
     /// A market order's price, a market buy's quantity and the quote quantity of any other order are not looked at,
-    /// and 0 in events. InvalidQuantity also where price x quantity leaves the range of an amount. A market buy takes
-    /// at most [`crate::money::MAX_ENTRY`] of base, however little it costs.
+    /// and 0 in events. InvalidQuantity also, after InvalidLot, where price x quantity leaves the range of an amount. A market buy
+    /// takes at most [`crate::money::MAX_ENTRY`] of base, in whole lots, however little it costs.
     /// TooManyOpenOrders concerns orders that may rest. FillOrKill: the walk, self-trade prevention included, would
     /// not fill it whole; nothing then changes.
     pub struct PlaceOrder {
         /// Who.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`Side`].
         pub side: u8,
@@ -309,9 +310,7 @@ body! {
     pub struct CancelOrder {
         /// Who asks.
         pub account: AccountId,
-        /// Zero.
         pub reserved: u32,
-        /// Which.
         pub order: OrderId,
     }
 
@@ -328,9 +327,7 @@ body! {
     pub struct AmendOrder {
         /// Who asks.
         pub account: AccountId,
-        /// Zero.
         pub reserved: u32,
-        /// Which.
         pub order: OrderId,
         /// The new open quantity.
         pub quantity: Quantity,
@@ -344,9 +341,7 @@ body! {
     pub struct ReplaceOrder {
         /// Who asks.
         pub account: AccountId,
-        /// Zero.
         pub reserved: u32,
-        /// Which.
         pub order: OrderId,
         /// The new limit price.
         pub price: Price,
@@ -359,7 +354,6 @@ body! {
     pub struct CreateAccount {
         /// The wallet.
         pub address: Address,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -370,7 +364,6 @@ body! {
         pub address: Address,
         /// Which asset.
         pub asset: AssetName,
-        /// Zero.
         pub reserved: u16,
         /// How much.
         pub amount: RawAmount,
@@ -425,14 +418,12 @@ body! {
         pub max_open_orders: u32,
         /// A [`MarketKind`].
         pub kind: u8,
-        /// Zero.
         pub reserved: [u8; 3],
     }
 
     /// See [`Kind::UpdateMarket`]. Resting orders are not judged again. Accepted, it gives one Market event, also where
     /// nothing changed. Rejects: MarketNotFound, Malformed (an unknown bit, a field that counts outside its range).
     pub struct UpdateMarket {
-        /// Which.
         pub market: MarketId,
         /// Which of the fields count: bits of [`update_mask`].
         pub mask: u32,
@@ -452,11 +443,9 @@ body! {
     /// status, all in this command. Accepted, it gives one Market event, also where nothing changed.
     /// Rejects: MarketNotFound, MarketDelisted, Malformed.
     pub struct SetMarketStatus {
-        /// Which.
         pub market: MarketId,
         /// A [`MarketStatus`].
         pub status: u8,
-        /// Zero.
         pub reserved: [u8; 3],
     }
 
@@ -468,7 +457,6 @@ body! {
     pub struct OpenEpoch {
         /// Grows by one at each start.
         pub epoch: u32,
-        /// Zero.
         pub reserved: u32,
     }
 

@@ -302,6 +302,8 @@ kinds! {
 macro_rules! payload {
     ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
         $($(#[$doc])*
+        // Fields of ids, and `reserved`, which is zero, say what they are by name and type.
+        #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
         #[repr(C)]
         pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
@@ -310,6 +312,8 @@ macro_rules! payload {
     };
     (stored as words: $($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* pub $field:ident : $ty:ty,)* })*) => {
         $($(#[$doc])*
+        // Fields of ids, and `reserved`, which is zero, say what they are by name and type.
+        #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
         #[repr(C)]
         pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
@@ -355,23 +359,18 @@ payload! { stored as words:
         pub maker_account: AccountId,
         /// Owner of the arriving order.
         pub taker_account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::Side`]: the taker's.
         pub taker_side: u8,
         /// 1 when the maker is filled by this.
         pub maker_filled: u8,
-        /// Zero.
         pub reserved: u16,
     }
 
     /// See [`Kind::Order`]. State after the command (of a maker that a self-trade rule ended: its end).
     pub struct Order {
-        /// Which.
         pub order: OrderId,
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::Side`].
         pub side: u8,
@@ -402,7 +401,6 @@ payload! { stored as words:
     /// See [`Kind::Balances`]. Final values; `base == quote` means that one asset changed outside any market, and
     /// the `base_` fields hold it (the `quote_` fields are 0).
     pub struct Balances {
-        /// Whose.
         pub account: AccountId,
         /// First asset.
         pub base: AssetId,
@@ -433,11 +431,9 @@ payload! {
         pub price: Price,
         /// Sum of open quantities at that update id, 0 when the level is gone.
         pub total: RawAmount,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::Side`].
         pub side: u8,
-        /// Zero.
         pub reserved: [u8; 3],
     }
 
@@ -482,17 +478,14 @@ payload! {
         pub name: AssetName,
         /// Its id.
         pub asset: AssetId,
-        /// Zero.
         pub reserved: u32,
     }
 
     /// See [`Kind::Credited`].
     pub struct Credited {
-        /// Whose.
         pub account: AccountId,
         /// Of what.
         pub asset: AssetId,
-        /// Zero.
         pub reserved: u16,
         /// How much.
         pub amount: RawAmount,
@@ -526,7 +519,6 @@ payload! {
 
     /// See [`Kind::Market`].
     pub struct Market {
-        /// Which.
         pub market: MarketId,
         /// What is traded.
         pub base: AssetId,
@@ -550,7 +542,6 @@ payload! {
         pub kind: u8,
         /// A [`crate::command::MarketStatus`].
         pub status: u8,
-        /// Zero.
         pub reserved: [u8; 6],
     }
 
@@ -562,9 +553,7 @@ payload! {
 
     /// See [`Kind::SpotLedger`]. Sums over all accounts; available + frozen = credited.
     pub struct SpotLedger {
-        /// Which.
         pub asset: AssetId,
-        /// Zero.
         pub reserved: [u8; 6],
         /// Free.
         pub available: RawAmount,

@@ -15,11 +15,9 @@ body! {
         pub chain_id: u64,
         /// The vault contract.
         pub vault: Address,
-        /// Whose.
         pub account: Address,
         /// Contract of the token.
         pub token: Address,
-        /// Zero.
         pub reserved: u32,
         /// What arrived, in base units of the token, 128 bits without sign.
         pub value: RawAmount,
@@ -76,7 +74,6 @@ body! {
         pub chain_id: u64,
         /// The vault contract.
         pub vault: Address,
-        /// Zero.
         pub reserved: u32,
         /// Its number.
         pub number: u64,
@@ -91,7 +88,6 @@ body! {
         pub chain_id: u64,
         /// The vault contract.
         pub vault: Address,
-        /// Zero.
         pub reserved: u32,
         /// Number of the last final block that the chain still has.
         pub block: u64,
@@ -111,7 +107,6 @@ body! {
     pub struct UndoEvent {
         /// The withdrawal that the release confirmed, 0 for none and for a deposit.
         pub withdrawal: WithdrawalId,
-        /// Whose.
         pub account: Address,
         /// The vault contract.
         pub vault: Address,

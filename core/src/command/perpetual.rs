@@ -121,7 +121,6 @@ body! {
         pub market: MarketId,
         /// A [`PerpetualState`].
         pub state: u8,
-        /// Zero.
         pub reserved: [u8; 3],
     }
 
@@ -144,7 +143,6 @@ body! {
 
     /// See [`Kind::SetPerpetualAccount`]. Rejects: AccountNotFound, Malformed (a trade group below -1).
     pub struct SetPerpetualAccount {
-        /// Whose.
         pub account: AccountId,
         /// Which of the fields count: bits of [`account_mask`].
         pub mask: u32,
@@ -160,7 +158,6 @@ body! {
         pub referral_share_bps: u32,
         /// Promotion, basis points.
         pub promo_bps: u32,
-        /// Zero.
         pub reserved: u32,
         /// Active while engine time is before it, milliseconds.
         pub promo_until_ms: i64,
@@ -209,7 +206,6 @@ body! {
     pub struct CreditPerpetual {
         /// The wallet.
         pub address: Address,
-        /// Zero.
         pub reserved: u32,
         /// How much, micro-quote.
         pub amount: i64,
@@ -226,7 +222,6 @@ body! {
     pub struct ActivateRule {
         /// Its number.
         pub rule: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -243,7 +238,6 @@ body! {
         pub quote: AssetName,
         /// The market to change; 0 to list one.
         pub market: MarketId,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -257,7 +251,6 @@ body! {
         pub changes: u32,
         /// A [`PerpetualState`]; 255 leaves it, or, of a new market, is HALTED.
         pub state: u8,
-        /// Zero.
         pub reserved: [u8; 3],
     }
 
@@ -284,7 +277,6 @@ body! {
     /// mask; a rate of one market, a notional of a spot market), ParameterOutOfRange (outside 0 to [`OWN_OPEN_ORDERS_MAX`],
     /// [`OWN_RATE_MAX`], 10^15).
     pub struct SetAccountLimits {
-        /// Whose.
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`]: every market of both sides.
         pub market: MarketId,
@@ -340,7 +332,6 @@ body! {
     pub struct PlacePerpetual {
         /// Who.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`Side`].
         pub side: u8,
@@ -376,7 +367,6 @@ body! {
         pub client_order: ClientOrder,
         /// A [`WorkingType`]: that of the attached orders.
         pub attached_working_type: u8,
-        /// Zero.
         pub reserved: [u8; 3],
         /// Hash of the idempotency key, 0 for none; see [`PlaceOrder::idempotency_key`].
         pub idempotency_key: u64,
@@ -398,7 +388,6 @@ body! {
     pub struct ModifyPerpetual {
         /// Who asks.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Which; 0: by `client_order`.
         pub order: OrderId,
@@ -421,7 +410,6 @@ body! {
     pub struct CancelPerpetual {
         /// Who asks.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Which; 0: by `client_order`.
         pub order: OrderId,
@@ -440,14 +428,12 @@ body! {
         pub market: MarketId,
         /// Bits of [`order_class`]: which orders.
         pub classes: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
     /// See [`Kind::SetCountdown`]. One timer per market and one over all, independent of each other. Rejects:
     /// AccountNotFound, MarketNotFound, Malformed (below 0 or above 10^12).
     pub struct SetCountdown {
-        /// Whose.
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`].
         pub market: MarketId,
@@ -455,7 +441,6 @@ body! {
         pub countdown_ms: i64,
         /// 1: reduce-only and close-position orders stay.
         pub keep_reduce_only: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -463,13 +448,10 @@ body! {
     /// (not 1 to the first bracket's), LeverageReduction (isolated, with a position, lower), ExceedsBracket,
     /// InsufficientMarginForLeverage (cross). The same value is accepted.
     pub struct SetLeverage {
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// The new one.
         pub leverage: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -477,22 +459,18 @@ body! {
     /// ones included. Rejects: AccountNotFound, MarketNotFound, Malformed, OpenOrdersExist, PositionExists (judged on
     /// every affected market whose mode would change, orders of all before positions of all). The same mode is accepted.
     pub struct SetMarginMode {
-        /// Whose.
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`].
         pub market: MarketId,
         /// A [`MarginMode`].
         pub mode: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
     /// See [`Kind::AdjustIsolatedMargin`]. Rejects: AccountNotFound, MarketNotFound, NotIsolated, NoPosition, InvalidAmount
     /// (0), CrossInsufficient (adding more than is withdrawable), IsolatedInsufficient (taking more than `risk.md` 8 lets).
     pub struct AdjustIsolatedMargin {
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Micro-quote: above 0 from the cross wallet to the position, below 0 back.
         pub amount: i64,
@@ -503,9 +481,7 @@ body! {
     /// InsufficientBalance (spot has less available), CrossInsufficient (more than is withdrawable), WithdrawalsPaused (to
     /// spot, while the pool is in DEFICIT).
     pub struct TransferPerpetual {
-        /// Whose.
         pub account: AccountId,
-        /// Zero.
         pub reserved: u32,
         /// Micro-quote: above 0 from spot to perpetual, below 0 back.
         pub amount: i64,
@@ -514,9 +490,7 @@ body! {
     /// See [`Kind::TransferOnce`]. Rejects: IdempotencyReplay, IdempotencyConflict, then as [`TransferPerpetual`], with whose
     /// fields it begins.
     pub struct TransferOnce {
-        /// Whose.
         pub account: AccountId,
-        /// Zero.
         pub reserved: u32,
         /// Micro-quote: above 0 from spot to perpetual, below 0 back.
         pub amount: i64,

@@ -22,7 +22,6 @@ body! {
         pub from: u8,
         /// A [`TreasuryPlace`].
         pub to: u8,
-        /// Zero.
         pub reserved: [u8; 4],
     }
 }

@@ -22,11 +22,9 @@ body! {
     /// CrossInsufficient, WithdrawalsPaused (spot: a pause other than the operator's), TokenPaused, NonceHeld. A token that is
     /// known as another asset is Malformed.
     pub struct RequestWithdrawal {
-        /// Whose.
         pub account: AccountId,
         /// A [`Ledger`].
         pub ledger: u8,
-        /// Zero.
         pub reserved: [u8; 3],
         /// How much, in steps of 10^-18 on either ledger.
         pub amount: RawAmount,
@@ -38,11 +36,9 @@ body! {
         pub token: Address,
         /// What is withdrawn.
         pub asset: AssetName,
-        /// Zero.
         pub reserved_2: [u8; 6],
         /// Seconds from the request to its deadline.
         pub lifetime_s: u32,
-        /// Zero.
         pub reserved_3: u32,
         /// Name of the vault.
         pub vault_name: VaultName,
@@ -61,7 +57,6 @@ body! {
         pub digest: [u8; 32],
         /// r, s, v.
         pub signature: [u8; 65],
-        /// Zero.
         pub reserved: [u8; 7],
     }
 
@@ -87,7 +82,6 @@ body! {
         pub account: Address,
         /// Contract of the token.
         pub token: Address,
-        /// Zero.
         pub reserved: u32,
         /// In base units of the token, 128 bits without sign.
         pub value: RawAmount,
@@ -109,7 +103,6 @@ body! {
         pub chain_id: u64,
         /// The vault contract.
         pub vault: Address,
-        /// Zero.
         pub reserved: u32,
         /// Number of the block.
         pub block: u64,
@@ -136,13 +129,11 @@ body! {
     /// AlreadyReleased, WithdrawalExpired (a final block is past its deadline), WithdrawalStateDiffers (it is known, and not requested),
     /// MarketNotFound, InvalidAmount.
     pub struct AdoptWithdrawal {
-        /// Whose.
         pub address: Address,
         /// A [`Ledger`].
         pub ledger: u8,
         /// 1: the log is that of a signer who signs only once its forerunner's work is dead: whatever else holds the nonce is.
         pub is_of_new_signer: u8,
-        /// Zero.
         pub reserved: [u8; 2],
         /// How much, in steps of 10^-18.
         pub amount: RawAmount,
@@ -154,7 +145,6 @@ body! {
         pub token: Address,
         /// What is withdrawn.
         pub asset: AssetName,
-        /// Zero.
         pub reserved_2: [u8; 6],
         /// Its nonce.
         pub nonce: u64,

@@ -15,7 +15,6 @@ payload! {
         pub value: RawAmount,
         /// Contract of the token.
         pub token: Address,
-        /// Whose.
         pub address: Address,
         /// The account of that address; 0 while it is held.
         pub account: AccountId,
@@ -27,7 +26,6 @@ payload! {
         pub status: u8,
         /// A [`crate::command::HeldReason`].
         pub reason: u8,
-        /// Zero.
         pub reserved: [u8; 6],
     }
 
@@ -43,7 +41,6 @@ payload! {
         pub block_time_s: u64,
         /// Which vault.
         pub vault: u16,
-        /// Zero.
         pub reserved: [u8; 6],
     }
 
@@ -67,7 +64,6 @@ payload! {
     pub struct VaultSigner {
         /// Which vault.
         pub vault: u16,
-        /// Zero.
         pub reserved: [u8; 6],
         /// Who was it; zeros where nobody was known.
         pub former: Address,
@@ -81,7 +77,6 @@ payload! {
     pub struct ReleaseUndone {
         /// Which vault.
         pub vault: u16,
-        /// Zero.
         pub reserved: [u8; 2],
         /// Whom it had paid.
         pub account: Address,
@@ -95,7 +90,6 @@ payload! {
         pub vault: u16,
         /// A [`RewindStage`].
         pub stage: u8,
-        /// Zero.
         pub reserved: [u8; 5],
         /// The block to go back to.
         pub block: u64,

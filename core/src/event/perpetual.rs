@@ -55,11 +55,8 @@ use crate::command::ClientOrder;
 payload! {
     /// See [`Kind::PerpetualOrder`].
     pub struct PerpetualOrder {
-        /// Which.
         pub order: OrderId,
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::Side`].
         pub side: u8,
@@ -105,18 +102,14 @@ payload! {
 
     /// See [`Kind::PerpetualPlaced`].
     pub struct PerpetualPlaced {
-        /// Which.
         pub order: OrderId,
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// The order of the conditional-order service that fired and goes on as this one, else 0.
         pub fired: OrderId,
         /// Client's name; of attached orders the parent's, cut to 33, and `_tp` or `_sl`; of liquidations
         /// `autoclose-<ms><sequence>`; of a liquidation's other steps none.
         pub client_order: ClientOrder,
-        /// Zero.
         pub reserved: u32,
         /// Its reference value (`risk.md` 6) while all of it is open; 0 of one that waits, only reduces or may not rest.
         pub reference: i64,
@@ -138,13 +131,11 @@ payload! {
         pub maker_account: AccountId,
         /// Owner of the arriving order.
         pub taker_account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::Side`]: the taker's.
         pub taker_side: u8,
         /// Bit 0: the maker is filled by this; 1: the taker is; 2: the taker is a liquidation order.
         pub flags: u8,
-        /// Zero.
         pub reserved: u16,
         /// Fee of the maker, below 0 a rebate.
         pub maker_fee: i64,
@@ -178,21 +169,16 @@ payload! {
         pub taker_account: AccountId,
         /// Owner of the resting order.
         pub maker_account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::SelfTradePrevention`].
         pub mode: u8,
-        /// Zero.
         pub reserved: [u8; 3],
     }
 
     /// See [`Kind::PerpetualAmended`]. Comes before the order's PerpetualOrder Amended.
     pub struct PerpetualAmended {
-        /// Which.
         pub order: OrderId,
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Limit price before.
         pub price_before: Price,
@@ -204,7 +190,6 @@ payload! {
         pub quantity_after: Quantity,
         /// How often it was modified, this time included.
         pub count: u32,
-        /// Zero.
         pub reserved: u32,
         /// As of [`PerpetualPlaced`], of what is open after it.
         pub reference: i64,
@@ -214,9 +199,7 @@ payload! {
     pub struct TriggerDeferred {
         /// Which order.
         pub order: OrderId,
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Mark price, P8.
         pub mark: Price,
@@ -228,21 +211,16 @@ payload! {
     pub struct TriggerRefused {
         /// Which order.
         pub order: OrderId,
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::reject::Reject`].
         pub reject: u16,
-        /// Zero.
         pub reserved: [u8; 6],
     }
 
     /// See [`Kind::PerpetualPosition`].
     pub struct PerpetualPosition {
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Signed, 10^-8 base.
         pub quantity: Quantity,
@@ -262,9 +240,7 @@ payload! {
 
     /// See [`Kind::PerpetualExposure`]. The buckets of `risk.md` 6; quantities in 10^-8 base.
     pub struct PerpetualExposure {
-        /// Whose.
         pub account: AccountId,
-        /// Where.
         pub market: MarketId,
         /// Open quantity of buys.
         pub buy_quantity: Quantity,
@@ -288,7 +264,6 @@ payload! {
     pub struct PerpetualWallet {
         /// Whose; 0 is the insurance fund.
         pub account: AccountId,
-        /// Zero.
         pub reserved: u32,
         /// Cross wallet.
         pub wallet: i64,
@@ -308,7 +283,6 @@ payload! {
 
     /// See [`Kind::Posting`]. Trades, takeovers and ADL carry their own legs and have none.
     pub struct Posting {
-        /// Whose.
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`] for none.
         pub market: MarketId,
@@ -318,7 +292,6 @@ payload! {
         pub reason: u8,
         /// A [`crate::command::MarginMode`]: which of its wallets.
         pub wallet: u8,
-        /// Zero.
         pub reserved: [u8; 6],
         /// The trade it belongs to, 0 for none.
         pub trade: TradeId,
@@ -342,13 +315,11 @@ payload! {
         pub from: AccountId,
         /// Who takes it.
         pub to: AccountId,
-        /// Where.
         pub market: MarketId,
         /// A [`crate::command::Side`]: of the closing by `from`.
         pub side: u8,
         /// A [`LiquidationStep`]: Fund or Adl.
         pub step: u8,
-        /// Zero.
         pub reserved: u16,
     }
 
@@ -364,7 +335,6 @@ payload! {
         pub side: u8,
         /// 1: the scope is an isolated position.
         pub isolated: u8,
-        /// Zero.
         pub reserved: u8,
         /// The counterparty of an ADL step.
         pub counterparty: AccountId,
@@ -384,7 +354,6 @@ payload! {
 
     /// See [`Kind::MarginCall`].
     pub struct MarginCall {
-        /// Whose.
         pub account: AccountId,
         /// Of an isolated position its market, else [`crate::ids::ALL_MARKETS`].
         pub market: MarketId,
@@ -396,7 +365,6 @@ payload! {
 
     /// See [`Kind::AccountTerms`].
     pub struct AccountTerms {
-        /// Whose.
         pub account: AccountId,
         /// 0: placements are refused.
         pub trading_enabled: u32,
@@ -414,13 +382,11 @@ payload! {
         pub promo_bps: u32,
         /// A [`crate::command::MarginMode`]: that of markets not touched yet.
         pub default_mode: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
     /// See [`Kind::VipChanged`].
     pub struct VipChanged {
-        /// Whose.
         pub account: AccountId,
         /// A [`VipChange`].
         pub change: u8,
@@ -428,7 +394,6 @@ payload! {
         pub from: u8,
         /// Tier after, now or at `effective_ms`.
         pub to: u8,
-        /// Zero.
         pub reserved: u8,
         /// V14, micro-quote.
         pub volume: i64,
@@ -440,7 +405,6 @@ payload! {
 
     /// See [`Kind::PerpetualListed`].
     pub struct PerpetualListed {
-        /// Which.
         pub market: MarketId,
         /// What is traded.
         pub base: AssetId,
@@ -448,7 +412,6 @@ payload! {
         pub quote: AssetId,
         /// Name.
         pub symbol: Symbol,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -478,7 +441,6 @@ payload! {
         pub cumulated: i64,
         /// Greatest leverage.
         pub leverage: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -490,7 +452,6 @@ payload! {
         pub state: u8,
         /// The administrator's.
         pub set: u8,
-        /// Zero.
         pub reserved: u16,
         /// Of a settlement the price S, P8; else 0.
         pub settlement_price: Price,
@@ -504,7 +465,6 @@ payload! {
         pub index_state: u8,
         /// 1: the clamp bounds the basis.
         pub clamped: u8,
-        /// Zero.
         pub reserved: u16,
         /// Index, P8.
         pub index: Price,
@@ -572,7 +532,6 @@ payload! {
         pub deposits: i64,
         /// The margin asset.
         pub asset: AssetId,
-        /// Zero.
         pub reserved: [u8; 6],
     }
 
@@ -590,7 +549,6 @@ payload! {
     pub struct RuleActivated {
         /// A number of [`crate::command::rule`].
         pub rule: u32,
-        /// Zero.
         pub reserved: u32,
     }
 
@@ -613,7 +571,6 @@ payload! {
 
     /// See [`Kind::AccountLimits`]. 0: none of that kind.
     pub struct AccountLimits {
-        /// Whose.
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`].
         pub market: MarketId,
@@ -623,7 +580,6 @@ payload! {
         pub order_rate_10s: u32,
         /// Most orders in a minute.
         pub order_rate_1m: u32,
-        /// Zero.
         pub reserved: u32,
         /// Largest notional of position and open orders of a side, micro-quote.
         pub max_position_notional: i64,
@@ -640,7 +596,6 @@ payload! {
         pub source: u32,
         /// Milliseconds; 0: as the market's parameter says.
         pub stale_ms: u32,
-        /// Zero.
         pub reserved: u32,
     }
 

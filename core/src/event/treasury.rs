@@ -17,7 +17,6 @@ payload! {
         pub from: u8,
         /// A [`crate::command::TreasuryPlace`].
         pub to: u8,
-        /// Zero.
         pub reserved: [u8; 4],
     }
 }

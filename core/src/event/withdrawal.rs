@@ -8,9 +8,7 @@ use super::*;
 payload! {
     /// See [`Kind::Withdrawal`].
     pub struct Withdrawal {
-        /// Which.
         pub withdrawal: WithdrawalId,
-        /// Whose.
         pub account: AccountId,
         /// Of what.
         pub asset: AssetId,
@@ -26,7 +24,6 @@ payload! {
         pub status: u8,
         /// 1: taken over from the signer's log; [`RECONFIRMED_LATER`]: it was confirmed, and the chain undid that.
         pub is_adopted: u8,
-        /// Zero.
         pub reserved: u8,
         /// The vault's counter of the account at which it can be submitted.
         pub nonce: u64,
@@ -38,17 +35,14 @@ payload! {
 
     /// See [`Kind::WithdrawalSigned`].
     pub struct WithdrawalSigned {
-        /// Which.
         pub withdrawal: WithdrawalId,
         /// r, s, v.
         pub signature: [u8; 65],
-        /// Zero.
         pub reserved: [u8; 7],
     }
 
     /// See [`Kind::WithdrawalReleased`].
     pub struct WithdrawalReleased {
-        /// Which.
         pub withdrawal: WithdrawalId,
         /// Transaction.
         pub tx_hash: [u8; 32],
@@ -62,13 +56,11 @@ payload! {
     pub struct VaultOpened {
         /// Its number, from 0.
         pub vault: u16,
-        /// Zero.
         pub reserved: [u8; 6],
         /// EIP-155 number of the chain.
         pub chain_id: u64,
         /// The contract.
         pub address: Address,
-        /// Zero.
         pub reserved_2: u32,
         /// Name in its domain, padded with zeros.
         pub name: [u8; 24],
@@ -78,7 +70,6 @@ payload! {
     pub struct ChainAdvanced {
         /// Which vault.
         pub vault: u16,
-        /// Zero.
         pub reserved: [u8; 6],
         /// Number of the block.
         pub block: u64,
@@ -94,11 +85,9 @@ payload! {
         pub vault: u16,
         /// An [`AlarmReason`].
         pub reason: u8,
-        /// Zero.
         pub reserved: [u8; 5],
         /// Whom it paid, or whose it is.
         pub account: Address,
-        /// Zero.
         pub reserved_2: u32,
         /// Its nonce.
         pub nonce: u64,
@@ -114,7 +103,6 @@ payload! {
     pub struct WithdrawalsPaused {
         /// Bits of [`crate::command::pause`] in force.
         pub paused: u32,
-        /// Zero.
         pub reserved: u32,
         /// Who and why, padded with zeros.
         pub reason: [u8; 64],
@@ -122,7 +110,6 @@ payload! {
 
     /// See [`Kind::WithdrawalJudged`].
     pub struct WithdrawalJudged {
-        /// Which.
         pub withdrawal: WithdrawalId,
         /// Who proposed it, padded with zeros.
         pub proposed_by: [u8; 16],
@@ -132,7 +119,6 @@ payload! {
         pub is_paid: u8,
         /// 1: it is carried out; 0: it is proposed.
         pub is_settled: u8,
-        /// Zero.
         pub reserved: [u8; 6],
     }
 }
