@@ -177,7 +177,9 @@ pub fn facets_of(number: u16) -> Option<FacetOf> {
         T::read(version, bytes).ok().map(|row| row.facet())
     }
     match number {
-        _ if number == log::List::Orders as u16 => Some(of::<perpetual::order::OrderRecord>),
+        _ if [log::List::Orders, log::List::ServiceOrders].iter().any(|list| *list as u16 == number) => {
+            Some(of::<perpetual::order::OrderRecord>)
+        }
         _ if number == log::List::Fills as u16 => Some(of::<perpetual::rows::FillRecord>),
         _ => None,
     }

@@ -281,10 +281,13 @@ impl Rig {
         let end = begin.saturating_add(page.limit).min(all.len());
         let history = self.history.clone();
         let mut beyond = Box::pin(history.beyond(source, page, skip, true));
+        // A reader that is slower than this loop would else never come to the end of what is added.
+        let mut interruptions = 0;
         let found = loop {
             match beyond.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(found) => break found.expect("history is read"),
-                Poll::Pending if self.random.below(8) == 0 => {
+                Poll::Pending if interruptions < 4 && self.random.below(8) == 0 => {
+                    interruptions += 1;
                     (0..3).for_each(|_| self.step());
                     let count = self.random.below(8);
                     self.follow(count);
@@ -357,8 +360,6 @@ impl Rig {
         let newest = self.reference.perpetuals().orders().ended().iter().map(|row| row.told.order).max();
         let newest: OrderId = newest.unwrap_or(0);
         let page = self.page(account, Some(market), newest, 0);
-        // Nothing filters those of the service.
-        let page = if is_of_service { page.faceted(ALL_FACETS) } else { page };
         let expected = {
             let orders = self.reference.perpetuals().orders();
             let log = if is_of_service { orders.service() } else { orders.ended() };
