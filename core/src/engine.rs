@@ -119,7 +119,7 @@ pub struct Engine {
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
     notes: Notes,
-    /// Whether the plainest commands are carried out at once: `fill.rs`, `perpetual/quick.rs`, `perpetual/take.rs`.
+    /// Whether the plainest commands are written at once: `fill.rs`, `perpetual/plain.rs`, `perpetual/take.rs`.
     has_shortcuts: bool,
     /// Orders that the running command will end.
     doomed: Vec<(OrderId, u32)>,
@@ -214,25 +214,14 @@ impl Engine {
         // The sequence as the command has it: read beside the time from where both were just stored, it would be read before
         // those stores are through.
         let mut emitter = Emitter::new(sink, command.sequence, self.time.ns());
-        if is_new && self.unkeyed_quickly(command, &mut emitter).is_some() {
-            return;
-        }
-        if let Some(outcome) = self.execute_if_new(command, is_new, &mut emitter) {
-            emitter.emit(outcome.done(command));
-        }
-    }
-
-    #[inline(never)]
-    fn execute_if_new<S: Sink>(
-        &mut self,
-        command: &Command,
-        is_new: bool,
-        emitter: &mut Emitter<'_, S>,
-    ) -> Option<Outcome> {
-        match is_new {
-            true => self.execute(command, emitter),
-            false => Some(Outcome::default().refused(Reject::Duplicate)),
-        }
+        let outcome = match Kind::from_code(command.kind) {
+            _ if !is_new => Outcome::default().refused(Reject::Duplicate),
+            Some(kind @ (Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual)) => {
+                self.order_command(kind, command, &mut emitter)
+            }
+            kind => self.execute(kind, command, &mut emitter),
+        };
+        emitter.emit(outcome.done(command));
     }
 
     /// Where the running command's events go. Made where it is needed: made for all commands beforehand, it would go from
@@ -246,18 +235,21 @@ impl Engine {
     /// [`crate::event::Done`]. For questions about what would have been, never for a state that goes on.
     pub fn suppose<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         let mut emitter = Emitter::new(sink, self.sequence, self.time.ns());
-        if Kind::from_code(command.kind).is_some_and(Kind::is_placing) {
+        let kind = Kind::from_code(command.kind);
+        if kind.is_some_and(Kind::is_placing) {
             return;
         }
-        if let Some(outcome) = self.execute(command, &mut emitter) {
-            emitter.emit(outcome.done(command));
-        }
+        let outcome = self.execute(kind, command, &mut emitter);
+        emitter.emit(outcome.done(command));
     }
 
-    /// From now on the plainest commands are carried out as all others are: what the shortcuts are compared with. No part of the
+    /// From now on the plainest commands are written as all others are: what the shortcuts are compared with. No part of the
     /// state, no effect on results.
     pub fn disable_shortcuts(&mut self) {
         self.has_shortcuts = false;
+        if let Some(perpetual) = &mut self.perpetual {
+            perpetual.state.keeps_all_facts = true;
+        }
     }
 
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.
@@ -275,13 +267,18 @@ impl Engine {
         self.time.advance(command.time_ns);
     }
 
-    /// What a command comes to. `None`: its end is told.
-    #[inline]
-    fn execute<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<Outcome> {
-        let Some(kind) = Kind::from_code(command.kind) else {
-            return Some(Outcome::default().refused(Reject::Malformed));
+    /// What a command comes to, of a kind that has no way of its own in [`Engine::apply`].
+    #[inline(never)]
+    fn execute<S: Sink>(
+        &mut self,
+        kind: Option<Kind>,
+        command: &Command,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Outcome {
+        let Some(kind) = kind else {
+            return Outcome::default().refused(Reject::Malformed);
         };
-        Some(match kind {
+        match kind {
             Kind::PlaceOrder | Kind::CancelOrder | Kind::ReplaceOrder => {
                 unreachable!("carried out elsewhere")
             }
@@ -318,8 +315,8 @@ impl Engine {
             | Kind::CreditHeldDeposit
             | Kind::RewindVault
             | Kind::UndoEvent => self.deposit_command(kind, command, emitter),
-            _ => return self.perpetual_command(kind, command, emitter),
-        })
+            _ => self.perpetual_command(kind, command, emitter),
+        }
     }
 
     fn open_epoch<S: Sink>(&mut self, open: &OpenEpoch, emitter: &mut Emitter<'_, S>) -> Outcome {

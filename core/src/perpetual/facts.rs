@@ -194,8 +194,9 @@ impl State {
     }
 
     /// Whether a position's event would say something else than before.
-    fn is_position_changed(&self, index: usize, before: &Told, now: &Told) -> bool {
-        if now.values != before.values || now.mode != before.mode {
+    fn is_position_changed(&self, index: usize, before: &Told, now: &Holding) -> bool {
+        let values = [now.quantity, now.cost, now.isolated, now.open_fees, now.realised];
+        if values != before.values || now.mode != before.mode {
             return true;
         }
         // One that was the default's may have become the account's own.
@@ -215,20 +216,15 @@ impl State {
         if holdings.len() > 1 {
             holdings.sort_unstable_by_key(|noted| (noted.index, noted.account));
         }
-        for &Noted { index, account, before, .. } in &holdings {
+        for &Noted { index, account, ref before, .. } in &holdings {
             let index = index as usize;
-            let holding = self.holding(account, index);
-            let now = Told::of(holding);
-            if now.buckets != before.buckets {
-                let exposure = holding.exposure_event(account, id_of(index));
-                if self.is_position_changed(index, &before, &now) {
-                    let position = self.position_event(account, index, holding);
-                    self.facts.emit(position);
-                }
-                self.facts.emit(exposure);
-            } else if self.is_position_changed(index, &before, &now) {
+            let holding = self.holdings[index].get(account);
+            if self.is_position_changed(index, before, holding) {
                 let position = self.position_event(account, index, holding);
                 self.facts.emit(position);
+            }
+            if holding.buckets != before.buckets {
+                self.facts.emit(holding.exposure_event(account, id_of(index)));
             }
         }
         self.facts.holdings = holdings;

@@ -32,9 +32,6 @@ pub(crate) const MARKS_S: usize = 601;
 /// Length of the parameter table.
 pub(crate) const PARAMETERS: usize = 29;
 
-/// None of either side.
-const NO_PRICES: [(Price, Price); 2] = [(Price::MAX, Price::MIN); 2];
-
 /// A source of the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Source {
@@ -95,8 +92,6 @@ impl Range {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     entry: [Option<Price>; 2],
-    /// Lowest and highest price of an order: within the filters and up to `entry`.
-    prices: [(Price, Price); 2],
     take: [Option<Price>; 2],
     /// The mark up to a tick; no price where it leaves the range.
     sell_reference: Price,
@@ -195,7 +190,6 @@ impl Symbol {
             prices: Prices::default(),
             bounds: Bounds {
                 entry: [None; 2],
-                prices: NO_PRICES,
                 take: [None; 2],
                 sell_reference: Price::MAX,
                 band: None,
@@ -388,27 +382,14 @@ impl Symbol {
         self.bounds.entry[side as usize & 1]
     }
 
-    /// Whether a price of a side is within the filters, above 0 and not beyond the last price of entry.
-    #[inline(always)]
-    pub(crate) fn takes_price(&self, side: Side, price: Price) -> bool {
-        let (low, high) = self.bounds.prices[side as usize & 1];
-        (low <= price) & (price <= high)
-    }
-
     /// Has the bounds follow the marks and the parameters: to be called after either changed.
     pub(crate) fn refresh_bounds(&mut self) {
         let (mark, tick) = (self.prices.mark, self.tick.value());
         let take = self.get(PerpetualParameter::TakeBound);
         let shares = [PerpetualParameter::BandUp, PerpetualParameter::BandDown].map(|share| self.get(share));
         let entry = [bound(Side::Buy, mark, shares[0], tick), bound(Side::Sell, mark, shares[1], tick)];
-        let (low, high) =
-            (self.get(PerpetualParameter::MinPrice).max(1), self.get(PerpetualParameter::MaxPrice));
         self.bounds = Bounds {
             entry,
-            prices: match entry {
-                [Some(last_buy), Some(last_sell)] => [(low, high.min(last_buy)), (low.max(last_sell), high)],
-                _ => NO_PRICES,
-            },
             take: [Side::Buy, Side::Sell].map(|side| market_limit(side, mark, take, tick)),
             sell_reference: ceil_to_step(mark.into(), 1, tick).unwrap_or(Price::MAX),
             band: None,

@@ -10,6 +10,7 @@ pub(crate) mod canonical;
 pub(crate) mod crowd;
 pub(crate) mod draft;
 pub(crate) mod facts;
+pub(crate) mod filters;
 pub(crate) mod limits;
 pub(crate) mod market;
 pub(crate) mod members;
@@ -99,6 +100,8 @@ pub(crate) struct State {
     pub(crate) has_backlog: bool,
     /// Test every account, whatever the bands say: what they are compared with.
     pub(crate) tests_all: bool,
+    /// No command is written as one from which nothing follows (`engine/perpetual/plain.rs`), for tests.
+    pub(crate) keeps_all_facts: bool,
     pub(crate) tiers: Tiers,
     /// The schedule that takes its place, and when, ms.
     pub(crate) next_tiers: Option<(Tiers, i64)>,
@@ -205,6 +208,7 @@ impl Perpetual {
                 allowance: 1,
                 has_backlog: false,
                 tests_all: false,
+                keeps_all_facts: false,
                 tiers: volume::shipped_tiers(),
                 next_tiers: None,
                 tier_rows: (Vec::new(), 0),
@@ -344,7 +348,7 @@ impl State {
     }
 
     /// Leverage of an account in a market.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leverage(&self, account: AccountId, index: usize) -> u32 {
         self.symbols[index].leverage(self.holding(account, index))
     }

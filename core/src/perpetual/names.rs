@@ -73,16 +73,6 @@ impl Names {
         (self.cells[cell] == FREE).then_some(cell)
     }
 
-    /// Enters a name at its [`Names::vacancy`].
-    #[inline(always)]
-    pub(crate) fn fill(&mut self, vacancy: usize, name: u64) {
-        if self.len >= self.most {
-            return self.add(name);
-        }
-        self.len += 1;
-        self.cells[vacancy] = name;
-    }
-
     /// Enters a name, once more where it is in.
     pub(crate) fn add(&mut self, name: u64) {
         debug_assert!(name != FREE);
@@ -177,7 +167,8 @@ mod tests {
                     let vacancy = names.vacancy(name);
                     assert_eq!(vacancy.is_none(), model.contains_key(&name));
                     if let Some(vacancy) = vacancy {
-                        names.fill(vacancy, name);
+                        assert_eq!(names.cells[vacancy], FREE);
+                        names.add(name);
                         model.insert(name, 1);
                     }
                 }

@@ -192,7 +192,7 @@ impl Details {
 }
 
 /// Whether a name is one: 1 to 36 of `[.A-Z:/a-z0-9_-]`, then zeros.
-#[inline]
+#[inline(never)]
 pub(crate) fn is_name(name: &ClientOrder) -> bool {
     // `-./`, digits and `:` are neighbours.
     let is_listed = |byte: u8| {

@@ -87,9 +87,9 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
     }
 }
 
-/// Plain commands are carried out by shortcuts. An engine without them must tell the same.
+/// Plain commands are written at once. An engine that keeps facts of all of them must tell the same.
 #[test]
-fn plain_commands_come_to_the_same_by_the_short_and_by_the_long_way() {
+fn plain_commands_come_to_the_same_written_at_once_and_from_facts() {
     let config = EngineConfig { orders: 64, accounts: 16, idempotency_keys: 16, ..EngineConfig::default() };
     let (mut fills, mut several, mut tiers, mut refused) = (0u32, 0u32, 0u32, 0u32);
     for seed in 1..=12 {

@@ -1,10 +1,12 @@
 //! What accounts ask beside placing: cancels, countdowns, leverage, margin mode, margins, transfers.
 
+use super::At;
 use crate::command::{
     AdjustIsolatedMargin, CancelAllPerpetual, CancelPerpetual, ClientOrder, MarginMode, PerpetualState,
     SetCountdown, SetLeverage, SetMarginMode,
 };
-use crate::event::{AccountTerms, PostingReason};
+use crate::engine::emit::Emitter;
+use crate::event::{AccountTerms, PostingReason, Sink};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::perpetual::account::{DISABLED, Holding};
 use crate::perpetual::triggers::{countdown, counted};
@@ -18,6 +20,7 @@ const COUNTDOWN_MAX_MS: i64 = 1_000_000_000_000;
 
 impl Perpetual {
     /// An open order of an account in a market, by id or name.
+    #[inline(always)]
     pub(crate) fn find_own(
         &self,
         account: AccountId,
@@ -38,17 +41,29 @@ impl Perpetual {
     }
 
     /// See [`CancelPerpetual`]; the id of the order.
-    pub(crate) fn cancel(&mut self, cancel: &CancelPerpetual) -> Result<OrderId, Reject> {
+    pub(super) fn cancel<S: Sink>(
+        &mut self,
+        cancel: &CancelPerpetual,
+        at: At,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Result<OrderId, Reject> {
         self.state.check_account(cancel.account)?;
         let index = self.state.index_of(cancel.market).ok_or(Reject::MarketNotFound)?;
+        self.state.prefetch_holding(index, cancel.account);
         let slot = self.find_own(cancel.account, index, cancel.order, &cancel.client_order)?;
         let details = &self.state.details[slot as usize];
         let id = details.id;
         if !details.is_of(cancel.classes) {
             return Err(Reject::OrderNotFound);
         }
-        self.cancel_owned(slot);
-        Ok(id)
+        if details.rests_plainly() && self.state.is_quiet() {
+            self.write_cancel(index, slot, emitter);
+            return Ok(id);
+        }
+        self.with_facts(at, emitter, |all| {
+            all.cancel_owned(slot);
+            Ok(id)
+        })
     }
 
     /// See [`CancelAllPerpetual`].

@@ -13,7 +13,7 @@ use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::reject::Reject;
 use crate::risk::perpetual::band::Band;
-use crate::risk::perpetual::order_margin::{Exposure, Reservation, reference_price};
+use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation, reference_price};
 use crate::risk::perpetual::{reduce_only, units};
 
 /// What an order that passed enters with.
@@ -31,6 +31,15 @@ impl Terms {
     pub(crate) fn reference_of(&self, order: &Details) -> Money {
         if order.is(order_flag::REDUCE_ONLY) || order.is_immediate() { 0 } else { self.reservation.reference }
     }
+}
+
+/// What is known of an order before it is judged.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given {
+    /// The bucket of its side without it, where it is in.
+    pub(super) released: Option<Bucket>,
+    /// [`Meetings`](super::meetings::Meetings) are what it meets.
+    pub(super) is_planned: bool,
 }
 
 /// Numbers out of range: an order too large to be valued.
@@ -54,30 +63,35 @@ impl Perpetual {
         self.books[index].depth(&self.orders, of).nth(level - 1).map(|(price, _)| price)
     }
 
-    /// Judges an order that is not in the buckets at its limit price; `leverage` is the one it would have.
-    pub(crate) fn judge(&mut self, index: usize, order: &Details, leverage: u32) -> Result<Terms, Reject> {
-        self.judge_against(index, order, leverage, None)
+    /// The last price at which an order that runs may trade.
+    #[inline(always)]
+    pub(super) fn limit_of(&self, index: usize, order: &Details) -> Result<Price, Reject> {
+        match order.order_type {
+            PerpetualOrderType::Limit => Ok(order.price),
+            _ => self.state.symbols[index].take_bound(order.side).ok_or(TOO_LARGE),
+        }
     }
 
-    /// The same, where the requirement that it must not raise is that of another holding, if one is given.
-    pub(crate) fn judge_against(
+    /// Judges an order at its limit price; `leverage` is the one it would have.
+    #[inline(always)]
+    pub(super) fn judge(
         &mut self,
         index: usize,
         order: &Details,
         leverage: u32,
-        before: Option<&Holding>,
+        given: Given,
     ) -> Result<Terms, Reject> {
-        let symbol = &self.state.symbols[index];
-        let limit = match order.order_type {
-            PerpetualOrderType::Limit => order.price,
-            _ => symbol.take_bound(order.side).ok_or(TOO_LARGE)?,
-        };
+        let limit = self.limit_of(index, order)?;
         let open = order.quantity - order.filled;
         let is_immediate = order.is_immediate();
         let mut terms = Terms { limit, ..Terms::default() };
         let is_fill_or_kill = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::FillOrKill;
-        let walked = if is_immediate && (is_fill_or_kill || !order.reduces()) {
+        let walked = if !is_immediate {
+            (0, 0)
+        } else if given.is_planned {
+            (self.meetings.filled, self.meetings.value)
+        } else if is_fill_or_kill || !order.reduces() {
             let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
             self.walk_value(index, order, limit, open, band).ok_or(TOO_LARGE)?
         } else {
@@ -87,36 +101,35 @@ impl Perpetual {
             let (quantity, reference) = if is_immediate {
                 walked
             } else {
-                let symbol = &self.state.symbols[index];
                 let best_bid = self.books[index].best(&self.orders, Side::Buy);
-                let (mark, tick) = (symbol.prices.mark, symbol.tick.value());
-                let price = reference_price(order.side, limit, best_bid, mark, tick).ok_or(TOO_LARGE)?;
+                let least = self.state.symbols[index].sell_reference();
+                let price = reference_price(order.side, limit, best_bid, least);
                 (open, units::value(price, open).ok_or(TOO_LARGE)?)
             };
             let who = (order.account, order.side);
-            terms = self.state.judge_margin(index, who, (leverage, before), quantity, reference)?;
+            terms = self.state.judge_margin(index, who, (leverage, given.released), quantity, reference)?;
             terms.limit = limit;
         }
         let is_post_only = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::PostOnly;
-        if is_post_only && self.crosses(index, order.side, limit) {
+        if is_post_only && self.meets(index, order.side, limit) {
             return Err(Reject::PostOnlyWouldCross);
         }
         if is_fill_or_kill {
-            let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
-            if walked.0 < open || !self.fills_whole(index, order, (limit, open, leverage), band) {
+            let is_whole = walked.0 == open
+                && (given.is_planned || self.fills_whole(index, order, (limit, open, leverage)));
+            if !is_whole {
                 return Err(Reject::FillOrKill);
             }
         }
         Ok(terms)
     }
 
-    /// Whether an order at a price would meet the other side.
-    pub(crate) fn crosses(&self, index: usize, side: Side, price: Price) -> bool {
-        self.books[index].best(&self.orders, side.opposite()).is_some_and(|best| match side {
-            Side::Buy => price >= best,
-            Side::Sell => price <= best,
-        })
+    /// Whether an order at a price on the book's grid would meet the other side.
+    #[inline(always)]
+    pub(super) fn meets(&self, index: usize, side: Side, price: Price) -> bool {
+        let book = &self.books[index];
+        book.side(side.opposite()).best() <= book.key(side.opposite(), price)
     }
 
     /// Quantity and value of the fills that the book would give an order now.
@@ -179,43 +192,46 @@ impl Perpetual {
 }
 
 impl State {
-    /// Bracket and margin (`risk.md` 6, 7) of an order of an account and side, of which `quantity` counts, worth `reference`.
+    /// Bracket and margin (`risk.md` 6, 7) of an order of an account and side, of which `quantity` counts, worth `reference`;
+    /// `released`: the bucket of its side where that is another than without it.
+    #[inline(always)]
     fn judge_margin(
         &self,
         index: usize,
         (account, side): (AccountId, Side),
-        (leverage, before): (u32, Option<&Holding>),
+        (leverage, released): (u32, Option<Bucket>),
         quantity: Quantity,
         reference: Money,
     ) -> Result<Terms, Reject> {
-        let symbol = &self.symbols[index];
-        let [_, taker_rate, ..] = self.rates(account).ok_or(TOO_LARGE)?;
-        let reservation =
-            Reservation::new(side, quantity, reference, symbol.prices.mark, taker_rate).ok_or(TOO_LARGE)?;
+        let (symbol, record) = (&self.symbols[index], self.accounts.get(account));
         let holding = self.holding(account, index);
-        let bucket = holding.bucket(side).with(quantity, reservation).ok_or(TOO_LARGE)?;
-        let (buys, sells) = match side {
-            Side::Buy => (bucket, holding.bucket(Side::Sell)),
-            Side::Sell => (holding.bucket(Side::Buy), bucket),
-        };
-        let (notional, value) =
-            units::notional_and_value(holding.quantity, symbol.prices.mark).ok_or(TOO_LARGE)?;
-        let exposure = Exposure::of(holding.quantity, notional, buys, sells);
-        let opens = bucket.opening(side, holding.quantity).ok_or(TOO_LARGE)? > 0;
-        let own = self.position_notional_max(account, index, self.accounts.get(account));
-        let most = symbol.brackets.exposure_max(leverage).min(own);
-        if opens && (exposure.filled(side).ok_or(TOO_LARGE)? > most || symbol.is_full()) {
-            return Err(Reject::ExceedsBracket);
+        let mark = symbol.prices.mark;
+        let [_, taker_rate, ..] = self.rates_of(record).ok_or(TOO_LARGE)?;
+        let reservation = Reservation::new(side, quantity, reference, mark, taker_rate).ok_or(TOO_LARGE)?;
+        let before = released.unwrap_or(holding.bucket(side));
+        let bucket = before.with(quantity, reservation).ok_or(TOO_LARGE)?;
+        let (position, value) = units::notional_and_value(holding.quantity, mark).ok_or(TOO_LARGE)?;
+        // What a sell asks is what a buy asks beside the opposite position and orders. Sides are as good as random, so nothing
+        // branches on one.
+        let held = facing(side, holding.quantity);
+        let exposure = Exposure::of(held, position, bucket, holding.bucket(side.opposite()));
+        let filled = exposure.filled(Side::Buy).ok_or(TOO_LARGE)?;
+        let own = self.position_notional_max(account, index, record);
+        // Most stay within the lowest bracket, whose leverage is the largest.
+        let lowest = symbol.brackets.first();
+        let is_low = filled <= lowest.cap.min(own) && leverage <= lowest.leverage_max && !symbol.is_full();
+        if !is_low {
+            let most = symbol.brackets.exposure_max(leverage).min(own);
+            let opens = bucket.opening(Side::Buy, held).ok_or(TOO_LARGE)? > 0;
+            if opens && (filled > most || symbol.is_full()) {
+                return Err(Reject::ExceedsBracket);
+            }
         }
         let terms = Terms { limit: 0, reservation, reserved_quantity: quantity };
-        let record = self.accounts.get(account);
         if self.has_plenty(index, (record, holding), value, &exposure, leverage).unwrap_or(false) {
             return Ok(terms);
         }
-        let before = Holding { leverage, ..*before.unwrap_or(holding) };
-        let mut after = Holding { leverage, ..*holding };
-        after.set_bucket(side, bucket);
-        match self.covers(account, index, &before, &after) {
+        match self.covers(account, index, (side, bucket), leverage) {
             Some(true) => Ok(terms),
             Some(false) => Err(Reject::InsufficientMargin),
             None => Err(TOO_LARGE),
@@ -240,18 +256,34 @@ impl State {
         exposure.is_covered_by(record.wallet.checked_add(unrealised)?, leverage)
     }
 
-    /// Whether an account may go from one holding to another: the requirement does not rise, or is covered.
-    fn covers(&self, account: AccountId, index: usize, before: &Holding, after: &Holding) -> Option<bool> {
-        let is_isolated = mode_of(self.accounts.get(account), after) == MarginMode::Isolated;
+    /// Whether an account may have another bucket in a market, at a leverage: the requirement does not rise, or is covered.
+    #[inline(never)]
+    fn covers(
+        &self,
+        account: AccountId,
+        index: usize,
+        (side, bucket): (Side, Bucket),
+        leverage: u32,
+    ) -> Option<bool> {
+        let before = Holding { leverage, ..*self.holding(account, index) };
+        let mut after = before;
+        after.set_bucket(side, bucket);
+        let is_isolated = mode_of(self.accounts.get(account), &after) == MarginMode::Isolated;
         let need = |holding: &Holding| {
             let exposure = self.exposure(index, holding)?;
             if is_isolated {
-                exposure.isolated_orders(holding.leverage)
+                exposure.isolated_orders(leverage)
             } else {
-                Some(exposure.cross(holding.leverage)?.initial)
+                Some(exposure.cross(leverage)?.initial)
             }
         };
-        let sums = self.sums_with(account, self.wallet(account), Some((index, after)))?;
-        sums.accepts(need(before)?, need(after)?)
+        let sums = self.sums_with(account, self.wallet(account), Some((index, &after)))?;
+        sums.accepts(need(&before)?, need(&after)?)
     }
+}
+
+/// A quantity as a side sees it: a sell sees the opposite.
+#[inline(always)]
+fn facing(side: Side, quantity: Quantity) -> Quantity {
+    units::signed_as(-i64::from(side == Side::Sell), quantity)
 }

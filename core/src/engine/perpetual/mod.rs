@@ -16,7 +16,7 @@ pub(crate) mod meetings;
 mod modify;
 mod orders;
 mod place;
-mod quick;
+mod plain;
 pub(crate) mod rank;
 pub(crate) mod rehearse;
 mod run;
@@ -33,21 +33,23 @@ use super::emit::Emitter;
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::command::{
-    Command, CreditPerpetual, Kind, ListPerpetual, PlacePerpetual, Side, TransferOnce, TransferPerpetual,
-    order_flag,
+    CancelPerpetual, Command, CreditPerpetual, Kind, ListPerpetual, PlacePerpetual, Side, TransferOnce,
+    TransferPerpetual,
 };
 use crate::event::{self, PostingReason, Sink};
-use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId};
+use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money};
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
-use quick::may_rest;
 
 /// Largest transfer or credit.
 const TRANSFER_MAX: Money = 1_000_000_000_000_000_000;
+
+/// Sequence and engine time of a command, ns.
+type At = (Sequence, i64);
 
 /// What a perpetual command comes to.
 type Answer = Result<Acted, Reject>;
@@ -64,49 +66,28 @@ pub(crate) struct Acted {
 }
 
 impl Engine {
-    /// Carries out a command of the perpetual side. `None`: its end is told.
+    /// Carries out a command of the perpetual side.
     pub(super) fn perpetual_command<S: Sink>(
         &mut self,
         kind: Kind,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<Outcome> {
+    ) -> Outcome {
+        if matches!(kind, Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual) {
+            return self.order_command(kind, command, emitter);
+        }
         let mut outcome = Outcome::default();
-        let once = match kind {
-            Kind::PlacePerpetual => {
-                let place: &PlacePerpetual = command.body();
-                Some((place.account, place.idempotency_key, place.idempotency_body))
-            }
+        let used = match kind {
             Kind::TransferOnce => {
                 let transfer: &TransferOnce = command.body();
-                Some((transfer.account, transfer.idempotency_key, transfer.idempotency_body))
+                let key = (transfer.idempotency_key, transfer.idempotency_body);
+                match self.first_use(transfer.account, key, &mut outcome) {
+                    Ok(used) => used,
+                    Err(reject) => return outcome.refused(reject),
+                }
             }
             _ => None,
         };
-        let mut used = None;
-        if let Some((account, key, body)) = once {
-            outcome.account = account;
-            outcome.idempotency_key = key;
-            if key != 0 {
-                let new = Use { account, key, body, sequence: self.sequence, time_ns: self.time.ns() };
-                match self.idempotency.look_up(&new) {
-                    Verdict::Fresh => used = Some(new),
-                    Verdict::Replay(first) => {
-                        return Some(Outcome {
-                            replayed: first,
-                            ..outcome.refused(Reject::IdempotencyReplay)
-                        });
-                    }
-                    Verdict::Conflict => return Some(outcome.refused(Reject::IdempotencyConflict)),
-                }
-            }
-        }
-        if let Some(new) = used
-            && self.quickly(command, emitter).is_some()
-        {
-            self.idempotency.remember(new);
-            return None;
-        }
         let mut perpetual = self.take_perpetual(emitter);
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
@@ -126,7 +107,7 @@ impl Engine {
         {
             self.idempotency.remember(new);
         }
-        Some(match answer {
+        match answer {
             Ok(Acted { order, account, market }) => {
                 if matches!(kind, Kind::TransferPerpetual | Kind::TransferOnce) {
                     self.tell_spot(account, emitter);
@@ -138,37 +119,76 @@ impl Engine {
                 outcome.account = named_account(kind, command);
                 outcome.refused(reject)
             }
-        })
+        }
     }
 
-    /// The same for a command without an idempotency key, where it is of the plainest; its end is told. `None`: nothing was done.
-    #[inline(always)]
-    pub(super) fn unkeyed_quickly<S: Sink>(
+    /// The use of an idempotency key, if there is one and nobody had used it; noted in the outcome. Errors: a replay, whose first
+    /// command the outcome then names, and another body.
+    #[inline]
+    fn first_use(
         &mut self,
+        account: u32,
+        (key, body): (u64, u64),
+        outcome: &mut Outcome,
+    ) -> Result<Option<Use>, Reject> {
+        (outcome.account, outcome.idempotency_key) = (account, key);
+        if key == 0 {
+            return Ok(None);
+        }
+        let new = Use { account, key, body, sequence: self.sequence, time_ns: self.time.ns() };
+        match self.idempotency.look_up(&new) {
+            Verdict::Fresh => Ok(Some(new)),
+            Verdict::Replay(first) => {
+                outcome.replayed = first;
+                Err(Reject::IdempotencyReplay)
+            }
+            Verdict::Conflict => Err(Reject::IdempotencyConflict),
+        }
+    }
+
+    /// Carries out a placement, a modification or a cancel.
+    pub(super) fn order_command<S: Sink>(
+        &mut self,
+        kind: Kind,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
-    ) -> Option<()> {
-        let is_keyed = command.kind == Kind::PlacePerpetual as u16
-            && command.body::<PlacePerpetual>().idempotency_key != 0;
-        if is_keyed { None } else { self.quickly(command, emitter) }
-    }
-
-    /// Carries out the plainest commands at once, once their idempotency keys were looked at, and tells their ends.
-    #[inline(always)]
-    fn quickly<S: Sink>(&mut self, command: &Command, emitter: &mut Emitter<'_, S>) -> Option<()> {
-        const PLACE: u16 = Kind::PlacePerpetual as u16;
-        const CANCEL: u16 = Kind::CancelPerpetual as u16;
-        const MODIFY: u16 = Kind::ModifyPerpetual as u16;
-        if !self.has_shortcuts || !matches!(command.kind, PLACE | CANCEL | MODIFY) {
-            return None;
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut used = None;
+        if kind == Kind::PlacePerpetual {
+            let place: &PlacePerpetual = command.body();
+            let key = (place.idempotency_key, place.idempotency_body);
+            match self.first_use(place.account, key, &mut outcome) {
+                Ok(new) => used = new,
+                Err(reject) => return outcome.refused(reject),
+            }
         }
-        let perpetual = self.perpetual.as_mut()?;
-        perpetual.state.now_ms = self.time.ns() / 1_000_000;
-        perpetual.state.accounts_count = self.accounts.count();
-        match command.kind {
-            PLACE => perpetual.placed_quickly(command, &mut self.next_order, emitter),
-            CANCEL => perpetual.cancel_quick(command, emitter),
-            _ => perpetual.modify_quick(command, emitter),
+        let at = (self.sequence, self.time.ns());
+        let perpetual = self.ready_perpetual();
+        let answer = match kind {
+            Kind::PlacePerpetual => perpetual.place(command.body(), at, emitter),
+            Kind::ModifyPerpetual => perpetual.modify(command.body(), at, emitter),
+            _ => perpetual.cancel(command.body(), at, emitter),
+        };
+        let next_order = perpetual.state.next_order;
+        self.next_order = next_order;
+        // All three name an account first, a market second.
+        let &CancelPerpetual { account, market, .. } = command.body();
+        outcome.account = account;
+        let temporary = answer.as_ref().is_err_and(|reject| reject.is_temporary());
+        if let Some(new) = used
+            && !temporary
+        {
+            self.idempotency.remember(new);
+        }
+        match answer {
+            // A test.
+            Ok(0) => outcome,
+            Ok(order) => {
+                let update = self.perpetual_update(market);
+                Outcome { order, market: Some(market), update, ..outcome }
+            }
+            Err(reject) => outcome.refused(reject),
         }
     }
 
@@ -209,21 +229,32 @@ impl Engine {
         self.give_perpetual(perpetual, true, emitter);
     }
 
-    /// Takes the perpetual side out, ready for this command; made where it is new.
-    fn take_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) -> Box<Perpetual> {
-        let mut perpetual = self.perpetual.take().unwrap_or_else(|| {
+    /// The perpetual side, ready for this command; made where it is new.
+    #[inline(always)]
+    fn ready_perpetual(&mut self) -> &mut Perpetual {
+        let now_ns = self.time.ns();
+        let perpetual = self.perpetual.get_or_insert_with(|| {
             let mut new = Box::new(Perpetual::new(&self.config));
-            new.state.volumes.hour = self.time.ns() / 3_600_000_000_000;
+            new.state.volumes.hour = now_ns / 3_600_000_000_000;
+            new.state.keeps_all_facts = !self.has_shortcuts;
             new
         });
         let state = &mut perpetual.state;
-        state.now_ms = self.time.ns() / 1_000_000;
+        state.now_ms = now_ns / 1_000_000;
         state.next_order = self.next_order;
         state.accounts_count = self.accounts.count();
         state.allowance = watch::ALLOWANCE;
-        let pools = state.pools;
-        state.facts.start((self.sequence, self.time.ns()), &pools, emitter);
         perpetual
+    }
+
+    /// Takes the perpetual side out, ready for this command, whose facts it will keep.
+    fn take_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) -> Box<Perpetual> {
+        let at = (self.sequence, self.time.ns());
+        self.ready_perpetual().start_facts(at, emitter);
+        match self.perpetual.take() {
+            Some(perpetual) => perpetual,
+            None => unreachable!("it is there once it is ready"),
+        }
     }
 
     /// Ends a command: what it touched is tested and told, and the perpetual side put back.
@@ -233,13 +264,9 @@ impl Engine {
         is_changed: bool,
         emitter: &mut Emitter<'_, S>,
     ) {
-        if is_changed {
-            perpetual.settle_down();
-        }
-        let state = &mut perpetual.state;
-        state.finish_facts();
+        perpetual.end_facts(is_changed, emitter);
+        let state = &perpetual.state;
         self.next_order = state.next_order;
-        state.facts.end(emitter);
         self.has_limits = !state.limits.is_empty();
         self.perpetual = Some(perpetual);
     }
@@ -384,9 +411,6 @@ fn named_account(kind: Kind, command: &Command) -> u32 {
     match kind {
         Kind::SetPerpetualAccount
         | Kind::SetAccountLimits
-        | Kind::PlacePerpetual
-        | Kind::ModifyPerpetual
-        | Kind::CancelPerpetual
         | Kind::CancelAllPerpetual
         | Kind::SetCountdown
         | Kind::SetLeverage
@@ -399,20 +423,6 @@ fn named_account(kind: Kind, command: &Command) -> u32 {
 }
 
 impl Perpetual {
-    /// Carries out a placement at once, if it either rests whole or does not rest.
-    #[inline(always)]
-    fn placed_quickly<S: Sink>(
-        &mut self,
-        command: &Command,
-        next_order: &mut OrderId,
-        emitter: &mut Emitter<'_, S>,
-    ) -> Option<()> {
-        if may_rest(command.body()) && self.place_quick(command, next_order, emitter).is_some() {
-            return Some(());
-        }
-        self.take_quick(command, next_order, emitter)
-    }
-
     /// Carries out a command that concerns the perpetual side alone.
     fn act(&mut self, kind: Kind, command: &Command, spot_markets: usize) -> Answer {
         // Where a command names an account first, a market second, this reads both.
@@ -440,13 +450,6 @@ impl Perpetual {
             Kind::SetSource => self.state.set_source(command.body(), command.source).map(|()| of_market),
             Kind::FeedPrice => self.state.feed(command.body()).map(|()| of_market),
             Kind::SetManualPrice => self.state.set_manual(command.body()).map(|()| of_market),
-            Kind::PlacePerpetual => {
-                let place: &PlacePerpetual = command.body();
-                let is_test = place.flags & order_flag::TEST != 0;
-                self.place(place).map(|order| if is_test { of_account } else { Acted { order, ..of_both } })
-            }
-            Kind::ModifyPerpetual => self.modify(command.body()).map(|order| Acted { order, ..of_both }),
-            Kind::CancelPerpetual => self.cancel(command.body()).map(|order| Acted { order, ..of_both }),
             Kind::CancelAllPerpetual => self.cancel_all(command.body()).map(|()| of_both),
             Kind::SetCountdown => self.state.set_countdown(command.body()).map(|()| of_both),
             Kind::SetLeverage => self.state.set_leverage(command.body()).map(|()| of_both),
@@ -454,6 +457,35 @@ impl Perpetual {
             Kind::AdjustIsolatedMargin => self.state.adjust_margin(command.body()).map(|()| of_both),
             _ => Err(Reject::Malformed),
         }
+    }
+
+    /// Carries out what may bring anything about: facts are kept, what follows from it is done, and all of it told. What refuses it
+    /// changes nothing, but for a modification that takes its order away.
+    #[inline(never)]
+    fn with_facts<S: Sink, T>(
+        &mut self,
+        at: At,
+        emitter: &mut Emitter<'_, S>,
+        act: impl FnOnce(&mut Perpetual) -> Result<T, Reject>,
+    ) -> Result<T, Reject> {
+        self.start_facts(at, emitter);
+        let answer = act(self);
+        let is_changed = answer.is_ok() || !self.state.facts.events().is_empty();
+        self.end_facts(is_changed, emitter);
+        answer
+    }
+
+    fn start_facts<S: Sink>(&mut self, at: At, emitter: &mut Emitter<'_, S>) {
+        let pools = self.state.pools;
+        self.state.facts.start(at, &pools, emitter);
+    }
+
+    fn end_facts<S: Sink>(&mut self, is_changed: bool, emitter: &mut Emitter<'_, S>) {
+        if is_changed {
+            self.settle_down();
+        }
+        self.state.finish_facts();
+        self.state.facts.end(emitter);
     }
 
     /// What follows every command: trim, triggers, liquidation scan, until nothing changes: what a liquidation trades moves

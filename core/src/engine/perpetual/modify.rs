@@ -1,13 +1,17 @@
 //! A resting limit order changes price or quantity (`risk.md` 17, `perpetual.md` 8.1).
 
+use super::At;
+use super::judge::{Given, Terms};
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
     ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PriceMatch, SelfTradePrevention, Side,
     order_flag,
 };
-use crate::event::{Execution, PerpetualAmended};
+use crate::engine::emit::Emitter;
+use crate::event::{Execution, PerpetualAmended, Sink};
 use crate::ids::OrderId;
+use crate::money::Money;
 use crate::perpetual::Perpetual;
 use crate::perpetual::account::DISABLED;
 use crate::perpetual::order::{Details, Stage};
@@ -19,7 +23,33 @@ pub(crate) const AMENDMENTS_MAX: u32 = 10_000;
 
 impl Perpetual {
     /// See [`ModifyPerpetual`]; the id of the order.
-    pub(crate) fn modify(&mut self, modify: &ModifyPerpetual) -> Result<OrderId, Reject> {
+    pub(super) fn modify<S: Sink>(
+        &mut self,
+        modify: &ModifyPerpetual,
+        at: At,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Result<OrderId, Reject> {
+        let (slot, changed) = self.accept_change(modify)?;
+        let id = self.state.details[slot as usize].id;
+        match changed {
+            Changed::Plain { index, new, terms } => self.write_change(index, slot, (&new, &terms), emitter),
+            changed => self.with_facts(at, emitter, |all| match changed {
+                Changed::Ends(reject) => {
+                    all.end_canceled(slot);
+                    reject.map_or(Ok(()), Err)
+                }
+                Changed::Plain { index, new, terms } | Changed::Any { index, new, terms } => {
+                    all.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
+                    Ok(())
+                }
+            })?,
+        }
+        Ok(id)
+    }
+
+    /// Checks a modification: the order's slot, and what it comes to. Changes nothing.
+    #[inline(always)]
+    fn accept_change(&mut self, modify: &ModifyPerpetual) -> Result<(u32, Changed), Reject> {
         let price_match = PriceMatch::from_code(modify.price_match).ok_or(Reject::Malformed)?;
         let side = match modify.side {
             255 => None,
@@ -52,30 +82,31 @@ impl Perpetual {
         };
         if let Some(price) = matched {
             new.price = price;
-            self.state.check_price(index, price)?;
+            self.state.symbols[index].check_price(price)?;
         }
         if new.quantity > 0 && new.quantity <= new.filled {
             // It ends, whatever filters ask of one that goes on.
-            self.end_canceled(slot);
-            return Ok(old.id);
+            return Ok((slot, Changed::Ends(None)));
         }
         if new.is(order_flag::REDUCE_ONLY) {
-            let floored = self.state.floor_quantity(index, &new)?;
+            let floored = self.state.symbols[index].floor_quantity(new.quantity)?;
             let held = self.state.holding(new.account, index).quantity;
             let most = reduce_only::shrunk(new.side, floored - new.filled, held);
             new.quantity = new.filled + most.max(0);
         }
-        new.quantity = self.state.check_quantity(index, &new, true)?;
+        let symbol = &self.state.symbols[index];
+        new.quantity = symbol.check_quantity(new.quantity, true)?;
         if matched.is_some() {
-            self.state.check_notional(index, &new, new.price)?;
-            self.state.check_band(index, new.side, new.price)?;
+            let record = self.state.accounts.get(new.account);
+            let most = self.state.order_notional_max(new.account, index, record);
+            symbol.check_notional(&new, new.price, most)?;
+            symbol.check_band(new.side, new.price)?;
         }
         if (new.price, new.quantity) == (old.price, old.quantity) && matched.is_some() {
             return Err(Reject::NothingToModify);
         }
         if new.quantity <= new.filled {
-            self.end_canceled(slot);
-            return Ok(old.id);
+            return Ok((slot, Changed::Ends(None)));
         }
         let remaining = self.orders.pool.get(slot).remaining;
         let shrinks = new.quantity < old.quantity && new.quantity - new.filled < remaining;
@@ -93,69 +124,60 @@ impl Perpetual {
             // What is left to judge needs the price.
             return Err(Reject::NoPriceMatch);
         }
-        let terms = match self.judge_changed(slot, index, &new) {
+        // The order leaves its bucket, and the book, before it enters anew.
+        let released = match old.reserved_quantity {
+            0 => None,
+            whole => {
+                let part = old.reservation.scaled(remaining, whole);
+                let bucket = self.state.holding(new.account, index).bucket(new.side);
+                part.and_then(|part| bucket.without(remaining, part))
+            }
+        };
+        let leverage = self.state.leverage(new.account, index);
+        let terms = match self.judge(index, &new, leverage, Given { released, ..Given::default() }) {
             Ok(terms) => terms,
             Err(Reject::PostOnlyWouldCross) => {
-                self.end_canceled(slot);
-                return Err(Reject::PostOnlyWouldCross);
+                return Ok((slot, Changed::Ends(Some(Reject::PostOnlyWouldCross))));
             }
             Err(reject) => return Err(reject),
         };
-
-        // Nothing refuses it any more.
         new.amendments += 1;
         new.is_shortened = false;
         new.price_match = price_match;
-        self.state.facts.emit(PerpetualAmended {
-            order: new.id,
-            account: new.account,
-            market: new.market,
-            price_before: old.price,
-            price_after: new.price,
-            quantity_before: old.quantity,
-            quantity_after: new.quantity,
-            count: new.amendments,
-            reserved: 0,
-            reference: terms.reference_of(&new),
-        });
+        let is_plain = !keeps_place
+            && old.rests_plainly()
+            && self.state.is_quiet()
+            && !self.state.symbols[index].has_odd_lots()
+            && !self.meets(index, new.side, new.price);
+        let changed = match is_plain {
+            true => Changed::Plain { index, new, terms },
+            false => Changed::Any { index, new, terms },
+        };
+        Ok((slot, changed))
+    }
+
+    /// Gives an order other terms; it keeps its place where it may.
+    fn change(&mut self, index: usize, slot: u32, new: &Details, (terms, keeps_place): (&Terms, bool)) {
+        let old = &self.state.details[slot as usize];
+        let amended = old.amended_to(new, terms.reference_of(new));
+        self.state.facts.emit(amended);
         let open = new.quantity - new.filled;
         let event = new.event(new.open_status(), Execution::Amended, reason::NONE, open);
         self.state.facts.emit(event);
         if keeps_place {
-            self.shrink_in_place(slot, index, &new, terms);
+            self.shrink_in_place(slot, index, new, terms);
             if self.is_remainder(index, slot, open) {
                 self.finish(slot);
             }
         } else {
             self.lift(slot);
-            self.state.details[slot as usize] = Details { stage: Stage::Running, ..new };
-            self.run(slot, &terms, Role::Owner);
+            self.state.details[slot as usize] = Details { stage: Stage::Running, ..*new };
+            self.run(slot, terms, Role::Owner);
         }
-        Ok(old.id)
-    }
-
-    /// Judges an order's new terms with the old ones out of the buckets, and the order out of the book.
-    fn judge_changed(
-        &mut self,
-        slot: u32,
-        index: usize,
-        new: &Details,
-    ) -> Result<super::judge::Terms, Reject> {
-        let leverage = self.state.leverage(new.account, index);
-        let remaining = self.orders.pool.get(slot).remaining;
-        let noted = *self.state.holding(new.account, index);
-        self.state.rebook(slot, remaining, 0);
-        let released = *self.state.holding(new.account, index);
-        // The requirement that the change must not raise is the one with the old order in.
-        let judged = self.judge_against(index, new, leverage, Some(&noted));
-        let holding = self.state.touch(new.account, index);
-        debug_assert_eq!(holding.buckets, released.buckets);
-        holding.buckets = noted.buckets;
-        judged
     }
 
     /// Lowers an order where it stands.
-    fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, terms: super::judge::Terms) {
+    fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, terms: &Terms) {
         let remaining = self.orders.pool.get(slot).remaining;
         let open = new.quantity - new.filled;
         self.state.rebook(slot, remaining, 0);
@@ -165,6 +187,35 @@ impl Perpetual {
             Details { reservation: terms.reservation, reserved_quantity: terms.reserved_quantity, ..*new };
         if !new.is(order_flag::REDUCE_ONLY) {
             self.state.book_in(slot, open);
+        }
+    }
+}
+
+/// What a modification that passed comes to.
+enum Changed {
+    /// The order ends, and whoever asked is told why, unless that was what he asked for.
+    Ends(Option<Reject>),
+    /// It rests again, and nothing follows.
+    Plain { index: usize, new: Details, terms: Terms },
+    /// Whatever it brings about.
+    Any { index: usize, new: Details, terms: Terms },
+}
+
+impl Details {
+    /// What a modification says of it, which has become `new`, worth `reference` while it is open.
+    #[inline(always)]
+    pub(super) fn amended_to(&self, new: &Details, reference: Money) -> PerpetualAmended {
+        PerpetualAmended {
+            order: self.id,
+            account: self.account,
+            market: self.market,
+            price_before: self.price,
+            price_after: new.price,
+            quantity_before: self.quantity,
+            quantity_after: new.quantity,
+            count: new.amendments,
+            reserved: 0,
+            reference,
         }
     }
 }

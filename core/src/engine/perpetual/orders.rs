@@ -33,6 +33,7 @@ pub(crate) fn place_of(market: MarketId) -> usize {
 
 impl Perpetual {
     /// Gives an order its slot, and its place among its account's. It is not in the book yet.
+    #[inline(always)]
     pub(crate) fn enter(&mut self, details: Details) -> u32 {
         let index = place_of(details.market);
         let slot = self.orders.pool.take();
@@ -82,6 +83,7 @@ impl Perpetual {
     }
 
     /// Tells a new order, names first; `terms` of one that runs at once.
+    #[inline(always)]
     pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
         let details = &self.state.details[slot as usize];
         let placed = PerpetualPlaced {

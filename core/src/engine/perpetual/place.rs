@@ -1,20 +1,23 @@
 //! A new perpetual order: its checks in the order of `perpetual.md` 7.10, then it waits for its trigger or runs.
 
+use super::At;
+use super::judge::{Given, Terms};
 use super::orders::condition;
 use super::run::Role;
 use crate::command::{
-    ClientOrder, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualState,
-    PerpetualTimeInForce as Tif, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType,
-    order_flag,
+    ClientOrder, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualTimeInForce as Tif,
+    PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
 };
+use crate::engine::emit::Emitter;
+use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
-use crate::money::{MONEY_UNIT, Money, Price, Quantity};
-use crate::perpetual::account::DISABLED;
+use crate::money::{MONEY_UNIT, Money, Price};
+use crate::perpetual::account::{Account, DISABLED, Holding};
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
-use crate::risk::perpetual::trigger::{Range, Trailing, fires, is_callback};
-use crate::risk::perpetual::{band, reduce_only, units};
+use crate::risk::perpetual::trigger::{Range, Trailing, fires};
+use crate::risk::perpetual::{band, reduce_only};
 
 /// Last good-till date, ms (`perpetual.md` 7.4).
 const GOOD_TILL_END_MS: i64 = 253_402_300_799_000;
@@ -23,11 +26,37 @@ const GOOD_TILL_AHEAD_MS: i64 = 600_000;
 /// Equity for each order that an account without a position arms, micro-quote.
 const ARMED_FOR: Money = 10 * MONEY_UNIT;
 
-/// A placement whose bytes are within their enumerations and fit together.
-struct Parsed {
-    details: Details,
+/// The codes of a placement, decoded.
+struct Codes {
+    side: Side,
+    order_type: Type,
+    time_in_force: Tif,
+    self_trade: SelfTradePrevention,
+    working_type: WorkingType,
+    price_match: PriceMatch,
     attached_working_type: WorkingType,
-    leverage: u32,
+}
+
+/// What a placement that passed every check enters with.
+struct Accepted {
+    /// Of an order that runs at once.
+    terms: Option<Terms>,
+    /// The hash of its name.
+    name: u64,
+    course: Course,
+}
+
+/// What comes of a placement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// Nothing: it was a test.
+    Test,
+    /// It rests whole, and nothing follows.
+    Rests,
+    /// It trades as it was planned, and nothing else follows.
+    Trades,
+    /// Whatever it brings about.
+    Any,
 }
 
 /// An order that a placement attaches.
@@ -52,40 +81,62 @@ fn attached(place: &PlacePerpetual) -> impl Iterator<Item = Attached> + '_ {
     })
 }
 
-/// `None`: malformed.
-#[inline(always)]
-fn parse(place: &PlacePerpetual) -> Option<Parsed> {
-    let side = Side::from_code(place.side)?;
-    let order_type = Type::from_code(place.order_type)?;
-    let time_in_force = Tif::from_code(place.time_in_force)?;
-    let self_trade = SelfTradePrevention::from_code(place.self_trade)?;
-    let working_type = WorkingType::from_code(place.working_type)?;
-    let price_match = PriceMatch::from_code(place.price_match)?;
-    let attached_working_type = WorkingType::from_code(place.attached_working_type)?;
-    let flag = |bit: u16| place.flags & bit != 0;
-    let has_limit = matches!(order_type, Type::Limit | Type::Stop | Type::TakeProfit);
-    let has_stop =
-        matches!(order_type, Type::Stop | Type::TakeProfit | Type::StopMarket | Type::TakeProfitMarket);
-    let is_trailing = order_type == Type::TrailingStopMarket;
-    let closes = flag(order_flag::CLOSE_POSITION);
-    let is_sound = place.flags < order_flag::KEEP_PRIORITY
-        && order_type != Type::Liquidation
-        && self_trade != SelfTradePrevention::RejectTaker
-        && (has_limit || (place.price == 0 && price_match == PriceMatch::None))
-        && (price_match == PriceMatch::None || place.price == 0)
-        && (has_limit || time_in_force == Tif::GoodTillCancel)
-        && (has_stop || is_trailing || place.stop_price == 0)
-        && (is_trailing || place.callback_rate == 0)
-        && (time_in_force == Tif::GoodTillDate || place.good_till_ms == 0)
-        && (!closes
-            || (matches!(order_type, Type::StopMarket | Type::TakeProfitMarket)
-                && place.quantity == 0
-                && !flag(order_flag::REDUCE_ONLY)))
-        && (closes || !flag(order_flag::GTE))
-        && (matches!(order_type, Type::Limit | Type::Market)
-            || (place.take_profit == 0 && place.stop_loss == 0));
-    is_sound.then_some(Parsed {
-        details: Details {
+impl Codes {
+    /// `None`: not all are within their enumerations, or the placement does not fit together.
+    #[inline(always)]
+    fn of(place: &PlacePerpetual) -> Option<Codes> {
+        let side = Side::from_code(place.side)?;
+        let order_type = Type::from_code(place.order_type)?;
+        let time_in_force = Tif::from_code(place.time_in_force)?;
+        let self_trade = SelfTradePrevention::from_code(place.self_trade)?;
+        let working_type = WorkingType::from_code(place.working_type)?;
+        let price_match = PriceMatch::from_code(place.price_match)?;
+        let attached_working_type = WorkingType::from_code(place.attached_working_type)?;
+        let flag = |bit: u16| place.flags & bit != 0;
+        let has_limit = matches!(order_type, Type::Limit | Type::Stop | Type::TakeProfit);
+        let has_stop =
+            matches!(order_type, Type::Stop | Type::TakeProfit | Type::StopMarket | Type::TakeProfitMarket);
+        let is_trailing = order_type == Type::TrailingStopMarket;
+        let closes = flag(order_flag::CLOSE_POSITION);
+        let is_sound = place.flags < order_flag::KEEP_PRIORITY
+            && order_type != Type::Liquidation
+            && self_trade != SelfTradePrevention::RejectTaker
+            && (has_limit || (place.price == 0 && price_match == PriceMatch::None))
+            && (price_match == PriceMatch::None || place.price == 0)
+            && (has_limit || time_in_force == Tif::GoodTillCancel)
+            && (has_stop || is_trailing || place.stop_price == 0)
+            && (is_trailing || place.callback_rate == 0)
+            && (time_in_force == Tif::GoodTillDate || place.good_till_ms == 0)
+            && (!closes
+                || (matches!(order_type, Type::StopMarket | Type::TakeProfitMarket)
+                    && place.quantity == 0
+                    && !flag(order_flag::REDUCE_ONLY)))
+            && (closes || !flag(order_flag::GTE))
+            && (matches!(order_type, Type::Limit | Type::Market)
+                || (place.take_profit | place.stop_loss) == 0);
+        is_sound.then_some(Codes {
+            side,
+            order_type,
+            time_in_force,
+            self_trade,
+            working_type,
+            price_match,
+            attached_working_type,
+        })
+    }
+}
+
+impl Perpetual {
+    /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
+    pub(super) fn place<S: Sink>(
+        &mut self,
+        place: &PlacePerpetual,
+        at: At,
+        emitter: &mut Emitter<'_, S>,
+    ) -> Result<OrderId, Reject> {
+        let codes = Codes::of(place).ok_or(Reject::Malformed)?;
+        let Codes { side, order_type, time_in_force, self_trade, working_type, price_match, .. } = codes;
+        let mut details = Details {
             account: place.account,
             market: place.market,
             price: place.price,
@@ -103,22 +154,44 @@ fn parse(place: &PlacePerpetual) -> Option<Parsed> {
             good_till_ms: place.good_till_ms,
             client_order: place.client_order,
             ..Details::default()
-        },
-        attached_working_type,
-        leverage: place.leverage,
-    })
-}
-
-impl Perpetual {
-    /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
-    pub(crate) fn place(&mut self, place: &PlacePerpetual) -> Result<OrderId, Reject> {
-        let Parsed { mut details, attached_working_type, leverage } =
-            parse(place).ok_or(Reject::Malformed)?;
+        };
         self.state.check_account(details.account)?;
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
-        self.prefetch_meeting(index, details.side);
-        self.state.check_state(index, &details)?;
-        self.check_names(place)?;
+        let Accepted { terms, name, course } = self.accept(index, place, &mut details)?;
+        if course == Course::Test {
+            // What time has brought about since follows it, as any command that was not refused.
+            return self.with_facts(at, emitter, |_| Ok(0));
+        }
+        // Nothing refuses it any more.
+        let id = self.take_id();
+        details.id = id;
+        match (course, &terms) {
+            (Course::Rests, Some(terms)) => self.write_rest(index, &mut details, (terms, name), emitter),
+            (Course::Trades, Some(terms)) => self.write_trades(index, &details, terms, emitter),
+            _ => self.with_facts(at, emitter, |all| {
+                all.enter_accepted(index, details, terms.as_ref(), (place, codes.attached_working_type));
+                Ok(())
+            })?,
+        }
+        Ok(id)
+    }
+
+    /// Checks a placement, in the order of `perpetual.md` 7.10. Changes nothing but what is resolved of `details`.
+    #[inline(always)]
+    fn accept(
+        &mut self,
+        index: usize,
+        place: &PlacePerpetual,
+        details: &mut Details,
+    ) -> Result<Accepted, Reject> {
+        // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
+        let name = self.state.names.hash(details.account, &details.client_order);
+        self.state.names.hint(name);
+        self.state.prefetch_account(index, details.account);
+        self.state.prefetch_details(self.orders.pool.next());
+        let symbol = &self.state.symbols[index];
+        symbol.takes(details)?;
+        self.check_names(place, name)?;
         let waits = !matches!(details.order_type, Type::Limit | Type::Market);
         let has_price = matches!(details.order_type, Type::Limit | Type::Stop | Type::TakeProfit);
         // Resolved at the trigger for the types that wait.
@@ -131,99 +204,130 @@ impl Perpetual {
             }
         }
         let state = &self.state;
+        let (symbol, record) = (&state.symbols[index], state.accounts.get(details.account));
+        let holding = state.holding(details.account, index);
         if has_price && !is_unresolved {
-            state.check_price(index, details.price)?;
+            symbol.check_price(details.price)?;
         }
-        state.check_stops(index, &details, [place.take_profit, place.stop_loss])?;
-        let watched = state.watched(index, details.working_type);
+        symbol.check_stops(details, [place.take_profit, place.stop_loss])?;
         if !details.is(order_flag::CLOSE_POSITION) {
             if !waits && details.is(order_flag::REDUCE_ONLY) {
                 // The most is asked for only after the clamp (`perpetual.md` 7.7).
-                let floored = state.floor_quantity(index, &details)?;
-                let held = state.holding(details.account, index).quantity;
-                details.quantity =
-                    reduce_only::clamped(details.side, floored, held).ok_or(Reject::ReduceOnlyRefused)?;
+                let floored = symbol.floor_quantity(details.quantity)?;
+                let clamped = reduce_only::clamped(details.side, floored, holding.quantity);
+                details.quantity = clamped.ok_or(Reject::ReduceOnlyRefused)?;
             }
-            details.quantity = state.check_quantity(index, &details, has_price)?;
+            details.quantity = symbol.check_quantity(details.quantity, has_price)?;
             let price = match details.order_type {
                 Type::Limit | Type::Stop | Type::TakeProfit if is_unresolved => 0,
                 Type::Limit | Type::Stop | Type::TakeProfit => details.price,
-                Type::Market | Type::TrailingStopMarket => state.mark(index),
+                Type::Market | Type::TrailingStopMarket => symbol.prices.mark,
                 _ => details.stop_price,
             };
             if price != 0 {
-                state.check_notional(index, &details, price)?;
+                symbol.check_notional(
+                    details,
+                    price,
+                    state.order_notional_max(details.account, index, record),
+                )?;
             }
         }
         if has_price && !is_unresolved {
-            state.check_band(index, details.side, details.price)?;
+            symbol.check_band(details.side, details.price)?;
         } else if details.order_type == Type::Market {
             self.check_counterparty(index, details.side)?;
         }
-        let state = &self.state;
-        state.check_date(&mut details)?;
-        let attached_count = attached(place).count() as i64;
-        state.check_limits(index, &details, waits, attached_count)?;
-        let record = state.accounts.get(details.account);
+        state.check_date(details)?;
+        let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
+        state.check_limits(index, (record, holding), details, (waits, attached_count))?;
         if record.restrictions & DISABLED != 0 {
             return Err(Reject::TradingDisabled);
         }
-        if record.liquidating != 0 || state.holding(details.account, index).liquidating != 0 {
+        if (record.liquidating | holding.liquidating) != 0 {
             return Err(Reject::InLiquidation);
         }
-        let held = state.leverage(details.account, index);
-        if leverage != 0 {
-            state.check_leverage(details.account, index, leverage)?;
+        let mut leverage = symbol.leverage(holding);
+        let is_leverage_kept = place.leverage == 0 || place.leverage == leverage;
+        if place.leverage != 0 {
+            state.check_leverage(details.account, index, place.leverage)?;
+            leverage = place.leverage;
         }
-        let leverage_in_force = if leverage == 0 { held } else { leverage };
         let is_test = place.flags & order_flag::TEST != 0;
         if waits && !is_test {
-            self.state.check_trigger(index, &mut details, watched)?;
+            let watched = symbol.watched(details.working_type);
+            self.state.check_trigger(index, details, watched)?;
         }
+        let mut course = Course::Any;
         let terms = if waits || is_unresolved {
             None
         } else {
+            let is_plain = details.flags == 0
+                && details.good_till_ms == 0
+                && attached_count == 0
+                && is_leverage_kept
+                && self.state.is_quiet();
+            let limit = self.limit_of(index, details)?;
+            let meets = self.meets(index, details.side, limit);
+            let is_immediate = details.is_immediate();
+            let is_planned = is_plain && (meets || is_immediate) && self.plan(index, details, limit);
+            if is_plain && !meets && !is_immediate {
+                course = Course::Rests;
+            } else if is_planned && (is_immediate || self.meetings.filled == details.quantity) {
+                course = Course::Trades;
+            }
             // Of attached orders' place on the right side, margin comes first.
-            let judged = self.judge(index, &details, leverage_in_force);
+            let judged = self.judge(index, details, leverage, Given { is_planned, ..Given::default() });
             match judged {
                 // A test ends with the margin check.
-                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => return Ok(0),
-                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {
-                    self.state.check_attached(index, &details, place)?;
+                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => {
+                    course = Course::Test;
+                    None
                 }
-                Err(_) => {}
+                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {
+                    self.state.check_attached(index, details, place)?;
+                    Some(judged?)
+                }
+                Err(reject) => return Err(reject),
             }
-            Some(judged?)
         };
         if is_test {
-            return Ok(0);
-        }
-        if has_no_level {
-            self.state.check_attached(index, &details, place)?;
+            course = Course::Test;
+        } else if has_no_level {
+            self.state.check_attached(index, details, place)?;
             return Err(Reject::NoPriceMatch);
         }
+        Ok(Accepted { terms, name, course })
+    }
 
-        // Nothing refuses it any more.
-        if leverage != 0 && leverage != held {
-            self.state.touch(details.account, index).leverage = leverage;
-            self.state.suspect(details.account);
+    /// Enters an order that was accepted, with those attached to it, and runs it unless it waits.
+    fn enter_accepted(
+        &mut self,
+        index: usize,
+        details: Details,
+        terms: Option<&Terms>,
+        (place, attached_working_type): (&PlacePerpetual, WorkingType),
+    ) {
+        let account = details.account;
+        if place.leverage != 0 && place.leverage != self.state.leverage(account, index) {
+            self.state.touch(account, index).leverage = place.leverage;
+            self.state.suspect(account);
         }
-        details.id = self.take_id();
-        details.stage = if waits { Stage::Waiting } else { Stage::Running };
-        let slot = if !waits && details.is_immediate() && attached_count == 0 {
+        let has_attached = attached(place).next().is_some();
+        let stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
+        let details = Details { stage, ..details };
+        let slot = if terms.is_some() && details.is_immediate() && !has_attached {
             self.enter_fleeting(details)
         } else {
             self.enter(details)
         };
-        self.announce(slot, 0, terms.as_ref());
+        self.announce(slot, 0, terms);
         for order in attached(place) {
             let child = self.attach(slot, &order, attached_working_type);
             self.state.details[slot as usize].children[order.number] = child;
         }
         if let Some(terms) = terms {
-            self.run(slot, &terms, Role::Owner);
+            self.run(slot, terms, Role::Owner);
         }
-        Ok(details.id)
     }
 
     /// The next order id.
@@ -256,25 +360,33 @@ impl Perpetual {
         details.id
     }
 
-    /// The name is one, and neither it nor that of an order to attach is taken.
-    fn check_names(&self, place: &PlacePerpetual) -> Result<(), Reject> {
-        let PlacePerpetual { account, client_order, .. } = *place;
-        if !is_name(&client_order) {
+    /// The name, which has the hash `hash`, is one, and neither it nor that of an order to attach is taken.
+    #[inline(always)]
+    fn check_names(&self, place: &PlacePerpetual, hash: u64) -> Result<(), Reject> {
+        let PlacePerpetual { account, ref client_order, .. } = *place;
+        if !is_name(client_order) {
             return Err(Reject::InvalidClientOrder);
         }
-        let is_taken = self.is_named(account, &client_order)
-            || attached(place).map(|order| order.client_order).any(|name| {
+        let is_taken = |hash: u64, name: &ClientOrder| {
+            self.state.names.vacancy(hash).is_none() && self.finds_named(account, name)
+        };
+        let is_attached_taken = || {
+            attached(place).map(|order| order.client_order).any(|name| {
                 // Where the parent's is cut it may come to the same again.
-                name == client_order || self.is_named(account, &name)
-            });
-        if is_taken { Err(Reject::DuplicateClientOrder) } else { Ok(()) }
+                name == *client_order || is_taken(self.state.names.hash(account, &name), &name)
+            })
+        };
+        let has_attached = place.take_profit | place.stop_loss != 0;
+        if is_taken(hash, client_order) || (has_attached && is_attached_taken()) {
+            return Err(Reject::DuplicateClientOrder);
+        }
+        Ok(())
     }
 
     /// Whether an open order of the account has a name.
-    fn is_named(&self, account: AccountId, name: &ClientOrder) -> bool {
-        let names = &self.state.names;
-        names.vacancy(names.hash(account, name)).is_none()
-            && (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
+    #[inline(never)]
+    fn finds_named(&self, account: AccountId, name: &ClientOrder) -> bool {
+        (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
     }
 
     /// The oldest open order of an account in a market with a name.
@@ -291,6 +403,7 @@ impl Perpetual {
 
 impl State {
     /// An account of the exchange that may act here.
+    #[inline(always)]
     pub(crate) fn check_account(&self, account: AccountId) -> Result<(), Reject> {
         if account != crate::ids::FEE_ACCOUNT && account < self.accounts_count {
             Ok(())
@@ -299,103 +412,7 @@ impl State {
         }
     }
 
-    /// The market takes such an order now.
-    fn check_state(&self, index: usize, order: &Details) -> Result<(), Reject> {
-        let takes = match self.symbols[index].state() {
-            PerpetualState::Closed => return Err(Reject::MarketDelisted),
-            PerpetualState::Trading => true,
-            PerpetualState::PostOnly => order.time_in_force == Tif::PostOnly,
-            PerpetualState::ReduceOnly => order.reduces(),
-            PerpetualState::CancelOnly | PerpetualState::Halted => false,
-        };
-        if takes { Ok(()) } else { Err(Reject::StateRefuses) }
-    }
-
-    pub(crate) fn check_price(&self, index: usize, price: Price) -> Result<(), Reject> {
-        let symbol = &self.symbols[index];
-        if price <= 0 {
-            return Err(Reject::InvalidPrice);
-        }
-        if !symbol.tick.divides(price) {
-            return Err(Reject::InvalidTick);
-        }
-        if price < symbol.get(P::MinPrice) {
-            return Err(Reject::PriceBelowMinimum);
-        }
-        if price > symbol.get(P::MaxPrice) {
-            return Err(Reject::PriceAboveMaximum);
-        }
-        Ok(())
-    }
-
-    /// Stop, activation and attached prices, and the callback.
-    fn check_stops(&self, index: usize, order: &Details, attached: [Price; 2]) -> Result<(), Reject> {
-        let as_stop = |price: Price, invalid: Reject| match self.check_price(index, price) {
-            Err(Reject::InvalidPrice) => Err(invalid),
-            Err(Reject::PriceAboveMaximum) => Err(Reject::StopPriceAboveMaximum),
-            other => other,
-        };
-        if order.order_type == Type::TrailingStopMarket {
-            if order.stop_price != 0 {
-                as_stop(order.stop_price, Reject::InvalidActivationPrice)?;
-            }
-            if !is_callback(order.callback_rate.into()) {
-                return Err(Reject::InvalidCallback);
-            }
-        } else if condition(order.order_type).is_some() {
-            as_stop(order.stop_price, Reject::InvalidStopPrice)?;
-        }
-        for price in attached.into_iter().filter(|&price| price != 0) {
-            as_stop(price, Reject::InvalidStopPrice)?;
-        }
-        Ok(())
-    }
-
-    /// The quantity floored to lots, if that is not too little.
-    pub(crate) fn floor_quantity(&self, index: usize, order: &Details) -> Result<Quantity, Reject> {
-        let symbol = &self.symbols[index];
-        if order.quantity <= 0 {
-            return Err(Reject::InvalidQuantity);
-        }
-        let quantity = order.quantity - order.quantity % symbol.lot.value();
-        if quantity >= symbol.get(P::MinQuantity) { Ok(quantity) } else { Err(Reject::QuantityOutOfRange) }
-    }
-
-    /// The same, if it is not too much either.
-    pub(crate) fn check_quantity(
-        &self,
-        index: usize,
-        order: &Details,
-        has_price: bool,
-    ) -> Result<Quantity, Reject> {
-        let quantity = self.floor_quantity(index, order)?;
-        let most = self.symbols[index].get(if has_price { P::MaxQuantity } else { P::MaxMarketQuantity });
-        if quantity <= most { Ok(quantity) } else { Err(Reject::QuantityOutOfRange) }
-    }
-
-    pub(crate) fn check_notional(&self, index: usize, order: &Details, price: Price) -> Result<(), Reject> {
-        let symbol = &self.symbols[index];
-        // Exact for a price on the tick.
-        let notional: Money = units::ceil_value(order.quantity, price).ok_or(Reject::AboveMaxNotional)?;
-        if notional < symbol.get(P::MinNotional) && !order.is(order_flag::REDUCE_ONLY) {
-            return Err(Reject::BelowMinNotional);
-        }
-        let record = self.accounts.get(order.account);
-        if notional > self.order_notional_max(order.account, index, record) {
-            return Err(Reject::AboveMaxNotional);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn check_band(&self, index: usize, side: Side, price: Price) -> Result<(), Reject> {
-        let outside = match side {
-            Side::Buy => Reject::PriceAboveBand,
-            Side::Sell => Reject::PriceBelowBand,
-        };
-        let bound = self.symbols[index].entry_bound(side).ok_or(outside)?;
-        if band::is_within(side, price, bound) { Ok(()) } else { Err(outside) }
-    }
-
+    #[inline(always)]
     fn check_date(&self, order: &mut Details) -> Result<(), Reject> {
         if order.time_in_force != Tif::GoodTillDate {
             return Ok(());
@@ -410,10 +427,16 @@ impl State {
     }
 
     /// The order, and as many attached ones, may be open beside those that are.
-    fn check_limits(&self, index: usize, order: &Details, waits: bool, attached: i64) -> Result<(), Reject> {
+    #[inline(always)]
+    fn check_limits(
+        &self,
+        index: usize,
+        (record, holding): (&Account, &Holding),
+        order: &Details,
+        (waits, attached): (bool, i64),
+    ) -> Result<(), Reject> {
         let symbol = &self.symbols[index];
-        let holding = self.holding(order.account, index);
-        let most = self.open_orders_max(order.account, index, self.accounts.get(order.account));
+        let most = self.open_orders_max(order.account, index, record);
         if i64::from(holding.orders.open_orders()) + 1 + attached > most {
             return Err(Reject::TooManyOpenOrders);
         }
@@ -440,14 +463,6 @@ impl State {
             || waiting < self.accounts.get(account).wallet / ARMED_FOR
     }
 
-    /// The latest price of a working type.
-    pub(crate) fn watched(&self, index: usize, working_type: WorkingType) -> Price {
-        match working_type {
-            WorkingType::ContractPrice => self.symbols[index].contract_price(),
-            WorkingType::MarkPrice => self.mark(index),
-        }
-    }
-
     /// It would not fire at once; a trailing order gets its activation price.
     fn check_trigger(&self, _: usize, order: &mut Details, watched: Price) -> Result<(), Reject> {
         match condition(order.order_type) {
@@ -467,6 +482,7 @@ impl State {
     }
 
     /// Attached prices stand on the right side of the order's price.
+    #[inline(always)]
     fn check_attached(&self, index: usize, order: &Details, place: &PlacePerpetual) -> Result<(), Reject> {
         let price = if order.price == 0 { self.mark(index) } else { order.price };
         let (profit, loss) = (place.take_profit, place.stop_loss);

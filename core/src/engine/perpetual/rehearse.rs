@@ -11,7 +11,6 @@ use crate::order::Order;
 use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State};
-use crate::risk::perpetual::band::Band;
 use crate::risk::perpetual::reduce_only;
 
 /// An account as it was before a fill.
@@ -29,9 +28,9 @@ impl Perpetual {
         index: usize,
         order: &Details,
         (limit, open, leverage): (Price, Quantity, u32),
-        band: Option<Band>,
     ) -> bool {
         let Perpetual { books, orders, state, .. } = self;
+        let band = state.symbols[index].dynamic_band(state.now_ms);
         let &Details { account, side, self_trade, .. } = order;
         let mut rehearsed = std::mem::take(&mut state.rehearsed);
         rehearsed.clear();

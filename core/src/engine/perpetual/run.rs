@@ -54,8 +54,9 @@ impl Perpetual {
         let mut stopped = None;
         let mut ending = None;
         let mut remaining = details.open;
-        if self.state.symbols[index].matches() || role == Role::Liquidation {
-            let limit = self.key(index, details.side, terms.limit);
+        let limit = self.key(index, details.side, terms.limit);
+        let meets = self.books[index].side(details.side.opposite()).best() <= limit;
+        if meets && (self.state.symbols[index].matches() || role == Role::Liquidation) {
             let mut taker = Taker {
                 order: details.id,
                 account: details.account,

@@ -1,7 +1,7 @@
 //! After the match: reduce-only orders are trimmed to their positions, and orders whose price has come are run
 //! (`risk.md` 13, 14).
 
-use super::judge::Terms;
+use super::judge::{Given, Terms};
 use super::orders::place_of;
 use super::run::Role;
 use super::settle::reason;
@@ -187,12 +187,14 @@ impl Perpetual {
         }
         if details.price_match != PriceMatch::None {
             // Filters that ask for the price had none to judge before (`perpetual.md` 7.5).
-            self.state.check_price(index, details.price)?;
-            self.state.check_notional(index, &details, details.price)?;
-            self.state.check_band(index, details.side, details.price)?;
+            let (symbol, record) = (&self.state.symbols[index], self.state.accounts.get(details.account));
+            let most = self.state.order_notional_max(details.account, index, record);
+            symbol.check_price(details.price)?;
+            symbol.check_notional(&details, details.price, most)?;
+            symbol.check_band(details.side, details.price)?;
         }
         let leverage = self.state.leverage(details.account, index);
-        let terms = self.judge(index, &details, leverage)?;
+        let terms = self.judge(index, &details, leverage, Given::default())?;
         self.state.details[slot as usize] = details;
         Ok(terms)
     }

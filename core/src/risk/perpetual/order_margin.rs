@@ -5,26 +5,18 @@
 //! and untriggered ones are in none.
 
 use super::units::{
-    ceil_div, ceil_of, ceil_share, ceil_to_step, ceil_value, floor_value, magnitude, narrow, notional,
-    signed_as,
+    ceil_div, ceil_of, ceil_share, ceil_value, floor_value, magnitude, narrow, notional, signed_as,
 };
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity, Rate};
+use std::hint::select_unpredictable;
 
 /// The price that the margin of a resting order is judged at: its limit for a buy; for a sell the highest of limit,
-/// best bid and the mark rounded up to a tick, as it may trade there at once.
-#[inline]
-pub fn reference_price(
-    side: Side,
-    limit: Price,
-    best_bid: Option<Price>,
-    mark: Price,
-    tick: Price,
-) -> Option<Price> {
-    match side {
-        Side::Buy => Some(limit),
-        Side::Sell => Some(limit.max(best_bid.unwrap_or(0)).max(ceil_to_step(mark.into(), 1, tick)?)),
-    }
+/// best bid and `mark`, which is the mark rounded up to a tick, as it may trade there at once.
+#[inline(always)]
+pub fn reference_price(side: Side, limit: Price, best_bid: Option<Price>, mark: Price) -> Price {
+    let least = mark.max(best_bid.unwrap_or(0));
+    limit.max(select_unpredictable(side == Side::Sell, least, 0))
 }
 
 /// What an open order reserves, fixed at acceptance.
@@ -40,7 +32,7 @@ pub struct Reservation {
 
 impl Reservation {
     /// Of an order of `quantity` whose reference value is `reference`.
-    #[inline]
+    #[inline(always)]
     pub fn new(
         side: Side,
         quantity: Quantity,
@@ -53,12 +45,6 @@ impl Reservation {
             Side::Sell => ceil_value(quantity, mark)?.checked_sub(reference)?,
         };
         Some(Reservation { reference, open_loss: loss.max(0), fee: ceil_of(reference, taker_rate)?.max(0) })
-    }
-
-    /// Of an order that loses nothing against the mark by trading at its reference price.
-    #[inline]
-    pub fn without_loss(reference: Money, taker_rate: Rate) -> Option<Reservation> {
-        Some(Reservation { reference, open_loss: 0, fee: ceil_of(reference, taker_rate)?.max(0) })
     }
 
     /// Of what is left of an order that was accepted with `quantity`: each amount scaled from the original one, up.
@@ -335,7 +321,7 @@ mod tests {
     const TAKER: Rate = 50_000;
 
     fn order(side: Side, lots: i64, ticks: i64) -> (Quantity, Reservation) {
-        let reference = reference_price(side, ticks * TICK, None, MARK, TICK).unwrap();
+        let reference = reference_price(side, ticks * TICK, None, MARK);
         let quantity = lots * LOT;
         (
             quantity,
@@ -432,19 +418,13 @@ mod tests {
 
     #[test]
     fn a_sell_is_judged_at_the_best_it_may_get() {
-        assert_eq!(reference_price(Side::Sell, 59_000 * UNIT, None, MARK + 1, TICK), Some(MARK + TICK));
-        assert_eq!(
-            reference_price(Side::Sell, 59_000 * UNIT, Some(61_000 * UNIT), MARK, TICK),
-            Some(61_000 * UNIT)
-        );
-        assert_eq!(
-            reference_price(Side::Sell, 62_000 * UNIT, Some(61_000 * UNIT), MARK, TICK),
-            Some(62_000 * UNIT)
-        );
-        assert_eq!(
-            reference_price(Side::Buy, 62_000 * UNIT, Some(61_000 * UNIT), MARK, TICK),
-            Some(62_000 * UNIT)
-        );
+        let judged = |side, limit: i64, bid: Option<i64>| {
+            reference_price(side, limit * UNIT, bid.map(|bid| bid * UNIT), MARK + TICK)
+        };
+        assert_eq!(judged(Side::Sell, 59_000, None), MARK + TICK);
+        assert_eq!(judged(Side::Sell, 59_000, Some(61_000)), 61_000 * UNIT);
+        assert_eq!(judged(Side::Sell, 62_000, Some(61_000)), 62_000 * UNIT);
+        assert_eq!(judged(Side::Buy, 62_000, Some(61_000)), 62_000 * UNIT);
     }
 
     #[test]

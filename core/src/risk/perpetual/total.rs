@@ -127,7 +127,7 @@ proptest! {
         is_sell: bool,
     ) {
         let side = side(is_sell);
-        reference_price(side, a, Some(b), c, positive(d));
+        reference_price(side, a, Some(b), c);
         let reservation = Reservation::new(side, a, b, c, d);
         let reservation = reservation.unwrap_or(Reservation { reference: a, open_loss: b, fee: c });
         reservation.scaled(d, e);
