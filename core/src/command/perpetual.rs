@@ -217,12 +217,15 @@ body! {
     /// is a perpetual side, and the state hash (`risk.md` 20). Walks the whole state; changes nothing. Never refused.
     pub struct ProveLedger {}
 
-    /// See [`Kind::ActivateRule`]. `risk.md` 19. Rules are switched on one after the other, for good; what they are: [`rule`].
-    /// Rejects: Malformed (no such rule, or not the next one), ParameterOutOfRange (what is configured breaks it).
+    /// See [`Kind::ActivateRule`]. `risk.md` 19. Rules are switched on one after the other, for good; what they are: [`rule`]. One
+    /// that has a value stands apart from that order, and holds until it is given another.
+    /// Rejects: Malformed (no such rule, or not the next one), ParameterOutOfRange (what is configured breaks it, or its value is out
+    /// of range).
     pub struct ActivateRule {
         /// Its number.
         pub rule: u32,
-        pub reserved: u32,
+        /// Of [`rule::WORK_MAX`].
+        pub value: u32,
     }
 
     /// See [`Kind::DraftPerpetual`]. A draft is what a market's configuration is to become, collected and seen by nobody: the
@@ -507,8 +510,10 @@ pub mod rule {
     /// version 11 no command can leave that bound, whatever the rule; what an earlier version configured beyond it stays until it
     /// is changed, and this is refused while there is any.
     pub const STRICT_MARK_CLAMP: u32 = 1;
-    /// The last that this version knows.
+    /// The last that this version knows, of those that are switched on in order.
     pub const LAST: u32 = 1;
+    /// How many units of work one command does at most (`risk.md` 19); its value is between 8 and 65,536, and 256 while nobody said.
+    pub const WORK_MAX: u32 = 256;
 }
 
 /// A client's name of an order, padded with zeros.

@@ -549,7 +549,8 @@ payload! {
     pub struct RuleActivated {
         /// A number of [`crate::command::rule`].
         pub rule: u32,
-        pub reserved: u32,
+        /// Its value, 0 where it has none.
+        pub value: u32,
     }
 
     /// See [`Kind::VipTierScheduled`]. All of a schedule, ascending, with the command that completes it; when it holds, each is told

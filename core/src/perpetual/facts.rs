@@ -170,11 +170,6 @@ impl Facts {
         record.note = self.wallets.len() as u32;
         self.wallets.push((account, record.wallet));
     }
-
-    /// Markets and accounts whose holdings were touched.
-    pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, AccountId)> + '_ {
-        self.holdings.iter().map(|noted| (noted.index as usize, noted.account))
-    }
 }
 
 impl State {

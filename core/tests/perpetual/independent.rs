@@ -34,7 +34,12 @@ use ringside_core::reject::Reject;
 /// Property 6, where it bites.
 const CLOSED: &str = "closing orders taken with nothing available";
 /// The bound of a command's liquidations.
-const LEFT_OVER: &str = "commands that left liquidations over";
+const LEFT_OVER: &str = "commands that left something over";
+const TRIGGERS: &str = "commands that left triggers over";
+const TRIMS: &str = "commands that left orders to be trimmed";
+const PAUSED: &str = "commands that left a liquidation in its midst";
+const DATES: &str = "ticks that left dates or countdowns over";
+const BUSY: &str = "orders refused as something was left over";
 /// The ends of the ranges of `risk.md` 1.
 const CHEAP: &str = "trades at prices of some thousand steps";
 const LARGE: &str = "trades of more than 10,000,000 USDT";
@@ -52,8 +57,10 @@ struct Pair {
     snapshot: Option<(Vec<u8>, u64)>,
     /// Orders that close, taken with nothing available: property 6.
     closed_without_margin: u64,
-    /// Commands that left liquidations or warnings over for the next.
+    /// Commands that left something over for the next, and what: triggers, trims, a liquidation in its midst, dates; then orders
+    /// refused for that.
     left_over: u64,
+    left: [u64; 5],
     cheap: u64,
     large: u64,
     profit: u64,
@@ -105,6 +112,7 @@ impl Versus for Pair {
             snapshot: None,
             closed_without_margin: 0,
             left_over: 0,
+            left: [0; 5],
             cheap: 0,
             large: 0,
             profit: 0,
@@ -127,6 +135,9 @@ impl Versus for Pair {
     fn count(&self, seen: &mut Seen) {
         *seen.cases.entry(CLOSED).or_default() += self.closed_without_margin;
         *seen.cases.entry(LEFT_OVER).or_default() += self.left_over;
+        for (case, count) in [TRIGGERS, TRIMS, PAUSED, DATES, BUSY].into_iter().zip(self.left) {
+            *seen.cases.entry(case).or_default() += count;
+        }
         *seen.cases.entry(CHEAP).or_default() += self.cheap;
         *seen.cases.entry(LARGE).or_default() += self.large;
         *seen.cases.entry(PROFIT).or_default() += self.profit;
@@ -149,21 +160,31 @@ impl Versus for Pair {
         let expected = self.model.apply(command);
         self.model.check().map_err(|text| format!("{command:?}\nthe model: {text}\n{expected:#?}"))?;
         self.real.apply(command, &mut self.events);
-        if self.real.has_backlog() != self.model.backlog {
-            return Err(format!("{command:?}\nthe model has left over: {}", self.model.backlog));
+        same_events(command, &self.events, &expected)?;
+        let waits = self.model.backlog();
+        if self.real.has_backlog() != waits {
+            return Err(format!("{command:?}\nthe model has left over: {waits}"));
         }
-        self.left_over += u64::from(self.model.backlog);
+        self.left_over += u64::from(waits);
+        let done = expected.last().and_then(Event::get::<event::Done>);
+        let is_left = [
+            !self.model.queue.is_empty(),
+            !self.model.untrimmed.is_empty(),
+            self.model.paused.is_some(),
+            self.model.dates_until.is_some(),
+            done.is_some_and(|done| done.reject == Reject::EngineBusy.code()),
+        ];
+        self.left.iter_mut().zip(is_left).for_each(|(count, is_left)| *count += u64::from(is_left));
         if command.time_ns % 307 == 7 {
             let mut saved = Vec::new();
             self.real.save(&mut saved);
             self.real =
                 Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
-            // It asks who may be left, not whether the last command had nothing more to spend, and counts who waits for a suspended
-            // market as well; the next command that is not refused tests them all.
-            self.model.backlog = self.real.has_backlog();
+            if self.real.has_backlog() != waits {
+                return Err(format!("{command:?}\nits own snapshot has left over: {}", !waits));
+            }
             self.snapshot = Some((saved, command.sequence + 1));
         }
-        same_events(command, &self.events, &expected)?;
         self.events.iter().for_each(|event| self.auditor.event(event));
         if let Some((_, fault)) = self.auditor.fault() {
             return Err(format!("the auditor: {fault}\n{command:?}\n{:#?}", self.events));
@@ -282,8 +303,8 @@ fn liquidations_end_well(events: &[Event]) -> Result<(), String> {
 fn random_streams() {
     let total = crate::support::commands(500_000, 20_000);
     let seen = run_streams::<Pair>(total);
-    let cases = [CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED];
-    let [closed, left_over, cheap, large, profit, cleared] = cases.map(|case| {
+    let cases = [CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED, TRIGGERS, TRIMS, PAUSED, DATES, BUSY];
+    let [closed, left_over, cheap, large, profit, cleared, left @ ..] = cases.map(|case| {
         let count = seen.cases.get(case).copied().unwrap_or(0);
         eprintln!("{case}: {count}");
         count
@@ -295,7 +316,8 @@ fn random_streams() {
     if total >= 100_000 {
         // The comparison is worth what its streams reach.
         assert!(closed > 0, "property 6 was never put to the test");
-        assert!(left_over > 0, "no move of the mark brought more than one command may liquidate");
+        assert!(left_over > 0, "no move of the mark brought more than one command may do");
+        assert!(left.iter().all(|&count| count > 0), "not everything that may wait did: {left:?}");
         assert!(cheap > 0 && large > 0, "no trade at the ends of the ranges");
         assert!(cleared > 0, "no isolated wallet lacked anything");
         assert!(profit > 0 || total < 1_000_000, "no isolated wallet was filled up by its position's profit");

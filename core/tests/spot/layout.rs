@@ -110,7 +110,7 @@ fn perpetual_commands() {
     layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, moves_band 4, price 8);
     layout!(CreditPerpetual, CreditPerpetual::KIND, 73, 96, address 0, reserved 20, amount 24, reason 32);
     layout!(ProveLedger, ProveLedger::KIND, 74, 0,);
-    layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, reserved 4);
+    layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, value 4);
     layout!(DraftPerpetual, DraftPerpetual::KIND, 76, 48, symbol 0, base 20, quote 30, market 40, reserved 44);
     layout!(ApplyDraft, ApplyDraft::KIND, 77, 8, changes 0, state 4, reserved 5);
     layout!(ScheduleVipTier, ScheduleVipTier::KIND, 78, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
@@ -198,7 +198,7 @@ fn perpetual_events() {
     layout!(PerpetualPrice, PerpetualPrice::KIND, 116, 64, market 0, index_state 4, clamped 5, reserved 6, index 8, mark 16, basis 24, impact_bid 32, impact_ask 40, funding_rate 48, next_funding_ms 56);
     layout!(PerpetualSource, PerpetualSource::KIND, 117, 24, market 0, source 4, weight 8, manual 12, price 16);
     layout!(FundingSettled, FundingSettled::KIND, 118, 48, market 0, sparse 4, rate 8, mark 16, funding_ms 24, residue 32, positions 40);
-    layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, reserved 4);
+    layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, value 4);
     layout!(VipTierScheduled, VipTierScheduled::KIND, 123, 40, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24, effective_ms 32);
     layout!(
         AccountLimits, AccountLimits::KIND, 124, 40, account 0, market 4, open_orders 8, order_rate_10s 12,

@@ -97,6 +97,7 @@ impl State {
         let Some(amount) = before.position().unrealised(price) else { unreachable!("an accepted position") };
         let holding = self.touch(account, index);
         (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
+        holding.trimmed = 0;
         holding.realised += amount;
         // An isolated position loses what it was given, and no more.
         let lacked = (amount + before.isolated).min(0).saturating_neg();

@@ -26,23 +26,17 @@ pub(crate) struct Scope {
 }
 
 impl Perpetual {
-    /// `risk.md` 12.3.
+    /// `risk.md` 12.3, as far as there are units; what is left waits, and goes on with what was not reached of step 1, then step 2.
     pub(crate) fn liquidate(&mut self, scope: Scope) {
         let Scope { account, isolated } = scope;
-        self.state.set_liquidating(scope, true);
-        let (equity, maintenance) = self.state.standing(scope);
-        self.state.tell_scope(scope, LiquidationStep::Begin, equity, maintenance);
-        for index in 0..self.books.len() {
-            if isolated.is_none_or(|only| only == index) {
-                self.end_all(account, index, |all, slot| all.expire(slot, reason::LIQUIDATION), |_| true);
-            }
-        }
-        while let Some(index) = self.state.worst(scope) {
+        if self.state.work.paused.take().is_none() {
+            self.state.set_liquidating(scope, true);
             let (equity, maintenance) = self.state.standing(scope);
-            if !is_due(equity, maintenance) {
-                break;
-            }
-            self.step(scope, index, equity, maintenance);
+            self.state.tell_scope(scope, LiquidationStep::Begin, equity, maintenance);
+        }
+        if !self.expire_all(scope) || !self.close_worst(scope) {
+            (self.state.work.paused, self.state.work.scan) = (Some(scope), true);
+            return;
         }
         let is_left = self.state.worst(scope).is_some();
         if !is_left && isolated.is_none() && self.state.wallet(account) < 0 {
@@ -53,8 +47,40 @@ impl Perpetual {
         self.state.tell_scope(scope, LiquidationStep::End, equity, maintenance);
     }
 
-    /// One position of a scope: steps 2 to 5.
-    fn step(&mut self, scope: Scope, index: usize, equity: Money, maintenance: Money) {
+    /// Expires the orders of a scope; whether there were units enough.
+    fn expire_all(&mut self, scope: Scope) -> bool {
+        for index in 0..self.books.len() {
+            if scope.isolated.is_some_and(|only| only != index) {
+                continue;
+            }
+            loop {
+                let oldest = self.open_orders(scope.account, index).next();
+                let Some(slot) = oldest else { break };
+                if !self.state.work.take() {
+                    return false;
+                }
+                self.expire(slot, reason::LIQUIDATION);
+            }
+        }
+        true
+    }
+
+    /// Steps 2 to 5, while the scope is due; whether there were units enough.
+    fn close_worst(&mut self, scope: Scope) -> bool {
+        while let Some(index) = self.state.worst(scope) {
+            let (equity, maintenance) = self.state.standing(scope);
+            if !is_due(equity, maintenance) {
+                break;
+            }
+            if !self.step(scope, index, equity, maintenance) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// One position of a scope: steps 2 to 5. Whether there were units enough.
+    fn step(&mut self, scope: Scope, index: usize, equity: Money, maintenance: Money) -> bool {
         let account = scope.account;
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(account, index).quantity;
@@ -74,17 +100,22 @@ impl Perpetual {
         let mut order = 0;
         let mut left = part;
         if symbol.matches() {
+            if limit > 0 && !self.state.work.take() {
+                return false;
+            }
             order = self.take_id();
             if limit > 0 {
                 let terms = Terms { limit, ..Terms::default() };
                 self.send(order, account, index, (side, part), &terms, Role::Liquidation);
-                self.trim(Some(index));
+                if !self.trim() {
+                    return false;
+                }
                 left = part - (quantity.abs() - self.state.holding(account, index).quantity.abs());
             }
         }
         let (equity, maintenance) = self.state.standing(scope);
         if left == 0 || self.state.worst(scope).is_none() || !is_due(equity, maintenance) {
-            return;
+            return true;
         }
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(account, index).quantity;
@@ -93,6 +124,9 @@ impl Perpetual {
         let value = distress.bankruptcy_value(left, &symbol.brackets);
         let (Some(value), Some(worth)) = (value, worth) else { unreachable!("an accepted position") };
         if self.fund_may_take(index, side, left, value) {
+            if !self.state.work.take() {
+                return false;
+            }
             self.state.hand_over(
                 index,
                 (account, FEE_ACCOUNT),
@@ -101,11 +135,11 @@ impl Perpetual {
                 LiquidationStep::Fund,
                 order,
             );
-            self.trim(Some(index));
+            self.trim()
         } else if equity >= 0 {
-            self.deleverage(account, index, side, (left, value), Backing::Own, order);
+            self.deleverage(account, index, side, (left, value), Backing::Own, order)
         } else {
-            self.deleverage(account, index, side, (left, worth), Backing::Fund, order);
+            self.deleverage(account, index, side, (left, worth), Backing::Fund, order)
         }
     }
 
@@ -155,7 +189,7 @@ impl Perpetual {
         may_take(Fund { equity: after.equity, notional }, peak)
     }
 
-    /// Counterparties take a part (`risk.md` 12.5), the fund what they leave.
+    /// Counterparties take a part (`risk.md` 12.5), the fund what they leave. Whether there were units enough.
     fn deleverage(
         &mut self,
         from: AccountId,
@@ -164,8 +198,9 @@ impl Perpetual {
         (mut left, mut value): (Quantity, Money),
         backing: Backing,
         order: OrderId,
-    ) {
+    ) -> bool {
         let mut candidates = self.state.candidates(from, index, side);
+        let mut may_go_on = true;
         while left > 0
             && let Some(account) = self.state.next_candidate(&mut candidates)
         {
@@ -174,6 +209,10 @@ impl Perpetual {
             let Some(worth) = part_value(value, part, left) else { continue };
             if backing == Backing::Own && !self.state.can_take(account, index, side.opposite(), part, worth) {
                 continue;
+            }
+            may_go_on = self.state.work.take();
+            if !may_go_on {
+                break;
             }
             let expire = |all: &mut Perpetual, slot| all.expire(slot, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
@@ -193,7 +232,8 @@ impl Perpetual {
             value -= worth;
         }
         self.state.end_candidates(candidates);
-        if left > 0 && from != FEE_ACCOUNT {
+        may_go_on = may_go_on && (left == 0 || from == FEE_ACCOUNT || self.state.work.take());
+        if left > 0 && from != FEE_ACCOUNT && may_go_on {
             let (parties, part) = ((from, FEE_ACCOUNT), (left, value));
             let handed = self.state.hand_over(index, parties, side, part, LiquidationStep::Fund, order);
             if backing == Backing::Fund {
@@ -201,15 +241,15 @@ impl Perpetual {
             }
         }
         // What waits and ends with its position.
-        self.trim(Some(index));
+        self.trim() && may_go_on
     }
 
-    /// Nobody is left to be liquidated by this command. Shares what bankrupt scopes lacked, where no liquidation was put off; then
+    /// Nobody is left to be liquidated by this command. Shares what bankrupt scopes lacked, where nothing before it waits; then
     /// closes positions of the fund while it is below its maintenance margin. Whether anything changed. Where nothing does, the
     /// scan is at its end: the pool is flagged while the fund's wallet or equity is below 0.
     pub(crate) fn test_fund(&mut self) -> bool {
         let waits = !self.state.shortfall.is_empty();
-        if waits && self.state.allowance > 0 && self.state.share_shortfall() {
+        if waits && !self.state.has_left_over() && self.state.share_shortfall() {
             return true;
         }
         let mut changed = false;
@@ -229,6 +269,10 @@ impl Perpetual {
         let scope = Scope { account: FEE_ACCOUNT, isolated: None };
         let standing = self.state.cross(FEE_ACCOUNT);
         if standing.suspended || !is_due(standing.equity, standing.maintenance) {
+            return false;
+        }
+        if self.state.work.left == 0 {
+            self.state.work.fund = true;
             return false;
         }
         let mut tried = None;
@@ -252,7 +296,7 @@ impl Perpetual {
         self.state.holding(FEE_ACCOUNT, index).quantity != quantity
     }
 
-    /// Sends what the fund gets rid of this second, in markets, a bit each, that have not seen it before.
+    /// Sends what the fund gets rid of this second, in markets, a bit each, that have not seen it before; as far as there are units.
     pub(crate) fn unwind(&mut self, markets: u128) {
         for index in (0..self.books.len()).filter(|index| markets >> index & 1 != 0) {
             let symbol = &self.state.symbols[index];
@@ -278,11 +322,13 @@ impl Perpetual {
                 .map(|(_, total)| total)
                 .sum();
             let Some(part) = unwind_quantity(quantity.abs(), reach, symbol.lot.value()) else { continue };
-            if part > 0 {
+            if part > 0 && self.state.work.take() {
                 let id = self.take_id();
                 let terms = Terms { limit, ..Terms::default() };
                 self.send(id, FEE_ACCOUNT, index, (side, part), &terms, Role::Owner);
-                self.trim(Some(index));
+                if !self.trim() {
+                    return;
+                }
             }
         }
     }

@@ -11,10 +11,10 @@ mod hints;
 mod invariants;
 mod judge;
 mod legs;
-mod liquidate;
+pub(crate) mod liquidate;
 pub(crate) mod meetings;
 mod modify;
-mod orders;
+pub(crate) mod orders;
 mod place;
 mod quick;
 pub(crate) mod rank;
@@ -108,6 +108,10 @@ impl Engine {
             return None;
         }
         let mut perpetual = self.take_perpetual(emitter);
+        let had_backlog = perpetual.state.has_backlog();
+        if had_backlog {
+            perpetual.work_off();
+        }
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
             Kind::ApplyDraft => self.apply_draft(&mut perpetual, command),
@@ -119,7 +123,7 @@ impl Engine {
             _ => perpetual.act(kind, command, self.markets.len()),
         };
         // A refusal changes nothing, but for a modification that takes its order away.
-        let is_changed = answer.is_ok() || !perpetual.state.facts.events().is_empty();
+        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.events().is_empty();
         self.give_perpetual(perpetual, is_changed, emitter);
         if let Some(new) = used
             && !answer.as_ref().is_err_and(|reject| reject.is_temporary())
@@ -178,6 +182,7 @@ impl Engine {
             return;
         }
         let mut perpetual = self.take_perpetual(emitter);
+        perpetual.state.work.left += 1;
         let (markets, orders) = (&self.markets, &self.orders);
         perpetual.tick(|market, notional| {
             let market = markets.get(usize::try_from(market).ok()?)?;
@@ -220,7 +225,11 @@ impl Engine {
         state.now_ms = self.time.ns() / 1_000_000;
         state.next_order = self.next_order;
         state.accounts_count = self.accounts.count();
-        state.allowance = watch::ALLOWANCE;
+        // One is for what the command asks for itself.
+        state.work.left = state.work.most - 1;
+        if !state.work.scan {
+            state.work.stirred = 0;
+        }
         let pools = state.pools;
         state.facts.start((self.sequence, self.time.ns()), &pools, emitter);
         perpetual
@@ -456,11 +465,18 @@ impl Perpetual {
         }
     }
 
+    /// Does what commands before left over, as far as there are units.
+    fn work_off(&mut self) {
+        if self.state.work.dates_ms != 0 {
+            self.run_dates();
+        }
+        self.settle_down();
+    }
+
     /// What follows every command: trim, triggers, liquidation scan, until nothing changes: what a liquidation trades moves
     /// the price that triggers watch.
     fn settle_down(&mut self) {
         loop {
-            self.trim(None);
             self.run_triggers();
             self.scan();
             if !self.state.has_moved() {
@@ -508,9 +524,9 @@ impl Engine {
         })
     }
 
-    /// Whether liquidations or warnings are left over for the next commands. No part of the state.
+    /// Whether anything is left over that the next command can do.
     pub fn has_backlog(&self) -> bool {
-        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog)
+        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog())
     }
 
     /// When the next countdown may run out, UNIX milliseconds: no later than the first that does, as one that was replaced by a

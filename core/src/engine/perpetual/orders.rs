@@ -25,6 +25,12 @@ pub(crate) fn condition(order_type: Type) -> Option<Condition> {
     }
 }
 
+/// Of an order that waits for a stop price: 0 where it waits for a rise, 1 for a fall, and the key by which it does.
+pub(crate) fn stop_of(details: &Details) -> Option<(usize, i64)> {
+    let rises = waits_for_rise(condition(details.original_type)?, details.side);
+    Some(if rises { (0, details.stop_price) } else { (1, -details.stop_price) })
+}
+
 /// Index of a market that exists.
 #[inline]
 pub(crate) fn place_of(market: MarketId) -> usize {
@@ -304,11 +310,8 @@ impl State {
         let details = &self.details[slot as usize];
         let (id, stop, working) = (details.id, details.stop_price, details.working_type as usize);
         let triggers: &mut Triggers = &mut self.triggers[place_of(details.market)];
-        match condition(details.original_type) {
-            Some(condition) if waits_for_rise(condition, details.side) => {
-                triggers.stops[working][0].add(stop, id);
-            }
-            Some(_) => triggers.stops[working][1].add(-stop, id),
+        match stop_of(details) {
+            Some((heap, key)) => triggers.stops[working][heap].add(&mut triggers.slab, key, details),
             None => {
                 let trailing = &mut triggers.trailing[working];
                 let callback = details.callback_rate.into();
@@ -321,7 +324,7 @@ impl State {
         }
     }
 
-    /// A waiting order waits no longer: it fired, or ends. `was_taken`: the heap gave it away already.
+    /// A waiting order waits no longer: it fired, or ends. `was_taken`: it was taken from among those that are due.
     pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
         let details = &self.details[slot as usize];
         if !details.waits() {
@@ -341,24 +344,19 @@ impl State {
         let working = details.working_type as usize;
         let State { triggers, slots, details: all, .. } = self;
         let triggers = &mut triggers[index];
-        match condition(details.original_type) {
-            Some(condition) => {
-                let heap = usize::from(!waits_for_rise(condition, details.side));
-                let due = &mut triggers.stops[working][heap];
-                if was_taken {
-                    due.fired();
-                } else {
-                    due.ended(|_, id| {
-                        id != details.id
-                            && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
-                    });
-                }
+        let was_due = match stop_of(&details) {
+            Some((heap, key)) => {
+                !was_taken && !triggers.stops[working][heap].remove(&mut triggers.slab, key, &details)
             }
-            None => triggers.trailing[working].ended(|id| {
-                id != details.id
-                    && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
-            }),
-        }
+            None => {
+                triggers.trailing[working].ended(|id| {
+                    id != details.id
+                        && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
+                });
+                !was_taken && details.is_queued
+            }
+        };
+        triggers.due_count -= u32::from(was_due);
     }
 
     /// Cancels the attached orders of an order that ends with nothing filled: there is nothing for them to cover.

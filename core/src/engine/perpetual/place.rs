@@ -118,6 +118,11 @@ impl Perpetual {
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
         self.prefetch_meeting(index, details.side);
         self.state.check_state(index, &details)?;
+        let could_match = matches!(details.order_type, Type::Limit | Type::Market)
+            && details.time_in_force != Tif::PostOnly;
+        if could_match && self.state.is_busy(index) {
+            return Err(Reject::EngineBusy);
+        }
         self.check_names(place)?;
         let waits = !matches!(details.order_type, Type::Limit | Type::Market);
         let has_price = matches!(details.order_type, Type::Limit | Type::Stop | Type::TakeProfit);

@@ -54,7 +54,7 @@ impl State {
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
-        (self.alert == 0) & !self.has_backlog & self.shortfall.is_empty() & !is_recalled & !self.tests_all
+        (self.alert == 0) & !self.has_backlog() & self.shortfall.is_empty() & !is_recalled & !self.tests_all
     }
 
     /// The hash of an order's name, whose cell begins to load.

@@ -339,6 +339,7 @@ impl Settlement for PerpetualMatch<'_> {
         symbol.contract_range.add(fill.price);
         let trade = symbol.trades;
         state.moved |= 1 << index;
+        state.work.stirred |= 1 << index;
         state.show_fresh(index, fill.price);
         let is_shortened = state.details[slot as usize].is_shortened;
         let told = Fill { is_maker_filled: fill.is_maker_filled && !is_shortened, ..fill };

@@ -6,6 +6,7 @@ use crate::book::grid::gcd;
 use crate::command::{
     PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, WorkingType,
 };
+use crate::engine::perpetual::orders::stop_of;
 use crate::ids::{FIRST_PERPETUAL, OrderId};
 use crate::money::Price;
 use crate::perpetual::Perpetual;
@@ -116,7 +117,7 @@ impl Perpetual {
             let (details, _) = orders[place];
             let stage = if details.stage == Stage::Resting { Stage::Running } else { details.stage };
             slots[place] = self.enter(Details { stage, ..details });
-            if details.is_deferred {
+            if details.is_deferred && stop_of(&details).is_none() {
                 let index = (details.market - FIRST_PERPETUAL) as usize;
                 self.state.triggers[index].held_back[details.working_type as usize].push(details.id);
             }

@@ -82,7 +82,7 @@ impl Model {
                 holds!(order.open > 0, "I-6: {order:?}");
                 holds!(!self.is_remainder(order), "less than a lot is left: {order:?}");
                 holds!(order.quantity >= order.filled + order.open, "I-12: {order:?}");
-                if order.has(order_flag::REDUCE_ONLY) {
+                if order.has(order_flag::REDUCE_ONLY) && !self.untrimmed.contains(&order.market) {
                     let most = self.reducible(order.account, order.market, order.side);
                     holds!(order.open <= most, "I-7: {order:?} may reduce {most}");
                 }
@@ -98,12 +98,13 @@ impl Model {
                     (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
                 // Who is left over for the next command rests below.
                 holds!(
-                    equity >= maintenance || self.is_suspended(account, scope) || self.backlog,
+                    equity >= maintenance || self.is_suspended(account, scope) || self.backlog(),
                     "I-9: account {account} {scope:?} has {equity} of {maintenance}"
                 );
             }
         }
-        holds!(self.liquidating.is_empty(), "I-9: {:?} rest in liquidation", self.liquidating);
+        let goes_on = self.paused.into_iter().collect::<Vec<_>>();
+        holds!(self.liquidating == goes_on, "I-9: {:?} rest in liquidation", self.liquidating);
         let fund = (self.account(FUND).wallet, self.cross_equity(FUND));
         holds!(self.deficit || (fund.0 >= 0 && fund.1 >= 0), "I-8: the fund has {fund:?}");
         Ok(())

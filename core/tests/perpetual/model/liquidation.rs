@@ -11,10 +11,6 @@ use ringside_core::command::{
 use ringside_core::event::{self, Execution, LiquidationStep, PostingReason};
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 
-/// What the consequences of a command's scans may cost, and what each costs.
-pub(super) const ALLOWANCE: u32 = 64;
-const LIQUIDATION: u32 = 16;
-const WARNING: u32 = 1;
 /// Minutes before the running one that the fund's highest equity is remembered.
 const HIGH_MINUTES: i64 = 480;
 
@@ -27,6 +23,12 @@ impl Model {
     /// consequences: those left over wait for the next.
     pub(super) fn scan(&mut self) {
         let apart = self.apart();
+        (self.scan_waits, self.fund_waits) = (false, false);
+        if let Some((account, scope)) = self.paused
+            && self.may_follow()
+        {
+            self.liquidate(account, scope);
+        }
         self.suspects.extend(self.positions.iter().map(|(key, _)| key.0));
         loop {
             if self.suspects.is_empty() {
@@ -45,7 +47,9 @@ impl Model {
                 }
             }
         }
-        self.backlog = self.allowance == 0;
+        if !self.scan_waits {
+            self.stirred.clear();
+        }
         assert!(self.untouched(&apart), "I-13: a liquidation touched one who stands apart");
         let (wallet, equity) = (self.account(FUND).wallet, self.cross_equity(FUND));
         let deficit = wallet < 0 || equity < 0;
@@ -68,8 +72,7 @@ impl Model {
             }
             let (equity, maintenance) =
                 (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
-            if holds && equity < maintenance && !self.is_suspended(account, scope) && self.spend(LIQUIDATION)
-            {
+            if holds && equity < maintenance && !self.is_suspended(account, scope) && self.may_follow() {
                 self.liquidate(account, scope);
             } else {
                 self.call_margin(account, scope, equity, maintenance);
@@ -77,11 +80,10 @@ impl Model {
         }
     }
 
-    /// Takes from what the command may spend on consequences, if anything is left of it.
-    fn spend(&mut self, cost: u32) -> bool {
-        let is_left = self.allowance > 0;
-        self.allowance = self.allowance.saturating_sub(cost);
-        is_left
+    /// Whether a unit is left for what follows from a test; else it waits.
+    fn may_follow(&mut self) -> bool {
+        self.scan_waits |= self.units == 0;
+        self.units > 0
     }
 
     /// Warns when the ratio is 80 % or more, again at most once per minute while it stays.
@@ -91,7 +93,7 @@ impl Model {
         let near = maintenance > 0 && (equity <= 0 || ceil_div(maintenance * E8, equity) >= 80_000_000);
         let called_ms = self.account(account).calls.get(&market).copied();
         let recent = called_ms.is_some_and(|at_ms| now - at_ms < 60_000);
-        if near && !recent && self.spend(WARNING) {
+        if near && !recent && self.may_follow() && self.take_unit() {
             self.account_mut(account).calls.insert(market, now);
             self.output.fact(event::MarginCall {
                 account,
@@ -182,12 +184,17 @@ impl Model {
         });
     }
 
-    /// `risk.md` 12.3.
+    /// `risk.md` 12.3. One that has waited goes on with the orders that are left, then at step 2.
     fn liquidate(&mut self, account: AccountId, scope: Option<MarketId>) {
-        self.liquidating.push((account, scope));
-        self.tell_scope(account, scope, LiquidationStep::Begin);
+        if self.paused.take().is_none() {
+            self.liquidating.push((account, scope));
+            self.tell_scope(account, scope, LiquidationStep::Begin);
+        }
         for id in self.open_orders(account, scope) {
             if self.orders.contains_key(&id) {
+                if !self.take_unit() {
+                    return self.pause(account, scope);
+                }
                 self.expire_order(id, reason::LIQUIDATION);
             }
         }
@@ -195,13 +202,20 @@ impl Model {
             if self.scope_equity(account, scope) >= self.scope_maintenance(account, scope) {
                 break;
             }
-            self.close_one(account, scope, largest);
+            if !self.close_one(account, scope, largest) {
+                return self.pause(account, scope);
+            }
         }
         if scope.is_none() && self.largest(account, scope).is_none() && self.account(account).wallet < 0 {
             self.clear(account, -self.account(account).wallet);
         }
         self.liquidating.retain(|of| *of != (account, scope));
         self.tell_scope(account, scope, LiquidationStep::End);
+    }
+
+    fn pause(&mut self, account: AccountId, scope: Option<MarketId>) {
+        self.paused = Some((account, scope));
+        self.scan_waits = true;
     }
 
     /// The position of a scope with the largest maintenance margin, the lowest market among equals.
@@ -227,14 +241,13 @@ impl Model {
         );
     }
 
-    /// Steps 2 to 5 for one position.
-    fn close_one(&mut self, account: AccountId, scope: Option<MarketId>, market: MarketId) {
+    /// Steps 2 to 5 for one position. Whether there were units enough: the match, a takeover, and each counterparty are one.
+    fn close_one(&mut self, account: AccountId, scope: Option<MarketId>, market: MarketId) -> bool {
         let held = self.position(account, market).quantity;
         let side = held_side(held).opposite();
         let quantity = self.to_close(market, held);
         let (mut left, mut id) = (quantity, 0);
         if self.may_match(market) {
-            id = self.next_order();
             let bankruptcy = self.bankruptcy_value(account, scope, market, quantity);
             let tick = self.market(market).parameters[&1];
             let exact = bankruptcy * E10;
@@ -243,24 +256,35 @@ impl Model {
                 Side::Buy => floor_to(floor_div(exact, quantity), tick),
             };
             // An offer above every price sells nothing: none is made.
-            if limit > 0 && i64::try_from(limit).is_ok() {
+            let is_made = limit > 0 && i64::try_from(limit).is_ok();
+            if is_made && !self.take_unit() {
+                return false;
+            }
+            id = self.next_order();
+            if is_made {
                 left = self.send(id, account, market, side, limit, quantity, Role::Liquidation(scope));
+                if self.untrimmed.contains(&market) {
+                    return false;
+                }
             }
         }
         let due = self.scope_equity(account, scope) < self.scope_maintenance(account, scope);
         if left == 0 || !due {
-            return;
+            return true;
         }
         let equity = self.scope_equity(account, scope);
         let value = self.bankruptcy_value(account, scope, market, left);
         if self.fund_may_take(market, -sign(side) * left, value) {
+            if !self.take_unit() {
+                return false;
+            }
             self.hand_over((account, FUND), market, side, left, value, (id, LiquidationStep::Fund));
-            self.trim(market);
+            self.trim(market)
         } else if equity < 0 {
             let at_mark = self.at_mark(market, side, left);
-            self.deleverage(account, market, side, (left, at_mark), true, id);
+            self.deleverage(account, market, side, (left, at_mark), true, id)
         } else {
-            self.deleverage(account, market, side, (left, value), false, id);
+            self.deleverage(account, market, side, (left, value), false, id)
         }
     }
 
@@ -503,7 +527,8 @@ impl Model {
         ranked.into_iter().map(|(_, _, account)| account).collect()
     }
 
-    /// `risk.md` 12.5. What counterparties leave goes to the fund, unless it is the fund that gives up.
+    /// `risk.md` 12.5. What counterparties leave goes to the fund, unless it is the fund that gives up. Whether there were units
+    /// enough: one for each, and what it loses of its orders goes with it.
     fn deleverage(
         &mut self,
         from: AccountId,
@@ -512,7 +537,7 @@ impl Model {
         (quantity, value): (i128, i128),
         bankrupt: bool,
         order: OrderId,
-    ) {
+    ) -> bool {
         let (mut left, mut value_left) = (quantity, value);
         let own = self.position(FUND, market).quantity;
         let mut counterparties = Vec::new();
@@ -531,6 +556,10 @@ impl Model {
             if !bankrupt && self.equity_after(other, market, &half) < 0 {
                 continue;
             }
+            if !self.take_unit() {
+                self.trim(market);
+                return false;
+            }
             for id in self.open_orders(other, Some(market)) {
                 if self.orders.get(&id).is_some_and(Order::rests) {
                     self.expire_order(id, reason::DELEVERAGED);
@@ -545,13 +574,17 @@ impl Model {
             value_left -= part_value;
         }
         if left > 0 && from != FUND {
+            if !self.take_unit() {
+                self.trim(market);
+                return false;
+            }
             let handed =
                 self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
             if bankrupt {
                 self.note_handed(from, FUND, handed);
             }
         }
-        self.trim(market);
+        self.trim(market)
     }
 
     fn equity_after(&self, account: AccountId, market: MarketId, half: &super::ledger::Half) -> i128 {
@@ -570,7 +603,7 @@ impl Model {
     /// by what it lacks. Whether anything changed.
     fn test_fund(&mut self) -> bool {
         let waits = self.shortfall != 0 || !self.brought.is_empty();
-        if waits && self.allowance > 0 {
+        if waits && !self.has_left_over() {
             let (lacked, brought) = (std::mem::take(&mut self.shortfall), std::mem::take(&mut self.brought));
             if self.share_loss(lacked, &brought) {
                 return true;
@@ -583,6 +616,10 @@ impl Model {
             }
             let (equity, maintenance) = (self.cross_equity(FUND), self.scope_maintenance(FUND, None));
             if self.is_suspended(FUND, None) || equity >= maintenance {
+                return changed;
+            }
+            if self.units == 0 {
+                self.fund_waits = true;
                 return changed;
             }
             let mut markets: Vec<MarketId> = self.scope_markets(FUND, None).collect();
@@ -637,9 +674,12 @@ impl Model {
                 .sum();
             let tenth = ceil_to(ceil_div(held.abs(), 10), lot).max(lot);
             let part = held.abs().min(tenth).min(floor_to(floor_div(reach, 10), lot));
-            if part > 0 {
+            if part > 0 && self.take_unit() {
                 let id = self.next_order();
                 self.send(id, FUND, market, side, limit, part, Role::Fund);
+                if self.untrimmed.contains(&market) {
+                    return;
+                }
             }
         }
     }
