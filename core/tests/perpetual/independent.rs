@@ -161,7 +161,7 @@ impl Versus for Pair {
         self.model.check().map_err(|text| format!("{command:?}\nthe model: {text}\n{expected:#?}"))?;
         self.real.apply(command, &mut self.events);
         same_events(command, &self.events, &expected)?;
-        let waits = self.model.backlog();
+        let waits = self.model.leaves_over();
         if self.real.has_backlog() != waits {
             return Err(format!("{command:?}\nthe model has left over: {waits}"));
         }

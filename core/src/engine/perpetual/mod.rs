@@ -526,7 +526,7 @@ impl Engine {
 
     /// Whether anything is left over that the next command can do.
     pub fn has_backlog(&self) -> bool {
-        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog())
+        self.delisting > 0 || self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog())
     }
 
     /// When the next countdown may run out, UNIX milliseconds: no later than the first that does, as one that was replaced by a

@@ -394,6 +394,7 @@ impl Model {
                 return Err(Reject::ParameterOutOfRange);
             }
             self.units_max = activate.value;
+            self.spot.units_max = Some(activate.value as usize);
             self.output.fact(event::RuleActivated { rule: 256, value: activate.value });
             return Ok(Outcome::default());
         }

@@ -533,6 +533,9 @@ impl Model {
             };
             changes.push(Event::new(0, 0, 0, balances));
         }
+        if kind == Kind::AdvanceTime {
+            changes.extend(self.spot.delisted_on(self.units as usize));
+        }
         changes.extend(self.treasury.map(|moved| Event::new(0, 0, 0, moved)));
         let events = std::mem::take(&mut self.output).finish(changes, done);
         if let Err(text) = self.audit(&events) {
@@ -582,6 +585,11 @@ impl Model {
     /// Whether anything waits.
     pub fn backlog(&self) -> bool {
         self.has_left_over() || self.fund_waits || self.dates_until.is_some()
+    }
+
+    /// The same on the spot side as well.
+    pub fn leaves_over(&self) -> bool {
+        self.backlog() || self.spot.markets.iter().any(|market| market.delists)
     }
 
     /// Whether orders that could match in a market are refused.

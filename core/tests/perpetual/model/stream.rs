@@ -288,8 +288,11 @@ impl Stream {
         if self.random.permille(5) {
             return self.cornered(model);
         }
-        if self.random.permille(4) {
+        if self.random.permille(6) {
             return self.cascade(model);
+        }
+        if self.random.permille(2) {
+            return self.dates(model);
         }
         if self.random.permille(self.profile.hostility) {
             return self.hostile(model);
@@ -402,7 +405,7 @@ impl Stream {
         let (closing, sign) = if falls { (Side::Sell, -1) } else { (Side::Buy, 1) };
         let span = *self.random.pick(&[20, 80, 200]);
         let mut orders = Vec::new();
-        for number in 0..6 + self.random.below(40) as i64 {
+        for number in 0..8 + self.random.below(24) as i64 {
             let stop = mark + sign * (mark * (3 + number % span) / 20_000).max(tick);
             let on_tick = |price: i64| (price / tick * tick).max(tick);
             let order_type = match self.random.below(8) {
@@ -412,7 +415,7 @@ impl Stream {
             };
             let flags = *self.random.pick(&[0, 0, order_flag::REDUCE_ONLY, order_flag::PRICE_PROTECT]);
             let working =
-                if self.random.permille(300) { WorkingType::MarkPrice } else { WorkingType::ContractPrice };
+                if self.random.permille(500) { WorkingType::MarkPrice } else { WorkingType::ContractPrice };
             let trails = order_type == PerpetualOrderType::TrailingStopMarket;
             orders.push(PlacePerpetual {
                 account: self.trader(),
@@ -461,10 +464,9 @@ impl Stream {
         let mut rest: Vec<Command> = orders.into_iter().map(Command::new).collect();
         rest.extend((0..2).map(|_| Command::new(sets_off)));
         let moved = mark + sign * mark * span.min(40) / 20_000;
-        if self.random.permille(500) && !self.profile.sources {
-            rest.push(Command::new(SetManualPrice { market, moves_band: 0, price: moved }));
-            rest.push(Command::new(AdvanceTime {}));
-        }
+        self.prices[at] = moved;
+        rest.extend(self.feeds(at));
+        rest.push(Command::new(AdvanceTime {}));
         for _ in 0..self.random.below(12) {
             rest.push(match self.random.below(6) {
                 0 => Command::new(AdvanceTime {}),
@@ -474,6 +476,49 @@ impl Stream {
                 _ => Command::new(self.place(model)),
             });
         }
+        self.opening.extend(rest.into_iter().rev());
+        self.opening.pop().expect("an order at least")
+    }
+
+    /// Orders of many accounts that end at the same second, timers that end with it, and that second.
+    fn dates(&mut self, model: &Model) -> Command {
+        let (market, now_ms) = (self.market(), self.time_ns / 1_000_000);
+        let at = (market - FIRST_PERPETUAL) as usize;
+        if at >= model.markets.len() {
+            return Command::new(AdvanceTime {});
+        }
+        let (mark, tick) = (self.mark(model, market), Stream::step(model, market, 1));
+        let mut rest = Vec::new();
+        for number in 0..8 + self.random.below(12) {
+            let away = mark * self.random.between(10, 150) / 10_000;
+            let (side, price) =
+                if number % 2 == 0 { (Side::Buy, mark - away) } else { (Side::Sell, mark + away) };
+            let order = PlacePerpetual {
+                account: self.trader(),
+                market,
+                side: side as u8,
+                order_type: PerpetualOrderType::Limit as u8,
+                time_in_force: PerpetualTimeInForce::GoodTillDate as u8,
+                good_till_ms: now_ms + 610_000,
+                price: (price / tick * tick).max(tick),
+                stop_price: 0,
+                callback_rate: 0,
+                price_match: 0,
+                flags: 0,
+                ..self.place(model)
+            };
+            rest.push(Command { time_ns: 1, ..Command::new(order) });
+            if self.random.permille(300) {
+                let market = *self.random.pick(&[market, market, ALL_MARKETS]);
+                let account = order.account;
+                let set =
+                    SetCountdown { account, market, countdown_ms: 600_000, keep_reduce_only: 0, reserved: 0 };
+                rest.push(Command { time_ns: 1, ..Command::new(set) });
+            }
+        }
+        rest.push(Command { time_ns: 615_000_000_000, ..Command::new(AdvanceTime {}) });
+        rest.push(Command { time_ns: 1, ..Command::new(self.place(model)) });
+        rest.push(Command { time_ns: 1, ..self.cancel(model) });
         self.opening.extend(rest.into_iter().rev());
         self.opening.pop().expect("an order at least")
     }
