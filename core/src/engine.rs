@@ -44,7 +44,7 @@ use idempotency::Idempotency;
 use sources::Sources;
 
 /// Changes with every change of what commands do. State goes from one version to another by snapshot, not by replay.
-pub const ENGINE_VERSION: u32 = 11;
+pub const ENGINE_VERSION: u32 = 12;
 
 /// Memory to take at start, and how tables are spread over it. It never changes results, and everything grows past it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
