@@ -6,8 +6,8 @@
 //! Properties of `risk.md` 21 that are judged on these streams: 1, the model recomputes I-1 to I-13 after every command,
 //! and the engine checks itself at intervals; 3, closing both markets leaves no cost, and all wallets together DEP; 4, the
 //! engine goes on from its own snapshots, and the commands from a snapshot on lead to the same hash; 5, what a liquidation
-//! leaves; 6, orders that only close are not refused for margin. Wallets, positions and spot balances are compared
-//! through the engine's views at intervals.
+//! leaves; 6, orders that only close are not refused for margin; 8a, positions and profits by the histories of their accounts
+//! (`support/perpetual/histories.rs`). Wallets, positions and spot balances are compared through the engine's views at intervals.
 //!
 //! Not covered: properties 2, 7 and 8 (unit tests of `risk/perpetual/`), and the windows after a recovery
 //! (`recovery.rs`).
@@ -20,6 +20,7 @@ use crate::model::Model;
 use crate::model::stream::Stream;
 use crate::model::{FUND, Stage};
 use crate::support::model::Seen;
+use crate::support::perpetual::histories::Histories;
 use crate::support::versus::{Versus, config, run_streams, same_events};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
@@ -46,6 +47,9 @@ const LARGE: &str = "trades of more than 10,000,000 USDT";
 /// Funding that an isolated wallet does not have.
 const PROFIT: &str = "payments out of the profit of an isolated position";
 const CLEARED: &str = "payments to isolated positions by the fund";
+/// Trades by what they came of.
+const CAUSES: [&str; 5] =
+    ["trades", "trades of liquidations", "takeovers", "counterparties deleveraged", "positions settled"];
 
 /// Both engines.
 struct Pair {
@@ -65,6 +69,8 @@ struct Pair {
     large: u64,
     profit: u64,
     cleared: u64,
+    /// Property 8a.
+    histories: Histories,
 }
 
 impl Pair {
@@ -117,6 +123,7 @@ impl Versus for Pair {
             large: 0,
             profit: 0,
             cleared: 0,
+            histories: Histories::default(),
         }
     }
 
@@ -142,6 +149,9 @@ impl Versus for Pair {
         *seen.cases.entry(LARGE).or_default() += self.large;
         *seen.cases.entry(PROFIT).or_default() += self.profit;
         *seen.cases.entry(CLEARED).or_default() += self.cleared;
+        for (cause, count) in CAUSES.into_iter().zip(self.histories.causes) {
+            *seen.cases.entry(cause).or_default() += count;
+        }
     }
 
     /// Applies a command to both and compares what they emit; the real engine's events are then in `events`.
@@ -189,11 +199,11 @@ impl Versus for Pair {
         if let Some((_, fault)) = self.auditor.fault() {
             return Err(format!("the auditor: {fault}\n{command:?}\n{:#?}", self.events));
         }
+        self.histories.take(&self.events)?;
         liquidations_end_well(&expected)?;
-        for trade in expected.iter().filter_map(Event::get::<event::PerpetualTrade>) {
-            let products = i128::from(trade.price) * i128::from(trade.quantity);
+        for trade in crate::support::perpetual::fills(&expected) {
             self.cheap += u64::from(trade.price < 10_000);
-            self.large += u64::from(products > 100_000_000_000_000_000_000_000);
+            self.large += u64::from(trade.value > 10_000_000_000_000);
         }
         for posting in expected.iter().filter_map(Event::get::<event::Posting>) {
             self.profit += u64::from(posting.reason == PostingReason::RealisedProfit as u8);
@@ -254,6 +264,7 @@ impl Versus for Pair {
             self.apply(&command)?;
         }
         self.compare()?;
+        self.histories.judge()?;
         let open =
             self.model.positions.values().find(|position| position.quantity != 0 || position.cost != 0);
         if let Some(position) = open
@@ -320,6 +331,9 @@ fn random_streams() {
         assert!(left.iter().all(|&count| count > 0), "not everything that may wait did: {left:?}");
         assert!(cheap > 0 && large > 0, "no trade at the ends of the ranges");
         assert!(cleared > 0, "no isolated wallet lacked anything");
+        for cause in CAUSES {
+            assert!(seen.cases.get(cause).is_some_and(|count| *count > 0), "no {cause}");
+        }
         assert!(profit > 0 || total < 1_000_000, "no isolated wallet was filled up by its position's profit");
         for &kind in event::Kind::ALL {
             // A deficit wants a loss taken by hand while the index is gone: `recovery.rs`.

@@ -146,7 +146,7 @@ fn liquidation_skips_the_book_in_a_window() {
     venue.buy(bob, "1", "58000");
     venue.ok(OpenEpoch { epoch: 1, reserved: 0 });
     venue.mark("56500");
-    assert!(venue.said::<event::PerpetualTrade>().is_empty(), "nothing matches");
+    assert!(venue.fills().is_empty(), "nothing matches");
     let steps: Vec<u8> = venue.said::<event::Liquidation>().iter().map(|step| step.step).collect();
     assert!(steps.contains(&(event::LiquidationStep::Fund as u8)), "{steps:?}");
 }

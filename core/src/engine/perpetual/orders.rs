@@ -5,15 +5,18 @@ use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::PerpetualOrderType as Type;
-use crate::command::{PerpetualStatus, SelfTradePrevention, Side, TimeInForce, WorkingType, order_flag};
+use crate::command::{
+    ClientOrder, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention, Side, TimeInForce, WorkingType,
+    order_flag,
+};
 use crate::event::{Execution, PerpetualPlaced};
-use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
-use crate::money::{Price, Quantity};
+use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
+use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers};
-use crate::perpetual::{Perpetual, State};
+use crate::perpetual::{Perpetual, State, id_of};
 use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
 
 /// What a conditional type waits for; `None` for the others.
@@ -89,19 +92,8 @@ impl Perpetual {
 
     /// Tells a new order, names first; `terms` of one that runs at once.
     pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
-        let details = &self.state.details[slot as usize];
-        let placed = PerpetualPlaced {
-            order: details.id,
-            account: details.account,
-            market: details.market,
-            fired,
-            client_order: details.client_order,
-            reserved: 0,
-            reference: terms.map_or(0, |terms| terms.reference_of(details)),
-        };
-        let event = details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity);
-        self.state.facts.emit(placed);
-        self.state.facts.emit(event);
+        let details = self.state.details[slot as usize];
+        self.state.tell_new(&details, fired, terms.map_or(0, |terms| terms.reference_of(&details)));
     }
 
     /// Puts an order into the book with what it has left, and into its bucket.
@@ -260,7 +252,105 @@ impl Perpetual {
     }
 }
 
+/// An order by which the engine closes a position, or takes one over.
+pub(crate) struct Closing {
+    pub(crate) account: AccountId,
+    pub(crate) index: usize,
+    pub(crate) side: Side,
+    pub(crate) quantity: Quantity,
+    /// 0: any, where the book is passed over.
+    pub(crate) price: Price,
+}
+
+/// What such an order is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Named {
+    /// `autoclose-<ms><order id>`: of who is liquidated, and of the fund.
+    AutoClose(i64),
+    /// Of a counterparty.
+    Deleveraging,
+    /// Of a market that is settled.
+    Settlement,
+}
+
+impl Closing {
+    /// What it is beyond its record in the book, where it never stands.
+    pub(crate) fn details(&self, id: OrderId, name: Named) -> Details {
+        Details {
+            id,
+            account: self.account,
+            market: id_of(self.index),
+            price: self.price,
+            side: self.side,
+            order_type: Type::Liquidation,
+            original_type: Type::Liquidation,
+            time_in_force: PerpetualTimeInForce::ImmediateOrCancel,
+            stage: Stage::Running,
+            quantity: self.quantity,
+            client_order: name.of(id),
+            ..Details::default()
+        }
+    }
+}
+
+impl Named {
+    /// The name of an order, cut to 36.
+    fn of(self, id: OrderId) -> ClientOrder {
+        let mut name = [0; 36];
+        let mut len = 0;
+        let mut put = |byte: u8| {
+            if let Some(place) = name.get_mut(len) {
+                *place = byte;
+                len += 1;
+            }
+        };
+        match self {
+            Named::AutoClose(now_ms) => {
+                b"autoclose-".iter().for_each(|&byte| put(byte));
+                for number in [now_ms as u64, id] {
+                    let digits = number.checked_ilog10().unwrap_or(0);
+                    for digit in (0..=digits).rev() {
+                        put(b'0' + (number / 10u64.pow(digit) % 10) as u8);
+                    }
+                }
+            }
+            Named::Deleveraging => b"adl_autoclose".iter().for_each(|&byte| put(byte)),
+            Named::Settlement => b"settlement_autoclose".iter().for_each(|&byte| put(byte)),
+        }
+        name
+    }
+}
+
 impl State {
+    /// Tells a new order, names first.
+    fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
+        self.facts.emit(PerpetualPlaced {
+            order: details.id,
+            account: details.account,
+            market: details.market,
+            fired,
+            client_order: details.client_order,
+            reserved: 0,
+            reference,
+        });
+        self.facts.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity));
+    }
+
+    /// Tells an order that the trade told next fills: of who takes a position over, or is settled. Its id.
+    pub(crate) fn place_filled(&mut self, closing: &Closing, name: Named) -> OrderId {
+        let id = self.next_order;
+        self.next_order += 1;
+        self.tell_new(&closing.details(id, name), 0, 0);
+        id
+    }
+
+    /// The id of a trade that is not made in the book.
+    pub(crate) fn next_trade(&mut self, index: usize) -> TradeId {
+        let symbol = &mut self.symbols[index];
+        symbol.trades += 1;
+        symbol.trades
+    }
+
     /// Adds what an order has open to its bucket.
     pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
         let details = &self.details[slot as usize];

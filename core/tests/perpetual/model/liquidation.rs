@@ -1,6 +1,8 @@
 //! Liquidation, the insurance fund, auto-deleveraging (`risk.md` 12).
 
-use super::arithmetic::{E8, E10, ceil_div, ceil_to, floor_div, floor_to, narrow, value_down, value_up};
+use super::arithmetic::{
+    E8, E10, ceil_div, ceil_to, floor_div, floor_to, narrow, nearest, value_down, value_up,
+};
 use super::ledger::{held_side, sign};
 use super::matching::Role;
 use super::orders::reason;
@@ -13,6 +15,13 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 
 /// Minutes before the running one that the fund's highest equity is remembered.
 const HIGH_MINUTES: i64 = 480;
+
+/// What an order by which the engine closes is called.
+pub(super) enum Name {
+    AutoClose,
+    Deleveraging,
+    Settlement,
+}
 
 impl Model {
     pub(super) fn is_suspended(&self, account: AccountId, scope: Option<MarketId>) -> bool {
@@ -246,45 +255,55 @@ impl Model {
         let held = self.position(account, market).quantity;
         let side = held_side(held).opposite();
         let quantity = self.to_close(market, held);
-        let (mut left, mut id) = (quantity, 0);
-        if self.may_match(market) {
-            let bankruptcy = self.bankruptcy_value(account, scope, market, quantity);
-            let tick = self.market(market).parameters[&1];
-            let exact = bankruptcy * E10;
-            let limit = match side {
-                Side::Sell => ceil_to(ceil_div(exact, quantity), tick),
-                Side::Buy => floor_to(floor_div(exact, quantity), tick),
-            };
-            // An offer above every price sells nothing: none is made.
-            let is_made = limit > 0 && i64::try_from(limit).is_ok();
-            if is_made && !self.take_unit() {
-                return false;
-            }
-            id = self.next_order();
-            if is_made {
-                left = self.send(id, account, market, side, limit, quantity, Role::Liquidation(scope));
-                if self.untrimmed.contains(&market) {
-                    return false;
-                }
-            }
+        let bankruptcy = self.bankruptcy_value(account, scope, market, quantity);
+        let tick = self.market(market).parameters[&1];
+        let exact = bankruptcy * E10;
+        let limit = match side {
+            Side::Sell => ceil_to(ceil_div(exact, quantity), tick),
+            Side::Buy => floor_to(floor_div(exact, quantity), tick),
+        };
+        // An offer above every price sells nothing, nor does a bid of nothing buy: then the book is passed over.
+        let limit = if limit > 0 && i64::try_from(limit).is_ok() { limit } else { 0 };
+        if !self.take_unit() {
+            return false;
         }
+        let order = self.closing_order(account, market, side, limit, quantity, Name::AutoClose);
+        let id = self.arrive(order);
+        let mut is_done = true;
+        if self.may_match(market) && limit > 0 {
+            self.run_match(id, Some(limit), Role::Liquidation(scope));
+            self.finish_remainders(market);
+            is_done = self.trim(market);
+        }
+        let left = self.orders[&id].open;
         let due = self.scope_equity(account, scope) < self.scope_maintenance(account, scope);
-        if left == 0 || !due {
-            return true;
+        if is_done && left > 0 && due {
+            let equity = self.scope_equity(account, scope);
+            let value = self.bankruptcy_value(account, scope, market, left);
+            is_done = if self.fund_may_take(market, -sign(side) * left, value) {
+                self.take_unit() && {
+                    self.hand_over(id, FUND, left, value, event::TradeCause::Takeover);
+                    self.trim(market)
+                }
+            } else if equity < 0 {
+                self.deleverage(id, self.at_mark(market, side, left), true)
+            } else {
+                self.deleverage(id, value, false)
+            };
         }
-        let equity = self.scope_equity(account, scope);
-        let value = self.bankruptcy_value(account, scope, market, left);
-        if self.fund_may_take(market, -sign(side) * left, value) {
-            if !self.take_unit() {
-                return false;
-            }
-            self.hand_over((account, FUND), market, side, left, value, (id, LiquidationStep::Fund));
-            self.trim(market)
-        } else if equity < 0 {
-            let at_mark = self.at_mark(market, side, left);
-            self.deleverage(account, market, side, (left, at_mark), true, id)
+        self.end_closing(id);
+        is_done
+    }
+
+    /// Nothing more is to come of an order by which the engine closes.
+    fn end_closing(&mut self, id: OrderId) {
+        let order = self.orders[&id].clone();
+        if order.open == 0 {
+            self.orders.remove(&id);
+        } else if self.is_remainder(&order) {
+            self.finish(id);
         } else {
-            self.deleverage(account, market, side, (left, value), false, id)
+            self.expire_order(id, reason::IMMEDIATE);
         }
     }
 
@@ -324,41 +343,45 @@ impl Model {
         self.share_loss(lacked, brought);
     }
 
-    /// The engine's own order: it trades and never rests. What it did not trade.
-    #[allow(clippy::too_many_arguments)]
-    fn send(
-        &mut self,
-        id: OrderId,
-        account: AccountId,
-        market: MarketId,
-        side: Side,
-        limit: i128,
-        quantity: i128,
-        role: Role,
-    ) -> i128 {
-        let order = self.closing_order(id, account, market, side, limit, quantity);
+    /// An order of the engine's own comes.
+    fn arrive(&mut self, order: Order) -> OrderId {
+        let id = order.id;
         self.orders.insert(id, order);
         self.tell_placed(id, 0);
         self.tell_order(id, Execution::New);
-        let ending = self.run_match(id, Some(limit), role);
-        let left = self.orders[&id].open;
-        self.finish_remainders(market);
-        self.after_match(id, ending);
-        self.trim(market);
-        left
+        id
+    }
+
+    /// One by which somebody takes a position over, or is settled: the trade told next fills it, all of it.
+    pub(super) fn arrive_filled(
+        &mut self,
+        account: AccountId,
+        market: MarketId,
+        (side, quantity, price): (Side, i128, i128),
+        name: Name,
+    ) -> OrderId {
+        let order = self.closing_order(account, market, side, price, quantity, name);
+        let id = self.arrive(order);
+        self.orders.remove(&id);
+        id
     }
 
     fn closing_order(
-        &self,
-        id: OrderId,
+        &mut self,
         account: AccountId,
         market: MarketId,
         side: Side,
         price: i128,
         quantity: i128,
+        name: Name,
     ) -> Order {
+        let id = self.next_order();
         let mut client = [0; 36];
-        let name = format!("autoclose-{}{id}", self.now_ms());
+        let name = match name {
+            Name::AutoClose => format!("autoclose-{}{id}", self.now_ms()),
+            Name::Deleveraging => "adl_autoclose".into(),
+            Name::Settlement => "settlement_autoclose".into(),
+        };
         for (place, byte) in client.iter_mut().zip(name.bytes()) {
             *place = byte;
         }
@@ -434,23 +457,27 @@ impl Model {
         *noted = equity.max(*noted);
     }
 
-    /// A position changes hands at a value, `side` being that of the closing.
+    /// A part of what an order closes changes hands at a value.
     fn hand_over(
         &mut self,
-        (from, to): (AccountId, AccountId),
-        market: MarketId,
-        side: Side,
+        id: OrderId,
+        to: AccountId,
         quantity: i128,
         value: i128,
-        (order, step): (OrderId, LiquidationStep),
+        cause: event::TradeCause,
     ) -> [i128; 3] {
+        let Order { account: from, market, side, .. } = self.orders[&id].clone();
+        let deleverages = cause == event::TradeCause::Deleveraging;
+        let price = nearest(value * E10, quantity);
+        let name = if deleverages { Name::Deleveraging } else { Name::AutoClose };
+        let to_order = self.arrive_filled(to, market, (side.opposite(), quantity, price), name);
         let fund_before = self.account(FUND).wallet;
         let from_half = self.half(from, market, side, quantity, value, 0);
         let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
         let mut moved = self.settle(from, market, &from_half);
         let mut to_half = self.half(to, market, side.opposite(), quantity, value, 0);
         let mut drawn = 0;
-        if step == LiquidationStep::Adl {
+        if deleverages {
             // A counterparty's own profit pays before the fund does.
             let most = self.unrealised(market, &to_half.position).min(10i128.pow(15) - to_half.position.cost);
             drawn = to_half.covered.min(most.max(0));
@@ -461,27 +488,36 @@ impl Model {
         moved += self.settle(to, market, &to_half) - from_half.covered - to_half.covered;
         self.note_turns(market, before);
         assert_eq!(moved, 0, "the legs of a takeover sum to zero");
-        let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order() };
-        self.output.fact(event::PositionMoved {
-            from_order: order,
-            to_order,
+        let order = self.orders.get_mut(&id).expect("it is open to the end of the step");
+        order.open -= quantity;
+        order.filled += quantity;
+        order.value += value;
+        let is_filled = order.open == 0;
+        let at = self.market_mut(market);
+        at.trades += 1;
+        let trade = at.trades;
+        self.output.fact(event::PerpetualTrade {
+            trade,
+            maker_order: to_order,
+            taker_order: id,
+            price: narrow(price),
             quantity: narrow(quantity),
-            value: narrow(value),
-            from_realised: narrow(from_half.realised),
-            to_realised: narrow(to_half.realised),
-            from,
-            to,
+            maker_account: to,
+            taker_account: from,
             market,
-            side: side as u8,
-            step: step as u8,
+            taker_side: side as u8,
+            flags: 1 | u8::from(is_filled) << 1,
+            cause: cause as u8,
             reserved: 0,
+            maker_fee: 0,
+            taker_fee: 0,
+            maker_realised: narrow(to_half.realised + drawn),
+            taker_realised: narrow(from_half.realised),
+            value: narrow(value),
         });
-        if drawn > 0 {
-            let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
-            self.tell_posting(to, market, drawn, reason, mode, 0);
-        }
         let gained = self.account(FUND).wallet - fund_before;
-        self.tell_step(from, market, step, (side, order), (quantity, value, gained), to);
+        let step = if deleverages { LiquidationStep::Adl } else { LiquidationStep::Fund };
+        self.tell_step(from, market, step, (side, id), (quantity, value, gained), to);
         [from_half.realised, to_half.realised, from_half.covered + to_half.covered]
     }
 
@@ -529,16 +565,9 @@ impl Model {
 
     /// `risk.md` 12.5. What counterparties leave goes to the fund, unless it is the fund that gives up. Whether there were units
     /// enough: one for each, and what it loses of its orders goes with it.
-    fn deleverage(
-        &mut self,
-        from: AccountId,
-        market: MarketId,
-        side: Side,
-        (quantity, value): (i128, i128),
-        bankrupt: bool,
-        order: OrderId,
-    ) -> bool {
-        let (mut left, mut value_left) = (quantity, value);
+    fn deleverage(&mut self, order: OrderId, value: i128, bankrupt: bool) -> bool {
+        let Order { account: from, market, side, open, .. } = self.orders[&order].clone();
+        let (mut left, mut value_left) = (open, value);
         let own = self.position(FUND, market).quantity;
         let mut counterparties = Vec::new();
         if from != FUND && own != 0 && held_side(own) == side {
@@ -565,8 +594,7 @@ impl Model {
                     self.expire_order(id, reason::DELEVERAGED);
                 }
             }
-            let handed =
-                self.hand_over((from, other), market, side, part, part_value, (order, LiquidationStep::Adl));
+            let handed = self.hand_over(order, other, part, part_value, event::TradeCause::Deleveraging);
             if bankrupt {
                 self.note_handed(from, other, handed);
             }
@@ -578,8 +606,7 @@ impl Model {
                 self.trim(market);
                 return false;
             }
-            let handed =
-                self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
+            let handed = self.hand_over(order, FUND, left, value_left, event::TradeCause::Takeover);
             if bankrupt {
                 self.note_handed(from, FUND, handed);
             }
@@ -638,8 +665,10 @@ impl Model {
     fn give_up(&mut self, market: MarketId) -> bool {
         let held = self.position(FUND, market).quantity;
         let side = held_side(held).opposite();
-        let value = self.at_mark(market, side, held.abs());
-        self.deleverage(FUND, market, side, (held.abs(), value), true, 0);
+        let order = self.closing_order(FUND, market, side, 0, held.abs(), Name::AutoClose);
+        let order = self.arrive(order);
+        self.deleverage(order, self.at_mark(market, side, held.abs()), true);
+        self.end_closing(order);
         self.position(FUND, market).quantity != held
     }
 
@@ -675,9 +704,12 @@ impl Model {
             let tenth = ceil_to(ceil_div(held.abs(), 10), lot).max(lot);
             let part = held.abs().min(tenth).min(floor_to(floor_div(reach, 10), lot));
             if part > 0 && self.take_unit() {
-                let id = self.next_order();
-                self.send(id, FUND, market, side, limit, part, Role::Fund);
-                if self.untrimmed.contains(&market) {
+                let order = self.closing_order(FUND, market, side, limit, part, Name::AutoClose);
+                let id = self.arrive(order);
+                let ending = self.run_match(id, Some(limit), Role::Fund);
+                self.finish_remainders(market);
+                self.after_match(id, ending);
+                if !self.trim(market) {
                     return;
                 }
             }
