@@ -300,7 +300,8 @@ body! {
 
     /// See [`Kind::PlacePerpetual`]. Checks in order, the first that fails answers (`perpetual.md` 7.10): IdempotencyReplay /
     /// Conflict, Malformed, AccountNotFound, MarketNotFound, MarketDelisted (CLOSED), StateRefuses (HALTED, CANCEL_ONLY;
-    /// POST_ONLY and not GTX; REDUCE_ONLY and neither reduce-only nor close-position), InvalidClientOrder,
+    /// POST_ONLY and not GTX; REDUCE_ONLY and neither reduce-only nor close-position), EngineBusy (LIMIT and MARKET that could
+    /// match, while triggers, trims or liquidations of the market wait), InvalidClientOrder,
     /// DuplicateClientOrder, price (InvalidPrice, InvalidTick, PriceBelowMinimum, PriceAboveMaximum), stop price
     /// (InvalidStopPrice, InvalidTick, PriceBelowMinimum, StopPriceAboveMaximum), activation price (InvalidActivationPrice,
     /// InvalidTick, PriceBelowMinimum, StopPriceAboveMaximum), InvalidCallback, quantity (InvalidQuantity: not above 0;
@@ -380,7 +381,7 @@ body! {
     /// See [`Kind::ModifyPerpetual`]. Rejects, in order: Malformed (side not 0, 1 or 255, a flag other than KEEP_PRIORITY,
     /// price and price match both or neither), AccountNotFound, MarketNotFound, OrderNotFound (none such of the account in
     /// the market), NotModifiable (untriggered, or of a market type), SideDiffers, NotTrading (the state is not TRADING),
-    /// TooManyModifications (10 000), the checks of price, quantity, notional and band of PlacePerpetual (reduce-only orders
+    /// EngineBusy (as there; not of GTX, nor where only the quantity falls), TooManyModifications (10 000), the checks of price, quantity, notional and band of PlacePerpetual (reduce-only orders
     /// are clamped to |q|, not refused; the quantity judged is the whole one), NothingToModify (after flooring),
     /// PriorityNotKept (KEEP_PRIORITY and another price, or a
     /// quantity that does not lower what is open), TradingDisabled, InLiquidation, ExceedsBracket,

@@ -267,8 +267,8 @@ pub(crate) struct Triggers {
     pub(crate) slab: Slab,
     /// By working type, then: those that fire at or above the stop, those that fire at or below it (keys negated).
     pub(crate) stops: [[Stops; 2]; 2],
-    /// Trailing orders, by working type.
-    pub(crate) trailing: [Trailings; 2],
+    /// Trailing orders, by working type, then: those that nothing holds back, and those that price protection may.
+    pub(crate) trailing: [[Trailings; 2]; 2],
     /// Trailing orders that price protection held back when they were last judged, by working type.
     pub(crate) held_back: [Vec<OrderId>; 2],
     /// What is due and was not run yet, in the order in which it came to be due; some of it ended.
@@ -285,7 +285,7 @@ impl Triggers {
         Triggers {
             slab: Slab::new(seed),
             stops: Default::default(),
-            trailing: Default::default(),
+            trailing: [(); 2].map(|()| [true, false].map(Trailings::new)),
             held_back: lists(),
             due: VecDeque::with_capacity(ROOM),
             due_count: 0,
@@ -297,7 +297,7 @@ impl Triggers {
     #[inline]
     pub(crate) fn are_empty(&self) -> bool {
         self.stops.iter().flatten().all(Stops::is_empty)
-            && self.trailing.iter().all(|trailing| trailing.is_empty())
+            && self.trailing.iter().flatten().all(Trailings::is_empty)
             && self.held_back.iter().all(|held_back| held_back.is_empty())
     }
 
@@ -308,13 +308,13 @@ impl Triggers {
         let [rising, falling] = &self.stops[working];
         rising.is_after(high)
             && falling.is_after(-low)
-            && self.trailing[working].is_empty()
+            && self.trailing[working].iter().all(Trailings::is_empty)
             && self.held_back[working].is_empty()
     }
 
     /// A batch to fill, which is to have a number.
     pub(crate) fn batch(&mut self, number: u64) -> Batch {
-        Batch::new(number, self.spare.pop().unwrap_or_default())
+        Batch::new(number, self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM)))
     }
 
     /// Has what came to be due wait to be run.

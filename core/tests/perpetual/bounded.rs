@@ -73,7 +73,7 @@ fn stops(accounts: u32, each: u32, work_max: Option<u32>) -> (Crowd, Vec<u32>) {
         armed.push(crowd.engine.accounts() - 1);
     }
     // The first falls to what is set off first, and the price to the others.
-    for (price, quantity) in [("59999", "0.05"), ("59998", "100")] {
+    for (price, quantity) in [("59999", "0.05"), ("59998", "10"), ("59998", "10"), ("59998", "10")] {
         let bid = crowd.order(maker, Side::Buy, quantity, price);
         assert_eq!(crowd.give(bid).reject, 0);
     }

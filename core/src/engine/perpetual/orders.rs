@@ -403,11 +403,15 @@ impl State {
         match stop_of(details) {
             Some((heap, key)) => triggers.stops[working][heap].add(&mut triggers.slab, key, details),
             None => {
-                let trailing = &mut triggers.trailing[working];
+                let trailing =
+                    &mut triggers.trailing[working][usize::from(details.is(order_flag::PRICE_PROTECT))];
                 let callback = details.callback_rate.into();
+                // It turned: from a snapshot, of a market that was not open, or due.
+                if details.has_turned && trailing.are_sure() {
+                    return trailing.add_turned(id);
+                }
                 trailing.add(details.side, callback, stop, details.extreme, id);
                 if details.has_turned {
-                    // From a snapshot, of a market that was not open.
                     trailing.turned.push(id);
                 }
             }
@@ -439,7 +443,8 @@ impl State {
                 !was_taken && !triggers.stops[working][heap].remove(&mut triggers.slab, key, &details)
             }
             None => {
-                triggers.trailing[working].ended(|id| {
+                let may_be_held = usize::from(details.is(order_flag::PRICE_PROTECT));
+                triggers.trailing[working][may_be_held].ended(|id| {
                     id != details.id
                         && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
                 });

@@ -14,6 +14,7 @@ use crate::ids::{AccountId, OrderId};
 use crate::money::Price;
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
+use crate::perpetual::trailing::Trailings;
 use crate::perpetual::triggers::{Batch, Triggers};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
@@ -436,7 +437,9 @@ impl State {
         let mut before = std::mem::take(&mut self.held_before);
         before.clear();
         std::mem::swap(&mut before, &mut self.triggers[index].held_back[working]);
-        let mut turned = std::mem::take(&mut self.triggers[index].trailing[working].turned);
+        let [sure, unsure] = &mut self.triggers[index].trailing[working];
+        let mut turned = std::mem::take(&mut sure.turned);
+        turned.append(&mut unsure.turned);
         turned.sort_unstable();
         for &id in &turned {
             let Some(slot) = self.slots.find(id) else { continue };
@@ -453,7 +456,7 @@ impl State {
             }
         }
         turned.clear();
-        self.triggers[index].trailing[working].turned = turned;
+        self.triggers[index].trailing[working][0].turned = turned;
         // Whoever was held back before and is not now has left its trigger: the episode is over.
         let held_back = &mut self.triggers[index].held_back[working];
         held_back.sort_unstable();
@@ -495,7 +498,7 @@ impl State {
     /// Shows a watched price to every trailing order of a working type.
     #[inline(always)]
     pub(crate) fn follow_trailing(&mut self, index: usize, working: usize, price: Price) {
-        if !self.triggers[index].trailing[working].is_empty() {
+        if !self.triggers[index].trailing[working].iter().all(Trailings::is_empty) {
             self.show_trailing(index, working, price);
         }
     }
@@ -519,16 +522,17 @@ impl State {
     #[inline(never)]
     fn show_trailing(&mut self, index: usize, working: usize, price: Price) {
         let State { triggers, slots, details, .. } = self;
-        let trailing = &mut triggers[index].trailing[working];
-        let mut turned = std::mem::take(&mut trailing.turned);
-        trailing.follow(price, |id| {
-            let Some(slot) = slots.find(id) else { return };
-            let details = &mut details[slot as usize];
-            if details.stage == Stage::Waiting && !details.has_turned {
-                details.has_turned = true;
-                turned.push(id);
-            }
-        });
-        trailing.turned = turned;
+        for trailing in &mut triggers[index].trailing[working] {
+            let mut turned = std::mem::take(&mut trailing.turned);
+            trailing.follow(price, |id| {
+                let Some(slot) = slots.find(id) else { return };
+                let details = &mut details[slot as usize];
+                if details.stage == Stage::Waiting && !details.has_turned {
+                    details.has_turned = true;
+                    turned.push(id);
+                }
+            });
+            trailing.turned = turned;
+        }
     }
 }

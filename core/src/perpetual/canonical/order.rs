@@ -18,7 +18,7 @@ use crate::state_hash::Bytes;
 impl Perpetual {
     /// Writes all open orders.
     pub(super) fn write_orders<B: Bytes>(&self, out: &mut B) {
-        let trailing = self.state.triggers.iter().flat_map(|triggers| &triggers.trailing);
+        let trailing = self.state.triggers.iter().flat_map(|triggers| triggers.trailing.iter().flatten());
         let mut extremes: Vec<_> = trailing.flat_map(|trailing| trailing.extremes()).collect();
         extremes.sort_unstable();
         // Orders: those in books by priority, then the others by id.
