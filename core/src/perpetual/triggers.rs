@@ -289,7 +289,7 @@ impl Triggers {
             held_back: lists(),
             due: VecDeque::with_capacity(ROOM),
             due_count: 0,
-            spare: Vec::with_capacity(ROOM),
+            spare: (0..16).map(|_| Vec::with_capacity(ROOM / 4)).collect(),
         }
     }
 
@@ -314,7 +314,7 @@ impl Triggers {
 
     /// A batch to fill, which is to have a number.
     pub(crate) fn batch(&mut self, number: u64) -> Batch {
-        Batch::new(number, self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM)))
+        Batch::new(number, self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM / 4)))
     }
 
     /// Has what came to be due wait to be run.

@@ -3,8 +3,8 @@
 use crate::support::perpetual::{BTC, Venue, dec, held, leverage, no_fees, open};
 use ringside_core::agent::{Agent, Runner};
 use ringside_core::command::{
-    AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind, OpenEpoch,
-    PlaceOrder, SetCountdown, SetManualPrice, Side, SkipCommand, VerifyHash,
+    ActivateRule, AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind,
+    OpenEpoch, PlaceOrder, SetCountdown, SetManualPrice, Side, SkipCommand, VerifyHash, rule,
 };
 use ringside_core::event::{Done, Event, StateHash};
 use ringside_core::ids::{ALL_MARKETS, padded};

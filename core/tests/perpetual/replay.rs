@@ -25,20 +25,20 @@ use zerocopy::IntoBytes;
 const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
-        20_000,
-        "014bf3d1bf331e2c2123d239267474f4d31d892158c7ea2ca92782963ab1c2c3",
+        20000,
+        "8e9f2eec5e0b907d9e18d09ce97adc71f1619e54064b25951913cf807398bf12",
         "06a43f9cc9483d20174916108e81bc5e",
     ),
     (
         2,
-        20_000,
-        "b5d94485a9f3f57da510e0fc78d57b213d5ce50698b24b5edda2fc0bb471b480",
-        "cc5474085f70790ca25fd2dc3b9cf088",
+        20000,
+        "eca97250c9c888f96daf328a63a9d5ccb7b18c892cd280500a52a7273c920a11",
+        "6f79d98956476e1cf3237f141a77087c",
     ),
     (
         3,
-        5_000,
-        "49ec8543d69c2588fa5591216d55e47ddc814843254a356659c9706221c4cc60",
+        5000,
+        "e9e82515cc9589fc9ae6743ea34b85b938910645fde58a1213ddd5722868fdae",
         "59434d9e8d6587c7a35d769599d7ec88",
     ),
 ];
