@@ -439,9 +439,10 @@ body! {
         pub taker_fee: FeeRate,
     }
 
-    /// See [`Kind::SetMarketStatus`]. Delisting cancels every order of the market first, oldest first, then changes the
-    /// status, all in this command. Accepted, it gives one Market event, also where nothing changed.
-    /// Rejects: MarketNotFound, MarketDelisted, Malformed.
+    /// See [`Kind::SetMarketStatus`]. Delisting cancels every order of the market first, buys by priority, then sells, and then
+    /// changes the status; where that is more than one command does (`risk.md` 19), the market is halted, ticks go on with it, and the
+    /// one that ends the last order tells the status. Accepted, it gives one Market event, also where nothing changed.
+    /// Rejects: MarketNotFound, MarketDelisted (or being delisted), Malformed.
     pub struct SetMarketStatus {
         pub market: MarketId,
         /// A [`MarketStatus`].

@@ -44,7 +44,7 @@ use idempotency::Idempotency;
 use sources::Sources;
 
 /// Changes with every change of what commands do. State goes from one version to another by snapshot, not by replay.
-pub const ENGINE_VERSION: u32 = 11;
+pub const ENGINE_VERSION: u32 = 12;
 
 /// Memory to take at start, and how tables are spread over it. It never changes results, and everything grows past it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,8 @@ pub struct Engine {
     pub(crate) balances: Balances,
     pub(crate) markets: Vec<Market>,
     pub(crate) orders: Orders,
+    /// How many markets are being delisted.
+    pub(crate) delisting: u32,
     /// The perpetual side, once it was spoken of.
     pub(crate) perpetual: Option<Box<Perpetual>>,
     /// Some account has limits of its own: follows from the perpetual side, which keeps them.
@@ -176,6 +178,7 @@ impl Engine {
             balances: Balances::new(config.accounts, config.pages),
             markets: Vec::new(),
             orders: Orders::new(config.orders, config.pages, &config.hash_seed),
+            delisting: 0,
             perpetual: None,
             has_limits: false,
             withdrawals: Withdrawals::new(),
@@ -297,6 +300,7 @@ impl Engine {
             Kind::SkipCommand => Outcome::default(),
             Kind::AdvanceTime => {
                 self.tick_perpetual(emitter);
+                self.delist_on(emitter);
                 Outcome::default()
             }
             Kind::ProveLedger => self.prove_ledger(emitter),

@@ -225,8 +225,7 @@ kinds! {
     PerpetualPools = 99,
     /// Money moved outside a trade.
     Posting = 100,
-    /// A position changed hands outside the book.
-    PositionMoved = 101,
+    // 101 was a takeover while those were no trades.
     /// A step of a liquidation.
     Liquidation = 102,
     /// A scope comes near its liquidation.
@@ -711,6 +710,13 @@ impl Sink for Outbox {
 impl Sink for () {
     #[inline]
     fn event(&mut self, _event: &Event) {}
+}
+
+impl PerpetualTrade {
+    /// Whether it was made in the book: what is public, and what last prices, candles and volumes count.
+    pub const fn is_in_book(&self) -> bool {
+        self.cause <= TradeCause::Liquidation as u8
+    }
 }
 
 impl Done {

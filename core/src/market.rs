@@ -24,6 +24,8 @@ pub(crate) struct Rules {
     pub(crate) quote: AssetId,
     pub(crate) kind: MarketKind,
     pub(crate) status: MarketStatus,
+    /// It is halted until its last order is canceled, then delisted.
+    pub(crate) delists: bool,
     pub(crate) tick: Step,
     pub(crate) lot: Step,
     /// > 0

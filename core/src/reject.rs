@@ -178,11 +178,13 @@ pub enum Reject {
     NotRewinding = 125,
     /// No draft of this source, or not all of it came.
     DraftNotFound = 126,
+    /// What the last move of a price brought about in the market is not all done: what could match there is refused so long.
+    EngineBusy = 127,
 }
 
 impl Reject {
     /// Every reject, in order of its number.
-    pub const ALL: [Reject; 86] = [
+    pub const ALL: [Reject; 87] = [
         Reject::Malformed,
         Reject::Duplicate,
         Reject::IdempotencyReplay,
@@ -269,6 +271,7 @@ impl Reject {
         Reject::TokenPaused,
         Reject::NotRewinding,
         Reject::DraftNotFound,
+        Reject::EngineBusy,
     ];
 
     /// The number in events.
@@ -285,7 +288,10 @@ impl Reject {
     /// Whether the exchange refuses for what it is itself in at the moment, whatever is asked. Such a refusal leaves an idempotency
     /// key unused: the same request is judged anew later (`spot.md` 3: answers 5xx are not stored).
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Reject::WithdrawalsPaused | Reject::NonceHeld | Reject::TokenPaused)
+        matches!(
+            self,
+            Reject::WithdrawalsPaused | Reject::NonceHeld | Reject::TokenPaused | Reject::EngineBusy
+        )
     }
 
     /// Whether a placement refused for this reason is kept as an order with status `rejected` (`spot.md` 4).

@@ -18,7 +18,7 @@ use crate::market::{Market, Rules};
 use crate::money::{FeeRate, MAX_ENTRY, rate_of_kept};
 use crate::order::{Order, Traits};
 use crate::perpetual::Perpetual;
-use crate::state_hash::hash;
+use crate::state_hash::{DELISTS, hash};
 use crate::time::EngineTime;
 use crate::withdrawal::Withdrawals;
 
@@ -215,6 +215,7 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     engine.balances = read_balances(config, reader, &engine)?;
     for id in 0..reader.count(110)? {
         let market = read_rules(config, reader, id as MarketId, assets)?;
+        engine.delisting += u32::from(market.rules.delists);
         engine.markets.push(market);
         read_book(reader, &mut engine)?;
     }
@@ -273,7 +274,10 @@ fn read_rules(
         "a market without assets",
     )?;
     let kind = MarketKind::from_code(reader.u8()?).ok_or_else(|| invalid("unknown kind of market"))?;
-    let status = MarketStatus::from_code(reader.u8()?).ok_or_else(|| invalid("unknown market status"))?;
+    let code = reader.u8()?;
+    let delists = code == DELISTS;
+    let status = if delists { Some(MarketStatus::Halted) } else { MarketStatus::from_code(code) };
+    let status = status.ok_or_else(|| invalid("unknown market status"))?;
     let (tick, lot) = (reader.i64()?, reader.i64()?);
     ensure((1..=MAX_ENTRY).contains(&tick) && (1..=MAX_ENTRY).contains(&lot), "tick or lot out of range")?;
     let min_notional = reader.i128()?;
@@ -285,6 +289,7 @@ fn read_rules(
         quote,
         kind,
         status,
+        delists,
         tick: Step::new(tick),
         lot: Step::new(lot),
         min_notional,

@@ -11,7 +11,7 @@
 //! assets       count u64, each: name [10], credited i128
 //! accounts     count u64, each: address [20]
 //! balances     per asset, count u64, each not zero: account u32, available i128, frozen i128
-//! markets      count u64, each: symbol [20], base u16, quote u16, kind u8, status u8, tick i64, lot i64,
+//! markets      count u64, each: symbol [20], base u16, quote u16, kind u8, status u8 (3: being delisted), tick i64, lot i64,
 //!              min notional i128, maker fee u32, taker fee u32, max open orders u32, trades u64, last price i64,
 //!              update u64, then buys and sells, each: count u64, and by priority:
 //!              order u64, account u32, price i64, quantity i64, open i64, time in force u8, self trade u8, fee u32
@@ -84,6 +84,9 @@ pub(crate) fn hash(bytes: &[u8]) -> [u8; 16] {
     xxhash_rust::xxh3::xxh3_128(bytes).to_le_bytes()
 }
 
+/// Status of a market that is halted until its last order is canceled, then delisted.
+pub(crate) const DELISTS: u8 = 3;
+
 impl Engine {
     /// Hash of the canonical bytes of the whole state. Walks all of it.
     pub fn state_hash(&self) -> [u8; 16] {
@@ -151,7 +154,7 @@ impl Engine {
         out.put(&rules.symbol);
         out.put(&rules.base.to_le_bytes());
         out.put(&rules.quote.to_le_bytes());
-        out.put(&[rules.kind as u8, rules.status as u8]);
+        out.put(&[rules.kind as u8, if rules.delists { DELISTS } else { rules.status as u8 }]);
         out.put(&rules.tick.value().to_le_bytes());
         out.put(&rules.lot.value().to_le_bytes());
         out.put(&rules.min_notional.to_le_bytes());

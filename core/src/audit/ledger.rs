@@ -4,10 +4,10 @@ use super::Balance;
 use crate::command::{MarginMode, Side};
 use crate::engine::Engine;
 use crate::event::{
-    FundingSettled, PerpetualPools, PerpetualPosition, PerpetualTrade, PerpetualWallet, PositionMoved,
-    Posting, PostingReason,
+    FundingSettled, PerpetualPools, PerpetualPosition, PerpetualTrade, PerpetualWallet, Posting,
+    PostingReason, TradeCause,
 };
-use crate::ids::{AccountId, FEE_ACCOUNT, MarketId};
+use crate::ids::{AccountId, FEE_ACCOUNT, MarketId, TradeId};
 use crate::risk::perpetual::units;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +39,18 @@ struct Funding {
     told: i128,
 }
 
+/// A market that the running command settles.
+#[derive(Default)]
+struct Settlement {
+    /// Positions settled.
+    count: u64,
+    /// What they brought, less what they cost.
+    values: i128,
+    /// What the fund was told to have received.
+    residue: i128,
+    is_complete: bool,
+}
+
 /// What the running command has said so far.
 #[derive(Default)]
 struct Running {
@@ -50,14 +62,13 @@ struct Running {
     pools_gained: Pools,
     /// Positions that changed hands outside the book.
     moved: BTreeSet<(MarketId, AccountId)>,
+    /// The last trade, and what of its fees no reward was paid of.
+    last: Option<(MarketId, TradeId, i128)>,
     /// How each position must change.
     fills: BTreeMap<(MarketId, AccountId), i128>,
-    /// Postings of a settlement by market, how many and their sum; the last may be the residue.
-    settlements: BTreeMap<MarketId, (u64, i128, i128)>,
-    /// Markets whose settlement is complete.
-    settled: BTreeSet<MarketId>,
+    /// Settlements by market.
+    settlements: BTreeMap<MarketId, Settlement>,
     funding: Vec<Funding>,
-    affiliates: i128,
     markets: BTreeSet<MarketId>,
 }
 
@@ -70,6 +81,8 @@ pub(super) struct Ledger {
     crosses: BTreeMap<AccountId, u32>,
     /// By market: sum of quantities, and positions.
     interest: BTreeMap<MarketId, (i128, u64)>,
+    /// By market: the last trade that was seen.
+    trades: BTreeMap<MarketId, TradeId>,
     balance: Balance,
     deficit: bool,
     running: Running,
@@ -165,51 +178,93 @@ impl Ledger {
     }
 
     pub(super) fn traded(&mut self, trade: &PerpetualTrade) -> Result<(), String> {
-        let (maker, taker) = (trade.maker_account, trade.taker_account);
+        let (maker, taker, market) = (trade.maker_account, trade.taker_account, trade.market);
+        let cause = TradeCause::from_code(trade.cause).ok_or("a trade without cause")?;
         let sign = if trade.taker_side == Side::Buy as u8 { 1 } else { -1 };
-        self.fill(trade.market, taker, sign * i128::from(trade.quantity));
-        self.fill(trade.market, maker, -sign * i128::from(trade.quantity));
-        self.owe(maker, i128::from(trade.maker_realised) - i128::from(trade.maker_fee));
+        let (quantity, value) = (i128::from(trade.quantity), i128::from(trade.value));
+        // I-14: whatever their cause, trades of a market count up.
+        let before = self.trades.insert(market, trade.trade);
+        if quantity <= 0 || before.is_some_and(|before| before + 1 != trade.trade) {
+            return Err(format!("no next trade of {market}, or of nothing"));
+        }
+        let is_in_book = matches!(cause, TradeCause::Book | TradeCause::Liquidation);
+        if is_in_book {
+            if value <= 0 || units::value(trade.price, trade.quantity) != Some(trade.value) {
+                return Err("a trade without value, or with another".into());
+            }
+        } else {
+            self.taken_over(trade, cause, sign)?;
+        }
+        self.fill(market, taker, sign * quantity);
         self.owe(taker, i128::from(trade.taker_realised) - i128::from(trade.taker_fee));
+        if cause != TradeCause::Settlement {
+            self.fill(market, maker, -sign * quantity);
+            self.owe(maker, i128::from(trade.maker_realised) - i128::from(trade.maker_fee));
+        }
         // I-11.
         let (maker_fee, taker_fee) = (i128::from(trade.maker_fee), i128::from(trade.taker_fee));
         if taker_fee < 0 || maker_fee < -taker_fee {
             return Err("a rebate above the other side's fee".into());
         }
-        let affiliate = i128::from(trade.affiliate);
-        if affiliate < 0 || affiliate > maker_fee.max(0) + taker_fee {
-            return Err("an affiliate's reward above the fees".into());
-        }
-        let is_free = trade.flags & 4 != 0;
-        let pooled = if is_free { maker_fee } else { maker_fee + taker_fee };
-        if is_free {
+        if cause == TradeCause::Liquidation {
             self.owe(FEE_ACCOUNT, taker_fee);
+            self.running.pools_due.fees += maker_fee;
+        } else {
+            self.running.pools_due.fees += maker_fee + taker_fee;
         }
-        self.running.pools_due.fees += pooled - affiliate;
-        self.running.pools_due.affiliates += affiliate;
-        self.running.affiliates += affiliate;
-        if units::value(trade.price, trade.quantity).is_none_or(|value| value <= 0) {
-            return Err("a trade without value".into());
-        }
+        self.running.last = Some((market, trade.trade, maker_fee.max(0) + taker_fee));
         Ok(())
     }
 
-    pub(super) fn moved(&mut self, moved: &PositionMoved) -> Result<(), String> {
-        let sign = if moved.side == Side::Buy as u8 { 1 } else { -1 };
-        let quantity = i128::from(moved.quantity);
-        let (market, from, to) = (moved.market, moved.from, moved.to);
-        // I-13: who gives it up holds it, and who takes it, if not the fund, closes one of its own.
-        if quantity <= 0 || -sign * self.position_now(market, from) < quantity {
+    /// A trade that was not made in the book. I-13: who gives up holds it, and who takes it, if not the fund, closes one of its own.
+    fn taken_over(&mut self, trade: &PerpetualTrade, cause: TradeCause, sign: i128) -> Result<(), String> {
+        let (maker, taker, market) = (trade.maker_account, trade.taker_account, trade.market);
+        let quantity = i128::from(trade.quantity);
+        let held = -sign * self.position_now(market, taker);
+        if held < quantity {
             return Err("more is given up than is held".into());
         }
-        if to != FEE_ACCOUNT && sign * self.position_now(market, to) < quantity {
-            return Err("an account without the opposite position takes one over".into());
+        if (trade.maker_fee, trade.taker_fee) != (0, 0) {
+            return Err("a fee outside the book".into());
         }
-        self.fill(market, from, sign * quantity);
-        self.fill(market, to, -sign * quantity);
-        self.running.moved.extend([(market, from), (market, to)]);
-        self.owe(from, moved.from_realised);
-        self.owe(to, moved.to_realised);
+        // A position that the running command changed before has no cost that was told.
+        let has_cost = !self.running.fills.contains_key(&(market, taker));
+        self.running.moved.insert((market, taker));
+        match cause {
+            TradeCause::Settlement => {
+                let received = -sign * i128::from(trade.value);
+                let settlement = self.running.settlements.entry(market).or_default();
+                settlement.count += 1;
+                settlement.values += received;
+                let cost = self.held(market, taker).cost;
+                // All of it at once, at what it cost and brings.
+                if held != quantity
+                    || trade.maker_order != 0
+                    || (has_cost && received - cost != i128::from(trade.taker_realised))
+                {
+                    return Err(format!("a settlement of {held} that cost {cost}"));
+                }
+                // The price, down for a long and up for a short: less than a micro beside.
+                let exact = i128::from(trade.price) * quantity;
+                let least = 10_000_000_000 * i128::from(trade.value) - exact;
+                if !(0..10_000_000_000).contains(&(sign * least)) {
+                    return Err("a settlement at another price".into());
+                }
+            }
+            TradeCause::Takeover if maker != FEE_ACCOUNT => {
+                return Err("another than the fund takes over".into());
+            }
+            _ => {
+                let opposite = sign * self.position_now(market, maker);
+                if (maker != FEE_ACCOUNT || cause == TradeCause::Deleveraging) && opposite < quantity {
+                    return Err("an account without the opposite position takes one over".into());
+                }
+                if trade.price != units::average_price(trade.value, trade.quantity) {
+                    return Err("a price that is not the value's".into());
+                }
+                self.running.moved.insert((market, maker));
+            }
+        }
         Ok(())
     }
 
@@ -259,17 +314,26 @@ impl Ledger {
                     return Err("profit without a position that has one".into());
                 }
             }
-            PostingReason::Affiliate => self.running.affiliates -= amount,
+            PostingReason::Affiliate => {
+                self.running.pools_due.fees -= amount;
+                self.running.pools_due.affiliates += amount;
+                let left = self
+                    .running
+                    .last
+                    .as_mut()
+                    .filter(|last| (last.0, last.1) == (posting.market, posting.trade));
+                let (.., left) = left.ok_or("a reward without its trade")?;
+                *left -= amount;
+                // I-11.
+                if amount <= 0 || *left < 0 {
+                    return Err("an affiliate's reward above the fees".into());
+                }
+            }
             PostingReason::Settlement => {
                 self.owe(account, amount);
-                let positions = self.interest.get(&posting.market).map_or(0, |interest| interest.1);
-                let cost = self.held(posting.market, account).cost;
-                let sums = self.running.settlements.entry(posting.market).or_default();
-                if sums.0 < positions {
-                    // Of a position.
-                    *sums = (sums.0 + 1, sums.1 + amount + cost, sums.2);
-                } else {
-                    *sums = (sums.0, sums.1, sums.2 + amount);
+                self.running.settlements.entry(posting.market).or_default().residue += amount;
+                if account != FEE_ACCOUNT {
+                    return Err("a residue that the fund does not get".into());
                 }
             }
             PostingReason::IsolatedMargin => {}
@@ -289,15 +353,16 @@ impl Ledger {
         Ok(())
     }
 
-    /// Every posting of a market's settlement was told.
+    /// A market was settled.
     pub(super) fn settled(&mut self, market: MarketId) -> Result<(), String> {
-        let positions = self.interest.get(&market).map_or(0, |interest| interest.1);
-        let (count, values, residue) = self.running.settlements.get(&market).copied().unwrap_or_default();
-        self.running.settled.insert(market);
+        let left = self.positions_now(market);
+        let settlement = self.running.settlements.entry(market).or_default();
+        settlement.is_complete = true;
+        let Settlement { count, values, residue, .. } = *settlement;
         // I-10: what rounding left of the values, and no more than a micro of each.
-        if count != positions || residue != -values || !(0..=i128::from(positions)).contains(&residue) {
+        if left != 0 || residue != -values || !(0..=i128::from(count)).contains(&residue) {
             return Err(format!(
-                "{positions} positions are settled by {count} postings, which leave {} and a residue of {residue}",
+                "{count} positions are settled, {left} are left, they leave {} and a residue of {residue}",
                 -values
             ));
         }
@@ -309,9 +374,8 @@ impl Ledger {
         let before = self.held(market, account);
         let mut now = held(told);
         let filled = self.running.fills.remove(&(market, account)).unwrap_or(0);
-        let is_settled = self.running.settled.contains(&market) && now.quantity == 0;
         // I-4, I-12: a position is what its fills made it.
-        if now.quantity - before.quantity != filled && !is_settled {
+        if now.quantity - before.quantity != filled {
             return Err(format!("it was {}, and {filled} was filled", before.quantity));
         }
         let has_turned = now.quantity.signum() != before.quantity.signum();
@@ -367,9 +431,6 @@ impl Ledger {
             let Pools { fees, affiliates, deposits } = running.pools_due;
             return Err(format!("pools should have gained {fees}, {affiliates} and {deposits}"));
         }
-        if running.affiliates != 0 {
-            return Err(format!("rewards of trades and postings differ by {}", running.affiliates));
-        }
         if let Some((of, filled)) = running.fills.iter().find(|(_, filled)| **filled != 0) {
             return Err(format!("{filled} was filled for {of:?}, and no position told"));
         }
@@ -381,8 +442,8 @@ impl Ledger {
                 ));
             }
         }
-        if let Some(market) = running.settlements.keys().find(|market| !running.settled.contains(market)) {
-            return Err(format!("postings of a settlement of {market} that was none"));
+        if let Some((market, _)) = running.settlements.iter().find(|(_, told)| !told.is_complete) {
+            return Err(format!("trades of a settlement of {market} that was none"));
         }
         for market in &running.markets {
             let (sum, _) = self.interest.get(market).copied().unwrap_or_default();

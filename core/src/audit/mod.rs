@@ -120,7 +120,6 @@ impl Auditor {
                 self.ledger.traded(trade)
             }
             Kind::PerpetualOrder => self.orders.told(payload(event)?),
-            Kind::PositionMoved => self.ledger.moved(payload(event)?),
             Kind::Posting => {
                 let posting = payload(event)?;
                 self.withdrawals.posted(posting);

@@ -2,13 +2,15 @@
 
 use crate::command::PerpetualStatus;
 use crate::engine::Engine;
-use crate::event::{Execution, PerpetualOrder, PerpetualTrade};
-use crate::ids::OrderId;
-use crate::risk::perpetual::units;
+use crate::event::{Execution, PerpetualOrder, PerpetualTrade, TradeCause};
+use crate::ids::{AccountId, MarketId, OrderId};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
+    account: AccountId,
+    market: MarketId,
+    side: u8,
     quantity: i128,
     filled: i128,
     value: i128,
@@ -30,12 +32,21 @@ impl OpenOrders {
     }
 
     pub(super) fn traded(&mut self, trade: &PerpetualTrade) -> Result<(), String> {
-        let value = units::value(trade.price, trade.quantity).ok_or("a value out of range")?;
-        for (order, is_filled) in [(trade.maker_order, 1), (trade.taker_order, 2)] {
+        // A settlement has nobody on its other side.
+        let is_alone = trade.cause == TradeCause::Settlement as u8;
+        let (maker, taker) = (trade.maker_account, trade.taker_account);
+        for (order, account, is_filled) in [(trade.maker_order, maker, 1), (trade.taker_order, taker, 2)] {
+            if is_alone && is_filled == 1 {
+                continue;
+            }
+            let side = if is_filled == 2 { trade.taker_side } else { trade.taker_side ^ 1 };
             let known = self.orders.get_mut(&order).ok_or("an order that is not open trades")?;
             known.filled += i128::from(trade.quantity);
-            known.value += i128::from(value);
+            known.value += i128::from(trade.value);
             known.open -= i128::from(trade.quantity);
+            if (known.account, known.market, known.side) != (account, trade.market, side) {
+                return Err("a trade of another account, market or side than its order".into());
+            }
             if known.open < 0 || known.filled > known.quantity {
                 return Err("an order trades more than it has".into());
             }
@@ -91,6 +102,9 @@ impl OpenOrders {
 
 fn open(told: &PerpetualOrder) -> Open {
     Open {
+        account: told.account,
+        market: told.market,
+        side: told.side,
         quantity: told.quantity.into(),
         filled: told.filled.into(),
         value: told.value.into(),

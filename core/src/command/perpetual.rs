@@ -217,12 +217,15 @@ body! {
     /// is a perpetual side, and the state hash (`risk.md` 20). Walks the whole state; changes nothing. Never refused.
     pub struct ProveLedger {}
 
-    /// See [`Kind::ActivateRule`]. `risk.md` 19. Rules are switched on one after the other, for good; what they are: [`rule`].
-    /// Rejects: Malformed (no such rule, or not the next one), ParameterOutOfRange (what is configured breaks it).
+    /// See [`Kind::ActivateRule`]. `risk.md` 19. Rules are switched on one after the other, for good; what they are: [`rule`]. One
+    /// that has a value stands apart from that order, and holds until it is given another.
+    /// Rejects: Malformed (no such rule, or not the next one), ParameterOutOfRange (what is configured breaks it, or its value is out
+    /// of range).
     pub struct ActivateRule {
         /// Its number.
         pub rule: u32,
-        pub reserved: u32,
+        /// Of [`rule::WORK_MAX`].
+        pub value: u32,
     }
 
     /// See [`Kind::DraftPerpetual`]. A draft is what a market's configuration is to become, collected and seen by nobody: the
@@ -297,7 +300,8 @@ body! {
 
     /// See [`Kind::PlacePerpetual`]. Checks in order, the first that fails answers (`perpetual.md` 7.10): IdempotencyReplay /
     /// Conflict, Malformed, AccountNotFound, MarketNotFound, MarketDelisted (CLOSED), StateRefuses (HALTED, CANCEL_ONLY;
-    /// POST_ONLY and not GTX; REDUCE_ONLY and neither reduce-only nor close-position), InvalidClientOrder,
+    /// POST_ONLY and not GTX; REDUCE_ONLY and neither reduce-only nor close-position), EngineBusy (LIMIT and MARKET that could
+    /// match, while triggers, trims or liquidations of the market wait), InvalidClientOrder,
     /// DuplicateClientOrder, price (InvalidPrice, InvalidTick, PriceBelowMinimum, PriceAboveMaximum), stop price
     /// (InvalidStopPrice, InvalidTick, PriceBelowMinimum, StopPriceAboveMaximum), activation price (InvalidActivationPrice,
     /// InvalidTick, PriceBelowMinimum, StopPriceAboveMaximum), InvalidCallback, quantity (InvalidQuantity: not above 0;
@@ -377,7 +381,7 @@ body! {
     /// See [`Kind::ModifyPerpetual`]. Rejects, in order: Malformed (side not 0, 1 or 255, a flag other than KEEP_PRIORITY,
     /// price and price match both or neither), AccountNotFound, MarketNotFound, OrderNotFound (none such of the account in
     /// the market), NotModifiable (untriggered, or of a market type), SideDiffers, NotTrading (the state is not TRADING),
-    /// TooManyModifications (10 000), the checks of price, quantity, notional and band of PlacePerpetual (reduce-only orders
+    /// EngineBusy (as there; not of GTX, nor where only the quantity falls), TooManyModifications (10 000), the checks of price, quantity, notional and band of PlacePerpetual (reduce-only orders
     /// are clamped to |q|, not refused; the quantity judged is the whole one), NothingToModify (after flooring),
     /// PriorityNotKept (KEEP_PRIORITY and another price, or a
     /// quantity that does not lower what is open), TradingDisabled, InLiquidation, ExceedsBracket,
@@ -507,8 +511,10 @@ pub mod rule {
     /// version 11 no command can leave that bound, whatever the rule; what an earlier version configured beyond it stays until it
     /// is changed, and this is refused while there is any.
     pub const STRICT_MARK_CLAMP: u32 = 1;
-    /// The last that this version knows.
+    /// The last that this version knows, of those that are switched on in order.
     pub const LAST: u32 = 1;
+    /// How many units of work one command does at most (`risk.md` 19); its value is between 8 and 65,536, and 256 while nobody said.
+    pub const WORK_MAX: u32 = 256;
 }
 
 /// A client's name of an order, padded with zeros.

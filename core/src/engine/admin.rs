@@ -12,6 +12,7 @@ use crate::event::{self, Sink};
 use crate::ids::{Address, AssetId, AssetName, MarketId};
 use crate::market::{Market, Rules};
 use crate::money::{Amount, FEE_RATE_ONE, FeeRate, MAX_ENTRY};
+use crate::perpetual::work::WORK_MAX;
 use crate::reject::Reject;
 
 impl Engine {
@@ -123,6 +124,7 @@ impl Engine {
             quote,
             kind,
             status: MarketStatus::Listed,
+            delists: false,
             tick: Step::new(list.tick),
             lot: Step::new(list.lot),
             min_notional: list.min_notional.get(),
@@ -187,21 +189,55 @@ impl Engine {
         let Some(market) = self.markets.get(set.market as usize) else {
             return outcome.refused(Reject::MarketNotFound);
         };
-        if market.rules.status == MarketStatus::Delisted {
+        if market.rules.status == MarketStatus::Delisted || market.rules.delists {
             return outcome.refused(Reject::MarketDelisted);
         }
         let Some(status) = MarketStatus::from_code(set.status) else {
             return outcome.refused(Reject::Malformed);
         };
         if status == MarketStatus::Delisted {
-            self.notes.start(None);
-            self.end_market(set.market, emitter);
-            self.notes.flush(&self.balances, emitter);
+            // One unit is for what the command asks for itself.
+            let mut left = self.work_max() - 1;
+            self.delist(set.market, &mut left, emitter);
+        } else {
+            self.markets[set.market as usize].rules.status = status;
         }
-        let market = &mut self.markets[set.market as usize];
-        market.rules.status = status;
+        let market = &self.markets[set.market as usize];
         emitter.emit(market.event());
         Outcome { market: Some(set.market), update: market.book.update, ..outcome }
+    }
+}
+
+impl Engine {
+    /// Units of work that one command has (`risk.md` 19).
+    fn work_max(&self) -> u32 {
+        self.perpetual.as_ref().map_or(WORK_MAX, |perpetual| perpetual.state.work.most)
+    }
+
+    /// Goes on with markets that are being delisted, with the units that a tick has left.
+    pub(super) fn delist_on<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+        if self.delisting == 0 {
+            return;
+        }
+        let mut left = self.perpetual.as_ref().map_or(WORK_MAX, |perpetual| perpetual.state.work.left);
+        for market in 0..self.markets.len() {
+            if self.markets[market].rules.delists && self.delist(market as MarketId, &mut left, emitter) {
+                emitter.emit(self.markets[market].event());
+            }
+        }
+    }
+
+    /// Cancels orders of a market, as far as there are units: it is halted until none is left, then delisted. Whether that is so.
+    fn delist<S: Sink>(&mut self, market: MarketId, left: &mut u32, emitter: &mut Emitter<'_, S>) -> bool {
+        self.notes.start(None);
+        let is_empty = self.end_market(market, left, emitter);
+        self.notes.flush(&self.balances, emitter);
+        let rules = &mut self.markets[market as usize].rules;
+        self.delisting -= u32::from(rules.delists);
+        rules.delists = !is_empty;
+        self.delisting += u32::from(rules.delists);
+        rules.status = if is_empty { MarketStatus::Delisted } else { MarketStatus::Halted };
+        is_empty
     }
 }
 

@@ -113,15 +113,26 @@ impl Engine {
         Outcome { market: named, update, ..outcome }
     }
 
-    /// Cancels every order of a market. Levels and balances are noted.
-    pub(super) fn end_market<S: Sink>(&mut self, market: MarketId, emitter: &mut Emitter<'_, S>) {
-        self.doomed.clear();
-        let book = &self.markets[market as usize].book;
+    /// Cancels orders of a market, buys by priority, then sells, as far as there are units; whether none is left. Levels and balances
+    /// are noted.
+    pub(super) fn end_market<S: Sink>(
+        &mut self,
+        market: MarketId,
+        left: &mut u32,
+        emitter: &mut Emitter<'_, S>,
+    ) -> bool {
         for side in [Side::Buy, Side::Sell] {
-            let slots = book.slots(&self.orders, side);
-            self.doomed.extend(slots.map(|slot| (self.orders.pool.get(slot).id, slot)));
+            loop {
+                let next = self.markets[market as usize].book.slots(&self.orders, side).next();
+                let Some(slot) = next else { break };
+                if *left == 0 {
+                    return false;
+                }
+                *left -= 1;
+                self.end_order(slot, emitter);
+            }
         }
-        self.end_doomed(emitter);
+        true
     }
 
     /// Cancels the doomed orders, oldest first.

@@ -5,7 +5,7 @@
 //! 1. As they happen: [`AccountCreated`], [`AssetCreated`], [`PerpetualListed`], [`PerpetualSetting`], [`PerpetualBracket`],
 //!    [`VipTier`], [`VipTierScheduled`], [`AccountTerms`], [`AccountLimits`], [`PerpetualSource`], [`PerpetualSourceAge`], [`PerpetualPrice`], [`FundingSettled`], [`PerpetualStateChanged`],
 //!    [`PerpetualPlaced`], [`PerpetualOrder`], [`PerpetualTrade`], [`PreventedMatch`], [`PerpetualAmended`],
-//!    [`TriggerDeferred`], [`TriggerRefused`], [`PositionMoved`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`],
+//!    [`TriggerDeferred`], [`TriggerRefused`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`],
 //!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`]. Before a fact that lowers an account's order margin
 //!    in a market once more comes [`PerpetualExposure`], as the facts before it left it.
 //! 2. [`super::Depth`] of each level touched, in the order of the mutations; mutations of one level that follow each other
@@ -38,16 +38,20 @@
 //! - *Liquidations and warnings*: a command carries out only so many (`engine/perpetual/watch.rs`); what is left over comes
 //!   with the next commands that are not refused, `AdvanceTime` among them, as theirs.
 //! - *Liquidation of a scope*: Liquidation Begin; PerpetualOrder Expired (reason 5) of its orders, market and id ascending;
-//!   then per step: PerpetualOrder New of the liquidation order, its trades (the fee is in them), Liquidation Book after
-//!   each with what the fund gained; PerpetualOrder Expired (reason 2) of its remainder; per takeover PositionMoved,
-//!   Liquidation Fund; per counterparty PerpetualOrder Expired (reason 12) of its resting orders, PositionMoved, Liquidation Adl, and then the trim; Posting
-//!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End. Where the fund is below its own margin,
-//!   counterparties take over as above; where it unwinds, as an order that is accepted, with Liquidation Unwind after each trade.
+//!   then per step: PerpetualOrder New of the liquidation order, also where the book is passed over, which stays open to the end of the step;
+//!   its trades in the book (the fee is in them), Liquidation Book after each with what the fund gained, and then the trim; per takeover
+//!   PerpetualOrder New of the fund's order, the trade, Liquidation Fund; per counterparty PerpetualOrder Expired (reason 12) of its
+//!   resting orders, PerpetualOrder New of its order, the trade, Liquidation Adl; and then the trim. Last PerpetualOrder Expired
+//!   (reason 2) of the liquidation order, unless it was filled. Posting
+//!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End. Where the fund is below its own margin, as a step that passes
+//!   the book over, by counterparties alone; where it unwinds, as an order that is accepted, with Liquidation Unwind after each
+//!   trade. The order of whoever takes over is filled by its trade.
 //! - *Funding*: FundingSettled, then a Posting FUNDING_FEE per position with a payment other than 0, account ascending, each
 //!   followed by a Posting REALISED_PROFIT of what an isolated wallet lacks for it and the profit of its position has, and a Posting
 //!   INSURANCE_CLEAR of what is still lacking; then Posting FUNDING_RESIDUE to the fund if not 0.
-//! - *Settlement*: PerpetualOrder Expired (reason 7) of all orders, id ascending; a Posting SETTLEMENT per position, account
-//!   ascending, also of 0; Posting SETTLEMENT of the residue to the fund if not 0; PerpetualStateChanged.
+//! - *Settlement*: PerpetualOrder Expired (reason 7) of all orders, id ascending; per position, account ascending, PerpetualOrder New of its
+//!   order, Posting INSURANCE_CLEAR of what its isolated wallet lacks, its trade, Posting INSURANCE_CLEAR of what its cross scope lacks;
+//!   Posting SETTLEMENT of the residue to the fund if not 0; a Posting INSURANCE_CLEAR of what each gives back; PerpetualStateChanged.
 
 use super::*;
 use crate::command::ClientOrder;
@@ -107,46 +111,51 @@ payload! {
         pub market: MarketId,
         /// The order of the conditional-order service that fired and goes on as this one, else 0.
         pub fired: OrderId,
-        /// Client's name; of attached orders the parent's, cut to 33, and `_tp` or `_sl`; of liquidations
-        /// `autoclose-<ms><sequence>`; of a liquidation's other steps none.
+        /// Client's name; of attached orders the parent's, cut to 33, and `_tp` or `_sl`; of liquidations and of the fund
+        /// `autoclose-<ms><sequence>`; of counterparties `adl_autoclose`; of a settlement `settlement_autoclose`.
         pub client_order: ClientOrder,
         pub reserved: u32,
         /// Its reference value (`risk.md` 6) while all of it is open; 0 of one that waits, only reduces or may not rest.
         pub reference: i64,
     }
 
-    /// See [`Kind::PerpetualTrade`]. The price is the maker's; the value is price x quantity / 10^10, exact.
+    /// See [`Kind::PerpetualTrade`]. Every change of a position is one. In the book the price is the maker's, and price x quantity /
+    /// 10^10 is the value; elsewhere the value is what both sides book, and the price is value / quantity, halves to even, or of a
+    /// settlement its price. Only trades in the book are public and move the last price.
     pub struct PerpetualTrade {
-        /// Ascending per market, from 1.
+        /// Ascending per market, from 1, whatever the cause.
         pub trade: TradeId,
-        /// The resting order.
+        /// The resting order, or that of who takes over; 0 of a settlement, whose other side is nobody.
         pub maker_order: OrderId,
-        /// The arriving order.
+        /// The arriving order, or that of who gives up.
         pub taker_order: OrderId,
-        /// The maker's price.
+        /// See above.
         pub price: Price,
         /// How much base.
         pub quantity: Quantity,
-        /// Owner of the resting order.
+        /// Owner of the maker's order.
         pub maker_account: AccountId,
-        /// Owner of the arriving order.
+        /// Owner of the taker's order.
         pub taker_account: AccountId,
         pub market: MarketId,
         /// A [`crate::command::Side`]: the taker's.
         pub taker_side: u8,
-        /// Bit 0: the maker is filled by this; 1: the taker is; 2: the taker is a liquidation order.
+        /// Bit 0: the maker is filled by this; 1: the taker is.
         pub flags: u8,
-        pub reserved: u16,
+        /// A [`TradeCause`].
+        pub cause: u8,
+        pub reserved: u8,
         /// Fee of the maker, below 0 a rebate.
         pub maker_fee: i64,
         /// Fee of the taker, never below 0; of a liquidation the liquidation fee, which goes to the fund.
         pub taker_fee: i64,
-        /// Profit of the maker's closed part, before the fee.
+        /// Profit of the maker's closed part, before the fee; of a counterparty also what the rest of its position paid for what
+        /// its isolated wallet lacked.
         pub maker_realised: i64,
         /// Profit of the taker's closed part, before the fee.
         pub taker_realised: i64,
-        /// Affiliate rewards of both: part of the fees that went to REF.
-        pub affiliate: i64,
+        /// Micro-quote.
+        pub value: i64,
     }
 
     /// See [`Kind::PreventedMatch`].
@@ -281,7 +290,7 @@ payload! {
         pub deficit: u64,
     }
 
-    /// See [`Kind::Posting`]. Trades, takeovers and ADL carry their own legs and have none.
+    /// See [`Kind::Posting`]. Trades carry their own legs and have none.
     pub struct Posting {
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`] for none.
@@ -295,32 +304,6 @@ payload! {
         pub reserved: [u8; 6],
         /// The trade it belongs to, 0 for none.
         pub trade: TradeId,
-    }
-
-    /// See [`Kind::PositionMoved`]. Quantity changes hands at a value, outside the book. `from` closes, `to` opens or closes.
-    pub struct PositionMoved {
-        /// The order that closes for `from`; 0 where the fund is `from`.
-        pub from_order: OrderId,
-        /// For ADL, the order that closes for `to`, else 0.
-        pub to_order: OrderId,
-        /// 10^-8 base.
-        pub quantity: Quantity,
-        /// Micro-quote.
-        pub value: i64,
-        /// Profit of `from`.
-        pub from_realised: i64,
-        /// Profit of `to` on what it closes.
-        pub to_realised: i64,
-        /// Who gives its position up.
-        pub from: AccountId,
-        /// Who takes it.
-        pub to: AccountId,
-        pub market: MarketId,
-        /// A [`crate::command::Side`]: of the closing by `from`.
-        pub side: u8,
-        /// A [`LiquidationStep`]: Fund or Adl.
-        pub step: u8,
-        pub reserved: u16,
     }
 
     /// See [`Kind::Liquidation`].
@@ -549,7 +532,8 @@ payload! {
     pub struct RuleActivated {
         /// A number of [`crate::command::rule`].
         pub rule: u32,
-        pub reserved: u32,
+        /// Its value, 0 where it has none.
+        pub value: u32,
     }
 
     /// See [`Kind::VipTierScheduled`]. All of a schedule, ascending, with the command that completes it; when it holds, each is told
@@ -629,6 +613,20 @@ byte_enum! {
         Triggered = 4,
     }
 
+    /// What a trade came of.
+    pub enum TradeCause {
+        /// Orders met in the book.
+        Book = 0,
+        /// One of them closes for a scope in liquidation.
+        Liquidation = 1,
+        /// The fund takes over from a scope in liquidation.
+        Takeover = 2,
+        /// A counterparty takes over from one, or from the fund.
+        Deleveraging = 3,
+        /// The market was settled; the account is the taker, and there is no maker.
+        Settlement = 4,
+    }
+
     /// Why money moved outside a trade.
     pub enum PostingReason {
         /// Between spot and perpetual ledger.
@@ -641,14 +639,14 @@ byte_enum! {
         InsuranceClear = 3,
         /// Reward of the trader's affiliate, to REF; the account is the trader's.
         Affiliate = 4,
-        /// A market's settlement.
+        /// What rounding left of a market's settlement, to the fund.
         Settlement = 5,
         /// An operator's.
         Adjustment = 6,
         /// Between cross and isolated wallet, by request: to the wallet named.
         IsolatedMargin = 7,
-        /// Out of the profit of an isolated position, which its cost rises by, into its wallet: what that lacked of a payment, or of a
-        /// part that it took as a counterparty, told before.
+        /// Out of the profit of an isolated position, which its cost rises by, into its wallet: what that lacked of a payment, told
+        /// before.
         RealisedProfit = 8,
         /// An operator's, between the fund and what is outside the wallets of this ledger.
         Treasury = 9,

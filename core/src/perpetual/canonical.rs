@@ -225,7 +225,6 @@ impl Perpetual {
                 perpetual.state.watch_anew(account);
             }
         }
-        perpetual.state.has_backlog = perpetual.state.next_passed(0).is_some();
         Ok(perpetual)
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     events: Outbox,
     first: usize,
     is_lent: bool,
+    /// Between start and end of a command that keeps them.
+    are_kept: bool,
     mutations: Vec<(usize, Mutation)>,
     holdings: Vec<Noted>,
     wallets: Vec<(AccountId, Money)>,
@@ -62,6 +64,7 @@ impl Facts {
             events: Outbox::new(4096),
             first: 0,
             is_lent: false,
+            are_kept: false,
             mutations: Vec::with_capacity(4096),
             holdings: pages.room(accounts.max(4096)),
             wallets: pages.room(accounts.max(4096)),
@@ -78,6 +81,7 @@ impl Facts {
     ) {
         (self.sequence, self.time_ns, self.pools) = (sequence, time_ns, *pools);
         self.is_lent = emitter.lend(&mut self.events);
+        self.are_kept = true;
         if !self.is_lent {
             self.events.clear();
         }
@@ -87,8 +91,15 @@ impl Facts {
         self.wallets.clear();
     }
 
+    /// Whether the running command's events go here.
+    #[inline(always)]
+    pub(crate) fn are_kept(&self) -> bool {
+        self.are_kept
+    }
+
     /// Ends a command: its events are where they belong.
     pub(crate) fn end<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+        self.are_kept = false;
         if self.is_lent {
             let count = self.events().len();
             emitter.take_back(&mut self.events, count);
@@ -169,11 +180,6 @@ impl Facts {
         }
         record.note = self.wallets.len() as u32;
         self.wallets.push((account, record.wallet));
-    }
-
-    /// Markets and accounts whose holdings were touched.
-    pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, AccountId)> + '_ {
-        self.holdings.iter().map(|noted| (noted.index as usize, noted.account))
     }
 }
 

@@ -18,9 +18,11 @@ pub(crate) mod names;
 pub(crate) mod order;
 pub(crate) mod shortfall;
 pub(crate) mod slots;
+pub(crate) mod stops;
 pub(crate) mod trailing;
 pub(crate) mod triggers;
 pub(crate) mod volume;
+pub(crate) mod work;
 
 use crate::account::Sparse;
 use crate::book::table::Table;
@@ -49,6 +51,7 @@ use shortfall::Shortfall;
 use slots::Slots;
 use triggers::{Fresh, Triggers};
 use volume::Volumes;
+use work::Work;
 
 /// Most perpetual markets.
 pub(crate) const MARKETS_MAX: usize = 128;
@@ -94,10 +97,8 @@ pub(crate) struct State {
     pub(crate) recalls: std::collections::BinaryHeap<std::cmp::Reverse<(i64, AccountId)>>,
     /// Accounts that are due, and in a market that is not acted on.
     pub(crate) parked: Vec<AccountId>,
-    /// What the running command may still spend on consequences of its scans.
-    pub(crate) allowance: u32,
-    /// The last scan left consequences over for the next commands.
-    pub(crate) has_backlog: bool,
+    /// How much the running command may still do, and what was left over for the next.
+    pub(crate) work: Work,
     /// Test every account, whatever the bands say: what they are compared with.
     pub(crate) tests_all: bool,
     /// No command is written as one from which nothing follows (`engine/perpetual/plain.rs`), for tests.
@@ -128,16 +129,14 @@ pub(crate) struct State {
     pub(crate) next_order: OrderId,
     /// Accounts whose scopes the running command must test.
     pub(crate) suspects: Vec<AccountId>,
-    /// Fired orders that wait to be run.
-    pub(crate) fired: std::collections::VecDeque<OrderId>,
     /// What liquidations have to share.
     pub(crate) shortfall: Shortfall,
     /// Attached orders that began to watch within the running command.
     pub(crate) fresh: Vec<Fresh>,
     /// Orders that the running command ends.
     pub(crate) doomed: Vec<OrderId>,
-    /// Markets and accounts whose orders the running command trims, and whether their positions became zero or turned.
-    pub(crate) trimmed: Vec<(usize, AccountId, bool)>,
+    /// Markets and accounts whose positions changed since orders were trimmed to them.
+    pub(crate) resized: Vec<(usize, AccountId)>,
     /// Accounts that a settlement or an hour concerns.
     pub(crate) concerned: Vec<AccountId>,
     /// Accounts that the running pass of the scan tests, ascending; those that joined it; those for the next.
@@ -148,6 +147,8 @@ pub(crate) struct State {
     pub(crate) deferred: Vec<(i64, OrderId)>,
     /// Those that it held back when triggers were last judged.
     pub(crate) held_before: Vec<OrderId>,
+    /// Those that it begins or ceases to hold back.
+    pub(crate) held_anew: Vec<OrderId>,
     pub(crate) scratch: Option<Table<i64>>,
     /// Accounts as they were before the fills of a rehearsal.
     pub(crate) rehearsed: Vec<Before>,
@@ -205,8 +206,7 @@ impl Perpetual {
                 alert: 0,
                 recalls: std::collections::BinaryHeap::with_capacity(1024),
                 parked: Vec::with_capacity(1024),
-                allowance: 1,
-                has_backlog: false,
+                work: Work::default(),
                 tests_all: false,
                 keeps_all_facts: false,
                 tiers: volume::shipped_tiers(),
@@ -225,17 +225,17 @@ impl Perpetual {
                 now_ms: 0,
                 next_order: 0,
                 suspects: Vec::with_capacity(1024),
-                fired: std::collections::VecDeque::with_capacity(256),
                 shortfall: Shortfall::default(),
                 fresh: Vec::with_capacity(64),
                 doomed: Vec::with_capacity(1024),
-                trimmed: Vec::with_capacity(1024),
+                resized: Vec::with_capacity(1024),
                 concerned: pages.room(accounts.max(1024)),
                 pass: Vec::with_capacity(1024),
                 joined: std::collections::BinaryHeap::with_capacity(1024),
                 later: Vec::with_capacity(1024),
                 deferred: Vec::with_capacity(256),
                 held_before: Vec::with_capacity(256),
+                held_anew: Vec::with_capacity(256),
                 scratch: Some(Table::new(64, &hash_seed)),
                 rehearsed: Vec::with_capacity(4096),
                 accounts_count: 0,
@@ -250,7 +250,7 @@ impl Perpetual {
         self.books.push(Book::new(symbol.tick.value(), &hash_seed));
         self.state.symbols.push(symbol);
         self.state.holdings.push(Sparse::new(accounts, pages));
-        self.state.triggers.push(Triggers::default());
+        self.state.triggers.push(Triggers::new(hash_seed));
         self.state.bands.list(accounts, pages);
         self.state.crowds.push(Crowd::new(accounts, pages));
         self.books.len() - 1

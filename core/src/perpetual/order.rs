@@ -49,6 +49,8 @@ pub(crate) struct Details {
     pub(crate) has_turned: bool,
     /// It ends with the command that brought it, and is in no table.
     pub(crate) is_fleeting: bool,
+    /// A trailing order that is due and waits to be run.
+    pub(crate) is_queued: bool,
     pub(crate) flags: u16,
     pub(crate) callback_rate: u32,
     pub(crate) amendments: u32,
@@ -92,6 +94,7 @@ impl Default for Details {
             is_deferred: false,
             has_turned: false,
             is_fleeting: false,
+            is_queued: false,
             flags: 0,
             callback_rate: 0,
             amendments: 0,

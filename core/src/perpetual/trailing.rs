@@ -59,18 +59,22 @@ pub(crate) struct Trailings {
     sides: [OfSide; 2],
     /// Orders that turned far enough and were not judged since.
     pub(crate) turned: Vec<OrderId>,
+    /// Who turns far enough fires: no further price is shown to it.
+    are_sure: bool,
     /// Orders that wait, and those that are still in here.
     live: usize,
     entered: usize,
 }
 
-impl Default for Trailings {
-    fn default() -> Trailings {
+impl Trailings {
+    /// `are_sure`: nothing holds back who turned far enough.
+    pub(crate) fn new(are_sure: bool) -> Trailings {
         let side = || OfSide { sleeping: BinaryHeap::with_capacity(ROOM), buckets: Vec::with_capacity(ROOM) };
         Trailings {
             slab: Slab { cells: Vec::with_capacity(ROOM), free: NONE },
             sides: [side(), side()],
             turned: Vec::with_capacity(ROOM),
+            are_sure,
             live: 0,
             entered: 0,
         }
@@ -95,6 +99,17 @@ impl Trailings {
         } else {
             of_side.bucket(callback).join(&mut self.slab, height(side, extreme), id);
         }
+    }
+
+    /// Enters an order that turned far enough before, and is sure to fire.
+    pub(crate) fn add_turned(&mut self, id: OrderId) {
+        self.live += 1;
+        self.turned.push(id);
+    }
+
+    /// Whether [`Trailings::add_turned`] is for those that turned.
+    pub(crate) fn are_sure(&self) -> bool {
+        self.are_sure
     }
 
     /// An order ended, or fired. `is_live` tells which still wait.
@@ -123,8 +138,8 @@ impl Trailings {
         self.entered == 0 && self.turned.is_empty()
     }
 
-    /// Takes one watched price, in sequence. Shows the orders that stand far enough from their extremes: those that did
-    /// before and still wait, too, and some that ended.
+    /// Takes one watched price, in sequence. Shows the orders that stand far enough from their extremes, and some that ended; where
+    /// they are not sure to fire, those that did before and still wait, too.
     pub(crate) fn follow(&mut self, price: Price, mut shows: impl FnMut(OrderId)) {
         for side in [Side::Buy, Side::Sell] {
             let now = height(side, price);
@@ -135,11 +150,17 @@ impl Trailings {
                     Side::Buy => RATE_ONE + bucket.callback,
                     Side::Sell => RATE_ONE - bucket.callback,
                 });
-                for group in &bucket.groups {
-                    if i128::from(now) * i128::from(RATE_ONE) > i128::from(group.extreme) * factor {
-                        break;
+                let has_turned = |group: &Group| {
+                    i128::from(now) * i128::from(RATE_ONE) <= i128::from(group.extreme) * factor
+                };
+                if self.are_sure {
+                    while let Some(group) = bucket.groups.pop_front_if(|group| has_turned(group)) {
+                        self.slab.ids(group).for_each(&mut shows);
+                        self.entered -= self.slab.free(group);
                     }
-                    self.slab.ids(*group).for_each(&mut shows);
+                } else {
+                    let turned = bucket.groups.iter().take_while(|group| has_turned(group));
+                    turned.for_each(|group| self.slab.ids(*group).for_each(&mut shows));
                 }
             }
             while let Some(&Reverse((least, id, callback))) = of_side.sleeping.peek() {
@@ -209,6 +230,17 @@ impl Slab {
         })
     }
 
+    /// Frees the cells of a chain; how many.
+    fn free(&mut self, group: Group) -> usize {
+        let (mut place, mut count) = (group.head, 0);
+        while let Some(cell) = self.cells.get_mut(place as usize) {
+            let next = std::mem::replace(&mut cell.next, self.free);
+            (self.free, place) = (place, next);
+            count += 1;
+        }
+        count
+    }
+
     /// Frees the cells of orders that ended; how many are left.
     fn clean(&mut self, group: &mut Group, is_live: impl Fn(OrderId) -> bool) -> usize {
         let (mut place, mut left) = (group.head, 0);
@@ -271,12 +303,18 @@ mod tests {
 
     #[test]
     fn shows_what_a_walk_over_all_orders_shows() {
+        for are_sure in [false, true] {
+            shows_what_a_walk_shows(are_sure);
+        }
+    }
+
+    fn shows_what_a_walk_shows(are_sure: bool) {
         let mut random = 5u64;
         let mut next = |bound: u64| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) % bound
         };
-        let mut trailings = Trailings::default();
+        let mut trailings = Trailings::new(are_sure);
         let mut model: BTreeMap<OrderId, (Side, Trailing)> = BTreeMap::new();
         let (mut price, mut shown_count) = (100_000i64, 0);
         for id in 1..30_000u64 {
@@ -317,8 +355,8 @@ mod tests {
                     }
                     assert_eq!(shown, expected, "at {price}");
                     shown_count += shown.len();
-                    // Half of them fire; price protection holds the others back.
-                    for fired in shown.into_iter().filter(|id| id % 2 == 0) {
+                    // Half of them fire, where they are not sure to; price protection holds the others back.
+                    for fired in shown.into_iter().filter(|id| are_sure || id % 2 == 0) {
                         model.remove(&fired);
                         trailings.ended(|id| model.contains_key(&id));
                     }

@@ -1,13 +1,16 @@
-//! What waits for a price or a time: heaps of order ids, or of other numbers, by the key at which each is due, cleaned as they
-//! are read and as what is in them ends.
+//! What waits for a price or a time, and what is due and waits to be run. By time there are heaps of order ids, or of other numbers,
+//! by the key at which each is due, cleaned as they are read and as what is in them ends; by price the trees of `stops.rs`.
 
 use super::market::Range;
+use super::order::Details;
+use super::stops::{Slab, Tree};
 use super::trailing::Trailings;
-use crate::command::WorkingType;
+use crate::command::{WorkingType, order_flag};
+use crate::hash_seed::HashSeed;
 use crate::ids::{AccountId, OrderId};
 use crate::money::Price;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Ids by key, smallest key first. An id that ended stays until it is met, or until those that ended outnumber the rest: then
 /// all are gone through, some with each that ends, so that no command has to look at every one.
@@ -50,6 +53,11 @@ impl Due {
         }
     }
 
+    /// One that was taken waits on.
+    pub(crate) fn put_back(&mut self, key: i64, id: u64) {
+        self.heap.push(Reverse((key, id)));
+    }
+
     /// One that was taken was still waiting.
     pub(crate) fn fired(&mut self) {
         self.live = self.live.saturating_sub(1);
@@ -60,12 +68,8 @@ impl Due {
         [&self.heap, &self.unclean].iter().filter_map(|heap| heap.peek()).map(|Reverse(first)| first.0).min()
     }
 
-    /// Whether there is none, live or not, whose key is not above `key`.
-    fn is_after(&self, key: i64) -> bool {
-        [&self.heap, &self.unclean].iter().all(|heap| heap.peek().is_none_or(|&Reverse(first)| first.0 > key))
-    }
-
     /// Whether there is none, not even one that ended.
+    #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.heap.is_empty() && self.unclean.is_empty()
     }
@@ -93,22 +97,207 @@ pub(crate) struct Fresh {
     pub(crate) seen: [Range; 2],
 }
 
+/// Orders of one market that wait for a rise of one price, or for its fall, by key.
+pub(crate) struct Stops {
+    /// Those that fire when their price comes.
+    plain: Tree,
+    /// Those that price protection may hold back,
+    protected: Tree,
+    /// and does, which was told.
+    held: Tree,
+    /// No key of the first two is below it.
+    first: i64,
+}
+
+impl Default for Stops {
+    fn default() -> Stops {
+        Stops { plain: Tree::default(), protected: Tree::default(), held: Tree::default(), first: i64::MAX }
+    }
+}
+
+impl Stops {
+    /// The tree of an order.
+    fn tree(&mut self, details: &Details) -> &mut Tree {
+        match (details.is(order_flag::PRICE_PROTECT), details.is_deferred) {
+            (false, _) => &mut self.plain,
+            (true, false) => &mut self.protected,
+            (true, true) => &mut self.held,
+        }
+    }
+
+    pub(crate) fn add(&mut self, slab: &mut Slab, key: i64, details: &Details) {
+        slab.add(self.tree(details), key, details.id);
+        self.first = self.first.min(key);
+    }
+
+    /// Takes an order out; whether it was in.
+    pub(crate) fn remove(&mut self, slab: &mut Slab, key: i64, details: &Details) -> bool {
+        let is_found = slab.remove(self.tree(details), key, details.id);
+        if is_found && key == self.first {
+            self.find_first(slab);
+        }
+        is_found
+    }
+
+    fn find_first(&mut self, slab: &Slab) {
+        let firsts = [self.plain, self.protected].into_iter().filter_map(|tree| slab.first(tree));
+        self.first = firsts.min().unwrap_or(i64::MAX);
+    }
+
+    /// Takes out all that fire where prices reach `key`.
+    pub(crate) fn take(&mut self, slab: &mut Slab, key: i64) -> [Tree; 3] {
+        let held = slab.split_off(&mut self.held, key);
+        if self.first > key {
+            return [held, Tree::default(), Tree::default()];
+        }
+        let taken = [held, slab.split_off(&mut self.plain, key), slab.split_off(&mut self.protected, key)];
+        self.find_first(slab);
+        taken
+    }
+
+    /// The same where protection holds back whom it may, who come to be among those held: they are added to `newly`.
+    pub(crate) fn take_unheld(&mut self, slab: &mut Slab, key: i64, newly: &mut Vec<OrderId>) -> Tree {
+        if self.first > key {
+            return Tree::default();
+        }
+        let plain = slab.split_off(&mut self.plain, key);
+        while slab.first(self.protected).is_some_and(|first| first <= key)
+            && let Some((key, id)) = slab.take_first(&mut self.protected)
+        {
+            slab.add(&mut self.held, key, id);
+            newly.push(id);
+        }
+        self.find_first(slab);
+        plain
+    }
+
+    /// Those held back whose price `key` does not reach are so no longer: they are added to `freed`.
+    pub(crate) fn free(&mut self, slab: &mut Slab, key: i64, freed: &mut Vec<OrderId>) {
+        if slab.count(self.held) == 0 {
+            return;
+        }
+        let kept = slab.split_off(&mut self.held, key);
+        while let Some((key, id)) = slab.take_first(&mut self.held) {
+            slab.add(&mut self.protected, key, id);
+            self.first = self.first.min(key);
+            freed.push(id);
+        }
+        self.held = kept;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first == i64::MAX && self.held == Tree::default()
+    }
+
+    /// Whether none has a key that is not above `key`, and none is held back.
+    fn is_after(&self, key: i64) -> bool {
+        self.first > key && self.held == Tree::default()
+    }
+}
+
+/// Trees of what one price, or two, brought in one market: rising and falling stops, of each those held back, plain and protected.
+const TREES: usize = 12;
+
+/// Orders that are due since one moment, the least id first.
+pub(crate) struct Batch {
+    /// Batches of all markets in the order in which they came to be due.
+    pub(crate) number: u64,
+    trees: [Tree; TREES],
+    used: usize,
+    /// Trailing orders, the least id last.
+    turned: Vec<OrderId>,
+}
+
+impl Batch {
+    fn new(number: u64, turned: Vec<OrderId>) -> Batch {
+        Batch { number, trees: [Tree::default(); TREES], used: 0, turned }
+    }
+
+    pub(crate) fn put(&mut self, tree: Tree) {
+        if tree != Tree::default() {
+            self.trees[self.used] = tree;
+            self.used += 1;
+        }
+    }
+
+    /// Adds an order with a stop price, all of them to one tree.
+    pub(crate) fn join(&mut self, slab: &mut Slab, key: i64, id: OrderId) {
+        self.used = 1;
+        slab.add(&mut self.trees[0], key, id);
+    }
+
+    /// Adds a trailing order; [`Triggers::queue`] sorts them.
+    pub(crate) fn turn(&mut self, id: OrderId) {
+        self.turned.push(id);
+    }
+
+    fn trees(&self) -> &[Tree] {
+        &self.trees[..self.used]
+    }
+
+    pub(crate) fn count(&self, slab: &Slab) -> u32 {
+        self.trees().iter().map(|&tree| slab.count(tree)).sum::<u32>() + self.turned.len() as u32
+    }
+
+    fn least(&self, slab: &Slab) -> Option<OrderId> {
+        self.trees().iter().filter_map(|&tree| slab.least(tree)).chain(self.turned.last().copied()).min()
+    }
+
+    fn take_least(&mut self, slab: &mut Slab, id: OrderId) {
+        if self.turned.last() == Some(&id) {
+            self.turned.pop();
+        }
+        for tree in &mut self.trees[..self.used] {
+            if slab.least(*tree) == Some(id) {
+                slab.take_least(tree);
+            }
+        }
+    }
+
+    fn ids(&self, slab: &Slab) -> Vec<OrderId> {
+        let mut ids = self.turned.clone();
+        self.trees().iter().for_each(|&tree| slab.ids(tree, &mut ids));
+        ids.sort_unstable();
+        ids
+    }
+}
+
 /// Untriggered orders of one market.
 pub(crate) struct Triggers {
+    pub(crate) slab: Slab,
     /// By working type, then: those that fire at or above the stop, those that fire at or below it (keys negated).
-    pub(crate) stops: [[Due; 2]; 2],
-    /// Trailing orders, by working type.
-    pub(crate) trailing: [Trailings; 2],
-    /// Those that price protection held back when they were last judged, by working type.
+    pub(crate) stops: [[Stops; 2]; 2],
+    /// Trailing orders, by working type, then: those that nothing holds back, and those that price protection may.
+    pub(crate) trailing: [[Trailings; 2]; 2],
+    /// Trailing orders that price protection held back when they were last judged, by working type.
     pub(crate) held_back: [Vec<OrderId>; 2],
+    /// What is due and was not run yet, in the order in which it came to be due; some of it ended.
+    due: VecDeque<Batch>,
+    /// How many of those are open.
+    pub(crate) due_count: u32,
+    /// Lists of batches that are used up.
+    spare: Vec<Vec<OrderId>>,
 }
 
 impl Triggers {
+    pub(crate) fn new(seed: HashSeed) -> Triggers {
+        let lists = || [(); 2].map(|()| Vec::with_capacity(ROOM));
+        Triggers {
+            slab: Slab::new(seed),
+            stops: Default::default(),
+            trailing: [(); 2].map(|()| [true, false].map(Trailings::new)),
+            held_back: lists(),
+            due: VecDeque::with_capacity(ROOM),
+            due_count: 0,
+            spare: (0..16).map(|_| Vec::with_capacity(ROOM / 4)).collect(),
+        }
+    }
+
     /// Whether no price has anything to tell anybody.
     #[inline]
     pub(crate) fn are_empty(&self) -> bool {
-        self.stops.iter().flatten().all(Due::is_empty)
-            && self.trailing.iter().all(|trailing| trailing.is_empty())
+        self.stops.iter().flatten().all(Stops::is_empty)
+            && self.trailing.iter().flatten().all(Trailings::is_empty)
             && self.held_back.iter().all(|held_back| held_back.is_empty())
     }
 
@@ -119,15 +308,53 @@ impl Triggers {
         let [rising, falling] = &self.stops[working];
         rising.is_after(high)
             && falling.is_after(-low)
-            && self.trailing[working].is_empty()
+            && self.trailing[working].iter().all(Trailings::is_empty)
             && self.held_back[working].is_empty()
     }
-}
 
-impl Default for Triggers {
-    fn default() -> Triggers {
-        let lists = || [(); 2].map(|()| Vec::with_capacity(ROOM));
-        Triggers { stops: Default::default(), trailing: Default::default(), held_back: lists() }
+    /// A batch to fill, which is to have a number.
+    pub(crate) fn batch(&mut self, number: u64) -> Batch {
+        Batch::new(number, self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM / 4)))
+    }
+
+    /// Has what came to be due wait to be run.
+    pub(crate) fn queue(&mut self, mut batch: Batch) {
+        batch.turned.sort_unstable_by_key(|&id| Reverse(id));
+        let count = batch.count(&self.slab);
+        self.due_count += count;
+        if count > 0 { self.due.push_back(batch) } else { self.spare.push(batch.turned) }
+    }
+
+    /// Number of the batch, and id, of what is to be run next; what is not open any more is dropped on the way.
+    pub(crate) fn next(&mut self, is_open: impl Fn(OrderId) -> bool) -> Option<(u64, OrderId)> {
+        while let Some(batch) = self.due.front_mut() {
+            match batch.least(&self.slab) {
+                Some(id) if is_open(id) => return Some((batch.number, id)),
+                Some(id) => batch.take_least(&mut self.slab, id),
+                None => self.spare.extend(self.due.pop_front().map(|batch| batch.turned)),
+            }
+        }
+        None
+    }
+
+    /// Takes what [`Triggers::next`] found.
+    pub(crate) fn take_next(&mut self, id: OrderId) {
+        if let Some(batch) = self.due.front_mut() {
+            batch.take_least(&mut self.slab, id);
+            self.due_count -= 1;
+        }
+    }
+
+    /// Numbers and open ids of what is due.
+    pub(crate) fn batches(
+        &self,
+        is_open: impl Fn(OrderId) -> bool,
+    ) -> impl Iterator<Item = (u64, Vec<OrderId>)> {
+        self.due.iter().filter_map(move |batch| {
+            let mut ids = batch.ids(&self.slab);
+            ids.retain(|&id| is_open(id));
+            (!ids.is_empty()).then_some((batch.number, ids))
+        })
     }
 }
 

@@ -58,7 +58,6 @@ fn judge(seed: u64) {
         event::Kind::FundingSettled,
         event::Kind::PreventedMatch,
         event::Kind::TriggerDeferred,
-        event::Kind::PositionMoved,
         event::Kind::VipChanged,
     ] {
         assert!(kinds.contains_key(&(kind as u16)), "nothing measured came to {kind:?}");

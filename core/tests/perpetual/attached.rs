@@ -332,7 +332,7 @@ fn what_is_held_is_covered_in_any_order_of_things() {
                     leverage(&mut story.scene.venue, poor, 100);
                     story.place(poor, Side::Sell, "0.2", "59900");
                     story.mark("61500");
-                    let told = story.scene.venue.said::<event::PositionMoved>();
+                    let told = story.scene.venue.moved();
                     deleveraged += usize::from(told.iter().any(|moved| moved.to == trader));
                     story.mark("60000");
                 }

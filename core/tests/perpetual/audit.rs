@@ -4,7 +4,7 @@
 use crate::support::perpetual::flow::Flow;
 use ringside_core::audit::Auditor;
 use ringside_core::command::{Command, PerpetualState, SetPerpetualState};
-use ringside_core::event::{self, Event, Kind, PostingReason};
+use ringside_core::event::{self, Event, Kind, PostingReason, TradeCause};
 use ringside_core::ids::FIRST_PERPETUAL;
 use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeMap;
@@ -41,26 +41,34 @@ fn changed(event: &Event) -> Vec<(&'static str, Event)> {
         Event::new(event.sequence, event.time_ns, event.index, payload)
     }
     type Trade = event::PerpetualTrade;
-    type Moved = event::PositionMoved;
     type Position = event::PerpetualPosition;
     match Kind::from_code(event.kind).unwrap() {
-        Kind::PerpetualTrade => vec![
+        Kind::PerpetualTrade if event.get::<Trade>().unwrap().cause <= TradeCause::Liquidation as u8 => vec![
             ("a quantity", with(event, |trade: &mut Trade| trade.quantity += 100_000)),
             ("a maker's fee", with(event, |trade: &mut Trade| trade.maker_fee += 1)),
             ("a taker's fee", with(event, |trade: &mut Trade| trade.taker_fee += 1)),
             ("a maker's profit", with(event, |trade: &mut Trade| trade.maker_realised -= 1)),
             ("a taker's profit", with(event, |trade: &mut Trade| trade.taker_realised += 1)),
-            ("a reward", with(event, |trade: &mut Trade| trade.affiliate += 1)),
+            ("a value", with(event, |trade: &mut Trade| trade.value += 1)),
             ("a side", with(event, |trade: &mut Trade| trade.taker_side ^= 1)),
             ("an order", with(event, |trade: &mut Trade| trade.maker_order = trade.taker_order)),
         ],
-        Kind::PositionMoved => vec![
-            ("a quantity that moved", with(event, |moved: &mut Moved| moved.quantity += 100_000)),
-            ("a profit of a takeover", with(event, |moved: &mut Moved| moved.from_realised += 1)),
-            ("a profit of a counterparty", with(event, |moved: &mut Moved| moved.to_realised -= 1)),
-            ("a direction", with(event, |moved: &mut Moved| moved.side ^= 1)),
+        Kind::PerpetualTrade if event.get::<Trade>().unwrap().cause == TradeCause::Settlement as u8 => vec![
+            ("a quantity that is settled", with(event, |trade: &mut Trade| trade.quantity -= 100_000)),
+            ("a profit of a settlement", with(event, |trade: &mut Trade| trade.taker_realised += 1)),
+            ("a value of a settlement", with(event, |trade: &mut Trade| trade.value += 1)),
+            ("a price of a settlement", with(event, |trade: &mut Trade| trade.price += 1_000_000)),
+            ("who is settled", with(event, |trade: &mut Trade| trade.taker_account = 9_999)),
+        ],
+        Kind::PerpetualTrade => vec![
+            ("a quantity that moved", with(event, |trade: &mut Trade| trade.quantity += 100_000)),
+            ("a profit of a takeover", with(event, |trade: &mut Trade| trade.taker_realised += 1)),
+            ("a profit of a counterparty", with(event, |trade: &mut Trade| trade.maker_realised -= 1)),
+            ("a direction", with(event, |trade: &mut Trade| trade.taker_side ^= 1)),
+            ("a value that moved", with(event, |trade: &mut Trade| trade.value += 1)),
+            ("a cause", with(event, |trade: &mut Trade| trade.cause = TradeCause::Book as u8)),
             // I-13: somebody without a position there.
-            ("a counterparty", with(event, |moved: &mut Moved| moved.to = 9_999)),
+            ("a counterparty", with(event, |trade: &mut Trade| trade.maker_account = 9_999)),
         ],
         Kind::PerpetualPosition => vec![
             ("a position", with(event, |position: &mut Position| position.quantity += 100_000)),
@@ -129,5 +137,5 @@ fn whatever_is_changed_is_found() {
         assert!(audit(events[..at].iter().chain(&events[at + 1..])).is_some());
     }
     eprintln!("{found:?}");
-    assert_eq!(found.len(), 25, "not every change was tried: {found:?}");
+    assert_eq!(found.len(), 32, "not every change was tried: {found:?}");
 }

@@ -116,7 +116,7 @@ fn a_market_is_listed_as_a_whole() {
     let take = PlacePerpetual { market: ETH, ..venue.limit(other, Side::Buy, "1", "3000") };
     venue.ok(rest);
     venue.ok(take);
-    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(venue.fills().len(), 1);
 }
 
 /// A process that ends anywhere on the way leaves nothing, and the whole can be sent again.
@@ -288,7 +288,7 @@ fn a_fee_schedule_holds_from_the_next_midnight_on() {
     assert_eq!(told, [(0, 2, 60_000, midnight), (1, 2, 30_000, midnight)]);
     let fee = |venue: &mut Venue| {
         open(venue, one, other, Side::Buy, "0.001", "60000");
-        venue.said::<event::PerpetualTrade>()[0].taker_fee
+        venue.fills()[0].taker_fee
     };
     assert_eq!(fee(&mut venue), usd("0.03"), "until then the old one");
     venue.time_ms = midnight - 2_000;

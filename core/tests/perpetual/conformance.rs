@@ -61,7 +61,7 @@ fn a_resting_order_that_closes_below_maintenance_ends_before_the_fund_pays_for_i
         open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
         let order = venue.sell(trader, "0.5", "57000");
         venue.buy(friend, "0.5", "57000");
-        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+        assert!(venue.fills().is_empty());
         assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
         assert_eq!(venue.engine.perpetual_wallet(0), usd("50000"));
         venue.ok(CancelAllPerpetual {
@@ -97,7 +97,7 @@ fn a_stop_that_closes_gets_its_chance_below_maintenance() {
     venue.buy(bidder, "0.2", "58190");
     venue.buy(bidder, "0.3", "58150");
     venue.mark("58200");
-    let trades = venue.said::<event::PerpetualTrade>();
+    let trades = venue.fills();
     assert_eq!(trades.iter().map(|trade| trade.taker_order).collect::<Vec<_>>(), [stop.order; 2]);
     assert_eq!((held(&venue, trader), venue.engine.perpetual_wallet(trader)), (0, usd("83")));
 }
@@ -203,7 +203,7 @@ fn the_dynamic_band_holds_at_both_ends() {
     venue.time_ms += 300_000;
     venue.mark("53000");
     venue.buy(other, "0.1", "53500");
-    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(venue.fills().len(), 1);
 }
 
 /// C-16: where a price may be put anywhere, what is put moves the band with it, and ends a pause that it had begun.
@@ -219,7 +219,7 @@ fn a_pin_of_a_test_deployment_moves_the_dynamic_band() {
         pin(&mut venue, price);
         venue.sell(one, "0.1", price);
         venue.buy(other, "0.1", price);
-        assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1, "at {price}");
+        assert_eq!(venue.fills().len(), 1, "at {price}");
     }
     // Moved by a feed it binds, and pauses the market.
     venue.mark("60000");
@@ -232,7 +232,7 @@ fn a_pin_of_a_test_deployment_moves_the_dynamic_band() {
     pin(&mut venue, "60001");
     venue.reload();
     venue.buy(other, "0.1", "60000");
-    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(venue.fills().len(), 1);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn after_the_pause_of_the_dynamic_band_its_reference_is_the_mark() {
     venue.reload();
     venue.sell(other, "0.1", "47950");
     assert!(venue.ends().iter().all(|end| end.2 != 11), "{:?}", venue.ends());
-    let prices: Vec<_> = venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.price).collect();
+    let prices: Vec<_> = venue.fills().iter().map(|trade| trade.price).collect();
     assert_eq!(prices, [dec("47950")]);
 }
 
@@ -381,7 +381,7 @@ fn a_counterparty_loses_its_open_orders_and_keeps_what_waits() {
     let flags = order_flag::CLOSE_POSITION | order_flag::GTE;
     let bound = venue.ok(PlacePerpetual { stop_price: dec("50000"), flags, ..place });
     venue.mark("58200");
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     assert_eq!(moved.iter().map(|moved| moved.to).collect::<Vec<_>>(), [short]);
     assert_eq!(held(&venue, short), 0);
     for end in [(rests, PerpetualStatus::Expired, 12, 0), (bound.order, PerpetualStatus::Expired, 6, 0)] {
@@ -414,7 +414,7 @@ fn a_taker_stops_before_its_own_order_too_where_the_fees_leave_it_below_maintena
     // of that: realised -37.037038.
     let place = at_once(venue.limit(trader, Side::Sell, "0.04", "59000"));
     venue.ok(place);
-    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(venue.fills().len(), 1);
     assert_eq!(venue.engine.perpetual_wallet(trader), usd("581.310962"));
 }
 
@@ -434,7 +434,7 @@ fn a_walk_over_own_orders_that_reduce_sees_all_of_them() {
         let place = at_once(venue.limit(trader, Side::Buy, "0.2", "60000"));
         if is_enough {
             venue.ok(place);
-            assert_eq!(venue.said::<event::PerpetualTrade>().len(), 2);
+            assert_eq!(venue.fills().len(), 2);
         } else {
             assert_eq!(venue.refused(place), Reject::InsufficientMargin);
         }
@@ -488,7 +488,7 @@ fn a_price_that_the_trigger_resolves_passes_the_filters() {
         venue.mark("60005");
         let refused = venue.said::<event::TriggerRefused>();
         match fails {
-            None => assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_order, order),
+            None => assert_eq!(venue.fills()[0].taker_order, order),
             Some(reject) => {
                 assert_eq!(refused.iter().map(|refused| refused.reject).collect::<Vec<_>>(), [reject.code()]);
                 assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 8, 0)]);
@@ -514,12 +514,12 @@ fn a_table_that_gives_a_higher_tier_gives_it_with_a_fill() {
     assert!(venue.said::<event::VipChanged>().is_empty());
     // The fill still pays the old rate: 60 x 0.05 %.
     open(&mut venue, one, other, Side::Buy, "0.001", "60000");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("0.03"));
+    assert_eq!(venue.fills()[0].taker_fee, usd("0.03"));
     let told: Vec<_> =
         venue.said::<event::VipChanged>().iter().map(|told| (told.account, told.from, told.to)).collect();
     assert_eq!(told, [(other, 0, 1), (one, 0, 1)]);
     open(&mut venue, one, other, Side::Buy, "0.001", "60000");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("0.024"));
+    assert_eq!(venue.fills()[0].taker_fee, usd("0.024"));
     // A lower one is noted when the table changes.
     venue.ok(tier(1, 2, usd("7000"), 40_000));
     let told: Vec<_> =

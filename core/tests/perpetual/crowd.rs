@@ -3,10 +3,10 @@
 //! paid funding, after one market closed, and whatever was done while there was no command.
 
 #[allow(dead_code, unreachable_pub, reason = "of a generator that other tests use more of")]
-use crate::support::perpetual::{ONE, USDT, limit_order};
+use crate::support::perpetual::{ONE, USDT, limit_order, moved};
 use crate::support::random::Random;
 use ringside_core::command::*;
-use ringside_core::event::{self, Event, FundingSettled, LiquidationStep, PositionMoved};
+use ringside_core::event::{self, Event, FundingSettled, TradeCause};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::{Engine, EngineConfig};
 use std::collections::BTreeSet;
@@ -139,8 +139,8 @@ impl Alike {
 
     /// Whom auto-deleveraging asked in the last command.
     fn asked(&self) -> impl Iterator<Item = u32> + '_ {
-        let moved = self.events.iter().filter_map(Event::get::<PositionMoved>);
-        moved.filter(|moved| moved.step == LiquidationStep::Adl as u8).map(|moved| moved.to)
+        let moved = moved(&self.events).into_iter();
+        moved.filter(|moved| moved.cause == TradeCause::Deleveraging).map(|moved| moved.to)
     }
 
     /// Snapshots go on alike.
@@ -286,7 +286,7 @@ impl Alike {
     fn go_on(&mut self, random: &mut Random, index: i64, to: &mut Hours) {
         let mut is_again = false;
         loop {
-            for moved in self.events.iter().filter_map(Event::get::<PositionMoved>) {
+            for moved in moved(&self.events) {
                 to.ruined.push(moved.from);
                 to.ended.extend([moved.from, moved.to]);
             }

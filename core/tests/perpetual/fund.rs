@@ -56,13 +56,13 @@ fn the_fund_unwinds_within_the_dynamic_band() {
     let bid = venue.buy(short, "1", "53000");
     for _ in 0..3 {
         venue.tick();
-        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+        assert!(venue.fills().is_empty());
     }
     assert_eq!(venue.ends().iter().map(|end| end.2).collect::<Vec<_>>(), [11]);
     venue.time_ms += 300_000;
     venue.tick();
     venue.tick();
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
+    assert_eq!(venue.fills()[0].maker_order, bid);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn two_shorts_of_one_account_go_to_their_counterparties_at_their_shares() {
     open_second(&mut venue, short, other, Side::Sell, "5", "3000");
     second(&mut venue, "3157.77");
     venue.mark("63600");
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     let told = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value, moved.to_realised));
     assert_eq!(
         told.collect::<Vec<_>>(),
@@ -120,7 +120,7 @@ fn the_fund_unwinds_as_any_account_and_every_step_is_told() {
     venue.ok(SetVipTier { tier: 1, count: 2, volume, maker_rate: 10_000, taker_rate: 40_000 });
     let before = venue.engine.perpetual_wallet(0);
     venue.tick();
-    let trade = venue.said::<event::PerpetualTrade>()[0];
+    let trade = venue.fills()[0];
     assert_eq!((trade.taker_account, trade.quantity, trade.flags), (0, dec("0.05"), 2));
     assert_eq!((trade.taker_fee, trade.maker_fee), (usd("1.454750"), usd("0.5819")));
     assert_eq!(venue.engine.perpetual_wallet(0) - before, usd("8.045250"));
@@ -148,9 +148,10 @@ fn the_fund_below_its_margin_closes_by_deleveraging_and_says_so() {
     venue.mark("58200");
     assert_eq!(held(&venue, 0), dec("0.5"));
     venue.mark("52100");
-    let moved = venue.said::<event::PositionMoved>()[0];
+    let moved = venue.moved()[0];
     let adl = LiquidationStep::Adl as u8;
-    assert_eq!((moved.from, moved.to, moved.value, moved.step), (0, short, usd("26050"), adl));
+    assert_eq!((moved.from, moved.to, moved.value), (0, short, usd("26050")));
+    assert_eq!(moved.cause, event::TradeCause::Deleveraging);
     let steps: Vec<_> = venue
         .said::<event::Liquidation>()
         .iter()
@@ -181,7 +182,7 @@ fn a_bankrupt_is_deleveraged_at_the_mark_and_the_fund_pays_before_winners_do() {
     open_second(&mut venue, loser, other, Side::Buy, "10", "3000");
     second(&mut venue, "2000");
     venue.tick();
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     let told: Vec<_> = moved.iter().map(|moved| (moved.to, moved.quantity, moved.value)).collect();
     assert_eq!(
         told,
@@ -261,7 +262,7 @@ fn a_counterparty_may_be_left_with_exactly_nothing() {
         venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("58200") });
         second(&mut venue, "2400");
         venue.tick();
-        let moved = venue.said::<event::PositionMoved>();
+        let moved = venue.moved();
         let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.value)).collect();
         let taker = if is_taken { short } else { 0 };
         assert_eq!(told[0], (long, taker, usd("29000")), "{told:?}");
@@ -269,10 +270,10 @@ fn a_counterparty_may_be_left_with_exactly_nothing() {
 }
 
 #[test]
-fn what_the_fund_pays_for_a_maker_while_it_unwinds_is_paid_once() {
-    // A command carries four liquidations out, and in a tick the fund unwinds behind them (19). The fund holds long 0.5; five isolated shorts of 0.01 sold
-    // at 58 200 with 46.56 each have bids that close them at 59 400. At 59 500 all are below their margin; the fifth has lost 13 of
-    // 4.656 when the fund sells into its bid.
+fn the_fund_does_not_unwind_while_a_liquidation_waits() {
+    // 19: in a tick the fund unwinds behind the liquidations. It holds long 0.5; five isolated shorts of 0.01 sold at 58 200 with 46.56
+    // each have bids that close them at 59 400. At 59 500 all are below their margin, and each takes three units: its order, the match,
+    // the takeover at 58 665.6. A tick of eight comes to two and a part.
     let (mut venue, short) = fund_with_position();
     let shorts: Vec<u32> = (0..5).map(|_| venue.account("1000")).collect();
     for &account in &shorts {
@@ -285,16 +286,27 @@ fn what_the_fund_pays_for_a_maker_while_it_unwinds_is_paid_once() {
         venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place });
     }
     venue.buy(short, "1", "59300");
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: 8 });
+    venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("59500") });
+    venue.tick();
+    let moved = |venue: &Venue| {
+        let trades = venue.said::<event::PerpetualTrade>();
+        let is_takeover = |trade: &&event::PerpetualTrade| trade.cause == event::TradeCause::Takeover as u8;
+        trades.iter().filter(is_takeover).map(|trade| trade.taker_account).collect::<Vec<_>>()
+    };
+    assert_eq!(moved(&venue), shorts[..2]);
+    assert!(venue.engine.has_backlog());
+    // The third goes on with its match, which finds nobody at its price, and the takeover.
+    venue.ok(AdvanceTime {});
+    assert_eq!(moved(&venue), shorts[2..]);
+    assert!(!venue.engine.has_backlog() && venue.fills().is_empty());
     let fund = venue.engine.perpetual_wallet(0);
-    venue.mark("59500");
-    // Four were taken over at 58 665.6, where their margin ends: 6.656 for each of the fund's lots, bought at 58 000. It sells 0.01 to the
-    // fifth and 0.036, a tenth of the rest, to the others' bid: 14 and 46.8. 12 of the fifth's loss is more than 4.656 by 7.344.
-    let trades = venue.said::<event::PerpetualTrade>();
+    venue.tick();
+    // A tenth of 0.45, bought at 58 000.
+    let trades = venue.fills();
     let told: Vec<_> = trades.iter().map(|trade| (trade.maker_account, trade.quantity)).collect();
-    assert_eq!(told, [(shorts[4], dec("0.01")), (short, dec("0.036"))]);
-    let gains = usd("26.624") + usd("60.8") - usd("7.344");
-    assert_eq!(venue.engine.perpetual_wallet(0) - fund, gains);
-    assert_eq!(venue.engine.perpetual_wallet(shorts[4]), usd("995.344"));
+    assert_eq!(told, [(short, dec("0.045"))]);
+    assert_eq!(venue.engine.perpetual_wallet(0) - fund, usd("58.5"));
 }
 
 #[test]
@@ -312,7 +324,7 @@ fn of_two_positions_with_one_margin_the_market_listed_first_goes_first() {
     venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("58500") });
     second(&mut venue, "2925");
     venue.tick();
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.market)).collect();
     assert_eq!(told, [(trader, BTC), (trader, BTC + 1)]);
 }
@@ -333,7 +345,7 @@ fn the_fund_takes_by_its_three_conditions_whatever_a_position_is_worth() {
         open(&mut venue, short, long, Side::Sell, "1000", "0.1");
     }
     venue.mark("109000");
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.value)).collect();
     assert_eq!(told, [(short, 0, usd("1100001000"))]);
     assert_eq!((venue.engine.perpetual_wallet(short), held(&venue, 0)), (0, dec("-10000")));
@@ -366,7 +378,7 @@ fn what_the_fund_loses_by_closing_is_given_back_by_who_won_it() {
     second(&mut venue, "500");
     venue.tick();
     assert_eq!(of_fund(&venue), [0, 0]);
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     let told: Vec<_> = moved.iter().map(|moved| (moved.from, moved.to, moved.market)).collect();
     assert_eq!(told, [(0, short, BTC), (0, other, BTC + 1)]);
     let posted = venue.said::<event::Posting>();
@@ -374,4 +386,90 @@ fn what_the_fund_loses_by_closing_is_given_back_by_who_won_it() {
     assert_eq!(posted, [(other, -usd("3000"))]);
     let wallets = [0, short, other].map(|account| venue.engine.perpetual_wallet(account));
     assert_eq!(wallets, [0, usd("400"), usd("1022000")]);
+}
+
+/// Names of the orders that the last command told, and the accounts they are of.
+fn names(venue: &Venue) -> Vec<(u32, String)> {
+    let named = venue.said::<event::PerpetualPlaced>();
+    let name = |placed: &event::PerpetualPlaced| {
+        let text = placed.client_order.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte));
+        (placed.account, text.collect())
+    };
+    named.iter().map(name).collect()
+}
+
+#[test]
+fn whatever_closes_a_position_is_a_trade_of_an_order_of_each_side() {
+    // `design/engine.md` 3, C-04. Long 0.5 at 60 000 with 1 000 against a short with an empty fund: at 58 200 the book takes 0.2, the
+    // short gives the rest, at VB as in `V-21`.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let [trader, short, bidder] = ["1000", "1000000", "1000000"].map(|wallet| venue.account(wallet));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    venue.mark("58500");
+    venue.buy(bidder, "0.2", "58190");
+    venue.mark("58200");
+    let trades = venue.said::<event::PerpetualTrade>();
+    let told: Vec<_> =
+        trades.iter().map(|trade| (trade.trade, trade.cause, trade.flags, trade.quantity)).collect();
+    assert_eq!(told, [(2, 1, 1, dec("0.2")), (3, 3, 3, dec("0.3"))]);
+    assert_eq!(trades[0].taker_order, trades[1].taker_order, "one order closes, in the book and behind it");
+    assert_eq!(venue.ends(), [], "both orders are filled");
+    let named = names(&venue);
+    assert_eq!((named[0].0, &named[1]), (trader, &(short, "adl_autoclose".to_owned())));
+    assert_eq!(named[0].1, format!("autoclose-{}{}", venue.time_ms, trades[0].taker_order));
+    let [value, price] = [trades[1].value, trades[1].price];
+    assert_eq!(i128::from(price), (i128::from(value) * 10_000_000_000 + 15_000_000) / 30_000_000);
+    assert_eq!(
+        (trades[1].taker_realised, trades[1].maker_realised),
+        (value - usd("18000"), usd("18000") - value)
+    );
+
+    // A market that does not match passes the book over: the order is there all the same, filled by the fund.
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("50000");
+    let [trader, short] = ["1000", "1000000"].map(|wallet| venue.account(wallet));
+    leverage(&mut venue, trader, 125);
+    open(&mut venue, trader, short, Side::Buy, "0.5", "60000");
+    let state = PerpetualState::PostOnly as u8;
+    venue.ok(SetPerpetualState { market: BTC, state, reserved: [0; 3] });
+    venue.mark("58200");
+    let trade = venue.said::<event::PerpetualTrade>()[0];
+    assert_eq!((trade.cause, trade.flags, trade.taker_account, trade.maker_account), (2, 3, trader, 0));
+    assert_eq!((trade.price, trade.value), (dec("58000"), usd("29000")));
+    let named = names(&venue);
+    assert_eq!(named.iter().map(|named| named.0).collect::<Vec<_>>(), [trader, 0]);
+    assert!(named.iter().all(|named| named.1.starts_with("autoclose-")), "{named:?}");
+    // The next trade of the book counts on.
+    let state = PerpetualState::Trading as u8;
+    venue.ok(SetPerpetualState { market: BTC, state, reserved: [0; 3] });
+    venue.buy(short, "0.1", "58200");
+    venue.sell(short, "0.1", "58200");
+    assert_eq!(venue.fills()[0].trade, trade.trade + 1);
+
+    // Settlement: every position, the fund's as any other, by an order of its own.
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    let trades = venue.said::<event::PerpetualTrade>();
+    let told: Vec<_> =
+        trades.iter().map(|trade| (trade.taker_account, trade.quantity, trade.cause)).collect();
+    assert_eq!(told, [(0, dec("0.5"), 4), (short, dec("0.5"), 4)]);
+    assert!(names(&venue).iter().all(|named| named.1 == "settlement_autoclose"));
+}
+
+#[test]
+fn what_nobody_takes_of_a_liquidation_expires_once() {
+    // 12.3 step 4: cured by what the book took (`V-20`), the rest of the order ends with the step.
+    let mut venue = Venue::trading("61500");
+    no_fees(&mut venue);
+    let [trader, maker, bidder] = ["61500", "10000000", "10000000"].map(|wallet| venue.account(wallet));
+    open(&mut venue, trader, maker, Side::Buy, "20", "61500");
+    venue.mark("59500");
+    let place = venue.limit(bidder, Side::Buy, "3", "58990");
+    venue.ok(place);
+    venue.mark("59000");
+    let trades = venue.said::<event::PerpetualTrade>();
+    assert_eq!((trades.len(), trades[0].quantity, trades[0].flags), (1, dec("3"), 1));
+    assert_eq!(venue.ends(), [(trades[0].taker_order, PerpetualStatus::Expired, 2, dec("3"))]);
 }

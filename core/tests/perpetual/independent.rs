@@ -6,8 +6,8 @@
 //! Properties of `risk.md` 21 that are judged on these streams: 1, the model recomputes I-1 to I-13 after every command,
 //! and the engine checks itself at intervals; 3, closing both markets leaves no cost, and all wallets together DEP; 4, the
 //! engine goes on from its own snapshots, and the commands from a snapshot on lead to the same hash; 5, what a liquidation
-//! leaves; 6, orders that only close are not refused for margin. Wallets, positions and spot balances are compared
-//! through the engine's views at intervals.
+//! leaves; 6, orders that only close are not refused for margin; 8a, positions and profits by the histories of their accounts
+//! (`support/perpetual/histories.rs`). Wallets, positions and spot balances are compared through the engine's views at intervals.
 //!
 //! Not covered: properties 2, 7 and 8 (unit tests of `risk/perpetual/`), and the windows after a recovery
 //! (`recovery.rs`).
@@ -20,6 +20,7 @@ use crate::model::Model;
 use crate::model::stream::Stream;
 use crate::model::{FUND, Stage};
 use crate::support::model::Seen;
+use crate::support::perpetual::histories::Histories;
 use crate::support::versus::{Versus, config, run_streams, same_events};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
@@ -34,13 +35,21 @@ use ringside_core::reject::Reject;
 /// Property 6, where it bites.
 const CLOSED: &str = "closing orders taken with nothing available";
 /// The bound of a command's liquidations.
-const LEFT_OVER: &str = "commands that left liquidations over";
+const LEFT_OVER: &str = "commands that left something over";
+const TRIGGERS: &str = "commands that left triggers over";
+const TRIMS: &str = "commands that left orders to be trimmed";
+const PAUSED: &str = "commands that left a liquidation in its midst";
+const DATES: &str = "ticks that left dates or countdowns over";
+const BUSY: &str = "orders refused as something was left over";
 /// The ends of the ranges of `risk.md` 1.
 const CHEAP: &str = "trades at prices of some thousand steps";
 const LARGE: &str = "trades of more than 10,000,000 USDT";
 /// Funding that an isolated wallet does not have.
 const PROFIT: &str = "payments out of the profit of an isolated position";
 const CLEARED: &str = "payments to isolated positions by the fund";
+/// Trades by what they came of.
+const CAUSES: [&str; 5] =
+    ["trades", "trades of liquidations", "takeovers", "counterparties deleveraged", "positions settled"];
 
 /// Both engines.
 struct Pair {
@@ -52,12 +61,16 @@ struct Pair {
     snapshot: Option<(Vec<u8>, u64)>,
     /// Orders that close, taken with nothing available: property 6.
     closed_without_margin: u64,
-    /// Commands that left liquidations or warnings over for the next.
+    /// Commands that left something over for the next, and what: triggers, trims, a liquidation in its midst, dates; then orders
+    /// refused for that.
     left_over: u64,
+    left: [u64; 5],
     cheap: u64,
     large: u64,
     profit: u64,
     cleared: u64,
+    /// Property 8a.
+    histories: Histories,
 }
 
 impl Pair {
@@ -105,10 +118,12 @@ impl Versus for Pair {
             snapshot: None,
             closed_without_margin: 0,
             left_over: 0,
+            left: [0; 5],
             cheap: 0,
             large: 0,
             profit: 0,
             cleared: 0,
+            histories: Histories::default(),
         }
     }
 
@@ -127,10 +142,16 @@ impl Versus for Pair {
     fn count(&self, seen: &mut Seen) {
         *seen.cases.entry(CLOSED).or_default() += self.closed_without_margin;
         *seen.cases.entry(LEFT_OVER).or_default() += self.left_over;
+        for (case, count) in [TRIGGERS, TRIMS, PAUSED, DATES, BUSY].into_iter().zip(self.left) {
+            *seen.cases.entry(case).or_default() += count;
+        }
         *seen.cases.entry(CHEAP).or_default() += self.cheap;
         *seen.cases.entry(LARGE).or_default() += self.large;
         *seen.cases.entry(PROFIT).or_default() += self.profit;
         *seen.cases.entry(CLEARED).or_default() += self.cleared;
+        for (cause, count) in CAUSES.into_iter().zip(self.histories.causes) {
+            *seen.cases.entry(cause).or_default() += count;
+        }
     }
 
     /// Applies a command to both and compares what they emit; the real engine's events are then in `events`.
@@ -149,30 +170,40 @@ impl Versus for Pair {
         let expected = self.model.apply(command);
         self.model.check().map_err(|text| format!("{command:?}\nthe model: {text}\n{expected:#?}"))?;
         self.real.apply(command, &mut self.events);
-        if self.real.has_backlog() != self.model.backlog {
-            return Err(format!("{command:?}\nthe model has left over: {}", self.model.backlog));
+        same_events(command, &self.events, &expected)?;
+        let waits = self.model.leaves_over();
+        if self.real.has_backlog() != waits {
+            return Err(format!("{command:?}\nthe model has left over: {waits}"));
         }
-        self.left_over += u64::from(self.model.backlog);
+        self.left_over += u64::from(waits);
+        let done = expected.last().and_then(Event::get::<event::Done>);
+        let is_left = [
+            !self.model.queue.is_empty(),
+            !self.model.untrimmed.is_empty(),
+            self.model.paused.is_some(),
+            self.model.dates_until.is_some(),
+            done.is_some_and(|done| done.reject == Reject::EngineBusy.code()),
+        ];
+        self.left.iter_mut().zip(is_left).for_each(|(count, is_left)| *count += u64::from(is_left));
         if command.time_ns % 307 == 7 {
             let mut saved = Vec::new();
             self.real.save(&mut saved);
             self.real =
                 Engine::load(&config(), &saved).map_err(|error| format!("its own snapshot: {error}"))?;
-            // It asks who may be left, not whether the last command had nothing more to spend, and counts who waits for a suspended
-            // market as well; the next command that is not refused tests them all.
-            self.model.backlog = self.real.has_backlog();
+            if self.real.has_backlog() != waits {
+                return Err(format!("{command:?}\nits own snapshot has left over: {}", !waits));
+            }
             self.snapshot = Some((saved, command.sequence + 1));
         }
-        same_events(command, &self.events, &expected)?;
         self.events.iter().for_each(|event| self.auditor.event(event));
         if let Some((_, fault)) = self.auditor.fault() {
             return Err(format!("the auditor: {fault}\n{command:?}\n{:#?}", self.events));
         }
+        self.histories.take(&self.events)?;
         liquidations_end_well(&expected)?;
-        for trade in expected.iter().filter_map(Event::get::<event::PerpetualTrade>) {
-            let products = i128::from(trade.price) * i128::from(trade.quantity);
+        for trade in crate::support::perpetual::fills(&expected) {
             self.cheap += u64::from(trade.price < 10_000);
-            self.large += u64::from(products > 100_000_000_000_000_000_000_000);
+            self.large += u64::from(trade.value > 10_000_000_000_000);
         }
         for posting in expected.iter().filter_map(Event::get::<event::Posting>) {
             self.profit += u64::from(posting.reason == PostingReason::RealisedProfit as u8);
@@ -233,6 +264,7 @@ impl Versus for Pair {
             self.apply(&command)?;
         }
         self.compare()?;
+        self.histories.judge()?;
         let open =
             self.model.positions.values().find(|position| position.quantity != 0 || position.cost != 0);
         if let Some(position) = open
@@ -282,8 +314,8 @@ fn liquidations_end_well(events: &[Event]) -> Result<(), String> {
 fn random_streams() {
     let total = crate::support::commands(500_000, 20_000);
     let seen = run_streams::<Pair>(total);
-    let cases = [CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED];
-    let [closed, left_over, cheap, large, profit, cleared] = cases.map(|case| {
+    let cases = [CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED, TRIGGERS, TRIMS, PAUSED, DATES, BUSY];
+    let [closed, left_over, cheap, large, profit, cleared, left @ ..] = cases.map(|case| {
         let count = seen.cases.get(case).copied().unwrap_or(0);
         eprintln!("{case}: {count}");
         count
@@ -295,9 +327,13 @@ fn random_streams() {
     if total >= 100_000 {
         // The comparison is worth what its streams reach.
         assert!(closed > 0, "property 6 was never put to the test");
-        assert!(left_over > 0, "no move of the mark brought more than one command may liquidate");
+        assert!(left_over > 0, "no move of the mark brought more than one command may do");
+        assert!(left.iter().all(|&count| count > 0), "not everything that may wait did: {left:?}");
         assert!(cheap > 0 && large > 0, "no trade at the ends of the ranges");
         assert!(cleared > 0, "no isolated wallet lacked anything");
+        for cause in CAUSES {
+            assert!(seen.cases.get(cause).is_some_and(|count| *count > 0), "no {cause}");
+        }
         assert!(profit > 0 || total < 1_000_000, "no isolated wallet was filled up by its position's profit");
         for &kind in event::Kind::ALL {
             // A deficit wants a loss taken by hand while the index is gone: `recovery.rs`.

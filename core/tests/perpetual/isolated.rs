@@ -3,7 +3,6 @@
 
 use crate::support::perpetual::*;
 use ringside_core::command::*;
-use ringside_core::event;
 use ringside_core::ids::MarketId;
 use ringside_core::money::{Money, Quantity};
 use ringside_core::reject::Reject;
@@ -32,7 +31,7 @@ fn money(venue: &Venue, trader: u32) -> (Money, Money, Money, Quantity) {
 fn refused_for_margin(venue: &mut Venue, trader: u32, place: PlacePerpetual) {
     let before = money(venue, trader);
     let order = venue.ok(place).order;
-    assert!(venue.said::<event::PerpetualTrade>().is_empty());
+    assert!(venue.fills().is_empty());
     assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
     assert_eq!(money(venue, trader), before);
 }
@@ -54,7 +53,7 @@ fn an_own_fill_away_from_the_mark_does_not_move_a_loss_to_the_fund() {
     venue.sell(trader, "0.4", "60000");
     let before = money(&venue, trader);
     venue.buy(trader, "0.4", "60000");
-    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1);
+    assert_eq!(venue.fills().len(), 1);
     assert_eq!(money(&venue, trader), before);
 }
 
@@ -70,7 +69,7 @@ fn what_may_not_close_may_not_turn_either() {
         let before = money(&venue, trader);
         let order = venue.sell(trader, quantity, "57000");
         venue.buy(friend, "2", "57000");
-        assert!(venue.said::<event::PerpetualTrade>().is_empty());
+        assert!(venue.fills().is_empty());
         assert_eq!(venue.ends(), [(order, PerpetualStatus::Expired, 10, 0)]);
         assert_eq!(money(&venue, trader), before);
     }
@@ -127,7 +126,7 @@ fn an_own_fill_does_not_lose_the_margin_that_backs_other_positions() {
         let before = money(&venue, trader);
         let place = venue.limit(trader, Side::Sell, "4", "57700");
         let sell = venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place }).order;
-        assert_eq!(venue.said::<event::PerpetualTrade>().len(), usize::from(is_filled), "{wallet}");
+        assert_eq!(venue.fills().len(), usize::from(is_filled), "{wallet}");
         if !is_filled {
             assert_eq!(venue.ends(), [(sell, PerpetualStatus::Expired, 10, 0)]);
             assert_eq!(money(&venue, trader), before);
@@ -153,7 +152,7 @@ fn a_stop_costs_the_fund_no_more_than_its_position_has_lost_beyond_its_margin() 
         });
         venue.buy(friend, "0.5", bid);
         venue.mark("59500");
-        let trades = venue.said::<event::PerpetualTrade>();
+        let trades = venue.fills();
         assert_eq!(trades.iter().any(|trade| trade.taker_order == stop.order), is_sold, "{bid}");
         if is_sold {
             assert_eq!(money(&venue, trader), (usd(fund), usd("60"), 0, 0), "{bid}");
@@ -184,8 +183,7 @@ fn a_fill_or_kill_order_is_filled_whole_or_not_at_all() {
     assert_eq!([trader, friend, maker].map(|account| money(&venue, account)), before);
     let buy = venue.limit(friend, Side::Buy, "0.5", "57000");
     venue.ok(kill(buy));
-    let fills: Vec<_> =
-        venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.maker_account).collect();
+    let fills: Vec<_> = venue.fills().iter().map(|trade| trade.maker_account).collect();
     assert_eq!(fills, [maker]);
     // Whoever would come to lack margin on the way does not set out.
     let (mut venue, trader, friend) = isolated_long("6000", "0.5");
@@ -196,5 +194,5 @@ fn a_fill_or_kill_order_is_filled_whole_or_not_at_all() {
     assert_eq!(venue.refused(kill(sell)), Reject::FillOrKill);
     assert_eq!(money(&venue, trader), before);
     venue.ok(sell);
-    assert_eq!(venue.said::<event::PerpetualTrade>().len(), 1, "it stops on the way");
+    assert_eq!(venue.fills().len(), 1, "it stops on the way");
 }

@@ -9,6 +9,7 @@ mod support;
 
 mod attached;
 mod audit;
+mod bounded;
 mod clock;
 mod configure;
 mod conformance;

@@ -3,8 +3,8 @@
 use crate::support::perpetual::{BTC, Venue, dec, held, leverage, no_fees, open};
 use ringside_core::agent::{Agent, Runner};
 use ringside_core::command::{
-    AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind, OpenEpoch,
-    PlaceOrder, SetCountdown, SetManualPrice, Side, SkipCommand, VerifyHash,
+    ActivateRule, AdvanceTime, Checkpoint, Command, CreateAccount, Credit, Kind, ListMarket, MarketKind,
+    OpenEpoch, PlaceOrder, SetCountdown, SetManualPrice, Side, SkipCommand, VerifyHash, rule,
 };
 use ringside_core::event::{Done, Event, StateHash};
 use ringside_core::ids::{ALL_MARKETS, padded};
@@ -334,6 +334,8 @@ fn what_a_move_of_the_mark_leaves_over_goes_on_by_itself() {
         leverage(&mut venue, account, 100);
         open(&mut venue, account, maker, Side::Buy, "0.1", "60000");
     }
+    // Of a liquidation its order is one, and the takeover.
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: 8 });
     venue.ok(SetManualPrice { market: BTC, moves_band: 0, price: dec("59000") });
     let (begun, now_ns) = (venue.engine.sequence(), (venue.time_ms + 1_000) * 1_000_000);
     assert!(!venue.engine.has_backlog() && doomed.iter().all(|&account| held(&venue, account) > 0));

@@ -127,7 +127,7 @@ fn no_more_is_open_than_one_account_may_hold() {
     let take = venue.limit(last, Side::Sell, "0.001", "0.1");
     assert_eq!(venue.refused(take), Reject::ExceedsBracket);
     venue.sell(longs[0], "0.001", "0.1");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, bid);
+    assert_eq!(venue.fills()[0].maker_order, bid);
     // The shorts lose twice what they had, and the fund takes them all: more than half of what a word holds.
     venue.fund("50000000000");
     venue.mark("0.3");

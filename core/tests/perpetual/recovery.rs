@@ -146,7 +146,7 @@ fn liquidation_skips_the_book_in_a_window() {
     venue.buy(bob, "1", "58000");
     venue.ok(OpenEpoch { epoch: 1, reserved: 0 });
     venue.mark("56500");
-    assert!(venue.said::<event::PerpetualTrade>().is_empty(), "nothing matches");
+    assert!(venue.fills().is_empty(), "nothing matches");
     let steps: Vec<u8> = venue.said::<event::Liquidation>().iter().map(|step| step.step).collect();
     assert!(steps.contains(&(event::LiquidationStep::Fund as u8)), "{steps:?}");
 }
@@ -155,17 +155,13 @@ fn liquidation_skips_the_book_in_a_window() {
 fn rules_are_switched_on_in_order_and_for_good() {
     let mut venue = Venue::trading("60000");
     for rule in [0, 2, 9] {
-        assert_eq!(venue.refused(ActivateRule { rule, reserved: 0 }), Reject::Malformed, "rule {rule}");
+        assert_eq!(venue.refused(ActivateRule { rule, value: 0 }), Reject::Malformed, "rule {rule}");
     }
-    venue.ok(ActivateRule { rule: 1, reserved: 0 });
+    venue.ok(ActivateRule { rule: 1, value: 0 });
     assert_eq!(venue.said::<event::RuleActivated>()[0].rule, rule::STRICT_MARK_CLAMP);
-    assert_eq!(venue.refused(ActivateRule { rule: 1, reserved: 0 }), Reject::Malformed, "only once");
+    assert_eq!(venue.refused(ActivateRule { rule: 1, value: 0 }), Reject::Malformed, "only once");
     venue.reload();
-    assert_eq!(
-        venue.refused(ActivateRule { rule: 1, reserved: 0 }),
-        Reject::Malformed,
-        "it is in the snapshot"
-    );
+    assert_eq!(venue.refused(ActivateRule { rule: 1, value: 0 }), Reject::Malformed, "it is in the snapshot");
 }
 
 /// `risk.md` 2: every bound that follows from the brackets, with the largest value that is taken and the next.

@@ -26,13 +26,13 @@ fn v02_positions_by_cost() {
     open(&mut venue, trader, maker, Side::Buy, "0.2", "60100.1");
     assert_eq!(position(&venue, trader), (dec("0.5"), 30_020_020_000));
     open(&mut venue, trader, maker, Side::Sell, "0.123", "60250.7");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_realised, 25_911_180);
+    assert_eq!(venue.fills()[0].taker_realised, 25_911_180);
     assert_eq!(position(&venue, trader), (dec("0.377"), 22_635_095_080));
     open(&mut venue, trader, maker, Side::Sell, "0.5", "59900");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_realised, -52_795_080);
+    assert_eq!(venue.fills()[0].taker_realised, -52_795_080);
     assert_eq!(position(&venue, trader), (dec("-0.123"), -7_367_700_000));
     open(&mut venue, trader, maker, Side::Buy, "0.123", "59800");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_realised, 12_300_000);
+    assert_eq!(venue.fills()[0].taker_realised, 12_300_000);
     assert_eq!(position(&venue, trader), (0, 0));
     assert_eq!(wallet(&venue, trader), usd("9985.4161"));
 }
@@ -49,13 +49,13 @@ fn v19_liquidation_of_the_whole_position_the_fund_takes_the_rest() {
     venue.buy(bidder, "0.2", "58190");
     venue.buy(bidder, "0.1", "58050");
     venue.mark("58200");
-    let trades = venue.said::<event::PerpetualTrade>();
+    let trades = venue.fills();
     let fills: Vec<_> = trades.iter().map(|trade| (trade.price, trade.quantity, trade.taker_fee)).collect();
     assert_eq!(
         fills,
         [(dec("58190"), dec("0.2"), usd("29.095")), (dec("58050"), dec("0.1"), usd("7.968333"))]
     );
-    let moved = venue.said::<event::PositionMoved>()[0];
+    let moved = venue.moved()[0];
     assert_eq!(
         (moved.quantity, moved.value, moved.from_realised),
         (dec("0.2"), usd("11594.063333"), usd("-405.936667"))
@@ -81,7 +81,7 @@ fn v20_partial_liquidation_cures() {
         value: 1_000_000 * USDT,
     });
     venue.mark("59000");
-    let trades = venue.said::<event::PerpetualTrade>();
+    let trades = venue.fills();
     assert_eq!(trades.len(), 1);
     assert_eq!((trades[0].quantity, trades[0].taker_fee), (dec("3.051"), usd("449.946225")));
     let sent = venue.said::<event::PerpetualOrder>()[0];
@@ -109,7 +109,7 @@ fn v21_deleveraging() {
     venue.buy(bidder, "0.2", "58190");
     venue.buy(bidder, "0.1", "58050");
     venue.mark("58200");
-    let moved = venue.said::<event::PositionMoved>();
+    let moved = venue.moved();
     assert_eq!(moved.len(), 1, "{moved:?}");
     assert_eq!((moved[0].from, moved[0].to), (trader, first));
     assert_eq!((moved[0].quantity, moved[0].value), (dec("0.2"), usd("11594.063333")));
@@ -131,8 +131,7 @@ fn v36_order_margin_is_told_after_each_fill() {
         }
         let order = venue.limit(taker, Side::Sell, "0.1", "58900");
         venue.ok(order);
-        let kinds: Vec<_> =
-            venue.said::<event::PerpetualTrade>().iter().map(|trade| trade.quantity).collect();
+        let kinds: Vec<_> = venue.fills().iter().map(|trade| trade.quantity).collect();
         assert_eq!(kinds, [dec("0.05"), dec("0.05")]);
         let told = venue.said::<event::PerpetualExposure>();
         let left: Vec<_> =
@@ -388,7 +387,7 @@ fn v24_self_trade_prevention_in_a_group() {
             .map(|row| (row.prevented, row.trade_group, row.maker_quantity, row.taker_quantity))
             .collect();
         let (ten, twenty) = (dec("0.010"), dec("0.020"));
-        let (status, traded) = (PerpetualStatus::ExpiredInMatch, venue.said::<event::PerpetualTrade>().len());
+        let (status, traded) = (PerpetualStatus::ExpiredInMatch, venue.fills().len());
         match mode {
             SelfTradePrevention::ExpireMaker => {
                 assert_eq!(prevented, [(1, 7, ten, 0), (2, -1, dec("0.004"), 0)]);
@@ -451,7 +450,7 @@ fn v27_modification() {
             assert_eq!((row.order, row.open, row.self_trade), (order, dec("0.2"), 0));
             // It is behind the other one now.
             venue.sell(trader, "0.1", "59000");
-            assert_eq!(venue.said::<event::PerpetualTrade>()[0].maker_order, other);
+            assert_eq!(venue.fills()[0].maker_order, other);
         }
     }
 }
@@ -471,10 +470,21 @@ fn v28_settlement() {
     assert_eq!(venue.ends(), [(resting, PerpetualStatus::Expired, 7, 0)]);
     let state = venue.said::<event::PerpetualStateChanged>()[0];
     assert_eq!(state.settlement_price, dec("60056.675"));
-    let posted: Vec<_> =
-        venue.said::<event::Posting>().iter().map(|posting| (posting.account, posting.amount)).collect();
-    assert_eq!(posted[0], (long, usd("30028.3375") - cost));
-    assert_eq!(posted.len(), 3);
+    let trades = venue.said::<event::PerpetualTrade>();
+    let told: Vec<_> =
+        trades.iter().map(|trade| (trade.taker_account, trade.price, trade.quantity, trade.value)).collect();
+    let price = dec("60056.675");
+    assert_eq!(
+        told,
+        [
+            (long, price, dec("0.5"), usd("30028.3375")),
+            (one, price, dec("0.3"), usd("18017.0025")),
+            (two, price, dec("0.2"), usd("12011.335")),
+        ]
+    );
+    assert_eq!(trades[0].taker_realised, usd("30028.3375") - cost);
+    assert_eq!(trades[1].taker_realised, usd("82.9875"));
+    assert!(venue.said::<event::Posting>().is_empty());
     assert_eq!(position(&venue, long), (0, 0));
     let order = venue.limit(long, Side::Buy, "0.1", "60000");
     assert_eq!(venue.refused(order), Reject::MarketDelisted);
@@ -527,8 +537,12 @@ fn v13_v14_fees_and_tiers() {
         promo_until_ms: 0,
     });
     open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
-    let trade = venue.said::<event::PerpetualTrade>()[0];
-    assert_eq!((trade.taker_fee, trade.affiliate), (usd("13.5"), usd("1.5")));
+    let trade = venue.fills()[0];
+    let rewards = venue.said::<event::Posting>();
+    assert_eq!(
+        (trade.taker_fee, rewards[0].trade, rewards[0].amount),
+        (usd("13.5"), trade.trade, usd("1.5"))
+    );
     let pools = venue.said::<event::PerpetualPools>()[0];
     assert_eq!((pools.fees, pools.affiliates), (usd("12") + trade.maker_fee, usd("1.5")));
 
@@ -539,7 +553,7 @@ fn v13_v14_fees_and_tiers() {
     }
     // 1 920 000 traded: the tier came with the fill that crossed the line, which still paid the old rate.
     open(&mut venue, trader, maker, Side::Buy, "1", "60000");
-    assert_eq!(venue.said::<event::PerpetualTrade>()[0].taker_fee, usd("27"));
+    assert_eq!(venue.fills()[0].taker_fee, usd("27"));
 }
 
 /// `V-35` and `V-35b` of `risk.md` 10 (C-08), and positions of later brackets: opened at full leverage at the index with nothing but their
@@ -633,11 +647,8 @@ fn v30_who_has_no_profit_loses_nothing() {
     open_in(&mut venue, BTC + 1, (loser, other), "1", "3000");
     let before = [winner, other].map(|account| wallet(&venue, account));
     venue.mark("30000");
-    let moved: Vec<_> = venue
-        .said::<event::PositionMoved>()
-        .iter()
-        .map(|moved| (moved.to, moved.value, moved.to_realised))
-        .collect();
+    let moved: Vec<_> =
+        venue.moved().iter().map(|moved| (moved.to, moved.value, moved.to_realised)).collect();
     assert!(moved.contains(&(other, usd("3000"), 0)), "{moved:?}");
     let after = [winner, other].map(|account| wallet(&venue, account));
     assert_eq!([after[0] - before[0], after[1] - before[1]], [usd("39638.5"), 0]);

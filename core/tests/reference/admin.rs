@@ -2,10 +2,10 @@
 
 use super::output::Output;
 use super::{MAX_ENTRY, Market, Outcome, Reference};
-use ringside_core::command::{self, MarketStatus, OrderStatus, update_mask};
-use ringside_core::event;
+use ringside_core::command::{self, MarketStatus, OrderStatus, Side, update_mask};
+use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, Address, AssetId, AssetName, MarketId, OrderId};
-use ringside_core::money::{Amount, FeeRate};
+use ringside_core::money::{Amount, FeeRate, Price};
 use ringside_core::reject::Reject;
 
 impl Reference {
@@ -93,6 +93,7 @@ impl Reference {
             max_open_orders: list.max_open_orders,
             kind: list.kind,
             status: MarketStatus::Listed,
+            delists: false,
             update: 0,
             trades: 0,
             last_price: None,
@@ -154,27 +155,72 @@ impl Reference {
         output: &mut Output,
     ) -> Result<Outcome, Reject> {
         self.known_market(set.market)?;
-        if self.markets[set.market as usize].status == MarketStatus::Delisted {
+        let at = &self.markets[set.market as usize];
+        if at.status == MarketStatus::Delisted || at.delists {
             return Err(Reject::MarketDelisted);
         }
         let status = MarketStatus::from_code(set.status).ok_or(Reject::Malformed)?;
         if status == MarketStatus::Delisted {
-            let before = self.balances();
-            let chosen: Vec<(OrderId, AccountId)> = self
-                .orders
-                .values()
-                .filter(|order| order.market == set.market)
-                .map(|order| (order.order, order.account))
-                .collect();
-            let owners: Vec<AccountId> = chosen.iter().map(|&(_, account)| account).collect();
-            for (order, _) in chosen {
-                self.end(order, OrderStatus::Canceled, output);
-            }
-            self.tell_balances(set.market, None, &owners, &before, output);
+            // One unit is for the command itself.
+            self.delist(set.market, self.units_max() - 1, output);
+        } else {
+            self.markets[set.market as usize].status = status;
         }
-        self.markets[set.market as usize].status = status;
         self.tell_market(set.market, output);
         Ok(Outcome { market: Some(set.market), ..Outcome::default() })
+    }
+}
+
+impl Reference {
+    pub fn units_max(&self) -> usize {
+        self.units_max.unwrap_or(256)
+    }
+
+    /// What a tick of the whole exchange, which has so many units left, tells of that.
+    pub fn delisted_on(&mut self, units: usize) -> Vec<Event> {
+        let mut output = Output::new(self.sequence, self.time_ns);
+        self.delist_on(units, &mut output);
+        output.unfinished()
+    }
+
+    /// A tick goes on with what is being delisted.
+    pub fn delist_on(&mut self, units: usize, output: &mut Output) {
+        let mut left = units;
+        for market in 0..self.markets.len() as MarketId {
+            if self.markets[market as usize].delists {
+                left -= self.delist(market, left, output);
+                if !self.markets[market as usize].delists {
+                    self.tell_market(market, output);
+                }
+            }
+        }
+    }
+
+    /// Cancels up to so many orders of a market, buys by priority, then sells; how many. It is halted until none is left.
+    fn delist(&mut self, market: MarketId, most: usize, output: &mut Output) -> usize {
+        let before = self.balances();
+        let mut chosen: Vec<(bool, Price, u64, OrderId, AccountId)> = self
+            .orders
+            .values()
+            .filter(|order| order.market == market)
+            .map(|order| {
+                let is_sell = order.side == Side::Sell;
+                let price = if is_sell { order.price } else { -order.price };
+                (is_sell, price, order.arrival, order.order, order.account)
+            })
+            .collect();
+        chosen.sort_unstable();
+        let is_last = chosen.len() <= most;
+        chosen.truncate(most);
+        let owners: Vec<AccountId> = chosen.iter().map(|chosen| chosen.4).collect();
+        for &(.., order, _) in &chosen {
+            self.end(order, OrderStatus::Canceled, output);
+        }
+        self.tell_balances(market, None, &owners, &before, output);
+        let at = &mut self.markets[market as usize];
+        (at.delists, at.status) =
+            if is_last { (false, MarketStatus::Delisted) } else { (true, MarketStatus::Halted) };
+        chosen.len()
     }
 }
 

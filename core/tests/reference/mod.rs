@@ -102,6 +102,8 @@ pub struct Market {
     pub max_open_orders: u32,
     pub kind: u8,
     pub status: MarketStatus,
+    /// Halted until its last order is canceled.
+    pub delists: bool,
     pub update: u64,
     pub trades: TradeId,
     pub last_price: Option<Price>,
@@ -149,6 +151,8 @@ pub struct Reference {
     pub orders: Table<OrderId, Resting>,
     /// Open orders that accounts may have, where that is not what the market says; over all markets: ALL_MARKETS.
     pub own_limits: BTreeMap<(AccountId, MarketId), u32>,
+    /// Units of work of a command, where that was said.
+    pub units_max: Option<usize>,
     last_order: OrderId,
     arrivals: u64,
 }
@@ -270,7 +274,11 @@ impl Reference {
                 output.fact(event::StateHash { hash: [0; 16] });
                 Ok(Outcome::default())
             }
-            Kind::AdvanceTime | Kind::VerifyHash | Kind::SkipCommand => Ok(Outcome::default()),
+            Kind::AdvanceTime => {
+                self.delist_on(self.units_max(), output);
+                Ok(Outcome::default())
+            }
+            Kind::VerifyHash | Kind::SkipCommand => Ok(Outcome::default()),
             // The perpetual side has a model of its own; spot streams hold none of its commands.
             _ => Err(Reject::Malformed),
         }

@@ -58,12 +58,17 @@ impl Output {
         self.facts.push(self.event(fact));
     }
 
+    /// Everything in its order.
+    pub fn unfinished(self) -> Vec<Event> {
+        let depth: Vec<Event> = self.depth.iter().map(|&depth| self.event(depth)).collect();
+        [self.trades, self.orders, depth, self.balances, self.facts].concat()
+    }
+
     /// Everything in its order, numbered.
     pub fn finish(self, done: event::Done) -> Vec<Event> {
-        let depth: Vec<Event> = self.depth.iter().map(|&depth| self.event(depth)).collect();
         let done = self.event(done);
-        let groups = [self.trades, self.orders, depth, self.balances, self.facts, vec![done]];
-        let mut events: Vec<Event> = groups.concat();
+        let mut events = self.unfinished();
+        events.push(done);
         for (index, event) in events.iter_mut().enumerate() {
             event.index = index as u32;
         }

@@ -94,7 +94,7 @@ fn events() {
         idempotency_key 32, replayed 40, update 48);
     perpetual_events();
     withdrawal_events();
-    assert_eq!(Kind::ALL.len(), 59, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 58, "a new kind belongs into this test");
 }
 
 fn perpetual_commands() {
@@ -110,7 +110,7 @@ fn perpetual_commands() {
     layout!(SetManualPrice, SetManualPrice::KIND, 72, 16, market 0, moves_band 4, price 8);
     layout!(CreditPerpetual, CreditPerpetual::KIND, 73, 96, address 0, reserved 20, amount 24, reason 32);
     layout!(ProveLedger, ProveLedger::KIND, 74, 0,);
-    layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, reserved 4);
+    layout!(ActivateRule, ActivateRule::KIND, 75, 8, rule 0, value 4);
     layout!(DraftPerpetual, DraftPerpetual::KIND, 76, 48, symbol 0, base 20, quote 30, market 40, reserved 44);
     layout!(ApplyDraft, ApplyDraft::KIND, 77, 8, changes 0, state 4, reserved 5);
     layout!(ScheduleVipTier, ScheduleVipTier::KIND, 78, 32, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24);
@@ -176,7 +176,7 @@ fn perpetual_events() {
     use event::*;
     layout!(PerpetualOrder, PerpetualOrder::KIND, 80, 96, order 0, account 8, market 12, side 16, order_type 17, original_type 18, time_in_force 19, status 20, execution 21, expiry_reason 22, self_trade 23, working_type 24, price_match 25, flags 26, callback_rate 28, price 32, quantity 40, filled 48, open 56, value 64, stop_price 72, good_till_ms 80, parent 88);
     layout!(PerpetualPlaced, PerpetualPlaced::KIND, 81, 72, order 0, account 8, market 12, fired 16, client_order 24, reserved 60, reference 64);
-    layout!(PerpetualTrade, PerpetualTrade::KIND, 82, 96, trade 0, maker_order 8, taker_order 16, price 24, quantity 32, maker_account 40, taker_account 44, market 48, taker_side 52, flags 53, reserved 54, maker_fee 56, taker_fee 64, maker_realised 72, taker_realised 80, affiliate 88);
+    layout!(PerpetualTrade, PerpetualTrade::KIND, 82, 96, trade 0, maker_order 8, taker_order 16, price 24, quantity 32, maker_account 40, taker_account 44, market 48, taker_side 52, flags 53, cause 54, reserved 55, maker_fee 56, taker_fee 64, maker_realised 72, taker_realised 80, value 88);
     layout!(PreventedMatch, PreventedMatch::KIND, 83, 72, prevented 0, taker_order 8, maker_order 16, price 24, maker_quantity 32, taker_quantity 40, trade_group 48, taker_account 56, maker_account 60, market 64, mode 68, reserved 69);
     layout!(PerpetualAmended, PerpetualAmended::KIND, 84, 64, order 0, account 8, market 12, price_before 16, price_after 24, quantity_before 32, quantity_after 40, count 48, reserved 52, reference 56);
     layout!(TriggerDeferred, TriggerDeferred::KIND, 85, 32, order 0, account 8, market 12, mark 16, last 24);
@@ -186,7 +186,6 @@ fn perpetual_events() {
     layout!(PerpetualWallet, PerpetualWallet::KIND, 98, 16, account 0, reserved 4, wallet 8);
     layout!(PerpetualPools, PerpetualPools::KIND, 99, 32, fees 0, affiliates 8, deposits 16, deficit 24);
     layout!(Posting, Posting::KIND, 100, 32, account 0, market 4, amount 8, reason 16, wallet 17, reserved 18, trade 24);
-    layout!(PositionMoved, PositionMoved::KIND, 101, 64, from_order 0, to_order 8, quantity 16, value 24, from_realised 32, to_realised 40, from 48, to 52, market 56, side 60, step 61, reserved 62);
     layout!(Liquidation, Liquidation::KIND, 102, 64, account 0, market 4, step 8, side 9, isolated 10, reserved 11, counterparty 12, order 16, quantity 24, value 32, fund_change 40, equity 48, maintenance 56);
     layout!(MarginCall, MarginCall::KIND, 103, 24, account 0, market 4, equity 8, maintenance 16);
     layout!(AccountTerms, AccountTerms::KIND, 104, 48, account 0, trading_enabled 4, trade_group 8, promo_until_ms 16, fee_burn 24, referral_total_bps 28, referral_share_bps 32, promo_bps 36, default_mode 40, reserved 44);
@@ -198,7 +197,7 @@ fn perpetual_events() {
     layout!(PerpetualPrice, PerpetualPrice::KIND, 116, 64, market 0, index_state 4, clamped 5, reserved 6, index 8, mark 16, basis 24, impact_bid 32, impact_ask 40, funding_rate 48, next_funding_ms 56);
     layout!(PerpetualSource, PerpetualSource::KIND, 117, 24, market 0, source 4, weight 8, manual 12, price 16);
     layout!(FundingSettled, FundingSettled::KIND, 118, 48, market 0, sparse 4, rate 8, mark 16, funding_ms 24, residue 32, positions 40);
-    layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, reserved 4);
+    layout!(RuleActivated, RuleActivated::KIND, 120, 8, rule 0, value 4);
     layout!(VipTierScheduled, VipTierScheduled::KIND, 123, 40, tier 0, count 4, volume 8, maker_rate 16, taker_rate 24, effective_ms 32);
     layout!(
         AccountLimits, AccountLimits::KIND, 124, 40, account 0, market 4, open_orders 8, order_rate_10s 12,
@@ -266,6 +265,10 @@ fn enumerations_and_rejects() {
         use event::*;
         assert_eq!(codes(Execution::ALL, |v| v as u8), "New=0 Amended=1 Canceled=2 Expired=3 Triggered=4");
         assert_eq!(
+            codes(TradeCause::ALL, |v| v as u8),
+            "Book=0 Liquidation=1 Takeover=2 Deleveraging=3 Settlement=4"
+        );
+        assert_eq!(
             codes(PostingReason::ALL, |v| v as u8),
             "Transfer=0 FundingFee=1 FundingResidue=2 \
             InsuranceClear=3 Affiliate=4 Settlement=5 Adjustment=6 IsolatedMargin=7 RealisedProfit=8 Treasury=9 TreasuryFees=10"
@@ -302,7 +305,7 @@ fn enumerations_and_rejects() {
             1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 50,
             51, 52, 53, 54, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79,
             80, 81, 82, 83, 84, 85, 86, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 110, 111, 112,
-            113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126
+            113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127
         ]
     );
 }

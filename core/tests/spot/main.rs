@@ -11,6 +11,7 @@ mod data_flow_benchmark;
 mod data_lobster;
 mod data_scenarios;
 mod data_sse;
+mod delisting;
 mod invariants;
 mod layout;
 mod properties;

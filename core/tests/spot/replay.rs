@@ -21,19 +21,19 @@ use zerocopy::IntoBytes;
 const GOLDEN: [(u64, usize, &str, &str); 3] = [
     (
         1,
-        20_000,
-        "fef7cdf7414536df62b4e7b33ec24681d49a61c7d203ba4f5e1ecfc0d07d12e0",
-        "7d4a8ff7300a89cd35debc1afddc4954",
+        20000,
+        "85d5c3a9694bb7629559f0546448db46a8e8c9ad855ad0c0d15f10dcaaeb7fa5",
+        "5a9de46d3d952c38cb84c7b9d15a87bf",
     ),
     (
         2,
-        20_000,
-        "0a06a79b5837a5891b4b8da7c34a38d5a34ce981051f7ca4b702a9bd0855bb57",
-        "69e6e997929388bd95a453e76b7f13ab",
+        20000,
+        "ff2180400d8dd267e83d3b341c8f9a7c5fb08334b573bb1f1ff9fa569500a1b5",
+        "94938d74b4d2048337548d05fd35be16",
     ),
     (
         3,
-        5_000,
+        5000,
         "2896df28f64328fc3c87faaf81c680dd27126907c768a64fbe1555c6a72b0e56",
         "a8586a55dc0a761c1e31397dd79344d4",
     ),

@@ -133,8 +133,9 @@ fn run<V: Versus>(seed: u64, len: u64) -> Result<Seen, (Vec<Command>, String)> {
                 }
             }
         }
+        let finished = pair.finish(&mut commands);
         pair.count(&mut seen);
-        pair.finish(&mut commands)
+        finished
     }));
     match outcome {
         Ok(Ok(())) => Ok(seen),

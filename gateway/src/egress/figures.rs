@@ -55,7 +55,11 @@ impl EgressFigures {
         for event in told.part(&counted) {
             match event::Kind::from_code(event.kind) {
                 Some(event::Kind::Trade) => self.spot_trades.add(1),
-                Some(event::Kind::PerpetualTrade) => self.perpetual_trades.add(1),
+                Some(event::Kind::PerpetualTrade) => {
+                    let is_counted =
+                        event.get::<event::PerpetualTrade>().is_some_and(|trade| trade.is_in_book());
+                    self.perpetual_trades.add(is_counted.into());
+                }
                 Some(event::Kind::Liquidation) => {
                     let step = event.get::<event::Liquidation>().map(|step| usize::from(step.step));
                     if let Some(cell) = step.and_then(|step| self.liquidations.get(step)) {

@@ -96,7 +96,7 @@ fn what_a_placement_does_not_know_is_not_read_as_less_risk() {
     venue.call(1, "POST", TEST, &format!("{stop}&triggerPrice=0"));
 
     let reserved = "Client order id is not valid.";
-    for name in ["autoclose-1700000000000123", "autoclose-", "adl_autoclose"] {
+    for name in ["autoclose-1700000000000123", "autoclose-", "adl_autoclose", "settlement_autoclose"] {
         venue.refuses(1, "POST", ORDER, &format!("{order}&newClientOrderId={name}"), -4015, reserved);
         venue.refuses(
             1,

@@ -35,6 +35,7 @@ mod replayed;
 mod spot_golden;
 mod stream_book;
 mod streams;
+mod trades;
 mod user_stream;
 mod withdrawals;
 mod ws;

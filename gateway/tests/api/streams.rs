@@ -447,7 +447,8 @@ fn a_liquidation_that_the_book_gives_nothing_is_an_order_all_the_same() {
     ] {
         assert_eq!(order[short], rows[0][long], "{short}");
     }
-    assert_eq!([&order["X"], &order["z"], &order["l"], &order["ap"]], ["EXPIRED", "0", "0", "0"]);
+    // A counterparty took it over.
+    assert_eq!([&order["X"], &order["z"], &order["l"], &order["ap"]], ["FILLED", "0.1", "0.1", "58500"]);
 }
 
 #[test]

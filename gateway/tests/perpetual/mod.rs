@@ -264,12 +264,13 @@ impl Story {
             market: MARKET,
             taker_side: Side::Sell as u8,
             flags: if quantity == UNIT { 3 } else { 2 },
+            cause: 0,
             reserved: 0,
             maker_fee: value / 5_000,
             taker_fee: value / 2_000,
             maker_realised: 0,
             taker_realised: 7_000_000,
-            affiliate: 0,
+            value,
         });
         for (account, sign) in [(1, 1), (2, -1)] {
             self.held[account as usize] += sign * quantity;

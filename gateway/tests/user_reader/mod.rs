@@ -140,34 +140,28 @@ impl Reader {
             assert_eq!((&o["t"], &o["m"]), (&0.into(), &false.into()));
         }
         let before = self.orders.get(&id);
-        // A takeover is an order of its own; a liquidation order's fills in the book are of one that was told.
-        let is_takeover = x == "CALCULATED" && o["t"] == 0;
         match x {
             "NEW" => assert!(before.is_none_or(|before| before["o"] != o["o"]), "told as new twice: {o}"),
-            _ if is_takeover => {}
             _ => assert!(before.is_some(), "nobody knows the order: {o}"),
         }
-        if let Some(before) = before.filter(|_| !is_takeover) {
+        if let Some(before) = before {
             let filled = decimal(&o["z"]) - decimal(&before["z"]);
             assert_eq!(filled, decimal(&o["l"]), "what is executed grows by the fill: {before} {o}");
             assert_eq!((&before["c"], &before["S"], &before["s"]), (&o["c"], &o["S"], &o["s"]));
         }
-        if is_fill && !is_takeover {
-            let fill = (id, o["t"].as_u64().expect("an id"));
+        if is_fill {
+            let fill = (id, o["t"].as_u64().filter(|trade| *trade > 0).expect("an id"));
             assert!(self.lites.remove(&fill), "a fill comes as TRADE_LITE first: {o}");
             assert!(self.is_account_told, "the account is told before the fill: {o}");
-        }
-        if is_fill {
             let fee = if x == "CALCULATED" { Decimal::ZERO } else { money(&o["n"]) };
             self.told += money(&o["rp"]) - fee;
         }
-        if is_takeover {
-            assert!(
-                o["c"] == "adl_autoclose" || o["c"].as_str().is_some_and(|c| c.starts_with("autoclose-")),
-                "{o}"
-            );
-            self.orders.remove(&id);
-        } else if matches!(status, "NEW" | "PARTIALLY_FILLED") {
+        if x == "CALCULATED" {
+            let name = o["c"].as_str().expect("a name");
+            let is_forced = name.starts_with("autoclose-");
+            assert!(is_forced || ["adl_autoclose", "settlement_autoclose"].contains(&name), "{o}");
+        }
+        if matches!(status, "NEW" | "PARTIALLY_FILLED") {
             self.orders.insert(id, o.clone());
         } else {
             self.orders.remove(&id);
@@ -242,16 +236,16 @@ impl Reader {
     }
 
     /// At the end of a command nothing is half told: each fill of a TRADE_LITE was told by its order, and balances changed by
-    /// what fills and `bc` say. `settled` is profit that no fill tells: of a settled market.
+    /// what fills and `bc` say. `drawn` is profit that no fill tells: what a position paid of funding out of its own.
     #[track_caller]
-    pub(crate) fn rest(&mut self, settled: Decimal) {
+    pub(crate) fn rest(&mut self, drawn: Decimal) {
         assert!(self.lites.is_empty(), "fills not told by their orders: {:?}", self.lites);
         for algo in self.algos.values() {
             let actual = algo["ai"].as_str().and_then(|id| id.parse().ok()).unwrap_or(0);
             let goes_on = algo["X"] == "TRIGGERED" && self.orders.contains_key(&actual);
             assert!(algo["X"] == "NEW" || goes_on, "{algo}");
         }
-        assert_eq!(self.expected, self.told + settled, "balances change by fills and by bc");
+        assert_eq!(self.expected, self.told + drawn, "balances change by fills and by bc");
         (self.expected, self.told) = (Decimal::ZERO, Decimal::ZERO);
     }
 }

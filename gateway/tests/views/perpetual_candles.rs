@@ -4,6 +4,7 @@ use crate::captured::{self, number_of, steps, text_of};
 use crate::perpetual::{MARKET, Story};
 use ringside_core::command::Side;
 use ringside_core::event;
+use ringside_core::risk::perpetual::units::floor_value;
 use ringside_gateway::view::perpetual::series::{Candle, CandleQuery, INTERVALS, Source};
 
 /// Folds a recorded trade, an aggregate, as one trade.
@@ -12,10 +13,12 @@ fn trade(story: &mut Story, recorded: &serde_json::Value) {
     story.time_ns = number_of(recorded, "T") * 1_000_000;
     // `m`: the buyer is the maker.
     let taker_side = if recorded["m"] == true { Side::Sell } else { Side::Buy };
+    let (price, quantity) = (steps(text_of(recorded, "p")), steps(text_of(recorded, "q")));
     story.tell(event::PerpetualTrade {
         trade: number_of(recorded, "l").unsigned_abs(),
-        price: steps(text_of(recorded, "p")),
-        quantity: steps(text_of(recorded, "q")),
+        price,
+        quantity,
+        value: floor_value(quantity, price).unwrap(),
         maker_account: 1,
         taker_account: 2,
         market: MARKET,

@@ -8,7 +8,7 @@ use ringside_core::command::{
     PerpetualOrderType, PerpetualParameter, PerpetualState, PlacePerpetual, SetLeverage, SetManualPrice,
     SetMarginMode, SetPerpetualParameter, SetPerpetualState, SetVipTier, Side, WorkingType, order_flag,
 };
-use ringside_core::event::{Done, Event, PerpetualTrade, Posting, PostingReason};
+use ringside_core::event::{Done, Event, PerpetualTrade, Posting, PostingReason, TradeCause};
 use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
@@ -45,7 +45,8 @@ fn cleared(account: u32, events: &[Event]) -> i64 {
         posting.account == account && posting.reason == PostingReason::InsuranceClear as u8
     });
     let trades = events.iter().filter_map(|event| event.get::<PerpetualTrade>());
-    let charged = trades.filter(|trade| trade.taker_account == account && trade.flags & 4 != 0);
+    let charged =
+        trades.filter(|trade| trade.taker_account == account && trade.cause == TradeCause::Liquidation as u8);
     paid.map(|posting| posting.amount).sum::<i64>() - charged.map(|trade| trade.taker_fee).sum::<i64>()
 }
 
@@ -275,9 +276,7 @@ fn accounts_followed_by_their_events_are_what_rest_shows() {
                 rows.read(account, &events, views.perpetuals());
                 // Profit that no fill tells.
                 let is_profit = |posting: &&Posting| {
-                    let reason = PostingReason::from_code(posting.reason);
-                    posting.account == account
-                        && matches!(reason, Some(PostingReason::Settlement | PostingReason::RealisedProfit))
+                    posting.account == account && posting.reason == PostingReason::RealisedProfit as u8
                 };
                 let postings = events.iter().filter_map(|event| event.get::<Posting>());
                 let profit: i64 = postings.filter(is_profit).map(|posting| posting.amount).sum();

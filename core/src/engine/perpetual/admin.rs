@@ -16,6 +16,7 @@ use crate::money::{Price, Quantity};
 use crate::perpetual::account::DISABLED;
 use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::market::{Source, Symbol};
+use crate::perpetual::work::WORK_MAX_RANGE;
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
 use crate::risk::perpetual::bounds::{self, SOURCES_MAX, STALE_MS_MAX, VALUE_MAX, WEIGHT_MAX};
@@ -163,6 +164,9 @@ pub(super) fn judge_source(weight: u32, stale_ms: u32, others: usize) -> Result<
 impl State {
     /// See [`ActivateRule`].
     pub(crate) fn activate(&mut self, activate: &ActivateRule) -> Result<(), Reject> {
+        if activate.rule == rule::WORK_MAX {
+            return self.bound_work(activate.value);
+        }
         if activate.rule != self.rules + 1 || activate.rule > rule::LAST {
             return Err(Reject::Malformed);
         }
@@ -175,7 +179,17 @@ impl State {
             return Err(Reject::ParameterOutOfRange);
         }
         self.rules = activate.rule;
-        self.facts.emit(RuleActivated { rule: activate.rule, reserved: 0 });
+        self.facts.emit(RuleActivated { rule: activate.rule, value: 0 });
+        Ok(())
+    }
+
+    /// How much one command does at most, from the next on.
+    fn bound_work(&mut self, most: u32) -> Result<(), Reject> {
+        if !WORK_MAX_RANGE.contains(&most) {
+            return Err(Reject::ParameterOutOfRange);
+        }
+        self.work.most = most;
+        self.facts.emit(RuleActivated { rule: rule::WORK_MAX, value: most });
         Ok(())
     }
 

@@ -4,11 +4,11 @@
 //! at it again.
 
 use super::funding::LOOK_AHEAD;
-use super::orders::place_of;
+use super::orders::{Closing, Named, place_of};
 use super::settle::reason;
-use crate::command::{MarginMode, PerpetualState};
-use crate::event::{PerpetualStateChanged, PostingReason};
-use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::command::{MarginMode, PerpetualState, Side};
+use crate::event::{PerpetualStateChanged, PerpetualTrade, PostingReason, TradeCause};
+use crate::ids::{AccountId, FEE_ACCOUNT, OrderId};
 use crate::memory::Pages;
 use crate::money::{Money, Price};
 use crate::perpetual::bands::Threshold;
@@ -97,13 +97,17 @@ impl State {
         let Some(amount) = before.position().unrealised(price) else { unreachable!("an accepted position") };
         let holding = self.touch(account, index);
         (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
+        holding.trimmed = 0;
         holding.realised += amount;
         // An isolated position loses what it was given, and no more.
         let lacked = (amount + before.isolated).min(0).saturating_neg();
         let lacked = if mode == MarginMode::Isolated { lacked } else { 0 };
         *self.wallet_mut(account) += amount + before.isolated + lacked;
-        self.post(account, id_of(index), amount, PostingReason::Settlement, mode);
+        let side = if before.quantity > 0 { Side::Sell } else { Side::Buy };
+        let closing = Closing { account, index, side, quantity: before.quantity.abs(), price };
+        let order = self.place_filled(&closing, Named::Settlement);
         self.settle_lacked(account, index, (lacked, mode), shortfall);
+        self.tell_settled(&closing, order, (before.cost, amount));
         if account == FEE_ACCOUNT {
             shortfall.lack(amount.min(0).saturating_neg());
         } else {
@@ -127,6 +131,32 @@ impl State {
         }
         // Costs leave the ledger with their positions; what is left is what rounding left of the values.
         amount + before.cost
+    }
+
+    /// Tells the trade by which a position is settled. Nobody is on its other side: what rounding leaves of all of them the fund gets.
+    #[inline]
+    fn tell_settled(&mut self, closing: &Closing, order: OrderId, (cost, amount): (Money, Money)) {
+        let &Closing { account, index, side, quantity, price } = closing;
+        let trade = self.next_trade(index);
+        self.facts.emit(PerpetualTrade {
+            trade,
+            maker_order: 0,
+            taker_order: order,
+            price,
+            quantity,
+            maker_account: FEE_ACCOUNT,
+            taker_account: account,
+            market: id_of(index),
+            taker_side: side as u8,
+            flags: 2,
+            cause: TradeCause::Settlement as u8,
+            reserved: 0,
+            maker_fee: 0,
+            taker_fee: 0,
+            maker_realised: 0,
+            taker_realised: amount,
+            value: (amount + cost).abs(),
+        });
     }
 
     /// The fund pays what an account's scope lacks after its position was settled.

@@ -54,7 +54,9 @@ impl Perpetual {
                         bound += 1;
                         let closable =
                             if details.side == Side::Buy { -holding.quantity } else { holding.quantity };
-                        if order.remaining > closable {
+                        let is_trimmed =
+                            !self.state.work.trims.iter().any(|trim| (trim.0, trim.1) == (index, account));
+                        if order.remaining > closable && is_trimmed {
                             return Err(fault(format!("order {} reduces more than there is", order.id)));
                         }
                         continue;
@@ -73,6 +75,12 @@ impl Perpetual {
                 {
                     return Err(fault(format!("buckets or counts of account {account} are wrong")));
                 }
+            }
+            let triggers = &self.state.triggers[index];
+            let is_open = |id| self.state.slot_of(id).is_some();
+            let due: usize = triggers.batches(is_open).map(|(_, ids)| ids.len()).sum();
+            if due != triggers.due_count as usize {
+                return Err(fault(format!("{due} triggers are due, {} count", triggers.due_count)));
             }
             if resting != in_book || reducing != self.state.symbols[index].reducing {
                 return Err(fault(format!("{in_book} in the book, {resting} rest, {reducing:?} reduce")));
@@ -171,7 +179,8 @@ impl Perpetual {
             if is_due_now && !is_found {
                 return Err(format!("account {account} rests below maintenance, and nothing will find it"));
             }
-            if liquidating != 0 {
+            let is_paused = state.work.paused.is_some_and(|scope| scope.account == account);
+            if liquidating != 0 && !is_paused {
                 return Err(format!("account {account} rests in liquidation"));
             }
         }

@@ -257,6 +257,7 @@ impl State {
             );
         }
         self.enlist(account, index, before);
+        self.resized.push((index, account));
         self.suspect(account);
     }
 

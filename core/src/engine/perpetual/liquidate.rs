@@ -2,10 +2,11 @@
 //! (`risk.md` 12).
 
 use super::judge::Terms;
+use super::orders::{Closing, Named, place_of};
 use super::run::Role;
 use super::settle::reason;
-use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, Side};
-use crate::event::{Liquidation, LiquidationStep, PoolDeficit, PositionMoved, PostingReason};
+use crate::command::{MarginMode, Side};
+use crate::event::{Liquidation, LiquidationStep, PerpetualTrade, PoolDeficit, PostingReason, TradeCause};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
 use crate::money::{Money, Price, Quantity};
 use crate::perpetual::order::{Details, Stage};
@@ -26,23 +27,17 @@ pub(crate) struct Scope {
 }
 
 impl Perpetual {
-    /// `risk.md` 12.3.
+    /// `risk.md` 12.3, as far as there are units; what is left waits, and goes on with what was not reached of step 1, then step 2.
     pub(crate) fn liquidate(&mut self, scope: Scope) {
         let Scope { account, isolated } = scope;
-        self.state.set_liquidating(scope, true);
-        let (equity, maintenance) = self.state.standing(scope);
-        self.state.tell_scope(scope, LiquidationStep::Begin, equity, maintenance);
-        for index in 0..self.books.len() {
-            if isolated.is_none_or(|only| only == index) {
-                self.end_all(account, index, |all, slot| all.expire(slot, reason::LIQUIDATION), |_| true);
-            }
-        }
-        while let Some(index) = self.state.worst(scope) {
+        if self.state.work.paused.take().is_none() {
+            self.state.set_liquidating(scope, true);
             let (equity, maintenance) = self.state.standing(scope);
-            if !is_due(equity, maintenance) {
-                break;
-            }
-            self.step(scope, index, equity, maintenance);
+            self.state.tell_scope(scope, LiquidationStep::Begin, equity, maintenance);
+        }
+        if !self.expire_all(scope) || !self.close_worst(scope) {
+            (self.state.work.paused, self.state.work.scan) = (Some(scope), true);
+            return;
         }
         let is_left = self.state.worst(scope).is_some();
         if !is_left && isolated.is_none() && self.state.wallet(account) < 0 {
@@ -53,8 +48,40 @@ impl Perpetual {
         self.state.tell_scope(scope, LiquidationStep::End, equity, maintenance);
     }
 
-    /// One position of a scope: steps 2 to 5.
-    fn step(&mut self, scope: Scope, index: usize, equity: Money, maintenance: Money) {
+    /// Expires the orders of a scope; whether there were units enough.
+    fn expire_all(&mut self, scope: Scope) -> bool {
+        for index in 0..self.books.len() {
+            if scope.isolated.is_some_and(|only| only != index) {
+                continue;
+            }
+            loop {
+                let oldest = self.open_orders(scope.account, index).next();
+                let Some(slot) = oldest else { break };
+                if !self.state.work.take() {
+                    return false;
+                }
+                self.expire(slot, reason::LIQUIDATION);
+            }
+        }
+        true
+    }
+
+    /// Steps 2 to 5, while the scope is due; whether there were units enough.
+    fn close_worst(&mut self, scope: Scope) -> bool {
+        while let Some(index) = self.state.worst(scope) {
+            let (equity, maintenance) = self.state.standing(scope);
+            if !is_due(equity, maintenance) {
+                break;
+            }
+            if !self.step(scope, index, equity, maintenance) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// One position of a scope: steps 2 to 5. Whether there were units enough.
+    fn step(&mut self, scope: Scope, index: usize, equity: Money, maintenance: Money) -> bool {
         let account = scope.account;
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(account, index).quantity;
@@ -67,75 +94,80 @@ impl Perpetual {
         let limit = match (side, limit_price(side, part, value, tick)) {
             // A sell that may take any price: the least there is.
             (Side::Sell, Some(limit)) => limit.max(tick),
-            (Side::Buy, Some(limit)) => limit,
+            (Side::Buy, Some(limit)) => limit.max(0),
             // No price is enough.
             (_, None) => 0,
         };
-        let mut order = 0;
-        let mut left = part;
-        if symbol.matches() {
-            order = self.take_id();
-            if limit > 0 {
-                let terms = Terms { limit, ..Terms::default() };
-                self.send(order, account, index, (side, part), &terms, Role::Liquidation);
-                self.trim(Some(index));
-                left = part - (quantity.abs() - self.state.holding(account, index).quantity.abs());
-            }
+        if !self.state.work.take() {
+            return false;
         }
+        let order = self.close_for(account, index, (side, part), limit);
+        let mut is_done = true;
+        if self.state.symbols[index].matches() && limit > 0 {
+            let terms = Terms { limit, ..Terms::default() };
+            self.run(order, &terms, Role::Liquidation);
+            is_done = self.trim();
+        }
+        is_done = is_done && self.pass_on(scope, index, order);
+        self.end_closing(index, order);
+        is_done
+    }
+
+    /// What the book did not take of a liquidation's order the fund takes, or counterparties do: step 5. Whether there were units
+    /// enough.
+    fn pass_on(&mut self, scope: Scope, index: usize, order: u32) -> bool {
         let (equity, maintenance) = self.state.standing(scope);
+        let Details { side, quantity: whole, filled, .. } = self.state.details[order as usize];
+        let left = whole - filled;
         if left == 0 || self.state.worst(scope).is_none() || !is_due(equity, maintenance) {
-            return;
+            return true;
         }
         let symbol = &self.state.symbols[index];
-        let quantity = self.state.holding(account, index).quantity;
+        let quantity = self.state.holding(scope.account, index).quantity;
         let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
         let worth = side_value(side, left, distress.mark);
         let value = distress.bankruptcy_value(left, &symbol.brackets);
         let (Some(value), Some(worth)) = (value, worth) else { unreachable!("an accepted position") };
         if self.fund_may_take(index, side, left, value) {
-            self.state.hand_over(
-                index,
-                (account, FEE_ACCOUNT),
-                side,
-                (left, value),
-                LiquidationStep::Fund,
-                order,
-            );
-            self.trim(Some(index));
+            if !self.state.work.take() {
+                return false;
+            }
+            self.state.hand_over(order, FEE_ACCOUNT, (left, value), TradeCause::Takeover);
+            self.trim()
         } else if equity >= 0 {
-            self.deleverage(account, index, side, (left, value), Backing::Own, order);
+            self.deleverage(order, value, Backing::Own)
         } else {
-            self.deleverage(account, index, side, (left, worth), Backing::Fund, order);
+            self.deleverage(order, worth, Backing::Fund)
         }
     }
 
-    /// Sends the engine's own order; it never rests.
-    fn send(
+    /// Tells an order by which the engine closes for an account; the slot of it. It never rests.
+    fn close_for(
         &mut self,
-        id: OrderId,
         account: AccountId,
         index: usize,
         (side, quantity): (Side, Quantity),
-        terms: &Terms,
-        role: Role,
-    ) {
-        let details = Details {
-            id,
-            account,
-            market: id_of(index),
-            price: terms.limit,
-            side,
-            order_type: PerpetualOrderType::Liquidation,
-            original_type: PerpetualOrderType::Liquidation,
-            time_in_force: PerpetualTimeInForce::ImmediateOrCancel,
-            stage: Stage::Running,
-            quantity,
-            client_order: autoclose_name(self.state.now_ms, id),
-            ..Details::default()
-        };
+        price: Price,
+    ) -> u32 {
+        let id = self.take_id();
+        let closing = Closing { account, index, side, quantity, price };
+        let details = closing.details(id, Named::AutoClose(self.state.now_ms));
         let slot = self.enter_fleeting(details);
         self.announce(slot, 0, None);
-        self.run(slot, terms, role);
+        slot
+    }
+
+    /// Such an order is over.
+    fn end_closing(&mut self, index: usize, order: u32) {
+        let details = &self.state.details[order as usize];
+        let left = details.quantity - details.filled;
+        if left == 0 {
+            self.complete(order);
+        } else if self.is_remainder(index, order, left) {
+            self.finish(order);
+        } else {
+            self.expire(order, reason::IMMEDIATE);
+        }
     }
 
     /// Whether the fund may buy or sell a part at a value (`risk.md` 12.4). `side` is that of who gives it up.
@@ -155,17 +187,14 @@ impl Perpetual {
         may_take(Fund { equity: after.equity, notional }, peak)
     }
 
-    /// Counterparties take a part (`risk.md` 12.5), the fund what they leave.
-    fn deleverage(
-        &mut self,
-        from: AccountId,
-        index: usize,
-        side: Side,
-        (mut left, mut value): (Quantity, Money),
-        backing: Backing,
-        order: OrderId,
-    ) {
+    /// Counterparties take what an order has left (`risk.md` 12.5), which is worth `value`; the fund what they leave. Whether there
+    /// were units enough.
+    fn deleverage(&mut self, order: u32, mut value: Money, backing: Backing) -> bool {
+        let Details { account: from, market, side, quantity, filled, .. } =
+            self.state.details[order as usize];
+        let (index, mut left) = (place_of(market), quantity - filled);
         let mut candidates = self.state.candidates(from, index, side);
+        let mut may_go_on = true;
         while left > 0
             && let Some(account) = self.state.next_candidate(&mut candidates)
         {
@@ -175,17 +204,14 @@ impl Perpetual {
             if backing == Backing::Own && !self.state.can_take(account, index, side.opposite(), part, worth) {
                 continue;
             }
+            may_go_on = self.state.work.take();
+            if !may_go_on {
+                break;
+            }
             let expire = |all: &mut Perpetual, slot| all.expire(slot, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
             self.end_all(account, index, expire, |details| details.stage == Stage::Resting);
-            let handed = self.state.hand_over(
-                index,
-                (from, account),
-                side,
-                (part, worth),
-                LiquidationStep::Adl,
-                order,
-            );
+            let handed = self.state.hand_over(order, account, (part, worth), TradeCause::Deleveraging);
             if backing == Backing::Fund {
                 self.state.note_handed((from, account), &handed);
             }
@@ -193,23 +219,23 @@ impl Perpetual {
             value -= worth;
         }
         self.state.end_candidates(candidates);
-        if left > 0 && from != FEE_ACCOUNT {
-            let (parties, part) = ((from, FEE_ACCOUNT), (left, value));
-            let handed = self.state.hand_over(index, parties, side, part, LiquidationStep::Fund, order);
+        may_go_on = may_go_on && (left == 0 || from == FEE_ACCOUNT || self.state.work.take());
+        if left > 0 && from != FEE_ACCOUNT && may_go_on {
+            let handed = self.state.hand_over(order, FEE_ACCOUNT, (left, value), TradeCause::Takeover);
             if backing == Backing::Fund {
-                self.state.note_handed(parties, &handed);
+                self.state.note_handed((from, FEE_ACCOUNT), &handed);
             }
         }
         // What waits and ends with its position.
-        self.trim(Some(index));
+        self.trim() && may_go_on
     }
 
-    /// Nobody is left to be liquidated by this command. Shares what bankrupt scopes lacked, where no liquidation was put off; then
+    /// Nobody is left to be liquidated by this command. Shares what bankrupt scopes lacked, where nothing before it waits; then
     /// closes positions of the fund while it is below its maintenance margin. Whether anything changed. Where nothing does, the
     /// scan is at its end: the pool is flagged while the fund's wallet or equity is below 0.
     pub(crate) fn test_fund(&mut self) -> bool {
         let waits = !self.state.shortfall.is_empty();
-        if waits && self.state.allowance > 0 && self.state.share_shortfall() {
+        if waits && !self.state.has_left_over() && self.state.share_shortfall() {
             return true;
         }
         let mut changed = false;
@@ -231,6 +257,10 @@ impl Perpetual {
         if standing.suspended || !is_due(standing.equity, standing.maintenance) {
             return false;
         }
+        if self.state.work.left == 0 {
+            self.state.work.fund = true;
+            return false;
+        }
         let mut tried = None;
         while let Some(next) = self.state.worst_after(scope, tried) {
             if self.close_of_fund(next.1) {
@@ -248,11 +278,13 @@ impl Perpetual {
         let Some(value) = side_value(side, quantity.abs(), self.state.mark(index)) else {
             unreachable!("a position of the fund")
         };
-        self.deleverage(FEE_ACCOUNT, index, side, (quantity.abs(), value), Backing::Fund, 0);
+        let order = self.close_for(FEE_ACCOUNT, index, (side, quantity.abs()), 0);
+        self.deleverage(order, value, Backing::Fund);
+        self.end_closing(index, order);
         self.state.holding(FEE_ACCOUNT, index).quantity != quantity
     }
 
-    /// Sends what the fund gets rid of this second, in markets, a bit each, that have not seen it before.
+    /// Sends what the fund gets rid of this second, in markets, a bit each, that have not seen it before; as far as there are units.
     pub(crate) fn unwind(&mut self, markets: u128) {
         for index in (0..self.books.len()).filter(|index| markets >> index & 1 != 0) {
             let symbol = &self.state.symbols[index];
@@ -278,11 +310,12 @@ impl Perpetual {
                 .map(|(_, total)| total)
                 .sum();
             let Some(part) = unwind_quantity(quantity.abs(), reach, symbol.lot.value()) else { continue };
-            if part > 0 {
-                let id = self.take_id();
-                let terms = Terms { limit, ..Terms::default() };
-                self.send(id, FEE_ACCOUNT, index, (side, part), &terms, Role::Owner);
-                self.trim(Some(index));
+            if part > 0 && self.state.work.take() {
+                let order = self.close_for(FEE_ACCOUNT, index, (side, part), limit);
+                self.run(order, &Terms { limit, ..Terms::default() }, Role::Owner);
+                if !self.trim() {
+                    return;
+                }
             }
         }
     }
@@ -311,26 +344,6 @@ struct Handed {
     realised: [Money; 2],
     /// What the fund paid because isolated wallets did not suffice.
     covered: Money,
-}
-
-/// `autoclose-<ms><order id>`, cut to 36.
-fn autoclose_name(now_ms: i64, id: OrderId) -> [u8; 36] {
-    let mut name = [0; 36];
-    let mut len = 0;
-    let mut put = |byte: u8| {
-        if let Some(place) = name.get_mut(len) {
-            *place = byte;
-            len += 1;
-        }
-    };
-    b"autoclose-".iter().for_each(|&byte| put(byte));
-    for number in [now_ms as u64, id] {
-        let digits = number.checked_ilog10().unwrap_or(0);
-        for digit in (0..=digits).rev() {
-            put(b'0' + (number / 10u64.pow(digit) % 10) as u8);
-        }
-    }
-    name
 }
 
 impl State {
@@ -462,16 +475,25 @@ impl State {
         });
     }
 
-    /// A position changes hands at a value, without a fee.
+    /// A part of what an order closes changes hands at a value, without a fee.
     fn hand_over(
         &mut self,
-        index: usize,
-        (from, to): (AccountId, AccountId),
-        side: Side,
+        order: u32,
+        to: AccountId,
         (quantity, value): (Quantity, Money),
-        step: LiquidationStep,
-        order: OrderId,
+        cause: TradeCause,
     ) -> Handed {
+        let details = &mut self.details[order as usize];
+        details.filled += quantity;
+        details.value += value;
+        let Details { id, account: from, market, side, .. } = *details;
+        let is_filled = details.filled == details.quantity;
+        let index = place_of(market);
+        let price = units::average_price(value, quantity);
+        let closing = Closing { account: to, index, side: side.opposite(), quantity, price };
+        let is_counterparty = cause == TradeCause::Deleveraging;
+        let name = if is_counterparty { Named::Deleveraging } else { Named::AutoClose(self.now_ms) };
+        let to_order = self.place_filled(&closing, name);
         let fund_before = self.wallet(FEE_ACCOUNT);
         let (mut realised, mut drawn, mut covered) = ([0; 2], 0, 0);
         for (place, (account, side)) in [(from, side), (to, side.opposite())].into_iter().enumerate() {
@@ -481,34 +503,36 @@ impl State {
             let leg = self.leg(index, holding, self.wallet(account), is_isolated, side, terms);
             let Some(mut leg) = leg else { unreachable!("positions are closed, or the fund's opened") };
             realised[place] = leg.filled.realised;
-            if account == to && step == LiquidationStep::Adl {
+            if account == to && is_counterparty {
                 // What its isolated wallet lacks its own profit pays, before the fund does.
                 drawn = leg.draw_on_profit(self.mark(index));
             }
             covered += leg.covered;
             self.put_leg(account, index, &leg);
         }
-        let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order };
-        self.next_order += u64::from(to_order != 0);
-        self.facts.emit(PositionMoved {
-            from_order: order,
-            to_order,
+        let trade = self.next_trade(index);
+        self.facts.emit(PerpetualTrade {
+            trade,
+            maker_order: to_order,
+            taker_order: id,
+            price,
             quantity,
-            value,
-            from_realised: realised[0],
-            to_realised: realised[1],
-            from,
-            to,
-            market: id_of(index),
-            side: side as u8,
-            step: step as u8,
+            maker_account: to,
+            taker_account: from,
+            market,
+            taker_side: side as u8,
+            flags: 1 | u8::from(is_filled) << 1,
+            cause: cause as u8,
             reserved: 0,
+            maker_fee: 0,
+            taker_fee: 0,
+            maker_realised: realised[1] + drawn,
+            taker_realised: realised[0],
+            value,
         });
-        if drawn != 0 {
-            self.post(to, id_of(index), drawn, PostingReason::RealisedProfit, MarginMode::Isolated);
-        }
         let change = self.wallet(FEE_ACCOUNT) - fund_before;
-        self.liquidation_step(from, index, step, (side, order), (quantity, value, change), to);
+        let step = if is_counterparty { LiquidationStep::Adl } else { LiquidationStep::Fund };
+        self.liquidation_step(from, index, step, (side, id), (quantity, value, change), to);
         Handed { realised, covered }
     }
 

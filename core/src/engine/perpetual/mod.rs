@@ -11,10 +11,10 @@ mod hints;
 mod invariants;
 mod judge;
 mod legs;
-mod liquidate;
+pub(crate) mod liquidate;
 pub(crate) mod meetings;
 mod modify;
-mod orders;
+pub(crate) mod orders;
 mod place;
 mod plain;
 pub(crate) mod rank;
@@ -89,6 +89,10 @@ impl Engine {
             _ => None,
         };
         let mut perpetual = self.take_perpetual(emitter);
+        let had_backlog = perpetual.state.has_backlog();
+        if had_backlog {
+            perpetual.work_off();
+        }
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
             Kind::ApplyDraft => self.apply_draft(&mut perpetual, command),
@@ -100,7 +104,7 @@ impl Engine {
             _ => perpetual.act(kind, command, self.markets.len()),
         };
         // A refusal changes nothing, but for a modification that takes its order away.
-        let is_changed = answer.is_ok() || !perpetual.state.facts.events().is_empty();
+        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.events().is_empty();
         self.give_perpetual(perpetual, is_changed, emitter);
         if let Some(new) = used
             && !answer.as_ref().is_err_and(|reject| reject.is_temporary())
@@ -165,11 +169,19 @@ impl Engine {
         }
         let at = (self.sequence, self.time.ns());
         let perpetual = self.ready_perpetual();
+        let had_backlog = perpetual.state.has_backlog();
+        if had_backlog {
+            perpetual.start_facts(at, emitter);
+            perpetual.work_off();
+        }
         let answer = match kind {
             Kind::PlacePerpetual => perpetual.place(command.body(), at, emitter),
             Kind::ModifyPerpetual => perpetual.modify(command.body(), at, emitter),
             _ => perpetual.cancel(command.body(), at, emitter),
         };
+        if had_backlog {
+            perpetual.end_facts(true, emitter);
+        }
         let next_order = perpetual.state.next_order;
         self.next_order = next_order;
         // All three name an account first, a market second.
@@ -198,6 +210,7 @@ impl Engine {
             return;
         }
         let mut perpetual = self.take_perpetual(emitter);
+        perpetual.state.work.left += 1;
         let (markets, orders) = (&self.markets, &self.orders);
         perpetual.tick(|market, notional| {
             let market = markets.get(usize::try_from(market).ok()?)?;
@@ -243,7 +256,11 @@ impl Engine {
         state.now_ms = now_ns / 1_000_000;
         state.next_order = self.next_order;
         state.accounts_count = self.accounts.count();
-        state.allowance = watch::ALLOWANCE;
+        // One is for what the command asks for itself.
+        state.work.left = state.work.most - 1;
+        if !state.work.scan {
+            state.work.stirred = 0;
+        }
         perpetual
     }
 
@@ -468,6 +485,10 @@ impl Perpetual {
         emitter: &mut Emitter<'_, S>,
         act: impl FnOnce(&mut Perpetual) -> Result<T, Reject>,
     ) -> Result<T, Reject> {
+        if self.state.facts.are_kept() {
+            // Of what was left over, before.
+            return act(self);
+        }
         self.start_facts(at, emitter);
         let answer = act(self);
         let is_changed = answer.is_ok() || !self.state.facts.events().is_empty();
@@ -488,11 +509,18 @@ impl Perpetual {
         self.state.facts.end(emitter);
     }
 
+    /// Does what commands before left over, as far as there are units.
+    fn work_off(&mut self) {
+        if self.state.work.dates_ms != 0 {
+            self.run_dates();
+        }
+        self.settle_down();
+    }
+
     /// What follows every command: trim, triggers, liquidation scan, until nothing changes: what a liquidation trades moves
     /// the price that triggers watch.
     fn settle_down(&mut self) {
         loop {
-            self.trim(None);
             self.run_triggers();
             self.scan();
             if !self.state.has_moved() {
@@ -540,9 +568,9 @@ impl Engine {
         })
     }
 
-    /// Whether liquidations or warnings are left over for the next commands. No part of the state.
+    /// Whether anything is left over that the next command can do.
     pub fn has_backlog(&self) -> bool {
-        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog)
+        self.delisting > 0 || self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog())
     }
 
     /// When the next countdown may run out, UNIX milliseconds: no later than the first that does, as one that was replaced by a

@@ -5,8 +5,8 @@ use super::judge::{Given, Terms};
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
-    ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PriceMatch, SelfTradePrevention, Side,
-    order_flag,
+    ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PerpetualTimeInForce, PriceMatch,
+    SelfTradePrevention, Side, order_flag,
 };
 use crate::engine::emit::Emitter;
 use crate::event::{Execution, PerpetualAmended, Sink};
@@ -71,6 +71,11 @@ impl Perpetual {
         }
         if self.state.symbols[index].state() != PerpetualState::Trading {
             return Err(Reject::NotTrading);
+        }
+        let could_match = old.time_in_force != PerpetualTimeInForce::PostOnly
+            && (modify.price != old.price || modify.quantity >= old.quantity);
+        if could_match && self.state.is_busy(index) {
+            return Err(Reject::EngineBusy);
         }
         if old.amendments >= AMENDMENTS_MAX {
             return Err(Reject::TooManyModifications);

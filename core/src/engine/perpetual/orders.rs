@@ -5,15 +5,18 @@ use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::PerpetualOrderType as Type;
-use crate::command::{PerpetualStatus, SelfTradePrevention, Side, TimeInForce, WorkingType, order_flag};
+use crate::command::{
+    ClientOrder, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention, Side, TimeInForce, WorkingType,
+    order_flag,
+};
 use crate::event::{Execution, PerpetualPlaced};
-use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
-use crate::money::{Price, Quantity};
+use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
+use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers};
-use crate::perpetual::{Perpetual, State};
+use crate::perpetual::{Perpetual, State, id_of};
 use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
 
 /// What a conditional type waits for; `None` for the others.
@@ -23,6 +26,12 @@ pub(crate) fn condition(order_type: Type) -> Option<Condition> {
         Type::TakeProfit | Type::TakeProfitMarket => Some(Condition::TakeProfit),
         Type::Limit | Type::Market | Type::TrailingStopMarket | Type::Liquidation => None,
     }
+}
+
+/// Of an order that waits for a stop price: 0 where it waits for a rise, 1 for a fall, and the key by which it does.
+pub(crate) fn stop_of(details: &Details) -> Option<(usize, i64)> {
+    let rises = waits_for_rise(condition(details.original_type)?, details.side);
+    Some(if rises { (0, details.stop_price) } else { (1, -details.stop_price) })
 }
 
 /// Index of a market that exists.
@@ -85,19 +94,8 @@ impl Perpetual {
     /// Tells a new order, names first; `terms` of one that runs at once.
     #[inline(always)]
     pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
-        let details = &self.state.details[slot as usize];
-        let placed = PerpetualPlaced {
-            order: details.id,
-            account: details.account,
-            market: details.market,
-            fired,
-            client_order: details.client_order,
-            reserved: 0,
-            reference: terms.map_or(0, |terms| terms.reference_of(details)),
-        };
-        let event = details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity);
-        self.state.facts.emit(placed);
-        self.state.facts.emit(event);
+        let details = self.state.details[slot as usize];
+        self.state.tell_new(&details, fired, terms.map_or(0, |terms| terms.reference_of(&details)));
     }
 
     /// Puts an order into the book with what it has left, and into its bucket.
@@ -256,7 +254,105 @@ impl Perpetual {
     }
 }
 
+/// An order by which the engine closes a position, or takes one over.
+pub(crate) struct Closing {
+    pub(crate) account: AccountId,
+    pub(crate) index: usize,
+    pub(crate) side: Side,
+    pub(crate) quantity: Quantity,
+    /// 0: any, where the book is passed over.
+    pub(crate) price: Price,
+}
+
+/// What such an order is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Named {
+    /// `autoclose-<ms><order id>`: of who is liquidated, and of the fund.
+    AutoClose(i64),
+    /// Of a counterparty.
+    Deleveraging,
+    /// Of a market that is settled.
+    Settlement,
+}
+
+impl Closing {
+    /// What it is beyond its record in the book, where it never stands.
+    pub(crate) fn details(&self, id: OrderId, name: Named) -> Details {
+        Details {
+            id,
+            account: self.account,
+            market: id_of(self.index),
+            price: self.price,
+            side: self.side,
+            order_type: Type::Liquidation,
+            original_type: Type::Liquidation,
+            time_in_force: PerpetualTimeInForce::ImmediateOrCancel,
+            stage: Stage::Running,
+            quantity: self.quantity,
+            client_order: name.of(id),
+            ..Details::default()
+        }
+    }
+}
+
+impl Named {
+    /// The name of an order, cut to 36.
+    fn of(self, id: OrderId) -> ClientOrder {
+        let mut name = [0; 36];
+        let mut len = 0;
+        let mut put = |byte: u8| {
+            if let Some(place) = name.get_mut(len) {
+                *place = byte;
+                len += 1;
+            }
+        };
+        match self {
+            Named::AutoClose(now_ms) => {
+                b"autoclose-".iter().for_each(|&byte| put(byte));
+                for number in [now_ms as u64, id] {
+                    let digits = number.checked_ilog10().unwrap_or(0);
+                    for digit in (0..=digits).rev() {
+                        put(b'0' + (number / 10u64.pow(digit) % 10) as u8);
+                    }
+                }
+            }
+            Named::Deleveraging => b"adl_autoclose".iter().for_each(|&byte| put(byte)),
+            Named::Settlement => b"settlement_autoclose".iter().for_each(|&byte| put(byte)),
+        }
+        name
+    }
+}
+
 impl State {
+    /// Tells a new order, names first.
+    fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
+        self.facts.emit(PerpetualPlaced {
+            order: details.id,
+            account: details.account,
+            market: details.market,
+            fired,
+            client_order: details.client_order,
+            reserved: 0,
+            reference,
+        });
+        self.facts.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity));
+    }
+
+    /// Tells an order that the trade told next fills: of who takes a position over, or is settled. Its id.
+    pub(crate) fn place_filled(&mut self, closing: &Closing, name: Named) -> OrderId {
+        let id = self.next_order;
+        self.next_order += 1;
+        self.tell_new(&closing.details(id, name), 0, 0);
+        id
+    }
+
+    /// The id of a trade that is not made in the book.
+    pub(crate) fn next_trade(&mut self, index: usize) -> TradeId {
+        let symbol = &mut self.symbols[index];
+        symbol.trades += 1;
+        symbol.trades
+    }
+
     /// Adds what an order has open to its bucket.
     pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
         let details = &self.details[slot as usize];
@@ -306,24 +402,25 @@ impl State {
         let details = &self.details[slot as usize];
         let (id, stop, working) = (details.id, details.stop_price, details.working_type as usize);
         let triggers: &mut Triggers = &mut self.triggers[place_of(details.market)];
-        match condition(details.original_type) {
-            Some(condition) if waits_for_rise(condition, details.side) => {
-                triggers.stops[working][0].add(stop, id);
-            }
-            Some(_) => triggers.stops[working][1].add(-stop, id),
+        match stop_of(details) {
+            Some((heap, key)) => triggers.stops[working][heap].add(&mut triggers.slab, key, details),
             None => {
-                let trailing = &mut triggers.trailing[working];
+                let trailing =
+                    &mut triggers.trailing[working][usize::from(details.is(order_flag::PRICE_PROTECT))];
                 let callback = details.callback_rate.into();
+                // It turned: from a snapshot, of a market that was not open, or due.
+                if details.has_turned && trailing.are_sure() {
+                    return trailing.add_turned(id);
+                }
                 trailing.add(details.side, callback, stop, details.extreme, id);
                 if details.has_turned {
-                    // From a snapshot, of a market that was not open.
                     trailing.turned.push(id);
                 }
             }
         }
     }
 
-    /// A waiting order waits no longer: it fired, or ends. `was_taken`: the heap gave it away already.
+    /// A waiting order waits no longer: it fired, or ends. `was_taken`: it was taken from among those that are due.
     pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
         let details = &self.details[slot as usize];
         if !details.waits() {
@@ -343,24 +440,20 @@ impl State {
         let working = details.working_type as usize;
         let State { triggers, slots, details: all, .. } = self;
         let triggers = &mut triggers[index];
-        match condition(details.original_type) {
-            Some(condition) => {
-                let heap = usize::from(!waits_for_rise(condition, details.side));
-                let due = &mut triggers.stops[working][heap];
-                if was_taken {
-                    due.fired();
-                } else {
-                    due.ended(|_, id| {
-                        id != details.id
-                            && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
-                    });
-                }
+        let was_due = match stop_of(&details) {
+            Some((heap, key)) => {
+                !was_taken && !triggers.stops[working][heap].remove(&mut triggers.slab, key, &details)
             }
-            None => triggers.trailing[working].ended(|id| {
-                id != details.id
-                    && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
-            }),
-        }
+            None => {
+                let may_be_held = usize::from(details.is(order_flag::PRICE_PROTECT));
+                triggers.trailing[working][may_be_held].ended(|id| {
+                    id != details.id
+                        && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
+                });
+                !was_taken && details.is_queued
+            }
+        };
+        triggers.due_count -= u32::from(was_due);
     }
 
     /// Cancels the attached orders of an order that ends with nothing filled: there is nothing for them to cover.

@@ -191,6 +191,11 @@ impl Perpetual {
         self.state.prefetch_details(self.orders.pool.next());
         let symbol = &self.state.symbols[index];
         symbol.takes(details)?;
+        let could_match = matches!(details.order_type, Type::Limit | Type::Market)
+            && details.time_in_force != Tif::PostOnly;
+        if could_match && self.state.is_busy(index) {
+            return Err(Reject::EngineBusy);
+        }
         self.check_names(place, name)?;
         let waits = !matches!(details.order_type, Type::Limit | Type::Market);
         let has_price = matches!(details.order_type, Type::Limit | Type::Stop | Type::TakeProfit);

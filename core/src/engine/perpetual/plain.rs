@@ -19,7 +19,8 @@ impl State {
     pub(super) fn is_quiet(&self) -> bool {
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
         (self.alert == 0)
-            & !self.has_backlog
+            & !self.has_backlog()
+            & !self.facts.are_kept()
             & self.shortfall.is_empty()
             & !is_recalled
             & !self.tests_all

@@ -33,7 +33,8 @@ struct Arrived {
 }
 
 impl Perpetual {
-    /// Runs the order in a slot. Its events before the match are out already.
+    /// Runs the order in a slot. Its events before the match are out already. One of a liquidation stays open: what the book does not
+    /// take of it, others do.
     pub(crate) fn run(&mut self, slot: u32, terms: &Terms, role: Role) {
         let details = &mut self.state.details[slot as usize];
         details.stage = Stage::Running;
@@ -86,6 +87,9 @@ impl Perpetual {
             if *binds == 0 {
                 *binds = self.state.now_ms;
             }
+        }
+        if role == Role::Liquidation {
+            return;
         }
         if remaining == 0 {
             return self.complete(slot);

@@ -4,7 +4,9 @@
 use super::legs::Leg;
 use crate::book::{Mutation, Orders};
 use crate::command::{MarginMode, PerpetualParameter, PerpetualStatus, SelfTradePrevention, order_flag};
-use crate::event::{Execution, LiquidationStep, PerpetualTrade, Posting, PostingReason, PreventedMatch};
+use crate::event::{
+    Execution, LiquidationStep, PerpetualTrade, Posting, PostingReason, PreventedMatch, TradeCause,
+};
 use crate::ids::{AccountId, FEE_ACCOUNT, TradeId};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
 use crate::money::{Money, Quantity};
@@ -269,12 +271,13 @@ pub(super) fn trade_event(
         market: id_of(index),
         taker_side: taker.side as u8,
         flags: u8::from(fill.is_maker_filled) | u8::from(taker.remaining == fill.quantity) << 1,
+        cause: TradeCause::Book as u8,
         reserved: 0,
         maker_fee: 0,
         taker_fee: 0,
         maker_realised: 0,
         taker_realised: 0,
-        affiliate: 0,
+        value: 0,
     }
 }
 
@@ -339,17 +342,18 @@ impl Settlement for PerpetualMatch<'_> {
         symbol.contract_range.add(fill.price);
         let trade = symbol.trades;
         state.moved |= 1 << index;
+        state.work.stirred |= 1 << index;
         state.show_fresh(index, fill.price);
         let is_shortened = state.details[slot as usize].is_shortened;
         let told = Fill { is_maker_filled: fill.is_maker_filled && !is_shortened, ..fill };
         let event = trade_event(trade, index, (taker, maker), told);
         state.facts.emit(PerpetualTrade {
-            flags: event.flags | u8::from(liquidates) << 2,
+            cause: if liquidates { TradeCause::Liquidation } else { TradeCause::Book } as u8,
             maker_fee: prepared.maker_fee,
             taker_fee: prepared.taker_fee,
             maker_realised: prepared.maker.filled.realised,
             taker_realised: prepared.taker.filled.realised,
-            affiliate: prepared.affiliates[0] + prepared.affiliates[1],
+            value: prepared.value,
             ..event
         });
         if !liquidates {

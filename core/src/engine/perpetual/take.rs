@@ -186,6 +186,7 @@ impl<S: Sink> Settlement for Taking<'_, '_, '_, S> {
             taker_fee: planned.taker_fee,
             maker_realised: planned.maker_realised,
             taker_realised: planned.taker_realised,
+            value: planned.value,
             ..trade_event(symbol.trades, *index, (taker, maker), fill)
         });
         let details = &mut state.details[slot as usize];

@@ -17,8 +17,8 @@ use crate::risk::perpetual::window::Window;
 impl Perpetual {
     /// A tick. `spot` is what the own spot market gives as the index of a market.
     pub(crate) fn tick(&mut self, spot: impl Fn(i64, Money) -> Option<Price>) {
-        self.expire_dates();
-        self.run_countdowns();
+        self.state.work.dates_ms = self.state.now_ms;
+        self.run_dates();
         for index in 0..self.books.len() {
             self.move_prices(index, &spot);
         }
@@ -35,7 +35,8 @@ impl Perpetual {
         self.scan();
         let fund = self.state.cross(FEE_ACCOUNT).equity;
         self.state.peak.record(self.state.now_ms as u64, fund);
-        if new_seconds != 0 {
+        // A second in which something waits until its end goes without.
+        if new_seconds != 0 && self.state.work.left > 0 {
             self.unwind(new_seconds);
             self.run_triggers();
             self.scan();
@@ -48,33 +49,39 @@ impl Perpetual {
         }
     }
 
-    /// Good-till dates that have come, ascending ids.
-    fn expire_dates(&mut self) {
-        let mut doomed = std::mem::take(&mut self.state.doomed);
-        doomed.clear();
-        while let Some((_, id)) = self.state.dates.orders.take(self.state.now_ms) {
-            if self.state.slots.find(id).is_some() {
-                doomed.push(id);
-            }
+    /// What the last tick let expire: dates, then countdowns, as far as there are units.
+    pub(super) fn run_dates(&mut self) {
+        let until_ms = self.state.work.dates_ms;
+        if self.expire_dates(until_ms) && self.run_countdowns(until_ms) {
+            self.state.work.dates_ms = 0;
         }
-        doomed.sort_unstable();
-        for &id in &doomed {
-            if let Some(slot) = self.state.slots.find(id) {
-                self.expire(slot, reason::NONE);
-            }
-        }
-        self.state.doomed = doomed;
     }
 
-    /// Countdowns that have run out, by deadline, account, market.
-    fn run_countdowns(&mut self) {
-        let now_ms = self.state.now_ms;
-        while let Some((deadline, number)) = self.state.dates.countdowns.take(now_ms) {
+    /// Good-till dates that have come, the earliest first, of those the least id. Whether there were units enough.
+    fn expire_dates(&mut self, until_ms: i64) -> bool {
+        while let Some((date, id)) = self.state.dates.orders.take(until_ms) {
+            let Some(slot) = self.state.slots.find(id) else { continue };
+            if !self.state.work.take() {
+                self.state.dates.orders.put_back(date, id);
+                return false;
+            }
+            self.expire(slot, reason::NONE);
+        }
+        true
+    }
+
+    /// Countdowns that have run out, by deadline, account, market. Whether there were units enough.
+    fn run_countdowns(&mut self, until_ms: i64) -> bool {
+        while let Some((deadline, number)) = self.state.dates.countdowns.take(until_ms) {
             let (account, market) = counted(number);
             let (markets, keeps) = if market == u32::MAX {
                 let record = self.state.accounts.get_mut(account);
                 if record.countdown_ms != deadline {
                     continue;
+                }
+                if !self.state.work.take() {
+                    self.state.dates.countdowns.put_back(deadline, number);
+                    return false;
                 }
                 record.countdown_ms = 0;
                 (0..self.books.len(), record.countdown_keeps != 0)
@@ -83,6 +90,10 @@ impl Perpetual {
                 let holding = self.state.holdings[index].get_mut(account);
                 if holding.countdown_ms != deadline {
                     continue;
+                }
+                if !self.state.work.take() {
+                    self.state.dates.countdowns.put_back(deadline, number);
+                    return false;
                 }
                 holding.countdown_ms = 0;
                 (index..index + 1, holding.countdown_keeps != 0)
@@ -94,6 +105,7 @@ impl Perpetual {
                 });
             }
         }
+        true
     }
 
     /// Index, basis, mark.
@@ -158,6 +170,7 @@ impl Perpetual {
         if new.price != before {
             symbol.mark_range.add(new.price);
             self.state.moved |= 1 << index;
+            self.state.work.stirred |= 1 << index;
             if self.state.symbols[index].last_price == 0 {
                 self.state.symbols[index].contract_range.add(new.price);
             }

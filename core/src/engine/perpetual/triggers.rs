@@ -2,7 +2,7 @@
 //! (`risk.md` 13, 14).
 
 use super::judge::{Given, Terms};
-use super::orders::place_of;
+use super::orders::{place_of, stop_of};
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
@@ -10,10 +10,12 @@ use crate::command::{
     SelfTradePrevention, WorkingType, order_flag,
 };
 use crate::event::{Execution, TriggerDeferred, TriggerRefused};
-use crate::ids::AccountId;
+use crate::ids::{AccountId, OrderId};
 use crate::money::Price;
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
+use crate::perpetual::trailing::Trailings;
+use crate::perpetual::triggers::{Batch, Triggers};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
 use crate::risk::perpetual::index::IndexState;
@@ -21,35 +23,18 @@ use crate::risk::perpetual::reduce_only;
 use crate::risk::perpetual::trigger::is_deferred;
 
 impl Perpetual {
-    /// Trims orders of every account whose position in a market, or in this one, shrank or turned since the last time.
-    pub(crate) fn trim(&mut self, only: Option<usize>) {
-        let mut trimmed = std::mem::take(&mut self.state.trimmed);
-        trimmed.clear();
-        let state = &mut self.state;
-        for (index, account) in state.facts.touched() {
-            if only.is_some_and(|only| only != index) {
-                continue;
-            }
-            let holding = state.holdings[index].get_mut(account);
-            let (held, was) = (holding.quantity, holding.trimmed);
-            if held == was {
-                continue;
-            }
-            holding.trimmed = held;
-            let turned = was != 0 && held.signum() != was.signum();
-            if (turned || held.abs() < was.abs()) && holding.bound > 0 {
-                trimmed.push((index, account, turned));
-            }
-        }
-        trimmed.sort_unstable();
-        for &(index, account, turned) in &trimmed {
-            self.trim_account(account, index, turned);
-        }
-        self.state.trimmed = trimmed;
+    /// Trims orders of every account whose position shrank or turned since the last time, as far as there are units; whether all
+    /// were.
+    pub(crate) fn trim(&mut self) -> bool {
+        self.state.collect_trims();
+        let mut trims = std::mem::take(&mut self.state.work.trims);
+        trims.retain(|&(index, account, turned)| !self.trim_account(account, index, turned));
+        self.state.work.trims = trims;
+        self.state.work.trims.is_empty()
     }
 
-    /// `turned`: the position became zero or changed sides.
-    fn trim_account(&mut self, account: AccountId, index: usize, turned: bool) {
+    /// `turned`: the position became zero or changed sides. Whether there were units enough.
+    fn trim_account(&mut self, account: AccountId, index: usize, turned: bool) -> bool {
         let held = self.state.holding(account, index).quantity;
         let mut doomed = std::mem::take(&mut self.state.doomed);
         doomed.clear();
@@ -62,15 +47,29 @@ impl Perpetual {
                 })
                 .map(|slot| self.orders.pool.get(slot).id),
         );
+        let mut is_done = true;
         for &id in &doomed {
             let Some(slot) = self.state.slots.find(id) else { continue };
             let details = self.state.details[slot as usize];
-            if details.stage == Stage::Resting {
+            let (open, left, ends) = if details.stage == Stage::Resting {
                 let open = self.orders.pool.get(slot).remaining;
                 let left = reduce_only::shrunk(details.side, open, held);
-                if left == 0 {
+                (open, left, left == 0)
+            } else {
+                let ends = turned && details.waits() && reduce_only::shrunk(details.side, 1, held) == 0;
+                (0, 0, ends)
+            };
+            if !ends && left == open {
+                continue;
+            }
+            if !self.state.work.take() {
+                is_done = false;
+                break;
+            }
+            if details.stage == Stage::Resting {
+                if ends {
                     self.expire(slot, reason::REDUCE_ONLY);
-                } else if left < open {
+                } else {
                     let mutation = self.books[index].shrink(&mut self.orders, slot, open - left);
                     self.state.facts.mutated(index, mutation);
                     let details = &mut self.state.details[slot as usize];
@@ -79,22 +78,29 @@ impl Perpetual {
                     let event = details.event(status, Execution::Amended, reason::NONE, left);
                     self.state.facts.emit(event);
                 }
-            } else if turned && details.waits() && reduce_only::shrunk(details.side, 1, held) == 0 {
+            } else {
                 self.expire(slot, reason::CLOSE_POSITION);
             }
         }
         self.state.doomed = doomed;
+        is_done
     }
 
-    /// Runs every order whose price has come, and those that these bring about.
+    /// Runs every order whose price has come, and those that these bring about, as far as there are units.
     pub(crate) fn run_triggers(&mut self) {
         loop {
+            let is_trimmed = self.trim();
             let mut moved = self.state.moved;
             while moved != 0 {
                 self.state.collect_fired(moved.trailing_zeros() as usize);
                 moved &= moved - 1;
             }
-            let Some(id) = self.state.fired.pop_front() else { return };
+            if !is_trimmed || self.state.work.left == 0 {
+                return;
+            }
+            let Some((index, id)) = self.state.next_due() else { return };
+            self.state.triggers[index].take_next(id);
+            self.state.work.take();
             if let Some(slot) = self.state.slots.find(id) {
                 self.fire(slot);
             }
@@ -107,6 +113,7 @@ impl Perpetual {
         let sibling = self.state.sibling(slot).map(|slot| self.state.details[slot as usize].id);
         let details = &mut self.state.details[slot as usize];
         details.stage = Stage::Running;
+        (details.is_deferred, details.is_queued) = (false, false);
         if details.parent != 0 {
             // What is open of the entry must not go on without its protection, nor meet it.
             details.self_trade = SelfTradePrevention::ExpireMaker;
@@ -133,7 +140,7 @@ impl Perpetual {
                     self.state.facts.emit(event);
                 }
                 self.run(slot, &terms, Role::Owner);
-                self.trim(Some(index));
+                self.trim();
             }
             Err(reject) => {
                 let why = if before.is(order_flag::CLOSE_POSITION) && reject == Reject::ReduceOnlyRefused {
@@ -257,7 +264,61 @@ impl State {
         false
     }
 
-    /// Moves orders whose price has come since the last call to the queue, ascending ids.
+    /// Notes whose orders are to be trimmed.
+    fn collect_trims(&mut self) {
+        if self.resized.is_empty() {
+            return;
+        }
+        let mut resized = std::mem::take(&mut self.resized);
+        for (index, account) in resized.drain(..) {
+            let holding = self.holdings[index].get_mut(account);
+            let (held, was) = (holding.quantity, holding.trimmed);
+            if held == was {
+                continue;
+            }
+            holding.trimmed = held;
+            let turned = was != 0 && held.signum() != was.signum();
+            if (turned || held.abs() < was.abs()) && holding.bound > 0 {
+                self.work.trims.push((index, account, turned));
+            }
+        }
+        self.resized = resized;
+        self.work.trims.sort_unstable();
+        self.work.trims.dedup_by(|later, first| {
+            let is_same = (later.0, later.1) == (first.0, first.1);
+            first.2 |= is_same && later.2;
+            is_same
+        });
+    }
+
+    /// Market and id of the order that is due and is to be run next: of the oldest batch the least, in markets that match.
+    fn next_due(&mut self) -> Option<(usize, OrderId)> {
+        let State { work, triggers, slots, details, symbols, .. } = self;
+        let is_open = |id: OrderId| {
+            let slot = slots.find(id).filter(|&slot| details[slot as usize].id == id);
+            slot.is_some_and(|slot| details[slot as usize].stage == Stage::Waiting)
+        };
+        let mut next: Option<(u64, usize, OrderId)> = None;
+        let mut due = work.due;
+        while due != 0 {
+            let index = due.trailing_zeros() as usize;
+            due &= due - 1;
+            if !symbols[index].matches() {
+                continue;
+            }
+            match triggers[index].next(is_open) {
+                Some((number, id)) => {
+                    if next.is_none_or(|(least, ..)| number < least) {
+                        next = Some((number, index, id));
+                    }
+                }
+                None => work.due &= !(1 << index),
+            }
+        }
+        next.map(|(_, index, id)| (index, id))
+    }
+
+    /// Has orders whose price has come since the last call wait to be run, as one batch.
     fn collect_fired(&mut self, index: usize) {
         let symbol = &mut self.symbols[index];
         let ranges = [symbol.contract_range, symbol.mark_range];
@@ -280,11 +341,17 @@ impl State {
         if symbol.mark_range == Range::EMPTY {
             self.moved &= !(1 << index);
         }
-        if self.triggers[index].are_empty() {
-            return;
+        if !self.triggers[index].are_empty() {
+            self.collect_due(index, ranges, prices, is_stale);
         }
-        let mut found = std::mem::take(&mut self.doomed);
-        found.clear();
+        self.fresh.retain(|fresh| fresh.market != index);
+    }
+
+    fn collect_due(&mut self, index: usize, ranges: [Range; 2], prices: [Price; 2], is_stale: bool) {
+        let symbol = &self.symbols[index];
+        let protection = symbol.get(PerpetualParameter::TriggerProtect);
+        let is_protected = is_deferred(symbol.prices.mark, symbol.contract_price(), protection);
+        let mut batch = self.triggers[index].batch(self.work.batches);
         for working in [WorkingType::ContractPrice, WorkingType::MarkPrice] {
             let range = ranges[working as usize];
             if range == Range::EMPTY || (working == WorkingType::MarkPrice && is_stale) {
@@ -292,68 +359,120 @@ impl State {
             }
             // Where judging begins again they have not seen it yet.
             self.follow_trailing(index, working as usize, prices[working as usize]);
-            let mut before = std::mem::take(&mut self.held_before);
-            before.clear();
-            std::mem::swap(&mut before, &mut self.triggers[index].held_back[working as usize]);
             for (heap, key) in range.keys().into_iter().enumerate() {
-                let mut deferred = std::mem::take(&mut self.deferred);
-                deferred.clear();
-                while let Some((stop, id)) = self.triggers[index].stops[working as usize][heap].take(key) {
-                    let Some(slot) = self.slots.find(id) else { continue };
-                    if self.details[slot as usize].stage != Stage::Waiting {
-                        continue;
-                    }
-                    let fresh = self.fresh.iter().find(|fresh| fresh.order == id);
-                    let is_due = fresh.is_none_or(|fresh| stop <= fresh.seen[working as usize].keys()[heap]);
-                    if !is_due || self.defers(index, slot) {
-                        deferred.push((stop, id));
-                    } else {
-                        found.push(id);
-                    }
-                }
-                for &(stop, id) in &deferred {
-                    let due = &mut self.triggers[index].stops[working as usize][heap];
-                    due.fired();
-                    due.add(stop, id);
-                }
-                self.deferred = deferred;
-            }
-            let mut turned = std::mem::take(&mut self.triggers[index].trailing[working as usize].turned);
-            turned.sort_unstable();
-            for &id in &turned {
-                let Some(slot) = self.slots.find(id) else { continue };
-                if self.details[slot as usize].stage != Stage::Waiting {
-                    continue;
-                }
-                if self.defers(index, slot) {
-                    // It is judged again on the next price.
-                    self.details[slot as usize].has_turned = false;
+                self.set_fresh_aside(index, (working as usize, heap), key);
+                let Triggers { slab, stops, .. } = &mut self.triggers[index];
+                let stops = &mut stops[working as usize][heap];
+                let mut anew = std::mem::take(&mut self.held_anew);
+                anew.clear();
+                stops.free(slab, key, &mut anew);
+                let freed = anew.len();
+                if is_protected {
+                    batch.put(stops.take_unheld(slab, key, &mut anew));
                 } else {
-                    found.push(id);
+                    stops.take(slab, key).into_iter().for_each(|tree| batch.put(tree));
                 }
-            }
-            turned.clear();
-            self.triggers[index].trailing[working as usize].turned = turned;
-            // Whoever was held back before and is not now has left its trigger: the episode is over.
-            let held_back = &mut self.triggers[index].held_back[working as usize];
-            held_back.sort_unstable();
-            for &id in &before {
-                if self.triggers[index].held_back[working as usize].binary_search(&id).is_err()
-                    && let Some(slot) = self.slots.find(id)
-                {
-                    self.details[slot as usize].is_deferred = false;
+                for (place, &id) in anew.iter().enumerate() {
+                    self.hold_back(id, place >= freed);
                 }
+                self.held_anew = anew;
+                self.put_fresh_back(index, (working as usize, heap));
             }
-            self.held_before = before;
+            self.collect_turned(index, working as usize, &mut batch);
         }
-        self.fresh.retain(|fresh| fresh.market != index);
-        found.sort_unstable();
-        found.dedup();
-        self.fired.extend(&found);
-        self.doomed = found;
+        self.work.batches += 1;
+        let triggers = &mut self.triggers[index];
+        triggers.queue(batch);
+        if triggers.due_count > 0 {
+            self.work.due |= 1 << index;
+        }
     }
 
-    /// Whether price protection holds an order back; tells it once per episode.
+    /// Takes attached orders that began to watch within the command, and that no price since has reached, from among those that one
+    /// of `key` takes.
+    fn set_fresh_aside(&mut self, index: usize, (working, heap): (usize, usize), key: i64) {
+        let State { fresh, triggers, slots, details, deferred, .. } = self;
+        deferred.clear();
+        for fresh in fresh.iter().filter(|fresh| fresh.market == index) {
+            let Some(slot) = slots.find(fresh.order) else { continue };
+            let details = &details[slot as usize];
+            let Some((of, stop)) = stop_of(details) else { continue };
+            let is_concerned = details.stage == Stage::Waiting
+                && (details.working_type as usize, of) == (working, heap)
+                && (fresh.seen[working].keys()[heap] + 1..=key).contains(&stop);
+            let Triggers { slab, stops, .. } = &mut triggers[index];
+            if is_concerned && stops[working][heap].remove(slab, stop, details) {
+                deferred.push((stop, fresh.order));
+            }
+        }
+    }
+
+    fn put_fresh_back(&mut self, index: usize, (working, heap): (usize, usize)) {
+        let State { triggers, slots, details, deferred, .. } = self;
+        for (stop, id) in deferred.drain(..) {
+            let Some(slot) = slots.find(id) else { continue };
+            let Triggers { slab, stops, .. } = &mut triggers[index];
+            stops[working][heap].add(slab, stop, &details[slot as usize]);
+        }
+    }
+
+    /// Price protection begins, or ceases, to hold an order back.
+    fn hold_back(&mut self, id: OrderId, begins: bool) {
+        let Some(slot) = self.slots.find(id) else { return };
+        let details = &mut self.details[slot as usize];
+        details.is_deferred = begins;
+        if begins {
+            let symbol = &self.symbols[place_of(details.market)];
+            let event = TriggerDeferred {
+                order: id,
+                account: details.account,
+                market: details.market,
+                mark: symbol.prices.mark,
+                last: symbol.contract_price(),
+            };
+            self.facts.emit(event);
+        }
+    }
+
+    /// Trailing orders that turned far enough.
+    fn collect_turned(&mut self, index: usize, working: usize, batch: &mut Batch) {
+        let mut before = std::mem::take(&mut self.held_before);
+        before.clear();
+        std::mem::swap(&mut before, &mut self.triggers[index].held_back[working]);
+        let [sure, unsure] = &mut self.triggers[index].trailing[working];
+        let mut turned = std::mem::take(&mut sure.turned);
+        turned.append(&mut unsure.turned);
+        turned.sort_unstable();
+        for &id in &turned {
+            let Some(slot) = self.slots.find(id) else { continue };
+            let details = &self.details[slot as usize];
+            if details.stage != Stage::Waiting || details.is_queued {
+                continue;
+            }
+            if self.defers(index, slot) {
+                // It is judged again on the next price.
+                self.details[slot as usize].has_turned = false;
+            } else {
+                self.details[slot as usize].is_queued = true;
+                batch.turn(id);
+            }
+        }
+        turned.clear();
+        self.triggers[index].trailing[working][0].turned = turned;
+        // Whoever was held back before and is not now has left its trigger: the episode is over.
+        let held_back = &mut self.triggers[index].held_back[working];
+        held_back.sort_unstable();
+        for &id in &before {
+            if self.triggers[index].held_back[working].binary_search(&id).is_err()
+                && let Some(slot) = self.slots.find(id)
+            {
+                self.details[slot as usize].is_deferred = false;
+            }
+        }
+        self.held_before = before;
+    }
+
+    /// Whether price protection holds a trailing order back; tells it once per episode.
     fn defers(&mut self, index: usize, slot: u32) -> bool {
         let symbol = &self.symbols[index];
         let (mark, last) = (symbol.prices.mark, symbol.contract_price());
@@ -381,7 +500,7 @@ impl State {
     /// Shows a watched price to every trailing order of a working type.
     #[inline(always)]
     pub(crate) fn follow_trailing(&mut self, index: usize, working: usize, price: Price) {
-        if !self.triggers[index].trailing[working].is_empty() {
+        if !self.triggers[index].trailing[working].iter().all(Trailings::is_empty) {
             self.show_trailing(index, working, price);
         }
     }
@@ -405,16 +524,17 @@ impl State {
     #[inline(never)]
     fn show_trailing(&mut self, index: usize, working: usize, price: Price) {
         let State { triggers, slots, details, .. } = self;
-        let trailing = &mut triggers[index].trailing[working];
-        let mut turned = std::mem::take(&mut trailing.turned);
-        trailing.follow(price, |id| {
-            let Some(slot) = slots.find(id) else { return };
-            let details = &mut details[slot as usize];
-            if details.stage == Stage::Waiting && !details.has_turned {
-                details.has_turned = true;
-                turned.push(id);
-            }
-        });
-        trailing.turned = turned;
+        for trailing in &mut triggers[index].trailing[working] {
+            let mut turned = std::mem::take(&mut trailing.turned);
+            trailing.follow(price, |id| {
+                let Some(slot) = slots.find(id) else { return };
+                let details = &mut details[slot as usize];
+                if details.stage == Stage::Waiting && !details.has_turned {
+                    details.has_turned = true;
+                    turned.push(id);
+                }
+            });
+            trailing.turned = turned;
+        }
     }
 }

@@ -7,9 +7,9 @@
 //! minute between two warnings is over.
 //!
 //! **Its bound.** A move of the mark may bring thousands of scopes below their maintenance margin, and the orders behind it
-//! must not wait for all of them. So a command carries out consequences only as far as [`ALLOWANCE`] goes; those left over
-//! keep their place, the lowest account first, and are carried out by the commands that follow. While any are left the
-//! matching stage advances time whenever it has nothing else to do, so that nothing waits for orders to come.
+//! must not wait for all of them. So a command carries out consequences only as far as its units go; those left over keep their
+//! place, the lowest account first, behind a liquidation that goes on, and are carried out by the commands that follow. While any
+//! are left the matching stage advances time whenever it has nothing else to do, so that nothing waits for orders to come.
 
 use super::liquidate::Scope;
 use crate::command::MarginMode;
@@ -24,12 +24,6 @@ use crate::risk::perpetual::bracket::Brackets;
 use crate::risk::perpetual::units;
 use std::cmp::Reverse;
 
-/// What the consequences of one command's scans may come to.
-pub(crate) const ALLOWANCE: u32 = 64;
-/// Of which a liquidation takes this much, whatever it turns out to need,
-const LIQUIDATION: u32 = 16;
-/// and a warning this much.
-const WARNING: u32 = 1;
 /// Margin ratio from which an account is warned, 10^-8.
 const CALL_RATIO: i64 = 80_000_000;
 /// Least time between two warnings, ms.
@@ -42,8 +36,15 @@ impl Perpetual {
         self.state.recall();
         self.state.tidy_rankings();
         self.state.rank_few();
+        (self.state.work.scan, self.state.work.fund) = (false, false);
+        if let Some(scope) = self.state.work.paused
+            && self.state.may_follow()
+        {
+            self.liquidate(scope);
+            self.state.question(scope.account);
+        }
         if self.state.finds_all_well() && !self.test_fund() {
-            self.state.has_backlog = self.state.allowance == 0;
+            self.state.settle_stir();
             return;
         }
         let mut pass = std::mem::take(&mut self.state.pass);
@@ -82,7 +83,7 @@ impl Perpetual {
             }
         }
         (self.state.pass, self.state.joined, self.state.later) = (pass, joined, later);
-        self.state.has_backlog = self.state.allowance == 0;
+        self.state.settle_stir();
     }
 
     /// Tests the scopes of one account.
@@ -99,7 +100,7 @@ impl Perpetual {
         if cross.positions > 0
             && !cross.suspended
             && is_due(cross.equity, cross.maintenance)
-            && self.state.spend(LIQUIDATION)
+            && self.state.may_follow()
         {
             self.liquidate(Scope { account, isolated: None });
             is_changed = true;
@@ -116,7 +117,7 @@ impl Perpetual {
             };
             if !self.state.symbols[index].is_suspended()
                 && is_due(equity, maintenance)
-                && self.state.spend(LIQUIDATION)
+                && self.state.may_follow()
             {
                 self.liquidate(Scope { account, isolated: Some(index) });
                 is_changed = true;
@@ -221,16 +222,24 @@ impl State {
         Some(threshold(quantity, mark, slack, exposed))
     }
 
-    /// Takes from what the command may still spend on consequences; whether there was anything left.
-    fn spend(&mut self, cost: u32) -> bool {
-        let was_left = self.allowance > 0;
-        self.allowance = self.allowance.saturating_sub(cost);
-        was_left
+    /// Whether the command may have anything follow from a test; that something would is noted where it may not.
+    fn may_follow(&mut self) -> bool {
+        let is_left = self.work.left > 0;
+        self.work.scan |= !is_left;
+        is_left
     }
 
-    /// The lowest account at or above `from` that a mark may have brought into question. Nobody once nothing may follow.
+    /// No price counts as moved any more where the scan left nobody over.
+    fn settle_stir(&mut self) {
+        if !self.work.scan {
+            self.work.stirred = 0;
+        }
+    }
+
+    /// The lowest account at or above `from` that a mark may have brought into question. Nobody once nothing may follow, and it is
+    /// known that something would.
     pub(crate) fn next_passed(&mut self, from: AccountId) -> Option<AccountId> {
-        if self.allowance == 0 {
+        if self.work.left == 0 && self.work.scan {
             return None;
         }
         if self.tests_all {
@@ -282,7 +291,8 @@ impl State {
         maintenance > 0
             && !self.is_recent(called_ms)
             && margin_ratio(equity, maintenance) >= CALL_RATIO
-            && self.spend(WARNING)
+            && self.may_follow()
+            && self.work.take()
     }
 
     /// Whether the minute after a warning still runs.

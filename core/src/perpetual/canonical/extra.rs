@@ -3,11 +3,16 @@
 
 use super::{Read, count, put};
 use crate::command::PerpetualParameter as P;
-use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL};
+use crate::engine::perpetual::liquidate::Scope;
+use crate::engine::perpetual::orders::stop_of;
+use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, OrderId};
 use crate::perpetual::State;
 use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::limits::OwnLimits;
 use crate::perpetual::market::PARAMETERS;
+use crate::perpetual::order::Stage;
+use crate::perpetual::triggers::Triggers;
+use crate::perpetual::work::{WORK_MAX, WORK_MAX_RANGE};
 use crate::risk::perpetual::bounds::{self, BRACKET_ROWS_MAX};
 use crate::risk::perpetual::bracket::BracketRow;
 use crate::risk::perpetual::index::SOURCES_MAX;
@@ -29,6 +34,8 @@ const LIMITS: i64 = 4;
 const DRAFT: i64 = 5;
 /// What liquidations have to share.
 const SHORTFALL: i64 = 6;
+/// What one command left over for the next, and how much one may do.
+const WORK: i64 = 7;
 
 impl State {
     fn source_ages(&self) -> impl Iterator<Item = (usize, u32, u32)> {
@@ -46,6 +53,7 @@ impl State {
             || !self.limits.is_empty()
             || self.draft.is_some()
             || !self.shortfall.is_empty()
+            || self.has_work()
             || self.source_ages().next().is_some()
     }
 
@@ -98,7 +106,138 @@ impl State {
                 put(out, realised);
             }
         }
+        if self.has_work() {
+            put(out, WORK);
+            self.write_work(out);
+        }
         put(out, END);
+    }
+
+    /// Whether anything waits, be it for its market to match, or a command's units are not those that ship.
+    fn has_work(&self) -> bool {
+        let work = &self.work;
+        work.most != WORK_MAX
+            || work.dates_ms != 0
+            || work.scan
+            || work.fund
+            || work.paused.is_some()
+            || !work.trims.is_empty()
+            || self.triggers.iter().any(|triggers| triggers.due_count > 0)
+    }
+
+    fn write_work<B: Bytes>(&self, out: &mut B) {
+        let work = &self.work;
+        let stirred = if work.scan { work.stirred } else { 0 };
+        let (account, only) = match work.paused {
+            Some(Scope { account, isolated }) => {
+                (i64::from(account), isolated.map_or(-1, |index| index as i64))
+            }
+            None => (-1, -1),
+        };
+        for value in [
+            work.most.into(),
+            work.dates_ms,
+            work.scan.into(),
+            work.fund.into(),
+            stirred as i64,
+            (stirred >> 64) as i64,
+            account,
+            only,
+        ] {
+            put(out, value);
+        }
+        count(out, work.trims.len());
+        for &(index, account, turned) in &work.trims {
+            [index as i64, account.into(), turned.into()].into_iter().for_each(|value| put(out, value));
+        }
+        let mut batches = Vec::new();
+        for (index, triggers) in self.triggers.iter().enumerate() {
+            let of = triggers.batches(|id| self.waits(id));
+            batches.extend(of.map(|(number, ids)| (number, index, ids)));
+        }
+        batches.sort_unstable();
+        count(out, batches.len());
+        for (_, index, ids) in batches {
+            put(out, index as i64);
+            count(out, ids.len());
+            ids.into_iter().for_each(|id| put(out, id as i64));
+        }
+    }
+
+    fn read_work(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        let mut values = [0; 8];
+        for value in &mut values {
+            *value = reader.i64()?;
+        }
+        let [most, dates_ms, scan, fund, low, high, account, only] = values;
+        let most = u32::try_from(most).ok().filter(|most| WORK_MAX_RANGE.contains(most));
+        self.work.most = most.ok_or_else(|| invalid("a bound of work out of range"))?;
+        ensure((0..=self.now_ms).contains(&dates_ms), "dates of the future wait")?;
+        ensure([scan, fund].iter().all(|flag| (0..=1).contains(flag)), "a flag that is none")?;
+        self.work.dates_ms = dates_ms;
+        (self.work.scan, self.work.fund) = (scan != 0, fund != 0);
+        self.work.stirred = u128::from(high as u64) << 64 | u128::from(low as u64);
+        let markets = self.symbols.len();
+        ensure(markets == 128 || self.work.stirred >> markets == 0, "a price of no market moved")?;
+        let index_of = |value: i64| usize::try_from(value).ok().filter(|&index| index < markets);
+        if account != -1 {
+            let account = u32::try_from(account).ok().filter(|account| (1..accounts).contains(account));
+            let account = account.ok_or_else(|| invalid("a liquidation of nobody"))?;
+            let isolated = index_of(only);
+            ensure(isolated.is_some() || only == -1, "a liquidation of no market")?;
+            match isolated {
+                Some(index) => self.holdings[index].get_mut(account).liquidating = 1,
+                None => self.accounts.get_mut(account).liquidating = 1,
+            }
+            self.work.paused = Some(Scope { account, isolated });
+        }
+        for _ in 0..reader.count(24)? {
+            let (index, account, turned) = (index_of(reader.i64()?), word_of(reader)?, reader.i64()?);
+            let index = index.ok_or_else(|| invalid("orders of no market are to be trimmed"))?;
+            ensure(account < accounts && (0..=1).contains(&turned), "orders of nobody are to be trimmed")?;
+            self.work.trims.push((index, account, turned != 0));
+        }
+        ensure(self.work.trims.is_sorted(), "orders to be trimmed out of order")?;
+        for _ in 0..reader.count(16)? {
+            let index = index_of(reader.i64()?).ok_or_else(|| invalid("triggers of no market are due"))?;
+            let mut batch = self.triggers[index].batch(self.work.batches);
+            let mut last = 0;
+            for _ in 0..reader.count(8)? {
+                let id = reader.u64()?;
+                ensure(id > last, "triggers that are due out of order")?;
+                last = id;
+                let slot = self.slot_of(id).filter(|&slot| self.waits_in(slot, index));
+                let slot = slot.ok_or_else(|| invalid("a trigger is due that is none"))?;
+                let details = &mut self.details[slot as usize];
+                let Triggers { slab, stops, .. } = &mut self.triggers[index];
+                match stop_of(details) {
+                    Some((heap, key)) => {
+                        let stops = &mut stops[details.working_type as usize][heap];
+                        ensure(stops.remove(slab, key, details), "a trigger is due twice")?;
+                        batch.join(slab, key, id);
+                    }
+                    None => {
+                        ensure(!details.is_queued, "a trigger is due twice")?;
+                        details.is_queued = true;
+                        batch.turn(id);
+                    }
+                }
+            }
+            self.work.batches += 1;
+            self.work.due |= 1 << index;
+            self.triggers[index].queue(batch);
+        }
+        ensure(self.has_work(), "work that is none")
+    }
+
+    /// Whether an order is open and waits for its trigger.
+    fn waits(&self, id: OrderId) -> bool {
+        self.slot_of(id).is_some_and(|slot| self.details[slot as usize].stage == Stage::Waiting)
+    }
+
+    fn waits_in(&self, slot: u32, index: usize) -> bool {
+        let details = &self.details[slot as usize];
+        details.stage == Stage::Waiting && self.index_of(details.market) == Some(index)
     }
 
     pub(super) fn read_extras(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
@@ -129,6 +268,7 @@ impl State {
                 }
                 LIMITS => self.read_limits(reader, accounts)?,
                 SHORTFALL => self.read_shortfall(reader, accounts)?,
+                WORK => self.read_work(reader, accounts)?,
                 DRAFT => self.draft = Some(Box::new(read_draft(reader, self.symbols.len())?)),
                 _ => return Err(invalid("an unknown extra section")),
             }

@@ -6,6 +6,7 @@ use crate::book::grid::gcd;
 use crate::command::{
     PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, WorkingType,
 };
+use crate::engine::perpetual::orders::stop_of;
 use crate::ids::{FIRST_PERPETUAL, OrderId};
 use crate::money::Price;
 use crate::perpetual::Perpetual;
@@ -17,7 +18,7 @@ use crate::state_hash::Bytes;
 impl Perpetual {
     /// Writes all open orders.
     pub(super) fn write_orders<B: Bytes>(&self, out: &mut B) {
-        let trailing = self.state.triggers.iter().flat_map(|triggers| &triggers.trailing);
+        let trailing = self.state.triggers.iter().flat_map(|triggers| triggers.trailing.iter().flatten());
         let mut extremes: Vec<_> = trailing.flat_map(|trailing| trailing.extremes()).collect();
         extremes.sort_unstable();
         // Orders: those in books by priority, then the others by id.
@@ -116,7 +117,7 @@ impl Perpetual {
             let (details, _) = orders[place];
             let stage = if details.stage == Stage::Resting { Stage::Running } else { details.stage };
             slots[place] = self.enter(Details { stage, ..details });
-            if details.is_deferred {
+            if details.is_deferred && stop_of(&details).is_none() {
                 let index = (details.market - FIRST_PERPETUAL) as usize;
                 self.state.triggers[index].held_back[details.working_type as usize].push(details.id);
             }

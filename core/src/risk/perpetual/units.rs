@@ -67,6 +67,7 @@ pub const fn average_price(value: Money, quantity: Quantity) -> Price {
     }
     match narrow(half_even_div(value as i128 * PRODUCTS_PER_MICRO, quantity as i128)) {
         Some(price) => price,
+        None if value < 0 => -i64::MAX,
         None => i64::MAX,
     }
 }

@@ -389,6 +389,15 @@ impl Model {
     }
 
     pub(super) fn activate(&mut self, activate: &ActivateRule) -> Result<Outcome, Reject> {
+        if activate.rule == 256 {
+            if !(8..=65_536).contains(&activate.value) {
+                return Err(Reject::ParameterOutOfRange);
+            }
+            self.units_max = activate.value;
+            self.spot.units_max = Some(activate.value as usize);
+            self.output.fact(event::RuleActivated { rule: 256, value: activate.value });
+            return Ok(Outcome::default());
+        }
         if activate.rule != self.rules + 1 || activate.rule > 1 {
             return Err(Reject::Malformed);
         }
@@ -400,7 +409,7 @@ impl Model {
             return Err(Reject::ParameterOutOfRange);
         }
         self.rules = activate.rule;
-        self.output.fact(event::RuleActivated { rule: activate.rule, reserved: 0 });
+        self.output.fact(event::RuleActivated { rule: activate.rule, value: 0 });
         Ok(Outcome::default())
     }
 

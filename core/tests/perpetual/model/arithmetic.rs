@@ -25,6 +25,12 @@ pub fn trunc(a: i128, b: i128) -> i128 {
     if a < 0 { -(-a / b) } else { a / b }
 }
 
+/// To the nearest, halves to even: for prices that are shown.
+pub fn nearest(a: i128, b: i128) -> i128 {
+    let (low, twice) = (floor_div(a, b), 2 * (a - floor_div(a, b) * b));
+    if twice > b || (twice == b && low % 2 != 0) { low + 1 } else { low }
+}
+
 pub fn clamp(a: i128, low: i128, high: i128) -> i128 {
     if a < low {
         low

@@ -103,6 +103,7 @@ impl Model {
     /// A watched price: noted for the next evaluation, and followed by trailing orders at once.
     pub(super) fn watch(&mut self, market: MarketId, working: WorkingType, price: i128) {
         let is_judged = self.is_judged(market, working);
+        self.stirred.insert(market);
         let at = self.market_mut(market);
         match working {
             WorkingType::ContractPrice => at.contract_path.push(price),
@@ -122,7 +123,8 @@ impl Model {
 
     /// Orders of a market that the prices since the last evaluation fire, ascending ids. The prices are used up; what is
     /// queued already is not judged again.
-    fn fired(&mut self, market: MarketId, queue: &VecDeque<OrderId>) -> Vec<OrderId> {
+    fn fired(&mut self, market: MarketId) -> Vec<OrderId> {
+        let queue = self.queue.clone();
         let mut judged = Vec::new();
         for working in [WorkingType::ContractPrice, WorkingType::MarkPrice] {
             let price = self.watched(market, working);
@@ -219,20 +221,28 @@ impl Model {
         }
     }
 
-    /// Evaluates the triggers of every market and runs what fires, until nothing more does. Children of children
-    /// queue behind.
+    /// Trims, evaluates the triggers of every market and runs what fires, until nothing more does or no unit is left. Children of
+    /// children queue behind; in a market that does not match they wait until it does.
     pub(super) fn run_triggers(&mut self) {
         let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
-        let mut queue: VecDeque<OrderId> = VecDeque::new();
         loop {
+            let mut trimmed = true;
+            for market in self.untrimmed.clone() {
+                trimmed &= self.trim(market);
+            }
             for &market in &ids {
-                queue.extend(self.fired(market, &queue));
+                let fired = self.fired(market);
+                self.queue.extend(fired);
             }
-            let Some(id) = queue.pop_front() else { return };
-            if self.orders.contains_key(&id) {
-                self.fire(id);
-            }
+            let next = self.queue.iter().position(|&id| self.is_due(id));
+            let Some(place) = next.filter(|_| trimmed && self.units > 0) else { break };
+            let id = self.queue.remove(place).expect("there");
+            self.units -= 1;
+            self.fire(id);
         }
+        let open: VecDeque<OrderId> =
+            self.queue.iter().copied().filter(|id| self.orders.contains_key(id)).collect();
+        self.queue = open;
     }
 
     /// A triggered order becomes an ordinary one; one of the conditional-order service goes on under a new id.

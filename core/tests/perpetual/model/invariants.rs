@@ -2,7 +2,7 @@
 
 use super::{FUND, Model, Stage};
 use ringside_core::command::{MarginMode, Side, order_flag};
-use ringside_core::event::{Event, PerpetualTrade};
+use ringside_core::event::{Event, PerpetualTrade, TradeCause};
 use ringside_core::ids::{AccountId, OrderId};
 use std::collections::BTreeMap;
 
@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 pub struct Audit {
     /// Executed quantity of orders by what their trades say.
     executed: BTreeMap<OrderId, i128>,
-    /// Quantity bought and sold by all trades.
-    traded: [i128; 2],
 }
 
 /// Wallets of those who stand apart: no position, no order.
@@ -82,7 +80,7 @@ impl Model {
                 holds!(order.open > 0, "I-6: {order:?}");
                 holds!(!self.is_remainder(order), "less than a lot is left: {order:?}");
                 holds!(order.quantity >= order.filled + order.open, "I-12: {order:?}");
-                if order.has(order_flag::REDUCE_ONLY) {
+                if order.has(order_flag::REDUCE_ONLY) && !self.untrimmed.contains(&order.market) {
                     let most = self.reducible(order.account, order.market, order.side);
                     holds!(order.open <= most, "I-7: {order:?} may reduce {most}");
                 }
@@ -98,12 +96,13 @@ impl Model {
                     (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
                 // Who is left over for the next command rests below.
                 holds!(
-                    equity >= maintenance || self.is_suspended(account, scope) || self.backlog,
+                    equity >= maintenance || self.is_suspended(account, scope) || self.backlog(),
                     "I-9: account {account} {scope:?} has {equity} of {maintenance}"
                 );
             }
         }
-        holds!(self.liquidating.is_empty(), "I-9: {:?} rest in liquidation", self.liquidating);
+        let goes_on = self.paused.into_iter().collect::<Vec<_>>();
+        holds!(self.liquidating == goes_on, "I-9: {:?} rest in liquidation", self.liquidating);
         let fund = (self.account(FUND).wallet, self.cross_equity(FUND));
         holds!(self.deficit || (fund.0 >= 0 && fund.1 >= 0), "I-8: the fund has {fund:?}");
         Ok(())
@@ -113,12 +112,12 @@ impl Model {
     pub(super) fn audit(&mut self, events: &[Event]) -> Result<(), String> {
         for trade in events.iter().filter_map(Event::get::<PerpetualTrade>) {
             let quantity = i128::from(trade.quantity);
-            holds!(quantity > 0 && trade.price > 0, "an empty trade: {trade:?}");
-            for order in [trade.maker_order, trade.taker_order] {
+            let is_settled = trade.cause == TradeCause::Settlement as u8;
+            let is_in_book = trade.cause <= TradeCause::Liquidation as u8;
+            holds!(quantity > 0 && (trade.price > 0 || !is_in_book), "an empty trade: {trade:?}");
+            for order in [trade.maker_order, trade.taker_order].into_iter().skip(usize::from(is_settled)) {
                 *self.audit.executed.entry(order).or_default() += quantity;
             }
-            self.audit.traded[0] += quantity;
-            self.audit.traded[1] += quantity;
         }
         for order in self.orders.values() {
             let executed = self.audit.executed.get(&order.id).copied().unwrap_or(0);

@@ -1,6 +1,8 @@
 //! Liquidation, the insurance fund, auto-deleveraging (`risk.md` 12).
 
-use super::arithmetic::{E8, E10, ceil_div, ceil_to, floor_div, floor_to, narrow, value_down, value_up};
+use super::arithmetic::{
+    E8, E10, ceil_div, ceil_to, floor_div, floor_to, narrow, nearest, value_down, value_up,
+};
 use super::ledger::{held_side, sign};
 use super::matching::Role;
 use super::orders::reason;
@@ -11,12 +13,15 @@ use ringside_core::command::{
 use ringside_core::event::{self, Execution, LiquidationStep, PostingReason};
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 
-/// What the consequences of a command's scans may cost, and what each costs.
-pub(super) const ALLOWANCE: u32 = 64;
-const LIQUIDATION: u32 = 16;
-const WARNING: u32 = 1;
 /// Minutes before the running one that the fund's highest equity is remembered.
 const HIGH_MINUTES: i64 = 480;
+
+/// What an order by which the engine closes is called.
+pub(super) enum Name {
+    AutoClose,
+    Deleveraging,
+    Settlement,
+}
 
 impl Model {
     pub(super) fn is_suspended(&self, account: AccountId, scope: Option<MarketId>) -> bool {
@@ -27,6 +32,12 @@ impl Model {
     /// consequences: those left over wait for the next.
     pub(super) fn scan(&mut self) {
         let apart = self.apart();
+        (self.scan_waits, self.fund_waits) = (false, false);
+        if let Some((account, scope)) = self.paused
+            && self.may_follow()
+        {
+            self.liquidate(account, scope);
+        }
         self.suspects.extend(self.positions.iter().map(|(key, _)| key.0));
         loop {
             if self.suspects.is_empty() {
@@ -45,7 +56,9 @@ impl Model {
                 }
             }
         }
-        self.backlog = self.allowance == 0;
+        if !self.scan_waits {
+            self.stirred.clear();
+        }
         assert!(self.untouched(&apart), "I-13: a liquidation touched one who stands apart");
         let (wallet, equity) = (self.account(FUND).wallet, self.cross_equity(FUND));
         let deficit = wallet < 0 || equity < 0;
@@ -68,8 +81,7 @@ impl Model {
             }
             let (equity, maintenance) =
                 (self.scope_equity(account, scope), self.scope_maintenance(account, scope));
-            if holds && equity < maintenance && !self.is_suspended(account, scope) && self.spend(LIQUIDATION)
-            {
+            if holds && equity < maintenance && !self.is_suspended(account, scope) && self.may_follow() {
                 self.liquidate(account, scope);
             } else {
                 self.call_margin(account, scope, equity, maintenance);
@@ -77,11 +89,10 @@ impl Model {
         }
     }
 
-    /// Takes from what the command may spend on consequences, if anything is left of it.
-    fn spend(&mut self, cost: u32) -> bool {
-        let is_left = self.allowance > 0;
-        self.allowance = self.allowance.saturating_sub(cost);
-        is_left
+    /// Whether a unit is left for what follows from a test; else it waits.
+    fn may_follow(&mut self) -> bool {
+        self.scan_waits |= self.units == 0;
+        self.units > 0
     }
 
     /// Warns when the ratio is 80 % or more, again at most once per minute while it stays.
@@ -91,7 +102,7 @@ impl Model {
         let near = maintenance > 0 && (equity <= 0 || ceil_div(maintenance * E8, equity) >= 80_000_000);
         let called_ms = self.account(account).calls.get(&market).copied();
         let recent = called_ms.is_some_and(|at_ms| now - at_ms < 60_000);
-        if near && !recent && self.spend(WARNING) {
+        if near && !recent && self.may_follow() && self.take_unit() {
             self.account_mut(account).calls.insert(market, now);
             self.output.fact(event::MarginCall {
                 account,
@@ -182,12 +193,17 @@ impl Model {
         });
     }
 
-    /// `risk.md` 12.3.
+    /// `risk.md` 12.3. One that has waited goes on with the orders that are left, then at step 2.
     fn liquidate(&mut self, account: AccountId, scope: Option<MarketId>) {
-        self.liquidating.push((account, scope));
-        self.tell_scope(account, scope, LiquidationStep::Begin);
+        if self.paused.take().is_none() {
+            self.liquidating.push((account, scope));
+            self.tell_scope(account, scope, LiquidationStep::Begin);
+        }
         for id in self.open_orders(account, scope) {
             if self.orders.contains_key(&id) {
+                if !self.take_unit() {
+                    return self.pause(account, scope);
+                }
                 self.expire_order(id, reason::LIQUIDATION);
             }
         }
@@ -195,13 +211,20 @@ impl Model {
             if self.scope_equity(account, scope) >= self.scope_maintenance(account, scope) {
                 break;
             }
-            self.close_one(account, scope, largest);
+            if !self.close_one(account, scope, largest) {
+                return self.pause(account, scope);
+            }
         }
         if scope.is_none() && self.largest(account, scope).is_none() && self.account(account).wallet < 0 {
             self.clear(account, -self.account(account).wallet);
         }
         self.liquidating.retain(|of| *of != (account, scope));
         self.tell_scope(account, scope, LiquidationStep::End);
+    }
+
+    fn pause(&mut self, account: AccountId, scope: Option<MarketId>) {
+        self.paused = Some((account, scope));
+        self.scan_waits = true;
     }
 
     /// The position of a scope with the largest maintenance margin, the lowest market among equals.
@@ -227,40 +250,60 @@ impl Model {
         );
     }
 
-    /// Steps 2 to 5 for one position.
-    fn close_one(&mut self, account: AccountId, scope: Option<MarketId>, market: MarketId) {
+    /// Steps 2 to 5 for one position. Whether there were units enough: the match, a takeover, and each counterparty are one.
+    fn close_one(&mut self, account: AccountId, scope: Option<MarketId>, market: MarketId) -> bool {
         let held = self.position(account, market).quantity;
         let side = held_side(held).opposite();
         let quantity = self.to_close(market, held);
-        let (mut left, mut id) = (quantity, 0);
-        if self.may_match(market) {
-            id = self.next_order();
-            let bankruptcy = self.bankruptcy_value(account, scope, market, quantity);
-            let tick = self.market(market).parameters[&1];
-            let exact = bankruptcy * E10;
-            let limit = match side {
-                Side::Sell => ceil_to(ceil_div(exact, quantity), tick),
-                Side::Buy => floor_to(floor_div(exact, quantity), tick),
-            };
-            // An offer above every price sells nothing: none is made.
-            if limit > 0 && i64::try_from(limit).is_ok() {
-                left = self.send(id, account, market, side, limit, quantity, Role::Liquidation(scope));
-            }
+        let bankruptcy = self.bankruptcy_value(account, scope, market, quantity);
+        let tick = self.market(market).parameters[&1];
+        let exact = bankruptcy * E10;
+        let limit = match side {
+            Side::Sell => ceil_to(ceil_div(exact, quantity), tick),
+            Side::Buy => floor_to(floor_div(exact, quantity), tick),
+        };
+        // An offer above every price sells nothing, nor does a bid of nothing buy: then the book is passed over.
+        let limit = if limit > 0 && i64::try_from(limit).is_ok() { limit } else { 0 };
+        if !self.take_unit() {
+            return false;
         }
+        let order = self.closing_order(account, market, side, limit, quantity, Name::AutoClose);
+        let id = self.arrive(order);
+        let mut is_done = true;
+        if self.may_match(market) && limit > 0 {
+            self.run_match(id, Some(limit), Role::Liquidation(scope));
+            self.finish_remainders(market);
+            is_done = self.trim(market);
+        }
+        let left = self.orders[&id].open;
         let due = self.scope_equity(account, scope) < self.scope_maintenance(account, scope);
-        if left == 0 || !due {
-            return;
+        if is_done && left > 0 && due {
+            let equity = self.scope_equity(account, scope);
+            let value = self.bankruptcy_value(account, scope, market, left);
+            is_done = if self.fund_may_take(market, -sign(side) * left, value) {
+                self.take_unit() && {
+                    self.hand_over(id, FUND, left, value, event::TradeCause::Takeover);
+                    self.trim(market)
+                }
+            } else if equity < 0 {
+                self.deleverage(id, self.at_mark(market, side, left), true)
+            } else {
+                self.deleverage(id, value, false)
+            };
         }
-        let equity = self.scope_equity(account, scope);
-        let value = self.bankruptcy_value(account, scope, market, left);
-        if self.fund_may_take(market, -sign(side) * left, value) {
-            self.hand_over((account, FUND), market, side, left, value, (id, LiquidationStep::Fund));
-            self.trim(market);
-        } else if equity < 0 {
-            let at_mark = self.at_mark(market, side, left);
-            self.deleverage(account, market, side, (left, at_mark), true, id);
+        self.end_closing(id);
+        is_done
+    }
+
+    /// Nothing more is to come of an order by which the engine closes.
+    fn end_closing(&mut self, id: OrderId) {
+        let order = self.orders[&id].clone();
+        if order.open == 0 {
+            self.orders.remove(&id);
+        } else if self.is_remainder(&order) {
+            self.finish(id);
         } else {
-            self.deleverage(account, market, side, (left, value), false, id);
+            self.expire_order(id, reason::IMMEDIATE);
         }
     }
 
@@ -300,41 +343,45 @@ impl Model {
         self.share_loss(lacked, brought);
     }
 
-    /// The engine's own order: it trades and never rests. What it did not trade.
-    #[allow(clippy::too_many_arguments)]
-    fn send(
-        &mut self,
-        id: OrderId,
-        account: AccountId,
-        market: MarketId,
-        side: Side,
-        limit: i128,
-        quantity: i128,
-        role: Role,
-    ) -> i128 {
-        let order = self.closing_order(id, account, market, side, limit, quantity);
+    /// An order of the engine's own comes.
+    fn arrive(&mut self, order: Order) -> OrderId {
+        let id = order.id;
         self.orders.insert(id, order);
         self.tell_placed(id, 0);
         self.tell_order(id, Execution::New);
-        let ending = self.run_match(id, Some(limit), role);
-        let left = self.orders[&id].open;
-        self.finish_remainders(market);
-        self.after_match(id, ending);
-        self.trim(market);
-        left
+        id
+    }
+
+    /// One by which somebody takes a position over, or is settled: the trade told next fills it, all of it.
+    pub(super) fn arrive_filled(
+        &mut self,
+        account: AccountId,
+        market: MarketId,
+        (side, quantity, price): (Side, i128, i128),
+        name: Name,
+    ) -> OrderId {
+        let order = self.closing_order(account, market, side, price, quantity, name);
+        let id = self.arrive(order);
+        self.orders.remove(&id);
+        id
     }
 
     fn closing_order(
-        &self,
-        id: OrderId,
+        &mut self,
         account: AccountId,
         market: MarketId,
         side: Side,
         price: i128,
         quantity: i128,
+        name: Name,
     ) -> Order {
+        let id = self.next_order();
         let mut client = [0; 36];
-        let name = format!("autoclose-{}{id}", self.now_ms());
+        let name = match name {
+            Name::AutoClose => format!("autoclose-{}{id}", self.now_ms()),
+            Name::Deleveraging => "adl_autoclose".into(),
+            Name::Settlement => "settlement_autoclose".into(),
+        };
         for (place, byte) in client.iter_mut().zip(name.bytes()) {
             *place = byte;
         }
@@ -410,23 +457,27 @@ impl Model {
         *noted = equity.max(*noted);
     }
 
-    /// A position changes hands at a value, `side` being that of the closing.
+    /// A part of what an order closes changes hands at a value.
     fn hand_over(
         &mut self,
-        (from, to): (AccountId, AccountId),
-        market: MarketId,
-        side: Side,
+        id: OrderId,
+        to: AccountId,
         quantity: i128,
         value: i128,
-        (order, step): (OrderId, LiquidationStep),
+        cause: event::TradeCause,
     ) -> [i128; 3] {
+        let Order { account: from, market, side, .. } = self.orders[&id].clone();
+        let deleverages = cause == event::TradeCause::Deleveraging;
+        let price = nearest(value * E10, quantity);
+        let name = if deleverages { Name::Deleveraging } else { Name::AutoClose };
+        let to_order = self.arrive_filled(to, market, (side.opposite(), quantity, price), name);
         let fund_before = self.account(FUND).wallet;
         let from_half = self.half(from, market, side, quantity, value, 0);
         let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
         let mut moved = self.settle(from, market, &from_half);
         let mut to_half = self.half(to, market, side.opposite(), quantity, value, 0);
         let mut drawn = 0;
-        if step == LiquidationStep::Adl {
+        if deleverages {
             // A counterparty's own profit pays before the fund does.
             let most = self.unrealised(market, &to_half.position).min(10i128.pow(15) - to_half.position.cost);
             drawn = to_half.covered.min(most.max(0));
@@ -437,27 +488,36 @@ impl Model {
         moved += self.settle(to, market, &to_half) - from_half.covered - to_half.covered;
         self.note_turns(market, before);
         assert_eq!(moved, 0, "the legs of a takeover sum to zero");
-        let to_order = if step == LiquidationStep::Fund { 0 } else { self.next_order() };
-        self.output.fact(event::PositionMoved {
-            from_order: order,
-            to_order,
+        let order = self.orders.get_mut(&id).expect("it is open to the end of the step");
+        order.open -= quantity;
+        order.filled += quantity;
+        order.value += value;
+        let is_filled = order.open == 0;
+        let at = self.market_mut(market);
+        at.trades += 1;
+        let trade = at.trades;
+        self.output.fact(event::PerpetualTrade {
+            trade,
+            maker_order: to_order,
+            taker_order: id,
+            price: narrow(price),
             quantity: narrow(quantity),
-            value: narrow(value),
-            from_realised: narrow(from_half.realised),
-            to_realised: narrow(to_half.realised),
-            from,
-            to,
+            maker_account: to,
+            taker_account: from,
             market,
-            side: side as u8,
-            step: step as u8,
+            taker_side: side as u8,
+            flags: 1 | u8::from(is_filled) << 1,
+            cause: cause as u8,
             reserved: 0,
+            maker_fee: 0,
+            taker_fee: 0,
+            maker_realised: narrow(to_half.realised + drawn),
+            taker_realised: narrow(from_half.realised),
+            value: narrow(value),
         });
-        if drawn > 0 {
-            let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
-            self.tell_posting(to, market, drawn, reason, mode, 0);
-        }
         let gained = self.account(FUND).wallet - fund_before;
-        self.tell_step(from, market, step, (side, order), (quantity, value, gained), to);
+        let step = if deleverages { LiquidationStep::Adl } else { LiquidationStep::Fund };
+        self.tell_step(from, market, step, (side, id), (quantity, value, gained), to);
         [from_half.realised, to_half.realised, from_half.covered + to_half.covered]
     }
 
@@ -503,17 +563,11 @@ impl Model {
         ranked.into_iter().map(|(_, _, account)| account).collect()
     }
 
-    /// `risk.md` 12.5. What counterparties leave goes to the fund, unless it is the fund that gives up.
-    fn deleverage(
-        &mut self,
-        from: AccountId,
-        market: MarketId,
-        side: Side,
-        (quantity, value): (i128, i128),
-        bankrupt: bool,
-        order: OrderId,
-    ) {
-        let (mut left, mut value_left) = (quantity, value);
+    /// `risk.md` 12.5. What counterparties leave goes to the fund, unless it is the fund that gives up. Whether there were units
+    /// enough: one for each, and what it loses of its orders goes with it.
+    fn deleverage(&mut self, order: OrderId, value: i128, bankrupt: bool) -> bool {
+        let Order { account: from, market, side, open, .. } = self.orders[&order].clone();
+        let (mut left, mut value_left) = (open, value);
         let own = self.position(FUND, market).quantity;
         let mut counterparties = Vec::new();
         if from != FUND && own != 0 && held_side(own) == side {
@@ -531,13 +585,16 @@ impl Model {
             if !bankrupt && self.equity_after(other, market, &half) < 0 {
                 continue;
             }
+            if !self.take_unit() {
+                self.trim(market);
+                return false;
+            }
             for id in self.open_orders(other, Some(market)) {
                 if self.orders.get(&id).is_some_and(Order::rests) {
                     self.expire_order(id, reason::DELEVERAGED);
                 }
             }
-            let handed =
-                self.hand_over((from, other), market, side, part, part_value, (order, LiquidationStep::Adl));
+            let handed = self.hand_over(order, other, part, part_value, event::TradeCause::Deleveraging);
             if bankrupt {
                 self.note_handed(from, other, handed);
             }
@@ -545,13 +602,16 @@ impl Model {
             value_left -= part_value;
         }
         if left > 0 && from != FUND {
-            let handed =
-                self.hand_over((from, FUND), market, side, left, value_left, (order, LiquidationStep::Fund));
+            if !self.take_unit() {
+                self.trim(market);
+                return false;
+            }
+            let handed = self.hand_over(order, FUND, left, value_left, event::TradeCause::Takeover);
             if bankrupt {
                 self.note_handed(from, FUND, handed);
             }
         }
-        self.trim(market);
+        self.trim(market)
     }
 
     fn equity_after(&self, account: AccountId, market: MarketId, half: &super::ledger::Half) -> i128 {
@@ -570,7 +630,7 @@ impl Model {
     /// by what it lacks. Whether anything changed.
     fn test_fund(&mut self) -> bool {
         let waits = self.shortfall != 0 || !self.brought.is_empty();
-        if waits && self.allowance > 0 {
+        if waits && !self.has_left_over() {
             let (lacked, brought) = (std::mem::take(&mut self.shortfall), std::mem::take(&mut self.brought));
             if self.share_loss(lacked, &brought) {
                 return true;
@@ -583,6 +643,10 @@ impl Model {
             }
             let (equity, maintenance) = (self.cross_equity(FUND), self.scope_maintenance(FUND, None));
             if self.is_suspended(FUND, None) || equity >= maintenance {
+                return changed;
+            }
+            if self.units == 0 {
+                self.fund_waits = true;
                 return changed;
             }
             let mut markets: Vec<MarketId> = self.scope_markets(FUND, None).collect();
@@ -601,8 +665,10 @@ impl Model {
     fn give_up(&mut self, market: MarketId) -> bool {
         let held = self.position(FUND, market).quantity;
         let side = held_side(held).opposite();
-        let value = self.at_mark(market, side, held.abs());
-        self.deleverage(FUND, market, side, (held.abs(), value), true, 0);
+        let order = self.closing_order(FUND, market, side, 0, held.abs(), Name::AutoClose);
+        let order = self.arrive(order);
+        self.deleverage(order, self.at_mark(market, side, held.abs()), true);
+        self.end_closing(order);
         self.position(FUND, market).quantity != held
     }
 
@@ -637,9 +703,15 @@ impl Model {
                 .sum();
             let tenth = ceil_to(ceil_div(held.abs(), 10), lot).max(lot);
             let part = held.abs().min(tenth).min(floor_to(floor_div(reach, 10), lot));
-            if part > 0 {
-                let id = self.next_order();
-                self.send(id, FUND, market, side, limit, part, Role::Fund);
+            if part > 0 && self.take_unit() {
+                let order = self.closing_order(FUND, market, side, limit, part, Name::AutoClose);
+                let id = self.arrive(order);
+                let ending = self.run_match(id, Some(limit), Role::Fund);
+                self.finish_remainders(market);
+                self.after_match(id, ending);
+                if !self.trim(market) {
+                    return;
+                }
             }
         }
     }

@@ -305,15 +305,14 @@ impl Model {
             taker_account: account,
             market,
             taker_side: side as u8,
-            flags: u8::from(maker_filled && !maker.shortened)
-                | u8::from(taker_filled) << 1
-                | u8::from(liquidates) << 2,
+            flags: u8::from(maker_filled && !maker.shortened) | u8::from(taker_filled) << 1,
+            cause: if liquidates { event::TradeCause::Liquidation } else { event::TradeCause::Book } as u8,
             reserved: 0,
             maker_fee: narrow(maker_fee),
             taker_fee: narrow(taker_fee),
             maker_realised: narrow(maker_half.realised),
             taker_realised: narrow(taker_half.realised),
-            affiliate: narrow(maker_reward + taker_reward),
+            value: narrow(amount),
         });
         if !liquidates {
             self.traded(maker.account, amount);
@@ -360,7 +359,7 @@ impl Model {
     }
 
     /// Ends such an order.
-    fn finish(&mut self, id: OrderId) {
+    pub(super) fn finish(&mut self, id: OrderId) {
         self.will_rebook(id);
         let order = self.orders.remove(&id).expect("it is open");
         self.output.fact(order.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));

@@ -42,7 +42,7 @@ use ringside_core::command::{
 use ringside_core::event::{self, Event, IndexState};
 use ringside_core::ids::{AccountId, AssetId, AssetName, MarketId, OrderId, Symbol};
 use ringside_core::reject::Reject;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The insurance fund is account 0.
 pub const FUND: AccountId = 0;
@@ -318,13 +318,26 @@ pub struct Model {
     pub hour: Option<i64>,
     /// Accounts that the running command must test.
     pub suspects: BTreeSet<AccountId>,
-    /// What it may still spend on liquidations and warnings.
-    pub allowance: u32,
+    /// How many units a command has, and the running one has left.
+    pub units_max: u32,
+    pub units: u32,
+    /// Orders that are due and wait to be run.
+    pub queue: VecDeque<OrderId>,
+    /// Markets whose orders are not all trimmed.
+    pub untrimmed: BTreeSet<MarketId>,
+    /// A liquidation that goes on.
+    pub paused: Option<(AccountId, Option<MarketId>)>,
+    /// The last scan had no unit for a liquidation or a warning.
+    pub scan_waits: bool,
+    /// Nor for the fund's test.
+    pub fund_waits: bool,
+    /// Markets whose watched prices moved since a scan left nobody over.
+    pub stirred: BTreeSet<MarketId>,
+    /// Until when dates and countdowns expire that had no unit.
+    pub dates_until: Option<i64>,
     /// What the fund paid for bankrupt scopes, and what deleveraging brought whom, in the order of their first fills.
     pub shortfall: i128,
     pub brought: Vec<(AccountId, i128)>,
-    /// The last scan left some over.
-    pub backlog: bool,
     /// Positions that became zero or turned since the last trim.
     pub turned: BTreeSet<(AccountId, MarketId)>,
     /// Whose order margin changed in the running command, and how many facts there were before the one that did it.
@@ -377,10 +390,17 @@ impl Model {
             deficit: false,
             hour: None,
             suspects: BTreeSet::new(),
-            allowance: 0,
+            units_max: 256,
+            units: 0,
+            queue: VecDeque::new(),
+            untrimmed: BTreeSet::new(),
+            paused: None,
+            scan_waits: false,
+            fund_waits: false,
+            stirred: BTreeSet::new(),
+            dates_until: None,
             shortfall: 0,
             brought: Vec::new(),
-            backlog: false,
             turned: BTreeSet::new(),
             rebooked: Table::default(),
             output: Output::default(),
@@ -456,14 +476,26 @@ impl Model {
         self.transferred.clear();
         self.treasury = None;
         self.refused_with_change = false;
-        self.turned.clear();
+        if self.untrimmed.is_empty() {
+            self.turned.clear();
+        }
+        if !self.scan_waits {
+            self.stirred.clear();
+        }
         self.rebooked = Table::default();
-        self.allowance = liquidation::ALLOWANCE;
+        // One unit is for what the command asks for itself; a tick asks for nothing.
+        self.units = self.units_max - u32::from(kind != Kind::AdvanceTime);
         if self.hour.is_none() {
             self.hour = Some(self.running_hour());
         }
+        let works_off =
+            !matches!(kind, Kind::AdvanceTime | Kind::ProveLedger | Kind::MoveTreasury) && self.backlog();
+        if works_off {
+            self.run_dates();
+            self.settle_down();
+        }
         let result = self.dispatch(kind, command);
-        let changed = result.is_ok() || self.refused_with_change;
+        let changed = result.is_ok() || self.refused_with_change || works_off;
         // A tick settles down by itself; a proof only looks; what moves between spot balances is none of this ledger's business.
         let is_of_spot = kind == Kind::MoveTreasury && self.output.facts().is_empty();
         if changed && !is_of_spot && !matches!(kind, Kind::AdvanceTime | Kind::ProveLedger) {
@@ -501,6 +533,9 @@ impl Model {
             };
             changes.push(Event::new(0, 0, 0, balances));
         }
+        if kind == Kind::AdvanceTime {
+            changes.extend(self.spot.delisted_on(self.units as usize));
+        }
         changes.extend(self.treasury.map(|moved| Event::new(0, 0, 0, moved)));
         let events = std::mem::take(&mut self.output).finish(changes, done);
         if let Err(text) = self.audit(&events) {
@@ -523,6 +558,50 @@ impl Model {
                 return;
             }
         }
+    }
+
+    /// Takes a unit of work, if one is left.
+    fn take_unit(&mut self) -> bool {
+        let is_left = self.units > 0;
+        self.units -= u32::from(is_left);
+        is_left
+    }
+
+    /// Whether a trigger is due that may run.
+    fn is_due(&self, id: OrderId) -> bool {
+        self.orders
+            .get(&id)
+            .is_some_and(|order| order.stage == Stage::Waiting && self.may_match(order.market))
+    }
+
+    /// Whether something before the fund's test waits.
+    fn has_left_over(&self) -> bool {
+        self.scan_waits
+            || self.paused.is_some()
+            || !self.untrimmed.is_empty()
+            || self.queue.iter().any(|&id| self.is_due(id))
+    }
+
+    /// Whether anything waits.
+    pub fn backlog(&self) -> bool {
+        self.has_left_over() || self.fund_waits || self.dates_until.is_some()
+    }
+
+    /// The same on the spot side as well.
+    pub fn leaves_over(&self) -> bool {
+        self.backlog() || self.spot.markets.iter().any(|market| market.delists)
+    }
+
+    /// Whether orders that could match in a market are refused.
+    fn is_busy(&self, market: MarketId) -> bool {
+        let is_of = |id: &OrderId| self.orders.get(id).is_some_and(|order| order.market == market);
+        let goes_on = |(account, scope): (AccountId, Option<MarketId>)| {
+            self.scope_markets(account, scope).any(|of| of == market) || scope == Some(market)
+        };
+        (self.scan_waits && self.stirred.contains(&market))
+            || self.untrimmed.contains(&market)
+            || self.queue.iter().any(is_of)
+            || self.paused.is_some_and(goes_on)
     }
 
     fn dispatch(&mut self, kind: Kind, command: &Command) -> Result<Outcome, Reject> {

@@ -4,7 +4,8 @@ use super::arithmetic::narrow;
 use super::margin::Bucket;
 use super::{Model, Order, Outcome, Stage};
 use ringside_core::command::{
-    ModifyPerpetual, PerpetualOrderType, PerpetualState, PriceMatch, SelfTradePrevention, Side, order_flag,
+    ModifyPerpetual, PerpetualOrderType, PerpetualState, PerpetualTimeInForce, PriceMatch,
+    SelfTradePrevention, Side, order_flag,
 };
 use ringside_core::event::{self, Execution};
 use ringside_core::reject::Reject;
@@ -34,6 +35,10 @@ impl Model {
         }
         if self.state(modify.market) != PerpetualState::Trading {
             return Err(Reject::NotTrading);
+        }
+        let shrinks = old.price == i128::from(modify.price) && i128::from(modify.quantity) < old.quantity;
+        if self.is_busy(modify.market) && old.time_in_force != PerpetualTimeInForce::PostOnly && !shrinks {
+            return Err(Reject::EngineBusy);
         }
         if old.modifications >= MOST {
             return Err(Reject::TooManyModifications);

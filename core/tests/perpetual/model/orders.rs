@@ -173,8 +173,9 @@ impl Model {
         if quantity != 0 && held_side(quantity) != side { quantity.abs() } else { 0 }
     }
 
-    /// The shrink rule of `risk.md` 13, over one market.
-    pub(super) fn trim(&mut self, market: MarketId) {
+    /// The shrink rule of `risk.md` 13, over one market, as far as there are units; whether all of it is done.
+    pub(super) fn trim(&mut self, market: MarketId) -> bool {
+        self.untrimmed.remove(&market);
         let mut bound: Vec<(AccountId, OrderId)> = self
             .orders
             .values()
@@ -189,9 +190,16 @@ impl Model {
             let Some(order) = self.orders.get(&id) else { continue };
             if order.rests() {
                 let most = self.reducible(account, market, order.side);
+                if order.open <= most {
+                    continue;
+                }
+                if !self.take_unit() {
+                    self.untrimmed.insert(market);
+                    return false;
+                }
                 if most == 0 {
                     self.expire_order(id, reason::REDUCE_ONLY);
-                } else if order.open > most {
+                } else {
                     self.shorten(id, most);
                     self.tell_order(id, Execution::Amended);
                 }
@@ -199,10 +207,15 @@ impl Model {
                 && self.turned.contains(&(account, market))
                 && self.reducible(account, market, order.side) == 0
             {
+                if !self.take_unit() {
+                    self.untrimmed.insert(market);
+                    return false;
+                }
                 self.expire_order(id, reason::NO_POSITION);
             }
         }
         self.turned.retain(|&(_, at)| at != market);
+        true
     }
 
     /// Takes open quantity away from a resting order, which keeps its place.

@@ -213,6 +213,11 @@ impl Model {
             PerpetualState::ReduceOnly if !reduces && !closes => return Err(Reject::StateRefuses),
             _ => {}
         }
+        // What the last move of a price brought about is done first.
+        let may_trade = !conditional && order.time_in_force != PerpetualTimeInForce::PostOnly;
+        if may_trade && self.is_busy(order.market) {
+            return Err(Reject::EngineBusy);
+        }
         // The names, of attached orders too.
         if !is_client_order(&order.client) {
             return Err(Reject::InvalidClientOrder);

@@ -1,13 +1,62 @@
 //! A market closes for good (`risk.md` 18).
 
 use super::arithmetic::{floor_div, narrow, value_down};
+use super::ledger::held_side;
+use super::liquidation::Name;
 use super::orders::reason;
-use super::{FUND, Model};
+use super::{FUND, Model, Position};
 use ringside_core::command::{MarginMode, PerpetualState};
 use ringside_core::event::{self, PostingReason};
 use ringside_core::ids::{AccountId, MarketId, OrderId};
 
 impl Model {
+    /// The trade that settles a position, of an order of its own. It has nobody on its other side.
+    fn tell_settled(
+        &mut self,
+        (account, order): (AccountId, OrderId),
+        (market, price): (MarketId, i128),
+        old: Position,
+        amount: i128,
+    ) {
+        let at = self.market_mut(market);
+        at.trades += 1;
+        let trade = at.trades;
+        self.output.fact(event::PerpetualTrade {
+            trade,
+            maker_order: 0,
+            taker_order: order,
+            price: narrow(price),
+            quantity: narrow(old.quantity.abs()),
+            maker_account: FUND,
+            taker_account: account,
+            market,
+            taker_side: held_side(old.quantity).opposite() as u8,
+            flags: 2,
+            cause: event::TradeCause::Settlement as u8,
+            reserved: 0,
+            maker_fee: 0,
+            taker_fee: 0,
+            maker_realised: 0,
+            taker_realised: narrow(amount),
+            value: narrow((amount + old.cost).abs()),
+        });
+    }
+
+    /// The fund pays what a position or an account lacks.
+    fn take_lack(
+        &mut self,
+        account: AccountId,
+        market: MarketId,
+        (amount, mode): (i128, MarginMode),
+        lacked: &mut i128,
+    ) {
+        if amount > 0 {
+            self.account_mut(FUND).wallet -= amount;
+            *lacked += amount;
+            self.tell_posting(account, market, amount, PostingReason::InsuranceClear, mode, 0);
+        }
+    }
+
     pub(super) fn close_market(&mut self, market: MarketId) {
         let orders: Vec<OrderId> =
             self.orders.values().filter(|order| order.market == market).map(|order| order.id).collect();
@@ -40,19 +89,18 @@ impl Model {
             let to_wallet = amount + old.isolated_wallet;
             self.account_mut(account).wallet += to_wallet + covered;
             self.suspects.insert(account);
-            self.tell_posting(account, market, amount, PostingReason::Settlement, old.mode, 0);
-            let mut pays = vec![covered];
+            let side = held_side(old.quantity).opposite();
+            let what = (side, old.quantity.abs(), price);
+            let order = self.arrive_filled(account, market, what, Name::Settlement);
+            self.take_lack(account, market, (covered, old.mode), &mut lacked);
+            self.tell_settled((account, order), (market, price), old, amount);
             if account == FUND {
                 lacked += (-amount).max(0);
             } else if !is_isolated {
                 let (wallet, equity) = (self.account(account).wallet, self.cross_equity(account));
-                pays.push((-wallet).min(-equity).max(0));
-                self.account_mut(account).wallet += pays[1];
-            }
-            for paid in pays.into_iter().filter(|&paid| paid > 0) {
-                self.account_mut(FUND).wallet -= paid;
-                lacked += paid;
-                self.tell_posting(account, market, paid, PostingReason::InsuranceClear, old.mode, 0);
+                let pays = (-wallet).min(-equity).max(0);
+                self.account_mut(account).wallet += pays;
+                self.take_lack(account, market, (pays, old.mode), &mut lacked);
             }
             if account != FUND && amount > 0 {
                 brought.push((account, amount));

@@ -48,6 +48,8 @@ pub struct Profile {
     cheap: bool,
     /// Hours pass in ticks, so that the settlements of funding have their samples; at rates that empty an isolated wallet.
     funding: bool,
+    /// Units of work that a command has, where they are not those that ship.
+    work: Option<u32>,
     /// Wallets and orders are so many times as large, up to the greatest value of an order and a position.
     scale: i64,
 }
@@ -90,6 +92,7 @@ impl Stream {
             rebates: random.permille(300),
             cheap: random.permille(200),
             funding: random.permille(250),
+            work: random.permille(600).then(|| *random.pick(&[8, 8, 9, 11, 16, 40])),
             scale: *random.pick(&[1, 1, 1, 1, 5_000]),
         };
         let prices = vec![60_000 * E8 as i64, if profile.cheap { 2_000 } else { 2_500 * E8 as i64 }];
@@ -169,6 +172,9 @@ impl Stream {
                     first.push(Command::new(SetSource { market, source, weight, stale_ms: 0 }));
                 }
             }
+        }
+        if let Some(value) = self.profile.work {
+            first.push(Command::new(ActivateRule { rule: rule::WORK_MAX, value }));
         }
         if self.profile.rebates {
             first.push(Command::new(SetVipTier {
@@ -282,6 +288,12 @@ impl Stream {
         if self.random.permille(5) {
             return self.cornered(model);
         }
+        if self.random.permille(6) {
+            return self.cascade(model);
+        }
+        if self.random.permille(2) {
+            return self.dates(model);
+        }
         if self.random.permille(self.profile.hostility) {
             return self.hostile(model);
         }
@@ -378,6 +390,137 @@ impl Stream {
         self.opening.extend([Command::new(AdvanceTime {}), Command::new(price)].into_iter().chain(orders));
         self.clear_the_way(model, market, bid.price);
         self.opening.pop().expect("a stop at least")
+    }
+
+    /// Stops of many accounts behind one another, each moving the price to the next, among bids of others; some only reduce, or trail,
+    /// or may be held back. Somebody sets them off, and others go on meanwhile.
+    fn cascade(&mut self, model: &Model) -> Command {
+        let market = self.market();
+        let at = (market - FIRST_PERPETUAL) as usize;
+        if at >= model.markets.len() {
+            return Command::new(AdvanceTime {});
+        }
+        let (mark, tick) = (self.mark(model, market), Stream::step(model, market, 1));
+        let falls = self.random.permille(500);
+        let (closing, sign) = if falls { (Side::Sell, -1) } else { (Side::Buy, 1) };
+        let span = *self.random.pick(&[20, 80, 200]);
+        let mut orders = Vec::new();
+        for number in 0..8 + self.random.below(24) as i64 {
+            let stop = mark + sign * (mark * (3 + number % span) / 20_000).max(tick);
+            let on_tick = |price: i64| (price / tick * tick).max(tick);
+            let order_type = match self.random.below(8) {
+                0 => PerpetualOrderType::Stop,
+                1 => PerpetualOrderType::TrailingStopMarket,
+                _ => PerpetualOrderType::StopMarket,
+            };
+            let flags = *self.random.pick(&[0, 0, order_flag::REDUCE_ONLY, order_flag::PRICE_PROTECT]);
+            let working =
+                if self.random.permille(500) { WorkingType::MarkPrice } else { WorkingType::ContractPrice };
+            let trails = order_type == PerpetualOrderType::TrailingStopMarket;
+            orders.push(PlacePerpetual {
+                account: self.trader(),
+                market,
+                side: closing as u8,
+                order_type: order_type as u8,
+                price: if order_type == PerpetualOrderType::Stop { on_tick(stop) } else { 0 },
+                stop_price: if trails { 0 } else { on_tick(stop) },
+                callback_rate: if trails { 100_000 } else { 0 },
+                working_type: working as u8,
+                time_in_force: 0,
+                price_match: 0,
+                flags,
+                ..self.place(model)
+            });
+            // Somebody to meet it, a little further on.
+            let further = stop + sign * mark * self.random.between(0, 4) / 20_000;
+            orders.push(PlacePerpetual {
+                account: self.trader(),
+                market,
+                side: closing.opposite() as u8,
+                order_type: PerpetualOrderType::Limit as u8,
+                price: on_tick(further),
+                stop_price: 0,
+                callback_rate: 0,
+                time_in_force: 0,
+                price_match: 0,
+                flags: 0,
+                ..self.place(model)
+            });
+        }
+        let sets_off = PlacePerpetual {
+            account: self.trader(),
+            market,
+            side: closing as u8,
+            order_type: PerpetualOrderType::Market as u8,
+            price: 0,
+            stop_price: 0,
+            callback_rate: 0,
+            good_till_ms: 0,
+            time_in_force: 0,
+            price_match: 0,
+            flags: 0,
+            ..self.place(model)
+        };
+        let mut rest: Vec<Command> = orders.into_iter().map(Command::new).collect();
+        rest.extend((0..2).map(|_| Command::new(sets_off)));
+        let moved = mark + sign * mark * span.min(40) / 20_000;
+        self.prices[at] = moved;
+        rest.extend(self.feeds(at));
+        rest.push(Command::new(AdvanceTime {}));
+        for _ in 0..self.random.below(12) {
+            rest.push(match self.random.below(6) {
+                0 => Command::new(AdvanceTime {}),
+                1 => self.cancel(model),
+                2 => self.modify(model),
+                3 => self.cancel_all(),
+                _ => Command::new(self.place(model)),
+            });
+        }
+        self.opening.extend(rest.into_iter().rev());
+        self.opening.pop().expect("an order at least")
+    }
+
+    /// Orders of many accounts that end at the same second, timers that end with it, and that second.
+    fn dates(&mut self, model: &Model) -> Command {
+        let (market, now_ms) = (self.market(), self.time_ns / 1_000_000);
+        let at = (market - FIRST_PERPETUAL) as usize;
+        if at >= model.markets.len() {
+            return Command::new(AdvanceTime {});
+        }
+        let (mark, tick) = (self.mark(model, market), Stream::step(model, market, 1));
+        let mut rest = Vec::new();
+        for number in 0..8 + self.random.below(12) {
+            let away = mark * self.random.between(10, 150) / 10_000;
+            let (side, price) =
+                if number % 2 == 0 { (Side::Buy, mark - away) } else { (Side::Sell, mark + away) };
+            let order = PlacePerpetual {
+                account: self.trader(),
+                market,
+                side: side as u8,
+                order_type: PerpetualOrderType::Limit as u8,
+                time_in_force: PerpetualTimeInForce::GoodTillDate as u8,
+                good_till_ms: now_ms + 610_000,
+                price: (price / tick * tick).max(tick),
+                stop_price: 0,
+                callback_rate: 0,
+                price_match: 0,
+                flags: 0,
+                ..self.place(model)
+            };
+            rest.push(Command { time_ns: 1, ..Command::new(order) });
+            if self.random.permille(300) {
+                let market = *self.random.pick(&[market, market, ALL_MARKETS]);
+                let account = order.account;
+                let set =
+                    SetCountdown { account, market, countdown_ms: 600_000, keep_reduce_only: 0, reserved: 0 };
+                rest.push(Command { time_ns: 1, ..Command::new(set) });
+            }
+        }
+        rest.push(Command { time_ns: 615_000_000_000, ..Command::new(AdvanceTime {}) });
+        rest.push(Command { time_ns: 1, ..Command::new(self.place(model)) });
+        rest.push(Command { time_ns: 1, ..self.cancel(model) });
+        self.opening.extend(rest.into_iter().rev());
+        self.opening.pop().expect("an order at least")
     }
 
     fn trader(&mut self) -> AccountId {
@@ -886,7 +1029,7 @@ impl Stream {
             1 => Command::new(self.small_brackets(market)),
             2 if self.random.permille(200) => {
                 let rule = if self.random.permille(700) { 1 } else { self.random.below(3) as u32 };
-                let activate = Command::new(ActivateRule { rule, reserved: 0 });
+                let activate = Command::new(ActivateRule { rule, value: 0 });
                 if self.random.permille(300) {
                     return activate;
                 }

@@ -8,8 +8,8 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 impl Model {
     pub(super) fn tick(&mut self) {
         let markets: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
-        self.expire_dates();
-        self.run_countdowns();
+        self.dates_until = Some(self.now_ms());
+        self.run_dates();
         for &market in &markets {
             self.move_prices(market);
         }
@@ -25,7 +25,7 @@ impl Model {
         }
         self.scan();
         self.note_fund();
-        if !new_seconds.is_empty() {
+        if !new_seconds.is_empty() && self.units > 0 {
             self.unwind_fund(&new_seconds);
             self.run_triggers();
             self.scan();
@@ -40,27 +40,38 @@ impl Model {
         self.settle_down();
     }
 
-    /// Orders whose date has come.
-    fn expire_dates(&mut self) {
-        let now = self.now_ms();
-        let due: Vec<OrderId> = self
+    /// What the last tick lets expire, as far as there are units.
+    pub(super) fn run_dates(&mut self) {
+        if let Some(until) = self.dates_until
+            && self.expire_dates(until)
+            && self.run_countdowns(until)
+        {
+            self.dates_until = None;
+        }
+    }
+
+    /// Orders whose date has come, the earliest first. Whether there were units enough.
+    fn expire_dates(&mut self, now: i64) -> bool {
+        let mut due: Vec<(i64, OrderId)> = self
             .orders
             .values()
             .filter(|order| {
                 order.time_in_force == PerpetualTimeInForce::GoodTillDate && now >= order.good_till
             })
-            .map(|order| order.id)
+            .map(|order| (order.good_till, order.id))
             .collect();
-        for id in due {
-            if self.orders.contains_key(&id) {
-                self.expire_order(id, reason::NONE);
+        due.sort_unstable();
+        for (_, id) in due {
+            if !self.take_unit() {
+                return false;
             }
+            self.expire_order(id, reason::NONE);
         }
+        true
     }
 
-    /// Timers that ran out.
-    fn run_countdowns(&mut self) {
-        let now = self.now_ms();
+    /// Timers that ran out. Whether there were units enough.
+    fn run_countdowns(&mut self, now: i64) -> bool {
         let mut due = Vec::new();
         for (account, terms) in self.accounts.iter().enumerate() {
             for (&market, timer) in &terms.countdowns {
@@ -71,6 +82,9 @@ impl Model {
         }
         due.sort_unstable();
         for (_, account, market, keep) in due {
+            if !self.take_unit() {
+                return false;
+            }
             self.account_mut(account).countdowns.remove(&market);
             let only = (market != ALL_MARKETS).then_some(market);
             for id in self.open_orders(account, only) {
@@ -81,5 +95,6 @@ impl Model {
                 }
             }
         }
+        true
     }
 }

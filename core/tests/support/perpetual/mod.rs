@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod flow;
+pub mod histories;
 pub mod plain;
 
 use ringside_core::audit::Auditor;
@@ -74,6 +75,45 @@ pub fn limit_order(account: u32, side: Side, quantity: &str, price: &str) -> Pla
         idempotency_key: 0,
         idempotency_body: 0,
     }
+}
+
+/// A position that changed hands outside the book: who gave it up, and who took it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moved {
+    pub from: u32,
+    pub to: u32,
+    pub market: u32,
+    pub quantity: i64,
+    pub value: i64,
+    pub from_realised: i64,
+    pub to_realised: i64,
+    pub cause: event::TradeCause,
+}
+
+/// What changed hands outside the book: takeovers and deleveragings.
+pub fn moved(events: &[Event]) -> Vec<Moved> {
+    let trades = events.iter().filter_map(Event::get::<event::PerpetualTrade>);
+    let moved = trades.filter_map(|trade| {
+        let cause = event::TradeCause::from_code(trade.cause).expect("a cause");
+        let is_moved = matches!(cause, event::TradeCause::Takeover | event::TradeCause::Deleveraging);
+        is_moved.then_some(Moved {
+            from: trade.taker_account,
+            to: trade.maker_account,
+            market: trade.market,
+            quantity: trade.quantity,
+            value: trade.value,
+            from_realised: trade.taker_realised,
+            to_realised: trade.maker_realised,
+            cause,
+        })
+    });
+    moved.collect()
+}
+
+/// What orders traded in the book.
+pub fn fills(events: &[Event]) -> Vec<event::PerpetualTrade> {
+    let trades = events.iter().filter_map(Event::get::<event::PerpetualTrade>).copied();
+    trades.filter(|trade| trade.cause <= event::TradeCause::Liquidation as u8).collect()
 }
 
 impl Venue {
@@ -216,6 +256,16 @@ impl Venue {
     /// What the last command said of a kind.
     pub fn said<P: event::Payload>(&self) -> Vec<P> {
         self.events.iter().filter_map(|event| event.get::<P>().copied()).collect()
+    }
+
+    /// What changed hands outside the book in the last command.
+    pub fn moved(&self) -> Vec<Moved> {
+        moved(&self.events)
+    }
+
+    /// What orders traded in the book in the last command.
+    pub fn fills(&self) -> Vec<event::PerpetualTrade> {
+        fills(&self.events)
     }
 
     /// The ends of orders in the last command: id, status, reason, filled.

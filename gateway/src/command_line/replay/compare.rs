@@ -30,7 +30,9 @@ impl Totals {
         for event in events {
             if let Some(trade) = event.get::<event::Trade>() {
                 self.trade(trade);
-            } else if let Some(trade) = event.get::<event::PerpetualTrade>() {
+            } else if let Some(trade) =
+                event.get::<event::PerpetualTrade>().filter(|trade| trade.is_in_book())
+            {
                 let market = trade.market;
                 self.count(of(market, "trades"), 1);
                 self.count(of(market, "base traded"), trade.quantity.into());

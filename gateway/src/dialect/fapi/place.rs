@@ -56,7 +56,7 @@ pub const UNSUPPORTED: &[&str] = &[
     "visibleSize",
 ];
 /// Names that liquidations and deleveraging give their orders.
-const RESERVED: [&str; 2] = ["autoclose-", "adl_autoclose"];
+const RESERVED: [&str; 3] = ["autoclose-", "adl_autoclose", "settlement_autoclose"];
 
 /// Parameters of a placement that no modification changes: the order would stay without what it is asked to have.
 pub const OF_PLACEMENTS_ALONE: &[&str] = &[

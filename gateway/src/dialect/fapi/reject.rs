@@ -33,6 +33,7 @@ pub fn of_reject(reject: Reject) -> Refusal {
         Reject::ClosePositionExists => refusal::CLOSE_POSITION_TWICE,
         Reject::TradingDisabled => refusal::TRADING_DISABLED,
         Reject::InLiquidation => refusal::LIQUIDATION,
+        Reject::EngineBusy => refusal::THROTTLED,
         Reject::InvalidLeverage => refusal::leverage("0"),
         Reject::LeverageReduction => refusal::LEVERAGE_REDUCTION,
         Reject::InsufficientMarginForLeverage => refusal::LEVERAGE_MARGIN,

@@ -10,7 +10,7 @@ use crate::view::perpetual::is_liquidation;
 use crate::view::perpetual::series::INTERVALS;
 use ringside_core::event;
 use ringside_core::ids::{MarketId, OrderId, TradeId};
-use ringside_core::risk::perpetual::units::{average_price, floor_value};
+use ringside_core::risk::perpetual::units::average_price;
 use std::collections::VecDeque;
 
 /// How long trades join one row, milliseconds.
@@ -89,13 +89,14 @@ impl Live {
         }
     }
 
-    /// A trade of the market, which the views show.
+    /// A trade of the market, which the views show if it was made in the book.
     pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, views: &Views) {
         match &mut self.state {
+            State::Forced(orders) => orders.traded(trade),
+            _ if !trade.is_in_book() => {}
             State::Candle { is_dirty, .. } => *is_dirty = true,
             State::Day(rolling) => rolling.is_dirty = true,
             State::Aggregates(rows) => rows.traded(trade, views),
-            State::Forced(orders) => orders.traded(trade),
             _ => {}
         }
     }
@@ -206,7 +207,10 @@ struct Running {
 impl Liquidations {
     fn ordered(&mut self, order: &event::PerpetualOrder, time_ms: i64) {
         if order.execution == event::Execution::New as u8 {
-            self.end("EXPIRED");
+            if self.running.is_some() {
+                // Of somebody who takes over what it has left.
+                return;
+            }
             let forced = Forced {
                 side: order.side,
                 quantity: order.quantity,
@@ -218,7 +222,7 @@ impl Liquidations {
                 time_ms,
             };
             self.running = Some(Running { order: order.order, value: 0, forced });
-        } else {
+        } else if self.running.as_ref().is_some_and(|running| running.order == order.order) {
             self.end("EXPIRED");
         }
     }
@@ -229,7 +233,12 @@ impl Liquidations {
         };
         running.forced.last = trade.quantity;
         running.forced.filled += trade.quantity;
-        running.value += floor_value(trade.quantity, trade.price).unwrap_or(0);
+        running.value += trade.value;
+        if trade.cause == event::TradeCause::Settlement as u8 {
+            // Nobody is liquidated.
+            self.running = None;
+            return;
+        }
         if trade.flags & 2 != 0 {
             self.end("FILLED");
         }

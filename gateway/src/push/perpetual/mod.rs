@@ -288,8 +288,10 @@ impl Board {
             let id = market.market;
             for live in &mut market.lives {
                 if live.topic.kind == Kind::PerpetualTrade {
-                    let what = What::Trade(trade_of(trade, time_ms));
-                    desk.market(live.topic, MarketNote { market: id, what });
+                    if trade.is_in_book() {
+                        let what = What::Trade(trade_of(trade, time_ms));
+                        desk.market(live.topic, MarketNote { market: id, what });
+                    }
                 } else {
                     live.traded(trade, views);
                 }

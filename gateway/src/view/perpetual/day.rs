@@ -229,7 +229,7 @@ impl Window {
 pub struct Days(Vec<Window>);
 
 impl Days {
-    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, value: i64, time_ms: i64) {
+    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, time_ms: i64) {
         let index = place(trade.market);
         if index >= self.0.len() {
             self.0.resize_with(index + 1, Window::new);
@@ -242,7 +242,7 @@ impl Days {
             high: trade.price,
             low: trade.price,
             volume: trade.quantity,
-            value,
+            value: trade.value,
             count: 1,
             first: trade.trade,
             last: trade.trade,

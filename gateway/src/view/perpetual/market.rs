@@ -273,13 +273,8 @@ impl MarketTable {
         }
     }
 
-    /// Takes in a trade; the row that it is in the market's history.
-    pub(super) fn traded(
-        &mut self,
-        trade: &event::PerpetualTrade,
-        value: i64,
-        time_ms: i64,
-    ) -> Option<MarketTrade> {
+    /// Takes in a trade of the book; the row that it is in the market's history.
+    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, time_ms: i64) -> Option<MarketTrade> {
         let market = self.at(trade.market)?;
         let is_buyer_maker = u32::from(trade.taker_side == ringside_core::command::Side::Sell as u8);
         let joins = market.last.filter(|last| {
@@ -296,7 +291,7 @@ impl MarketTable {
             aggregate,
             price: trade.price,
             quantity: trade.quantity,
-            value,
+            value: trade.value,
             time_ms,
             aggregate_ms,
             market: trade.market,

@@ -26,12 +26,12 @@ use day::Days;
 use log::{Keep, List, Log, Row};
 use market::MarketTable;
 use operator::Operators;
-use order::{DELEVERAGING_NAME, OrderRecord, OrderTable, Takeover};
+use order::OrderTable;
 use ringside_core::command::{
     ClientOrder, Kind as CommandKind, MarginMode, PerpetualOrderType, PerpetualState, Side, TreasuryPlace,
 };
 use ringside_core::event::{self, Event, Kind};
-use ringside_core::ids::{ALL_MARKETS, FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, OrderId, Sequence};
+use ringside_core::ids::{ALL_MARKETS, FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, Sequence};
 use ringside_core::money::AMOUNT_PER_MICRO;
 use rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, MarketTrade,
@@ -72,8 +72,8 @@ pub struct Perpetuals {
     numbers: [u64; 3],
     keep: Keep,
     positions: usize,
-    /// Names of orders that the running command placed.
-    placed: Vec<event::PerpetualPlaced>,
+    /// Names of the order that is told next.
+    placed: Option<event::PerpetualPlaced>,
     /// Whether the next event begins a command.
     is_between: bool,
 }
@@ -110,7 +110,7 @@ impl Perpetuals {
             numbers: [0; 3],
             keep,
             positions: 0,
-            placed: Vec::new(),
+            placed: None,
             is_between: true,
         }
     }
@@ -250,11 +250,12 @@ impl Perpetuals {
             Kind::PerpetualPosition => each(event, |position| self.position(position, time_ms)),
             Kind::PerpetualExposure => each(event, |exposure| self.accounts.exposure(exposure)),
             Kind::PerpetualPools => each(event, |pools: &event::PerpetualPools| self.pools = *pools),
-            Kind::PerpetualPlaced => each(event, |placed: &event::PerpetualPlaced| self.placed.push(*placed)),
+            Kind::PerpetualPlaced => {
+                each(event, |placed: &event::PerpetualPlaced| self.placed = Some(*placed))
+            }
             Kind::PerpetualOrder => each(event, |order| self.order(order, event.sequence, time_ms)),
             Kind::PerpetualTrade => each(event, |trade| self.trade(trade, event.sequence, time_ms)),
             Kind::PerpetualAmended => each(event, |amended| self.amended(amended, event.sequence, time_ms)),
-            Kind::PositionMoved => each(event, |moved| self.moved(moved, event.sequence, time_ms)),
             Kind::Posting => each(event, |posting| self.posting(posting, event.sequence, time_ms)),
             Kind::PreventedMatch => each(event, |met| self.prevent(met, event.sequence, time_ms)),
             Kind::TriggerRefused => each(event, |refused| self.orders.refused(refused)),
@@ -286,7 +287,6 @@ impl Perpetuals {
                 if let Some(row) = self.transferred.take().filter(|_| is_transfer) {
                     self.transfers.push(event.sequence, row);
                 }
-                self.placed.clear();
                 self.is_between = true;
             }),
             _ => {}
@@ -339,54 +339,41 @@ impl Perpetuals {
     }
 
     fn order(&mut self, told: &event::PerpetualOrder, sequence: Sequence, time_ms: i64) {
-        let placed = self.placed.iter().find(|placed| placed.order == told.order);
-        if let Some(placed) = placed
+        let placed = self.placed.take_if(|placed| placed.order == told.order);
+        if let Some(placed) = &placed
             && placed.fired != 0
         {
             self.orders.fired(placed.fired, told.order, sequence, time_ms);
         }
-        self.orders.told(told, placed, sequence, time_ms);
-    }
-
-    /// The name of an order that is open, or that the running command placed.
-    fn name(&self, order: OrderId) -> ClientOrder {
-        let placed = || self.placed.iter().find(|placed| placed.order == order);
-        match self.orders.open(order) {
-            Some(open) => open.client_order,
-            None => placed().map_or([0; 36], |placed| placed.client_order),
-        }
+        self.orders.told(told, placed.as_ref(), sequence, time_ms);
     }
 
     fn trade(&mut self, trade: &event::PerpetualTrade, sequence: Sequence, time_ms: i64) {
-        let value = ringside_core::risk::perpetual::units::floor_value(trade.quantity, trade.price)
-            .unwrap_or(i64::MAX);
-        if let Some(row) = self.markets.traded(trade, value, time_ms) {
-            self.trades.push(sequence, row);
-        }
-        self.series.traded(trade, value, sequence, time_ms);
-        self.days.traded(trade, value, time_ms);
         let taker_side = Side::from_code(trade.taker_side).expect("the engine emits known sides");
-        let maker_side = match taker_side {
-            Side::Buy => Side::Sell,
-            Side::Sell => Side::Buy,
-        };
-        let is_liquidation = trade.flags & 4 != 0;
-        if !is_liquidation {
-            self.volumes.traded(trade.maker_account, value);
-            self.volumes.traded(trade.taker_account, value);
+        let cause = event::TradeCause::from_code(trade.cause).expect("the engine emits known causes");
+        if trade.is_in_book() {
+            if let Some(row) = self.markets.traded(trade, time_ms) {
+                self.trades.push(sequence, row);
+            }
+            self.series.traded(trade, sequence, time_ms);
+            self.days.traded(trade, time_ms);
+        }
+        if cause == event::TradeCause::Book {
+            self.volumes.traded(trade.maker_account, trade.value);
+            self.volumes.traded(trade.taker_account, trade.value);
         }
         let maker = FillRecord {
             trade: trade.trade,
             order: trade.maker_order,
             price: trade.price,
             quantity: trade.quantity,
-            value,
+            value: trade.value,
             fee: trade.maker_fee,
             realised: trade.maker_realised,
             time_ms,
             account: trade.maker_account,
             market: trade.market,
-            side: maker_side as u8,
+            side: taker_side.opposite() as u8,
             is_maker: 1,
             is_liquidation: 0,
             reserved: [0; 5],
@@ -398,11 +385,14 @@ impl Perpetuals {
             account: trade.taker_account,
             side: taker_side as u8,
             is_maker: 0,
-            is_liquidation: is_liquidation.into(),
+            is_liquidation: (cause == event::TradeCause::Liquidation).into(),
             ..maker
         };
-        for (fill, is_filled) in [(maker, trade.flags & 1 != 0), (taker, trade.flags & 2 != 0)] {
-            let info = self.name(fill.order);
+        let sides = [(maker, trade.flags & 1 != 0), (taker, trade.flags & 2 != 0)];
+        // A settlement has nobody on its other side.
+        let first = usize::from(cause == event::TradeCause::Settlement);
+        for (fill, is_filled) in sides.into_iter().skip(first) {
+            let info = self.orders.open(fill.order).map_or([0; 36], |order| order.client_order);
             self.orders.traded(&fill, is_filled, sequence);
             self.fills.push(sequence, fill);
             let row = IncomeRecord {
@@ -426,35 +416,13 @@ impl Perpetuals {
     }
 
     fn amended(&mut self, amended: &event::PerpetualAmended, sequence: Sequence, time_ms: i64) {
-        let client_order = self.name(amended.order);
+        let client_order = self.orders.open(amended.order).map_or([0; 36], |order| order.client_order);
         self.numbers[1] += 1;
         let number = self.numbers[1];
         // Of the running command alone.
         let told = event::PerpetualAmended { reference: 0, ..*amended };
         let row = AmendRecord { told, client_order, reserved: 0, time_ms, number };
         self.amendments.push(sequence, row);
-    }
-
-    fn moved(&mut self, moved: &event::PositionMoved, sequence: Sequence, time_ms: i64) {
-        let row = IncomeRecord {
-            tran: 0,
-            amount: moved.from_realised,
-            time_ms,
-            trade: 0,
-            account: moved.from,
-            market: moved.market,
-            kind: IncomeKind::RealizedPnl as u32,
-            info: self.name(moved.from_order),
-        };
-        self.earned(sequence, row);
-        let info = if moved.to_order == 0 { [0; 36] } else { padded(DELEVERAGING_NAME) };
-        self.earned(sequence, IncomeRecord { amount: moved.to_realised, account: moved.to, info, ..row });
-        if moved.to_order != 0 {
-            // The engine tells of this order by what it did alone.
-            let side = Side::from_code(moved.side).unwrap_or(Side::Buy).opposite();
-            let taker = Takeover { account: moved.to, order: moved.to_order, side };
-            self.orders.put(sequence, OrderRecord::of_takeover(moved, taker, time_ms));
-        }
     }
 
     fn posting(&mut self, posting: &event::Posting, sequence: Sequence, time_ms: i64) {
@@ -468,9 +436,7 @@ impl Perpetuals {
             event::PostingReason::Transfer => (IncomeKind::Transfer, "TRANSFER"),
             event::PostingReason::FundingFee => (IncomeKind::FundingFee, "FUNDING_FEE"),
             event::PostingReason::InsuranceClear => (IncomeKind::InsuranceClear, "LIQUIDATION"),
-            event::PostingReason::Settlement | event::PostingReason::RealisedProfit => {
-                (IncomeKind::RealizedPnl, "")
-            }
+            event::PostingReason::RealisedProfit => (IncomeKind::RealizedPnl, ""),
             // What it was for is known when it is done.
             event::PostingReason::Adjustment => (IncomeKind::InternalTransfer, ""),
             event::PostingReason::IsolatedMargin => {
@@ -487,6 +453,7 @@ impl Perpetuals {
                 return;
             }
             event::PostingReason::FundingResidue
+            | event::PostingReason::Settlement
             | event::PostingReason::Affiliate
             | event::PostingReason::Treasury
             | event::PostingReason::TreasuryFees => return,
@@ -642,7 +609,7 @@ impl Perpetuals {
             credited: None,
             keep,
             positions: 0,
-            placed: Vec::new(),
+            placed: None,
             is_between: true,
         })
     }
@@ -693,7 +660,7 @@ fn padded(text: &str) -> ClientOrder {
     field
 }
 
-/// Whether an order is the engine's own, of a liquidation.
+/// Whether an order is the engine's own.
 pub fn is_liquidation(order: &event::PerpetualOrder) -> bool {
     order.order_type == PerpetualOrderType::Liquidation as u8
 }

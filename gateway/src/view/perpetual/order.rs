@@ -4,14 +4,10 @@ use super::super::codec::{LoadError, Reader, Writer};
 use super::super::hash::NumberMap;
 use super::log::{Keep, Key, Log, Page, Row};
 use super::rows::{FillRecord, name_tag};
-use ringside_core::command::{
-    ClientOrder, PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, Side, order_flag,
-};
+use ringside_core::command::{ClientOrder, PerpetualOrderType, PerpetualStatus, order_flag};
 use ringside_core::event::{self, Execution};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
-use ringside_core::risk::perpetual::units::{average_price, floor_value};
 use std::collections::BTreeSet;
-use zerocopy::FromZeros;
 
 /// One order as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +31,7 @@ pub struct OrderRecord {
 /// Starts of the names of orders that close a position by force.
 const LIQUIDATION_NAME: &str = "autoclose-";
 /// The name of an order that auto-deleveraging fills.
-pub const DELEVERAGING_NAME: &str = "adl_autoclose";
+const DELEVERAGING_NAME: &str = "adl_autoclose";
 
 /// Why an order closes a position by force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,41 +42,7 @@ pub enum Forced {
     Deleveraging = 2,
 }
 
-/// One side of a position that changes hands outside the book.
-#[derive(Clone, Copy, Debug)]
-pub struct Takeover {
-    /// Whose side.
-    pub account: AccountId,
-    /// Its order.
-    pub order: OrderId,
-    /// What that order does.
-    pub side: Side,
-}
-
 impl OrderRecord {
-    /// The order that a side of a takeover is shown as: filled at once at the takeover's price, with the name of those that
-    /// deleverage.
-    pub fn of_takeover(moved: &event::PositionMoved, half: Takeover, time_ms: i64) -> OrderRecord {
-        let mut client_order = [0; 36];
-        client_order[..DELEVERAGING_NAME.len()].copy_from_slice(DELEVERAGING_NAME.as_bytes());
-        let told = event::PerpetualOrder {
-            order: half.order,
-            account: half.account,
-            market: moved.market,
-            side: half.side as u8,
-            order_type: PerpetualOrderType::Liquidation as u8,
-            original_type: PerpetualOrderType::Liquidation as u8,
-            time_in_force: PerpetualTimeInForce::ImmediateOrCancel as u8,
-            status: PerpetualStatus::Filled as u8,
-            price: average_price(moved.value, moved.quantity),
-            quantity: moved.quantity,
-            filled: moved.quantity,
-            value: moved.value,
-            ..FromZeros::new_zeroed()
-        };
-        OrderRecord { client_order, ..OrderRecord::new(&told, None, time_ms) }
-    }
-
     /// An order that the engine tells of for the first time.
     pub fn new(
         told: &event::PerpetualOrder,
@@ -120,8 +82,7 @@ impl OrderRecord {
             };
             for (side, whole) in [(trade.maker_order, 1), (trade.taker_order, 2)] {
                 if side == order {
-                    let value = floor_value(trade.quantity, trade.price).unwrap_or(i64::MAX);
-                    record.filled(trade.quantity, value, trade.flags & whole != 0, time_ms);
+                    record.filled(trade.quantity, trade.value, trade.flags & whole != 0, time_ms);
                 }
             }
         }
@@ -409,21 +370,5 @@ impl OrderTable {
         table.service = Log::load(reader, keep)?;
         table.forced = Log::load(reader, keep)?;
         Ok(table)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_takeover_is_shown_at_the_nearest_price() {
-        // 2 micros for 300 units: 0.67 of the smallest price step.
-        let moved = event::PositionMoved { value: 2, quantity: 30_000_000_000, ..FromZeros::new_zeroed() };
-        let half = Takeover { account: 7, order: 9, side: Side::Sell };
-        let order = OrderRecord::of_takeover(&moved, half, 5);
-        assert_eq!((order.told.price, order.told.side, order.created_ms), (1, Side::Sell as u8, 5));
-        assert_eq!(order.forced(), Some(Forced::Deleveraging));
-        assert!(!order.is_open());
     }
 }

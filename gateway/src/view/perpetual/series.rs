@@ -327,23 +327,17 @@ impl Series {
         }
     }
 
-    pub(super) fn traded(
-        &mut self,
-        trade: &event::PerpetualTrade,
-        value: i64,
-        sequence: Sequence,
-        time_ms: i64,
-    ) {
+    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, sequence: Sequence, time_ms: i64) {
         for (index, (_, interval)) in INTERVALS.iter().enumerate() {
             let slot = slot(trade.market, Source::Trades, index);
             let candle = self.candle(slot, sequence, interval.open(time_ms), trade.price);
             candle.put(trade.price);
             candle.count += 1;
             candle.volume = candle.volume.saturating_add(trade.quantity);
-            candle.value = candle.value.saturating_add(value);
+            candle.value = candle.value.saturating_add(trade.value);
             if trade.taker_side == Side::Buy as u8 {
                 candle.taker_volume = candle.taker_volume.saturating_add(trade.quantity);
-                candle.taker_value = candle.taker_value.saturating_add(value);
+                candle.taker_value = candle.taker_value.saturating_add(trade.value);
             }
             if candle.first == 0 {
                 candle.first = trade.trade;

@@ -66,7 +66,7 @@ impl Exposures {
                     None => {}
                 }
             } else if let Some(trade) = event.get::<PerpetualTrade>() {
-                if trade.maker_account == account {
+                if trade.maker_account == account && trade.is_in_book() {
                     found.lower(trade.market, place);
                 }
                 if let Some(arrival) = found.arrival(trade.taker_order) {

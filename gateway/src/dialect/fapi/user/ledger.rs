@@ -1,13 +1,14 @@
 //! What an account has between the steps of one command. The engine tells the end alone; a stream tells every step. The
 //! arithmetic is the engine's own (`risk.md` 4, 8), from what the command found to what it left.
 
+use super::Fill;
 use crate::dialect::fapi::margin::leverage_in_force;
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::account::Holding;
 use ringside_core::command::{MarginMode, Side};
 use ringside_core::event::{PerpetualPosition, Posting, PostingReason};
 use ringside_core::ids::{AccountId, MarketId};
-use ringside_core::money::{Money, Quantity};
+use ringside_core::money::Money;
 use ringside_core::risk::perpetual::isolated;
 use ringside_core::risk::perpetual::position::{Position, open_fees};
 
@@ -73,15 +74,10 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// A fill of `quantity` worth `value`, with its fee.
-    pub(super) fn fill(
-        &mut self,
-        market: MarketId,
-        side: Side,
-        (quantity, value, fee): (Quantity, Money, Money),
-    ) {
+    /// A fill worth `value`.
+    pub(super) fn fill(&mut self, market: MarketId, side: Side, value: Money, fill: &Fill) {
         let before = self.position(market);
-        let after = self.filled(&before, side, (quantity, value, fee));
+        let after = self.filled(&before, side, value, fill);
         // The engine carried it out, so it fits; what would not is shown as the command left it.
         let (wallet, position) = after.unwrap_or_else(|| {
             let known = self.views.accounts().get(self.account);
@@ -95,7 +91,8 @@ impl<'a> Ledger<'a> {
         &self,
         before: &PerpetualPosition,
         side: Side,
-        (quantity, value, fee): (Quantity, Money, Money),
+        value: Money,
+        &Fill { quantity, fee, realised, .. }: &Fill,
     ) -> Option<(Money, PerpetualPosition)> {
         let (mut wallet, mut after) = (self.wallet, *before);
         let held = before.quantity.checked_abs()?;
@@ -121,8 +118,10 @@ impl<'a> Ledger<'a> {
         }
         after.open_fees = open_fees(before.open_fees, held, &filled, fee)?;
         after.quantity = filled.position.quantity;
-        after.cost = filled.position.cost;
-        after.realised = before.realised.checked_add(filled.realised)?;
+        // What the rest of the position paid for what its isolated wallet lacked.
+        let drawn = realised.checked_sub(filled.realised)?;
+        after.cost = filled.position.cost.checked_add(drawn)?;
+        after.realised = before.realised.checked_add(realised)?;
         Some((wallet, after))
     }
 
@@ -138,10 +137,8 @@ impl<'a> Ledger<'a> {
             PostingReason::FundingFee => self.wallet += amount,
             PostingReason::RealisedProfit => {
                 let before = self.position(posting.market);
-                // What it lacked for a fill it does not show.
-                let margin = if before.isolated_wallet < 0 { amount } else { 0 };
                 self.put(PerpetualPosition {
-                    isolated_wallet: before.isolated_wallet + margin,
+                    isolated_wallet: before.isolated_wallet + amount,
                     cost: before.cost + amount,
                     realised: before.realised + amount,
                     ..before
@@ -153,20 +150,15 @@ impl<'a> Ledger<'a> {
             // What an isolated wallet lacked for a fill is no loss of the fill already.
             PostingReason::InsuranceClear if is_isolated => {}
             PostingReason::InsuranceClear => self.wallet += amount,
-            PostingReason::Settlement => {
-                let before = self.position(posting.market);
-                self.wallet += amount + isolated_wallet(&before);
-                let realised = before.realised.saturating_add(amount);
-                let over =
-                    PerpetualPosition { quantity: 0, cost: 0, isolated_wallet: 0, open_fees: 0, ..before };
-                self.put(PerpetualPosition { realised, ..over });
-            }
             PostingReason::IsolatedMargin => {
                 let amount = if is_isolated { amount } else { -amount };
                 self.wallet -= amount;
                 self.margin(posting.market, amount);
             }
-            PostingReason::FundingResidue | PostingReason::Affiliate | PostingReason::TreasuryFees => {}
+            PostingReason::FundingResidue
+            | PostingReason::Settlement
+            | PostingReason::Affiliate
+            | PostingReason::TreasuryFees => {}
         }
     }
 

@@ -143,7 +143,7 @@ pub struct OrderUpdate {
 /// One account's half of a trade.
 #[derive(Clone, Copy, Debug)]
 pub struct Fill {
-    /// Its number, 0 outside the book.
+    /// Its number.
     pub trade: u64,
     /// How much.
     pub quantity: i64,

@@ -13,17 +13,16 @@ use crate::dialect::fapi::margin::{Figures, figures, leverage_in_force};
 use crate::dialect::fapi::refusal::Refusal;
 use crate::dialect::fapi::reject;
 use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::order::{OrderRecord, Takeover};
+use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{MarginMode, PerpetualStatus, Side, order_flag};
 use ringside_core::event::{
     self, Event, Execution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade, PostingReason,
-    VipChange,
+    TradeCause, VipChange,
 };
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
 use ringside_core::money::Money;
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::position::Position;
-use ringside_core::risk::perpetual::units::floor_value;
 
 /// The accounts that an event is about; two for what passes between accounts. `None` of both: none that is told of it.
 pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
@@ -41,7 +40,6 @@ pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
         Some(Kind::PerpetualTrade) => {
             two(event, |trade: &PerpetualTrade| (trade.maker_account, trade.taker_account))
         }
-        Some(Kind::PositionMoved) => two(event, |moved: &event::PositionMoved| (moved.from, moved.to)),
         _ => [None; 2],
     }
 }
@@ -151,7 +149,7 @@ impl Teller<'_> {
             self.place = place;
             paid += cover(event).unwrap_or(0);
             let Some(trade) = event.get::<PerpetualTrade>() else { continue };
-            if trade.taker_order != taker {
+            if trade.taker_order != taker || trade.is_in_book() != first.is_in_book() {
                 break;
             }
             end = place + 1;
@@ -162,9 +160,8 @@ impl Teller<'_> {
                     let update = self.update(order, Happening::Trade, Some(half.fill));
                     self.out.push(UserEvent::Lite(Box::new(update)));
                 }
-                let value = floor_value(trade.quantity, trade.price).unwrap_or(Money::MAX);
-                self.ledger.fill(trade.market, half.side, (trade.quantity, value, half.fill.fee));
-                if half.is_liquidation {
+                self.ledger.fill(trade.market, half.side, trade.value, &half.fill);
+                if half.is_charged {
                     cleared -= half.fill.fee;
                 }
             }
@@ -185,13 +182,9 @@ impl Teller<'_> {
         }
     }
 
-    /// The account's halves of a trade, the maker's first.
+    /// The account's halves of a trade, the maker's first. A settlement has nobody on its other side.
     fn halves(&self, trade: &PerpetualTrade) -> impl Iterator<Item = Half> + use<> {
         let taker_side = Side::from_code(trade.taker_side).unwrap_or(Side::Buy);
-        let maker_side = match taker_side {
-            Side::Buy => Side::Sell,
-            Side::Sell => Side::Buy,
-        };
         let fill = Fill {
             trade: trade.trade,
             quantity: trade.quantity,
@@ -202,19 +195,22 @@ impl Teller<'_> {
         };
         let maker = Half {
             order: trade.maker_order,
-            side: maker_side,
+            side: taker_side.opposite(),
             fill,
             is_whole: trade.flags & 1 != 0,
-            is_liquidation: false,
+            is_forced: !trade.is_in_book(),
+            is_charged: false,
         };
         let taker = Half {
             order: trade.taker_order,
             side: taker_side,
             fill: Fill { fee: trade.taker_fee, realised: trade.taker_realised, is_maker: false, ..fill },
             is_whole: trade.flags & 2 != 0,
-            is_liquidation: trade.flags & 4 != 0,
+            is_forced: trade.cause != TradeCause::Book as u8,
+            is_charged: trade.cause == TradeCause::Liquidation as u8,
         };
-        let maker = (trade.maker_account == self.account).then_some(maker);
+        let is_alone = trade.cause == TradeCause::Settlement as u8;
+        let maker = (trade.maker_account == self.account && !is_alone).then_some(maker);
         maker.into_iter().chain((trade.taker_account == self.account).then_some(taker))
     }
 
@@ -222,10 +218,9 @@ impl Teller<'_> {
     fn traded(&mut self, trade: &PerpetualTrade) {
         for half in self.halves(trade) {
             let Some(mut order) = self.order(half.order) else { continue };
-            let value = floor_value(trade.quantity, trade.price).unwrap_or(Money::MAX);
-            order.filled(trade.quantity, value, half.is_whole, self.time_ms);
+            order.filled(trade.quantity, trade.value, half.is_whole, self.time_ms);
             self.note(order);
-            let happening = if half.is_liquidation { Happening::Calculated } else { Happening::Trade };
+            let happening = if half.is_forced { Happening::Calculated } else { Happening::Trade };
             self.tell_order(order, happening, Some(half.fill));
             self.finish(order);
         }
@@ -236,8 +231,6 @@ impl Teller<'_> {
             self.told(told);
         } else if let Some(posting) = event.get::<event::Posting>() {
             self.posting(posting);
-        } else if let Some(moved) = event.get::<event::PositionMoved>() {
-            self.moved(moved);
         } else if let Some(deferred) = event.get::<event::TriggerDeferred>() {
             self.out.push(UserEvent::Deferred {
                 time_ms: self.time_ms,
@@ -348,62 +341,15 @@ impl Teller<'_> {
             PostingReason::FundingFee => self.posted(Reason::FundingFee, amount, change, &[]),
             PostingReason::InsuranceClear if is_isolated && !follows_payment => self.covered += amount,
             PostingReason::InsuranceClear => self.posted(Reason::InsuranceClear, amount, change, &[]),
-            PostingReason::Settlement | PostingReason::RealisedProfit => {
-                self.posted(Reason::Order, 0, change, &market);
-            }
+            PostingReason::RealisedProfit => self.posted(Reason::Order, 0, change, &market),
             PostingReason::IsolatedMargin => self.posted(Reason::MarginTransfer, 0, change, &market),
             // Of the fund's account alone, which nobody reads the stream of.
             PostingReason::FundingResidue
+            | PostingReason::Settlement
             | PostingReason::Affiliate
             | PostingReason::Treasury
             | PostingReason::TreasuryFees => {}
         }
-    }
-
-    /// A position that changed hands outside the book: an order of its own, filled at once.
-    fn moved(&mut self, moved: &event::PositionMoved) {
-        let closing = Side::from_code(moved.side).unwrap_or(Side::Buy);
-        let halves = [
-            (moved.from, moved.from_order, closing, moved.from_realised),
-            (moved.to, moved.to_order, closing.opposite(), moved.to_realised),
-        ];
-        for (account, id, side, realised) in halves {
-            if account != self.account {
-                continue;
-            }
-            let before = self.ledger.total();
-            self.ledger.fill(moved.market, side, (moved.quantity, moved.value, 0));
-            self.filled(moved.market, before, 0);
-            let is_liquidated = account == moved.from;
-            let own_name = is_liquidated.then(|| match self.order(id) {
-                Some(order) => order.client_order,
-                // The book was passed over, so that no order was sent.
-                None => self.closing_name(),
-            });
-            let half = Takeover { account, order: id, side };
-            let mut order = OrderRecord::of_takeover(moved, half, self.time_ms);
-            if let Some(own_name) = own_name {
-                order.client_order = own_name;
-            }
-            let fill = Fill {
-                trade: 0,
-                quantity: moved.quantity,
-                price: order.told.price,
-                fee: 0,
-                realised,
-                is_maker: false,
-            };
-            self.tell_order(order, Happening::Calculated, Some(fill));
-        }
-    }
-
-    /// `autoclose-<ms><sequence>`, of what the running command closes without an order.
-    fn closing_name(&self) -> [u8; 36] {
-        let sequence = self.events.first().map_or(0, |event| event.sequence);
-        let text = format!("autoclose-{}{sequence}", self.time_ms);
-        let mut name = [0; 36];
-        name.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
-        name
     }
 
     fn called(&mut self, call: &event::MarginCall) {
@@ -543,7 +489,7 @@ impl Teller<'_> {
             let halves = usize::from(trade.maker_order == id) + usize::from(trade.taker_order == id);
             for _ in 0..halves {
                 order.told.filled -= trade.quantity;
-                order.told.value -= floor_value(trade.quantity, trade.price).unwrap_or(0);
+                order.told.value -= trade.value;
                 order.told.open += trade.quantity;
             }
         }
@@ -562,5 +508,8 @@ struct Half {
     fill: Fill,
     /// The order is filled by it.
     is_whole: bool,
-    is_liquidation: bool,
+    /// Its owner did not ask for it.
+    is_forced: bool,
+    /// Its fee is what a liquidation costs.
+    is_charged: bool,
 }

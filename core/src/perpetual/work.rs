@@ -1,0 +1,116 @@
+//! How much one command may do, and what it left over for the next (`risk.md` 19).
+//!
+//! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
+//! fires, to the end of its order; a countdown; the match of an order of a liquidation or of the fund; a takeover; a counterparty that
+//! is deleveraged, with its orders; a warning. Every command has one for what it asks for itself.
+//!
+//! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
+//! heaps, liquidations in the thresholds of `bands.rs`.
+
+use super::State;
+use crate::command::MarginMode;
+use crate::engine::perpetual::liquidate::Scope;
+use crate::ids::AccountId;
+use std::ops::RangeInclusive;
+
+/// Units of a command, unless a rule says otherwise.
+pub(crate) const WORK_MAX: u32 = 256;
+/// What a rule may say.
+pub(crate) const WORK_MAX_RANGE: RangeInclusive<u32> = 8..=65_536;
+
+/// See the module.
+pub(crate) struct Work {
+    /// Units of a command.
+    pub(crate) most: u32,
+    /// Those that the running command has left.
+    pub(crate) left: u32,
+    /// Markets and accounts whose orders are to be trimmed, ascending, and whether their positions became zero or turned.
+    pub(crate) trims: Vec<(usize, AccountId, bool)>,
+    /// Markets, a bit each, that have batches of triggers that are due.
+    pub(crate) due: u128,
+    /// Number of the next batch.
+    pub(crate) batches: u64,
+    /// A liquidation that goes on.
+    pub(crate) paused: Option<Scope>,
+    /// The last scan found somebody to be liquidated or warned, and had no unit for it.
+    pub(crate) scan: bool,
+    /// The same of the fund's own test.
+    pub(crate) fund: bool,
+    /// Markets, a bit each, whose watched prices moved since a scan left nobody over.
+    pub(crate) stirred: u128,
+    /// Until when, ms, dates and countdowns are to expire that had no unit; 0: none wait.
+    pub(crate) dates_ms: i64,
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        Work {
+            most: WORK_MAX,
+            left: 0,
+            trims: Vec::with_capacity(1024),
+            due: 0,
+            batches: 0,
+            paused: None,
+            scan: false,
+            fund: false,
+            stirred: 0,
+            dates_ms: 0,
+        }
+    }
+}
+
+impl Work {
+    /// Takes a unit, if one is left.
+    pub(crate) fn take(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        is_left
+    }
+}
+
+impl State {
+    /// Whether a trigger is due that may run: in a market that does not match it waits until that does.
+    fn has_due(&self) -> bool {
+        let mut due = self.work.due;
+        while due != 0 {
+            let index = due.trailing_zeros() as usize;
+            due &= due - 1;
+            if self.triggers[index].due_count > 0 && self.symbols[index].matches() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether anything before the fund's test waits that the next command can do.
+    pub(crate) fn has_left_over(&self) -> bool {
+        let work = &self.work;
+        work.scan | work.paused.is_some() | !work.trims.is_empty() || self.has_due()
+    }
+
+    /// Whether anything waits that the next command can do.
+    #[inline]
+    pub(crate) fn has_backlog(&self) -> bool {
+        let work = &self.work;
+        (work.dates_ms != 0) | work.fund
+            || work.scan
+            || work.paused.is_some()
+            || !work.trims.is_empty()
+            || (work.due != 0 && self.has_due())
+    }
+
+    /// Whether orders that could match in a market must be refused: what its last move of a price brought about is not done.
+    pub(crate) fn is_busy(&self, index: usize) -> bool {
+        let work = &self.work;
+        (work.scan && work.stirred >> index & 1 != 0)
+            || self.triggers[index].due_count > 0
+            || work.trims.iter().any(|trim| trim.0 == index)
+            || work.paused.is_some_and(|scope| match scope.isolated {
+                Some(only) => only == index,
+                None => {
+                    self.holding(scope.account, index).quantity != 0
+                        && self.mode(scope.account, index) == MarginMode::Cross
+                }
+            })
+    }
+}

@@ -1,0 +1,202 @@
+//! One command does at most `WORK_MAX` units, what is left waits and is done by those that follow (`risk.md` 19).
+
+use crate::support::perpetual::{BTC, Venue, dec, no_fees, usd};
+use ringside_core::command::*;
+use ringside_core::event::{self, Event, Execution};
+use ringside_core::ids::{FIRST_PERPETUAL, padded};
+use ringside_core::reject::Reject;
+use ringside_core::{Engine, EngineConfig};
+
+const ETH: u32 = FIRST_PERPETUAL + 1;
+
+/// A venue of two markets whose engine is as large as it has to be, without the checks that look at all of it after every command.
+struct Crowd {
+    engine: Engine,
+    time_ns: i64,
+    events: Vec<Event>,
+    names: u64,
+}
+
+impl Crowd {
+    /// What two thousand orders of a kind are: stops of many accounts below the mark, and bids for the first of them only.
+    fn new(venue: Venue) -> Crowd {
+        Crowd { engine: venue.engine, time_ns: venue.time_ms * 1_000_000, events: Vec::new(), names: 0 }
+    }
+
+    fn give<B: Body>(&mut self, body: B) -> event::Done {
+        self.events.clear();
+        let sequence = self.engine.sequence() + 1;
+        let command = Command { sequence, time_ns: self.time_ns, ..Command::new(body) };
+        self.engine.apply(&command, &mut self.events);
+        *self.events.last().unwrap().get::<event::Done>().unwrap()
+    }
+
+    fn order(&mut self, account: u32, side: Side, quantity: &str, price: &str) -> PlacePerpetual {
+        self.names += 1;
+        let client_order = padded(&format!("crowd-{}", self.names)).unwrap();
+        PlacePerpetual {
+            client_order,
+            ..crate::support::perpetual::limit_order(account, side, quantity, price)
+        }
+    }
+
+    /// What the last command did: triggers fired, and orders ended otherwise than by a match.
+    fn units(&self) -> usize {
+        let of = |order: &&event::PerpetualOrder| order.execution == Execution::Triggered as u8;
+        self.events.iter().filter_map(|event| event.get::<event::PerpetualOrder>()).filter(of).count()
+    }
+}
+
+/// Accounts with stops, `each` of them: what is left of the orders after they fired at `bids`, and how the commands went.
+fn stops(accounts: u32, each: u32, work_max: Option<u32>) -> (Crowd, Vec<u32>) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.list_second();
+    venue.ok(SetManualPrice { market: ETH, moves_band: 0, price: dec("2500") });
+    venue.tick();
+    venue.ok(SetPerpetualState { market: ETH, state: PerpetualState::Trading as u8, reserved: [0; 3] });
+    for parameter in [PerpetualParameter::MaxConditionalOrders, PerpetualParameter::MaxOpenOrders] {
+        venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value: 1_000 });
+    }
+    if let Some(value) = work_max {
+        venue.ok(ActivateRule { rule: rule::WORK_MAX, value });
+    }
+    let maker = venue.account("100000000");
+    let mut crowd = Crowd::new(venue);
+    let mut armed = Vec::new();
+    for number in 0..accounts {
+        let mut address = [7; 20];
+        address[..4].copy_from_slice(&number.to_le_bytes());
+        let amount = usd("100000");
+        crowd.give(CreateAccount { address, reserved: 0 });
+        crowd.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] });
+        armed.push(crowd.engine.accounts() - 1);
+    }
+    // The first falls to what is set off first, and the price to the others.
+    for (price, quantity) in [("59999", "0.05"), ("59998", "10"), ("59998", "10"), ("59998", "10")] {
+        let bid = crowd.order(maker, Side::Buy, quantity, price);
+        assert_eq!(crowd.give(bid).reject, 0);
+    }
+    for round in 0..each {
+        for &account in &armed {
+            let stop = PlacePerpetual {
+                order_type: PerpetualOrderType::StopMarket as u8,
+                stop_price: dec(if round % 2 == 0 { "59999" } else { "59998" }),
+                price: 0,
+                ..crowd.order(account, Side::Sell, "0.001", "0")
+            };
+            assert_eq!(crowd.give(stop).reject, 0);
+        }
+    }
+    (crowd, armed)
+}
+
+/// Sets them off, and works off what waits; units of each command.
+fn set_off(crowd: &mut Crowd, between: impl Fn(&mut Crowd)) -> Vec<usize> {
+    let first = crowd.order(1, Side::Sell, "0.001", "59999");
+    assert_eq!(crowd.give(first).reject, 0);
+    let mut units = vec![crowd.units()];
+    while crowd.engine.has_backlog() {
+        between(crowd);
+        crowd.give(AdvanceTime {});
+        units.push(crowd.units());
+    }
+    units
+}
+
+/// 200 accounts arm 20,000 stops, and one fill sets all of them off: no command does more than its units, orders of other markets
+/// and cancels are taken meanwhile, and what could match there is refused.
+#[test]
+fn stops_of_many_fire_by_and_by() {
+    let (mut crowd, armed) = stops(200, 100, None);
+    let other = armed[0];
+    let units = set_off(&mut crowd, |crowd| {
+        let place = crowd.order(other, Side::Buy, "0.01", "2400");
+        let eth = PlacePerpetual { market: ETH, ..place };
+        assert_eq!(crowd.give(eth).rejected(), None, "another market goes on");
+        assert!(crowd.units() < 256);
+        if !crowd.engine.has_backlog() {
+            return;
+        }
+        let btc = crowd.order(other, Side::Buy, "0.001", "59000");
+        let refused = crowd.give(btc).rejected();
+        let waits = crowd.engine.has_backlog();
+        assert!(refused == Some(Reject::EngineBusy) || !waits, "{refused:?}");
+        let rests = PlacePerpetual {
+            time_in_force: PerpetualTimeInForce::PostOnly as u8,
+            ..crowd.order(other, Side::Buy, "0.001", "58000")
+        };
+        let order = crowd.give(rests);
+        assert_eq!(order.rejected(), None, "what cannot match is taken");
+        let cancel = CancelPerpetual {
+            account: other,
+            market: BTC,
+            order: order.order,
+            client_order: [0; 36],
+            classes: 3,
+        };
+        assert_eq!(crowd.give(cancel).rejected(), None);
+    });
+    assert_eq!(units[0], 255, "one was for the order itself");
+    assert!(units.iter().all(|&units| units <= 256), "{units:?}");
+    assert!(
+        crowd.engine.perpetual_orders().all(|order| order.order_type != PerpetualOrderType::StopMarket as u8)
+    );
+    crowd.engine.check_invariants().unwrap();
+}
+
+/// The same money and positions come of it as if one command had done all.
+#[test]
+fn what_waits_comes_to_the_same() {
+    let [few, all] = [8, 65_536].map(|most| {
+        let (mut crowd, armed) = stops(20, 20, Some(most));
+        let units = set_off(&mut crowd, |_| {});
+        assert!(if most == 8 { units.len() > 40 } else { units.len() == 1 }, "{} commands", units.len());
+        assert!(units.iter().all(|&units| units <= most as usize));
+        let state = |&account: &u32| {
+            (crowd.engine.perpetual_wallet(account), crowd.engine.perpetual_position(account, BTC).unwrap())
+        };
+        (armed.iter().map(state).collect::<Vec<_>>(), crowd.engine.perpetual_orders().count())
+    });
+    assert_eq!(few, all);
+}
+
+/// What waits is part of the state: after any command the engine goes on from its own snapshot to the same end.
+#[test]
+fn what_waits_survives_a_snapshot() {
+    let (mut crowd, _) = stops(5, 20, Some(8));
+    let first = crowd.order(1, Side::Sell, "0.001", "59999");
+    assert_eq!(crowd.give(first).reject, 0);
+    let mut rounds = 0;
+    while crowd.engine.has_backlog() {
+        let mut saved = Vec::new();
+        crowd.engine.save(&mut saved);
+        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
+        assert_eq!(again.state_hash(), crowd.engine.state_hash());
+        assert!(again.has_backlog());
+        crowd.give(AdvanceTime {});
+        let sequence = again.sequence() + 1;
+        let mut events = Vec::new();
+        again.apply(
+            &Command { sequence, time_ns: crowd.time_ns, ..Command::new(AdvanceTime {}) },
+            &mut events,
+        );
+        assert!(events == crowd.events, "the same command tells the same");
+        assert_eq!(again.state_hash(), crowd.engine.state_hash());
+        rounds += 1;
+    }
+    assert!(rounds > 10, "{rounds}");
+}
+
+/// How much one command may do is between 8 and 65,536.
+#[test]
+fn the_bound_has_bounds() {
+    let mut venue = Venue::trading("60000");
+    for value in [0, 7, 65_537, u32::MAX] {
+        assert_eq!(venue.refused(ActivateRule { rule: rule::WORK_MAX, value }), Reject::ParameterOutOfRange);
+    }
+    for value in [8, 65_536, 256] {
+        venue.ok(ActivateRule { rule: rule::WORK_MAX, value });
+        assert_eq!(venue.said::<event::RuleActivated>()[0].value, value);
+    }
+}
