@@ -408,8 +408,8 @@ impl State {
                 let trailing =
                     &mut triggers.trailing[working][usize::from(details.is(order_flag::PRICE_PROTECT))];
                 let callback = details.callback_rate.into();
-                // It turned: from a snapshot, of a market that was not open, or due.
-                if details.has_turned && trailing.are_sure() {
+                // It turned: from a snapshot, of a market that was not open, or due. Versions before 12 kept its extreme.
+                if details.has_turned && trailing.are_sure() && details.extreme == 0 {
                     return trailing.add_turned(id);
                 }
                 trailing.add(details.side, callback, stop, details.extreme, id);
