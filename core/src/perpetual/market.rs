@@ -14,8 +14,9 @@ use crate::risk::perpetual::bracket::Brackets;
 use crate::risk::perpetual::funding::{FundingRules, Premiums};
 use crate::risk::perpetual::index::{Index, IndexState};
 use crate::risk::perpetual::mark::Basis;
+use crate::risk::perpetual::order_margin::mark_on_tick;
 use crate::risk::perpetual::settlement::IndexSamples;
-use crate::risk::perpetual::units::{OPEN_VALUE_MAX, PRODUCTS_PER_MICRO, ceil_to_step};
+use crate::risk::perpetual::units::{OPEN_VALUE_MAX, PRODUCTS_PER_MICRO};
 use crate::risk::perpetual::window::Window;
 
 /// Most that may be open where an order opens more, in steps of 10^-8. The fund may have to take all of it over.
@@ -391,7 +392,7 @@ impl Symbol {
         self.bounds = Bounds {
             entry,
             take: [Side::Buy, Side::Sell].map(|side| market_limit(side, mark, take, tick)),
-            sell_reference: ceil_to_step(mark.into(), 1, tick).unwrap_or(Price::MAX),
+            sell_reference: mark_on_tick(mark, tick).unwrap_or(Price::MAX),
             band: None,
             second: i64::MIN,
         };

@@ -505,10 +505,10 @@ fn random_sessions_tell_one_story() {
     let seed = seed_or("random_sessions_tell_one_story", 41);
     let mut met = BTreeMap::new();
     for number in 0..8 {
-        println!("session {number}");
+        eprintln!("session {number}");
         session(seed + number, &mut met);
     }
-    println!("{met:#?}");
+    eprintln!("{met:#?}");
     if !is_rerun() {
         for name in [
             "autoclose- PARTIALLY_FILLED",

@@ -5,14 +5,20 @@
 //! and untriggered ones are in none.
 
 use super::units::{
-    ceil_div, ceil_of, ceil_share, ceil_value, floor_value, magnitude, narrow, notional, signed_as,
+    ceil_div, ceil_of, ceil_share, ceil_to_step, ceil_value, floor_value, magnitude, narrow, notional,
+    signed_as,
 };
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity, Rate};
 use std::hint::select_unpredictable;
 
+/// The mark up to a tick: the least price that the margin of a sell is judged at.
+pub fn mark_on_tick(mark: Price, tick: Price) -> Option<Price> {
+    ceil_to_step(mark.into(), 1, tick)
+}
+
 /// The price that the margin of a resting order is judged at: its limit for a buy; for a sell the highest of limit,
-/// best bid and `mark`, which is the mark rounded up to a tick, as it may trade there at once.
+/// best bid and `mark`, which is [`mark_on_tick`], as it may trade there at once.
 #[inline(always)]
 pub fn reference_price(side: Side, limit: Price, best_bid: Option<Price>, mark: Price) -> Price {
     let least = mark.max(best_bid.unwrap_or(0));
@@ -419,7 +425,12 @@ mod tests {
     #[test]
     fn a_sell_is_judged_at_the_best_it_may_get() {
         let judged = |side, limit: i64, bid: Option<i64>| {
-            reference_price(side, limit * UNIT, bid.map(|bid| bid * UNIT), MARK + TICK)
+            reference_price(
+                side,
+                limit * UNIT,
+                bid.map(|bid| bid * UNIT),
+                mark_on_tick(MARK + 1, TICK).unwrap(),
+            )
         };
         assert_eq!(judged(Side::Sell, 59_000, None), MARK + TICK);
         assert_eq!(judged(Side::Sell, 59_000, Some(61_000)), 61_000 * UNIT);

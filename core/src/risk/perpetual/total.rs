@@ -11,7 +11,7 @@ use super::funding::{self, FundingRules, Premiums};
 use super::impact::{average_price, impact_price, mid, spot_index};
 use super::index::{self, Index, Inputs, Quote};
 use super::mark::{self, Basis};
-use super::order_margin::{Bucket, Cross, Exposure, Reservation, margin, reference_price};
+use super::order_margin::{Bucket, Cross, Exposure, Reservation, margin, mark_on_tick, reference_price};
 use super::position::{Position, open_fees};
 use super::settlement::{IndexSamples, residue};
 use super::takeover::{Fund, Peak, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach};
@@ -127,6 +127,7 @@ proptest! {
         is_sell: bool,
     ) {
         let side = side(is_sell);
+        mark_on_tick(c, positive(d));
         reference_price(side, a, Some(b), c);
         let reservation = Reservation::new(side, a, b, c, d);
         let reservation = reservation.unwrap_or(Reservation { reference: a, open_loss: b, fee: c });

@@ -16,6 +16,11 @@ use crate::view::market::MarketRecord;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
+use std::time::Duration;
+
+/// How long the answer to a delisting waits for the last order to end, and how often it looks. A million orders take seconds.
+const DELISTING_PATIENCE: Duration = Duration::from_secs(30);
+const DELISTING_LOOK: Duration = Duration::from_millis(5);
 
 const ID: Param = Param::path("id", SYMBOL_SENT, "Name of the market, any case");
 const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
@@ -144,7 +149,20 @@ async fn set_status(call: Call) -> Answer {
     let command = SetMarketStatus { market: market.market, status: status as u8, reserved: [0; 3] };
     let action = Action { subject: Subject::Market(market.symbol), detail, reason: &reason };
     submit(&call, action, command).await?;
+    let status = if status == MarketStatus::Delisted { delisted(&call, &market).await? } else { status };
     Ok(ok_status(market.symbol(), status))
+}
+
+/// The status of a market whose orders end by and by (`risk.md` 19): delisted once none is left, which is waited for.
+async fn delisted(call: &Call, market: &MarketRecord) -> Result<MarketStatus, Error> {
+    let begin = tokio::time::Instant::now();
+    loop {
+        let status = super::market(call, market.symbol())?.status;
+        if status == MarketStatus::Delisted || begin.elapsed() > DELISTING_PATIENCE {
+            return Ok(status);
+        }
+        tokio::time::sleep(DELISTING_LOOK).await;
+    }
 }
 
 async fn credit(call: Call) -> Answer {

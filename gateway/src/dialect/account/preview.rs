@@ -16,7 +16,7 @@ use ringside_core::money::{Money, Price, Quantity, Rate};
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::impact::average_price;
 use ringside_core::risk::perpetual::order_margin::{
-    Exposure, Reservation, margin as margin_of, reference_price,
+    Exposure, Reservation, margin as margin_of, mark_on_tick, reference_price,
 };
 use ringside_core::risk::perpetual::preview::{SLIPPAGE_ONE, slippage};
 use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, ceil_value, floor_value};
@@ -374,8 +374,8 @@ impl Costs {
                     true => walked.value(),
                     false => {
                         let best_bid = best(views, market, Side::Sell);
-                        let price =
-                            reference_price(asked.side, asked.price, best_bid, market.mark(), market.tick())?;
+                        let mark = mark_on_tick(market.mark(), market.tick())?;
+                        let price = reference_price(asked.side, asked.price, best_bid, mark);
                         floor_value(quantity, price)?
                     }
                 };
