@@ -6,7 +6,6 @@
 
 mod admin;
 mod deposit;
-pub(crate) mod emit;
 mod end;
 mod fill;
 mod hints;
@@ -20,6 +19,7 @@ mod treasury;
 mod view;
 mod withdrawal;
 
+pub use crate::config::EngineConfig;
 pub use liabilities::{AssetLiabilities, Liability};
 pub use view::PendingWithdrawal;
 
@@ -30,59 +30,20 @@ use crate::command::{
     OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::deposit::Deposits;
-use crate::event::{Done, Sink, StateHash};
-use crate::hash_seed::HashSeed;
-use crate::ids::{AccountId, MarketId, OrderId, Sequence};
+use crate::emit::{Emitter, Notes};
+use crate::event::{self, Done, Sink, StateHash};
+use crate::ids::{AccountId, AssetId, MarketId, OrderId, Sequence};
 use crate::market::Market;
-use crate::memory::Pages;
+use crate::money::RawAmount;
 use crate::perpetual::Perpetual;
 use crate::reject::Reject;
 use crate::time::EngineTime;
 use crate::withdrawal::Withdrawals;
-use emit::{Emitter, Notes};
 use idempotency::Idempotency;
 use sources::Sources;
 
 /// Changes with every change of what commands do. State goes from one version to another by snapshot, not by replay.
 pub const ENGINE_VERSION: u32 = 12;
-
-/// Memory to take at start, and how tables are spread over it. It never changes results, and everything grows past it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EngineConfig {
-    /// Resting orders, over all markets.
-    pub orders: usize,
-    /// Accounts.
-    pub accounts: usize,
-    /// Idempotency keys of a day.
-    pub idempotency_keys: usize,
-    /// What it lies on.
-    pub pages: Pages,
-    /// What spreads the tables; a secret where users choose keys.
-    pub hash_seed: HashSeed,
-}
-
-impl EngineConfig {
-    /// No memory taken at start, so that every table grows.
-    pub const SMALLEST: EngineConfig = EngineConfig {
-        orders: 0,
-        accounts: 0,
-        idempotency_keys: 0,
-        pages: Pages::Small,
-        hash_seed: HashSeed::new(0),
-    };
-}
-
-impl Default for EngineConfig {
-    fn default() -> EngineConfig {
-        EngineConfig {
-            orders: 1 << 16,
-            accounts: 1 << 14,
-            idempotency_keys: 1 << 16,
-            pages: Pages::Small,
-            hash_seed: HashSeed::default(),
-        }
-    }
-}
 
 /// A replay that came to another state than the live engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,5 +312,27 @@ impl Engine {
             self.divergence.get_or_insert(Divergence { checkpoint, expected: verify.hash, computed });
         }
         Outcome::default()
+    }
+}
+
+impl Engine {
+    /// Tells a balance that changed outside any market.
+    pub(super) fn tell_balance<S: Sink>(
+        &self,
+        account: AccountId,
+        asset: AssetId,
+        emitter: &mut Emitter<'_, S>,
+    ) {
+        let balance = self.balances.get(account, asset);
+        emitter.emit(event::Balances {
+            account,
+            base: asset,
+            quote: asset,
+            changed: 1,
+            base_available: balance.available.into(),
+            base_frozen: balance.frozen.into(),
+            quote_available: RawAmount::ZERO,
+            quote_frozen: RawAmount::ZERO,
+        });
     }
 }

@@ -6,7 +6,7 @@ use crate::book::Orders;
 use crate::book::grid::Step;
 use crate::book::pool::NONE;
 use crate::command::{MarketKind, MarketStatus, Side};
-use crate::engine::EngineConfig;
+use crate::config::EngineConfig;
 use crate::event;
 use crate::ids::{AccountId, AssetId, MarketId, OrderId, Symbol, TradeId};
 use crate::memory::Pages;

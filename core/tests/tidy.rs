@@ -244,6 +244,27 @@ fn the_gateway_stands_in_layers() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// What of core stands above the engine or beside it; all else is state, or below state.
+const ABOVE_STATE: [&str; 7] = ["engine", "snapshot", "state_hash", "matcher", "audit", "bare", "lib"];
+
+#[test]
+fn state_names_no_engine() {
+    let mut faults = Vec::new();
+    let mut seen = 0;
+    for source in sources() {
+        let Some(path) = source.path.strip_prefix("core/src/") else { continue };
+        if ABOVE_STATE.contains(&path.split(['/', '.']).next().unwrap_or("")) {
+            continue;
+        }
+        seen += 1;
+        for (number, line) in code(&source).filter(|(_, line)| names(line, "crate::engine")) {
+            faults.push(format!("{path}:{number}: `{}`", line.trim()));
+        }
+    }
+    assert!(seen > 80, "{seen} files");
+    assert!(faults.is_empty(), "state names the engine:\n{}", faults.join("\n"));
+}
+
 /// Paths of all that a file's code names by `crate::` or `super::`, part by part; `module` is the file's own.
 fn named(code: &str, module: &[&str]) -> Vec<Vec<String>> {
     let mut found = Vec::new();

@@ -1,6 +1,5 @@
 //! Accounts, credits and markets: what administrators and logins ask for.
 
-use super::emit::Emitter;
 use super::{Engine, Outcome};
 use crate::account::Asset;
 use crate::book::grid::Step;
@@ -8,6 +7,7 @@ use crate::command::{
     CreateAccount, Credit, ListMarket, MarketKind, MarketStatus, OperatorNote, SetMarketStatus, UpdateMarket,
     update_mask,
 };
+use crate::emit::Emitter;
 use crate::event::{self, Sink};
 use crate::ids::{Address, AssetId, AssetName, MarketId};
 use crate::market::{Market, Rules};

@@ -11,13 +11,13 @@ mod observe;
 mod rewind;
 
 use super::admin::is_name;
-use super::emit::Emitter;
 use super::{Engine, Outcome};
 use crate::command::{
     Command, CreditHeldDeposit, DECIMALS_MAX, DepositStatus, HeldReason, Kind, RecordDeposit, SetToken,
     token_pause,
 };
 use crate::deposit::{Held, TOKENS_MAX, Token};
+use crate::emit::Emitter;
 use crate::event::{self, Sink};
 use crate::ids::{Address, AssetId};
 use crate::money::Amount;

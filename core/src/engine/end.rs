@@ -1,9 +1,9 @@
 //! Orders that end on request or shrink: cancel, cancel-all, amend.
 
-use super::emit::Emitter;
 use super::{Engine, Outcome};
 use crate::book::pool::NONE;
 use crate::command::{AmendOrder, CancelAll, CancelOrder, Command, MarketKind, OrderStatus, Side};
+use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::market::Market;

@@ -2,12 +2,12 @@
 //! first order it meets fills whole, and of one that meets several; they decide and say what [`Engine::trade`] would, which
 //! carries out every other trade.
 
-use super::emit::{Emitter, Notes};
 use super::place::{meets_own, outcome_of};
 use super::{Engine, Outcome};
 use crate::account::Balances;
 use crate::book::{Mutation, Orders};
 use crate::command::{Command, MarketKind, OrderStatus};
+use crate::emit::{Emitter, Notes};
 use crate::event::Sink;
 use crate::ids::{FEE_ACCOUNT, OrderId, TradeId};
 use crate::market::{Market, Rules, Seats};

@@ -1,6 +1,5 @@
 //! A new order, and one that is replaced: checks in their fixed order, then it rests, or trades first.
 
-use super::emit::Emitter;
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::book::side::EMPTY;
@@ -9,6 +8,7 @@ use crate::command::{
     Command, MarketKind, MarketStatus, OrderStatus, OrderType, PlaceOrder, ReplaceOrder, SelfTradePrevention,
     Side, TimeInForce, place_flag,
 };
+use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::market::{Market, Rules, Seat};
 use crate::matching::{Ending, Settlement, Step, Taker, sweep, walk};

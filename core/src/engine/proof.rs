@@ -2,8 +2,8 @@
 //!
 //! The sums are made anew from every account, never from a total that is kept; what they must equal is counted apart.
 
-use super::emit::Emitter;
 use super::{Engine, Outcome};
+use crate::emit::Emitter;
 use crate::event::{Sink, SpotLedger, StateHash};
 use crate::ids::AssetId;
 use crate::perpetual::State;

@@ -1,9 +1,9 @@
 //! Money that is the venue's own: how it moves between the insurance fund, the fee accounts and an account's spot balance, the only
 //! ways into and out of both (`account.md` 13). Every move is judged whole before anything changes; nothing is made.
 
-use super::emit::Emitter;
 use super::{Engine, Outcome};
 use crate::command::{MoveTreasury, TreasuryPlace};
+use crate::emit::Emitter;
 use crate::event::{Sink, TreasuryMoved};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money};

@@ -11,9 +11,9 @@ mod adopt;
 mod release;
 mod request;
 
-use super::emit::Emitter;
 use super::{Engine, Outcome};
 use crate::command::{Command, Kind, Ledger, PauseWithdrawals, VaultName, WithdrawalStatus, pause};
+use crate::emit::Emitter;
 use crate::event::{self, Sink};
 use crate::ids::{AccountId, Address, AssetId, AssetName, padded};
 use crate::money::{Amount, Money};

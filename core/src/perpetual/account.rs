@@ -109,6 +109,13 @@ pub(crate) struct Holding {
     pub(crate) reserved: [u64; 3],
 }
 
+/// What is liquidated together: the cross account, or one isolated position.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scope {
+    pub(crate) account: AccountId,
+    pub(crate) isolated: Option<usize>,
+}
+
 // What an order touches lies on two lines, what only a fill touches on the third. For its place among counterparties an account is
 // asked for the first line of both.
 const _: () = assert!(

@@ -17,7 +17,7 @@ use super::volume::Entry;
 use super::{Perpetual, Pools, State};
 use crate::book::Book;
 use crate::command::PerpetualState;
-use crate::engine::EngineConfig;
+use crate::config::EngineConfig;
 use crate::ids::OrderId;
 use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
 use crate::snapshot::{Reader, SnapshotError, ensure, invalid};

@@ -4,7 +4,7 @@
 //! Each side is a tree of sixteen branches a node, as deep as there is need of: at its ends lie lists of up to [`ROOM`]
 //! accounts, one that is full becomes a node. Whoever has no key (several positions in one scope, dust) stands in a list beside
 //! it. Not state: an engine restored from a snapshot enters everybody anew. Who comes before whom is decided in
-//! `engine/perpetual/rank.rs`.
+//! `perpetual/rank.rs`.
 
 use crate::account::Sparse;
 use crate::book::pool::{Chained, NONE, Pool};

@@ -4,7 +4,7 @@
 use super::account::{Account, Holding};
 use super::{Pools, State, id_of, mode_of};
 use crate::book::Mutation;
-use crate::engine::emit::{Emitter, depth_event};
+use crate::emit::{Emitter, depth_event};
 use crate::event::{Event, Outbox, Payload, PerpetualPools, PerpetualPosition, PerpetualWallet, Sink};
 use crate::ids::{AccountId, Sequence};
 use crate::memory::Pages;

@@ -5,10 +5,12 @@ use super::market::Range;
 use super::order::Details;
 use super::stops::{Slab, Tree};
 use super::trailing::Trailings;
+use crate::command::PerpetualOrderType as Type;
 use crate::command::{WorkingType, order_flag};
 use crate::hash_seed::HashSeed;
 use crate::ids::{AccountId, OrderId};
 use crate::money::Price;
+use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -421,4 +423,19 @@ mod tests {
         }
         assert!(model.is_empty() && due.is_empty());
     }
+}
+
+/// What a conditional type waits for; `None` for the others.
+pub(crate) fn condition(order_type: Type) -> Option<Condition> {
+    match order_type {
+        Type::Stop | Type::StopMarket => Some(Condition::Stop),
+        Type::TakeProfit | Type::TakeProfitMarket => Some(Condition::TakeProfit),
+        Type::Limit | Type::Market | Type::TrailingStopMarket | Type::Liquidation => None,
+    }
+}
+
+/// Of an order that waits for a stop price: 0 where it waits for a rise, 1 for a fall, and the key by which it does.
+pub(crate) fn stop_of(details: &Details) -> Option<(usize, i64)> {
+    let rises = waits_for_rise(condition(details.original_type)?, details.side);
+    Some(if rises { (0, details.stop_price) } else { (1, -details.stop_price) })
 }

@@ -9,8 +9,8 @@
 
 use super::State;
 use crate::command::MarginMode;
-use crate::engine::perpetual::liquidate::Scope;
 use crate::ids::AccountId;
+use crate::perpetual::account::Scope;
 use std::ops::RangeInclusive;
 
 /// Units of a command, unless a rule says otherwise.

@@ -8,7 +8,7 @@ use super::Purse;
 use crate::account::{Balance, Balances};
 use crate::book::{Mutation, Orders};
 use crate::command::{OrderStatus, OrderType, SelfTradePrevention, Side};
-use crate::engine::emit::{Emitter, Notes};
+use crate::emit::{Emitter, Notes};
 use crate::event::{self, Sink};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, OrderId, TradeId};
 use crate::market::{Rules, Seats};

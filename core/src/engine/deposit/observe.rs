@@ -1,9 +1,9 @@
 //! What a vault is found to be: which is new, and whose signatures it pays for. A replaced signer is so for good (the contract
 //! takes none back), so once that is final, what it signed and nobody released is dead.
 
-use super::super::emit::Emitter;
 use super::super::{Engine, Outcome};
 use crate::command::{EXPIRIES_MAX, ObserveVault};
+use crate::emit::Emitter;
 use crate::event::{self, Sink};
 use crate::ids::Address;
 use crate::reject::Reject;

@@ -4,11 +4,11 @@
 //! Nobody loses by it: a withdrawal that was confirmed is on its way again, and is paid or expires; a deposit that was credited
 //! stays so, and when it is mined again it is not credited again.
 
-use super::super::emit::Emitter;
 use super::super::{Engine, Outcome};
 use super::{Place, tell};
 use crate::command::{DepositStatus, HeldReason, Ledger, RewindVault, UndoEvent, WithdrawalStatus};
 use crate::deposit::{Held, Rewind};
+use crate::emit::Emitter;
 use crate::event::{self, RewindStage, Sink};
 use crate::ids::FEE_ACCOUNT;
 use crate::reject::Reject;

@@ -5,7 +5,7 @@ use crate::command::{
     AdjustIsolatedMargin, CancelAllPerpetual, CancelPerpetual, ClientOrder, MarginMode, PerpetualState,
     SetCountdown, SetLeverage, SetMarginMode,
 };
-use crate::engine::emit::Emitter;
+use crate::emit::Emitter;
 use crate::event::{AccountTerms, PostingReason, Sink};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
 use crate::perpetual::account::{DISABLED, Holding};

@@ -9,6 +9,7 @@ use crate::command::{MarginMode, Side};
 use crate::event::{Liquidation, LiquidationStep, PerpetualTrade, PoolDeficit, PostingReason, TradeCause};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
 use crate::money::{Money, Price, Quantity};
+use crate::perpetual::account::Scope;
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::shortfall::Shortfall;
 use crate::perpetual::{Perpetual, State, id_of};
@@ -18,13 +19,6 @@ use crate::risk::perpetual::takeover::{
     Fund, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach,
 };
 use crate::risk::perpetual::units;
-
-/// What is liquidated together: the cross account, or one isolated position.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Scope {
-    pub(crate) account: AccountId,
-    pub(crate) isolated: Option<usize>,
-}
 
 impl Perpetual {
     /// `risk.md` 12.3, as far as there are units; what is left waits, and goes on with what was not reached of step 1, then step 2.

@@ -7,20 +7,18 @@
 
 use super::watch::slack;
 use crate::book::pool::NONE;
-use crate::book::{Book, Mutation, Orders};
+use crate::book::{Book, Orders};
 use crate::command::{MarginMode, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
-use crate::money::{Money, Price, Quantity, Rate};
+use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::bands::Threshold;
 use crate::perpetual::market::Symbol;
+use crate::perpetual::plan::{FILLS_MAX, Meetings, Party, Planned};
 use crate::perpetual::{Standing, State, mode_of};
 use crate::risk::perpetual::band::Band;
 use crate::risk::perpetual::position::{Filled, Position};
 use crate::risk::perpetual::{fee, units};
-
-/// Most fills of one order that are worked out.
-const FILLS_MAX: usize = 64;
 
 /// An order that arrives, as far as its fills depend on it.
 pub(super) struct Arrival {
@@ -32,69 +30,6 @@ pub(super) struct Arrival {
     pub(super) quantity: Quantity,
     /// Where it may trade, if that is bounded.
     pub(super) band: Option<Band>,
-}
-
-/// One fill.
-#[derive(Clone, Copy)]
-pub(super) struct Planned {
-    pub(super) value: Money,
-    pub(super) maker_fee: Money,
-    pub(super) taker_fee: Money,
-    pub(super) maker_realised: Money,
-    pub(super) taker_realised: Money,
-    /// The hash of the maker's name, where it is filled.
-    pub(super) name: u64,
-    /// An earlier fill was the maker's too: its order margin is told between them.
-    pub(super) meets_again: bool,
-}
-
-/// How an account stands after the fills so far.
-#[derive(Clone, Copy)]
-pub(super) struct Party {
-    pub(super) account: AccountId,
-    pub(super) is_maker: bool,
-    pub(super) position: Position,
-    pub(super) open_fees: Money,
-    pub(super) realised: Money,
-    pub(super) wallet: Money,
-    /// At which its scopes must be tested, once all fills are known; `None` where that takes a look at other markets.
-    pub(super) threshold: Option<Threshold>,
-    /// Its cross positions in other markets, without the wallet.
-    others: Standing,
-    /// Notional of its position, and equity, where the last fill asked for them.
-    standing: Option<(Money, Money)>,
-    /// What its side of a fill pays.
-    rate: Rate,
-    /// Value of its fills.
-    traded: Money,
-}
-
-/// Memory for the meetings of one order.
-pub(crate) struct Meetings {
-    /// In the order of the fills.
-    pub(super) fills: Vec<Planned>,
-    /// The makers as they are met, then the order's account.
-    pub(super) parties: Vec<Party>,
-    /// Accounts of the parties, ascending, each above its place among them.
-    pub(super) ascending: Vec<u64>,
-    /// Levels, as the match leaves them.
-    pub(super) mutations: Vec<Mutation>,
-    /// Filled quantity and value over all.
-    pub(super) filled: Quantity,
-    pub(super) value: Money,
-}
-
-impl Meetings {
-    pub(crate) fn new() -> Meetings {
-        Meetings {
-            fills: Vec::with_capacity(FILLS_MAX),
-            parties: Vec::with_capacity(FILLS_MAX + 1),
-            ascending: Vec::with_capacity(FILLS_MAX + 1),
-            mutations: Vec::with_capacity(FILLS_MAX),
-            filled: 0,
-            value: 0,
-        }
-    }
 }
 
 impl Party {

@@ -11,14 +11,14 @@ mod hints;
 mod invariants;
 mod judge;
 mod legs;
-pub(crate) mod liquidate;
-pub(crate) mod meetings;
+mod liquidate;
+mod meetings;
 mod modify;
-pub(crate) mod orders;
+mod orders;
 mod place;
 mod plain;
-pub(crate) mod rank;
-pub(crate) mod rehearse;
+
+mod rehearse;
 mod run;
 mod settle;
 mod take;
@@ -29,13 +29,13 @@ mod watch;
 mod withdraw;
 
 use super::admin::{is_name, is_step};
-use super::emit::Emitter;
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
 use crate::command::{
     CancelPerpetual, Command, CreditPerpetual, Kind, ListPerpetual, PlacePerpetual, Side, TransferOnce,
     TransferPerpetual,
 };
+use crate::emit::Emitter;
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money};

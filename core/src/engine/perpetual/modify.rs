@@ -8,7 +8,7 @@ use crate::command::{
     ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PerpetualTimeInForce, PriceMatch,
     SelfTradePrevention, Side, order_flag,
 };
-use crate::engine::emit::Emitter;
+use crate::emit::Emitter;
 use crate::event::{Execution, PerpetualAmended, Sink};
 use crate::ids::OrderId;
 use crate::money::Money;

@@ -15,24 +15,8 @@ use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
-use crate::perpetual::triggers::{Fresh, Triggers};
+use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
 use crate::perpetual::{Perpetual, State, id_of};
-use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
-
-/// What a conditional type waits for; `None` for the others.
-pub(crate) fn condition(order_type: Type) -> Option<Condition> {
-    match order_type {
-        Type::Stop | Type::StopMarket => Some(Condition::Stop),
-        Type::TakeProfit | Type::TakeProfitMarket => Some(Condition::TakeProfit),
-        Type::Limit | Type::Market | Type::TrailingStopMarket | Type::Liquidation => None,
-    }
-}
-
-/// Of an order that waits for a stop price: 0 where it waits for a rise, 1 for a fall, and the key by which it does.
-pub(crate) fn stop_of(details: &Details) -> Option<(usize, i64)> {
-    let rises = waits_for_rise(condition(details.original_type)?, details.side);
-    Some(if rises { (0, details.stop_price) } else { (1, -details.stop_price) })
-}
 
 /// Index of a market that exists.
 #[inline]

@@ -2,18 +2,18 @@
 
 use super::At;
 use super::judge::{Given, Terms};
-use super::orders::condition;
 use super::run::Role;
 use crate::command::{
     ClientOrder, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualTimeInForce as Tif,
     PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
 };
-use crate::engine::emit::Emitter;
+use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
 use crate::money::{MONEY_UNIT, Money, Price};
 use crate::perpetual::account::{Account, DISABLED, Holding};
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
+use crate::perpetual::triggers::condition;
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
 use crate::risk::perpetual::trigger::{Range, Trailing, fires};

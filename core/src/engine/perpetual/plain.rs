@@ -7,7 +7,7 @@ use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::{PerpetualStatus, SelfTradePrevention, TimeInForce};
-use crate::engine::emit::{Emitter, Places, depth_event};
+use crate::emit::{Emitter, Places, depth_event};
 use crate::event::{Execution, PerpetualPlaced, Sink};
 use crate::order::{Order, Traits};
 use crate::perpetual::order::{Details, Stage};

@@ -8,18 +8,10 @@ use crate::ids::AccountId;
 use crate::matching::{Step, Taker, walk};
 use crate::money::{Price, Quantity};
 use crate::order::Order;
-use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::order::Details;
+use crate::perpetual::plan::Before;
 use crate::perpetual::{Perpetual, State};
 use crate::risk::perpetual::reduce_only;
-
-/// An account as it was before a fill.
-#[derive(Clone, Copy)]
-pub(crate) struct Before {
-    account: AccountId,
-    record: Account,
-    holding: Holding,
-}
 
 impl Perpetual {
     /// Whether all of `open` would be filled of an order that arrives with `leverage`.

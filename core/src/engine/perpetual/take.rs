@@ -2,13 +2,13 @@
 //! does not rest. All of it was worked out (`meetings.rs`); here it is written, without a question.
 
 use super::judge::Terms;
-use super::meetings::{Arrival, Meetings, Party, Planned};
+use super::meetings::Arrival;
 use super::settle::{reason, trade_event};
 use crate::book::{Mutation, Orders};
 use crate::command::{
     MarginMode, PerpetualOrderType as Type, PerpetualStatus, PerpetualTimeInForce as Tif, SelfTradePrevention,
 };
-use crate::engine::emit::{Emitter, depth_event};
+use crate::emit::{Emitter, depth_event};
 use crate::event::{Execution, PerpetualPlaced, PerpetualPosition, PerpetualTrade, PerpetualWallet, Sink};
 use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::{Money, Price, Quantity};
@@ -16,6 +16,7 @@ use crate::order::Order;
 use crate::perpetual::facts::pools_event;
 use crate::perpetual::market::Range;
 use crate::perpetual::order::Details;
+use crate::perpetual::plan::{Meetings, Party, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
 
 impl Perpetual {

@@ -2,7 +2,7 @@
 //! (`risk.md` 13, 14).
 
 use super::judge::{Given, Terms};
-use super::orders::{place_of, stop_of};
+use super::orders::place_of;
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
@@ -15,6 +15,7 @@ use crate::money::Price;
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::trailing::Trailings;
+use crate::perpetual::triggers::stop_of;
 use crate::perpetual::triggers::{Batch, Triggers};
 use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;

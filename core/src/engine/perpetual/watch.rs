@@ -11,11 +11,11 @@
 //! place, the lowest account first, behind a liquidation that goes on, and are carried out by the commands that follow. While any
 //! are left the matching stage advances time whenever it has nothing else to do, so that nothing waits for orders to come.
 
-use super::liquidate::Scope;
 use crate::command::MarginMode;
 use crate::event::MarginCall;
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
+use crate::perpetual::account::Scope;
 use crate::perpetual::bands::Threshold;
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{Perpetual, Standing, State, id_of, mode_of};

@@ -1,9 +1,9 @@
 //! Money that leaves the perpetual ledger for the chain, and comes back from there: what withdrawals ask of it.
 
 use super::super::Engine;
-use super::super::emit::Emitter;
 use super::{TRANSFER_MAX, in_range};
 use crate::command::{MarginMode, TreasuryPlace};
+use crate::emit::Emitter;
 use crate::event::{PostingReason, Sink};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FEE_ACCOUNT};
 use crate::money::Money;

@@ -1,10 +1,10 @@
 //! Withdrawals of a history that is lost, found in the signer's log: their amounts are taken again, so that nothing that may
 //! be paid is anybody's (`durability.md` 2.8).
 
-use super::super::emit::Emitter;
 use super::super::{Engine, Outcome};
 use super::{Judged, tell, tell_expired};
 use crate::command::{AdoptWithdrawal, Ledger, WithdrawalStatus};
+use crate::emit::Emitter;
 use crate::event::{self, AlarmReason, Sink};
 use crate::ids::{AccountId, Address, FEE_ACCOUNT};
 use crate::reject::Reject;

@@ -1,10 +1,10 @@
 //! What the chain says, and what follows: a release that was paid, one that must be impossible, a final block past deadlines;
 //! and what operators decide where the chain's word and ours differ (`durability.md` 2.8).
 
-use super::super::emit::Emitter;
 use super::super::{Engine, Outcome};
 use super::{tell, tell_expired};
 use crate::command::{AdvanceChain, EXPIRIES_MAX, Ledger, RecordRelease, SettleWithdrawal, WithdrawalStatus};
+use crate::emit::Emitter;
 use crate::event::{self, AlarmReason, Sink};
 use crate::reject::Reject;
 use crate::withdrawal::{Proposal, Withdrawal};

@@ -1,7 +1,6 @@
 //! From the request to the signature, or back: what an account asks for, what is checked before an amount is taken, what the
 //! signer answers (`spot.md` 10). What the chain makes of a signature is in `release.rs`.
 
-use super::super::emit::Emitter;
 use super::super::idempotency::{Use, Verdict};
 use super::super::{Engine, Outcome};
 use super::{Judged, tell};
@@ -9,6 +8,7 @@ use crate::command::{
     LIFETIME_MAX_S, Ledger, RecordSignature, RequestWithdrawal, ReturnWithdrawal, WithdrawalStatus, pause,
     token_pause,
 };
+use crate::emit::Emitter;
 use crate::event::{self, Sink};
 use crate::ids::{FEE_ACCOUNT, WithdrawalId};
 use crate::reject::Reject;

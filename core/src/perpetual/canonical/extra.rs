@@ -3,15 +3,15 @@
 
 use super::{Read, count, put};
 use crate::command::PerpetualParameter as P;
-use crate::engine::perpetual::liquidate::Scope;
-use crate::engine::perpetual::orders::stop_of;
 use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, OrderId};
 use crate::perpetual::State;
+use crate::perpetual::account::Scope;
 use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::limits::OwnLimits;
 use crate::perpetual::market::PARAMETERS;
 use crate::perpetual::order::Stage;
 use crate::perpetual::triggers::Triggers;
+use crate::perpetual::triggers::stop_of;
 use crate::perpetual::work::{WORK_MAX, WORK_MAX_RANGE};
 use crate::risk::perpetual::bounds::{self, BRACKET_ROWS_MAX};
 use crate::risk::perpetual::bracket::BracketRow;

@@ -6,11 +6,11 @@ use crate::book::grid::gcd;
 use crate::command::{
     PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, WorkingType,
 };
-use crate::engine::perpetual::orders::stop_of;
 use crate::ids::{FIRST_PERPETUAL, OrderId};
 use crate::money::Price;
 use crate::perpetual::Perpetual;
 use crate::perpetual::order::{Details, Stage};
+use crate::perpetual::triggers::stop_of;
 use crate::risk::perpetual::order_margin::Reservation;
 use crate::snapshot::{Reader, ensure, invalid};
 use crate::state_hash::Bytes;

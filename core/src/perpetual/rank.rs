@@ -11,9 +11,9 @@
 //! What is looked into without a promise: accounts with several positions in one scope and those that have no key, all of
 //! the market at the first takeover after a mark moved.
 
-use super::liquidate::Scope;
 use crate::command::{MarginMode, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::perpetual::account::Scope;
 use crate::perpetual::crowd::{Group, Part, hint_ways};
 use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;

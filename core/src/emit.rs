@@ -2,13 +2,11 @@
 //! write theirs at once; of the others, trades go out as they happen, and everything else is noted and goes out at
 //! the end.
 
-use super::Engine;
 use crate::account::{Balance, Balances};
 use crate::book::Mutation;
 use crate::event::{self, Payload, Sink};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, MarketId, Sequence};
 use crate::market::{Rules, Seat};
-use crate::money::RawAmount;
 
 /// Writes the running command's events.
 pub(crate) struct Emitter<'s, S: Sink> {
@@ -296,27 +294,5 @@ impl Note {
                 quote_frozen: quote.frozen.into(),
             });
         }
-    }
-}
-
-impl Engine {
-    /// Tells a balance that changed outside any market.
-    pub(super) fn tell_balance<S: Sink>(
-        &self,
-        account: AccountId,
-        asset: AssetId,
-        emitter: &mut Emitter<'_, S>,
-    ) {
-        let balance = self.balances.get(account, asset);
-        emitter.emit(event::Balances {
-            account,
-            base: asset,
-            quote: asset,
-            changed: 1,
-            base_available: balance.available.into(),
-            base_frozen: balance.frozen.into(),
-            quote_available: RawAmount::ZERO,
-            quote_frozen: RawAmount::ZERO,
-        });
     }
 }
