@@ -379,6 +379,21 @@ pub(crate) fn counted(number: u64) -> (AccountId, u32) {
     ((number >> 32) as AccountId, number as u32)
 }
 
+/// What a conditional type waits for; `None` for the others.
+pub(crate) fn condition(order_type: Type) -> Option<Condition> {
+    match order_type {
+        Type::Stop | Type::StopMarket => Some(Condition::Stop),
+        Type::TakeProfit | Type::TakeProfitMarket => Some(Condition::TakeProfit),
+        Type::Limit | Type::Market | Type::TrailingStopMarket | Type::Liquidation => None,
+    }
+}
+
+/// Of an order that waits for a stop price: 0 where it waits for a rise, 1 for a fall, and the key by which it does.
+pub(crate) fn stop_of(details: &Details) -> Option<(usize, i64)> {
+    let rises = waits_for_rise(condition(details.original_type)?, details.side);
+    Some(if rises { (0, details.stop_price) } else { (1, -details.stop_price) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,19 +438,4 @@ mod tests {
         }
         assert!(model.is_empty() && due.is_empty());
     }
-}
-
-/// What a conditional type waits for; `None` for the others.
-pub(crate) fn condition(order_type: Type) -> Option<Condition> {
-    match order_type {
-        Type::Stop | Type::StopMarket => Some(Condition::Stop),
-        Type::TakeProfit | Type::TakeProfitMarket => Some(Condition::TakeProfit),
-        Type::Limit | Type::Market | Type::TrailingStopMarket | Type::Liquidation => None,
-    }
-}
-
-/// Of an order that waits for a stop price: 0 where it waits for a rise, 1 for a fall, and the key by which it does.
-pub(crate) fn stop_of(details: &Details) -> Option<(usize, i64)> {
-    let rises = waits_for_rise(condition(details.original_type)?, details.side);
-    Some(if rises { (0, details.stop_price) } else { (1, -details.stop_price) })
 }
