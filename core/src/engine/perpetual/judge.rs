@@ -38,7 +38,7 @@ impl Terms {
 pub(super) struct Given {
     /// The bucket of its side without it, where it is in.
     pub(super) released: Option<Bucket>,
-    /// [`Meetings`](super::meetings::Meetings) are what it meets.
+    /// [`Meetings`](crate::perpetual::plan::Meetings) are what it meets.
     pub(super) is_planned: bool,
 }
 

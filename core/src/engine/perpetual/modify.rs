@@ -32,16 +32,16 @@ impl Perpetual {
         let (slot, changed) = self.accept_change(modify)?;
         let id = self.state.details[slot as usize].id;
         match changed {
-            Changed::Plain { index, new, terms } => self.write_change(index, slot, (&new, &terms), emitter),
-            changed => self.with_facts(at, emitter, |all| match changed {
-                Changed::Ends(reject) => {
-                    all.end_canceled(slot);
-                    reject.map_or(Ok(()), Err)
-                }
-                Changed::Plain { index, new, terms } | Changed::Any { index, new, terms } => {
-                    all.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
-                    Ok(())
-                }
+            Ok(GoesOn { index, new, terms, is_plain: true }) => {
+                self.write_change(index, slot, (&new, &terms), emitter);
+            }
+            Ok(GoesOn { index, new, terms, .. }) => self.with_facts(at, emitter, |all| {
+                all.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
+                Ok(())
+            })?,
+            Err(Ends(reject)) => self.with_facts(at, emitter, |all| {
+                all.end_canceled(slot);
+                reject.map_or(Ok(()), Err)
             })?,
         }
         Ok(id)
@@ -91,7 +91,7 @@ impl Perpetual {
         }
         if new.quantity > 0 && new.quantity <= new.filled {
             // It ends, whatever filters ask of one that goes on.
-            return Ok((slot, Changed::Ends(None)));
+            return Ok((slot, Err(Ends(None))));
         }
         if new.is(order_flag::REDUCE_ONLY) {
             let floored = self.state.symbols[index].floor_quantity(new.quantity)?;
@@ -111,7 +111,7 @@ impl Perpetual {
             return Err(Reject::NothingToModify);
         }
         if new.quantity <= new.filled {
-            return Ok((slot, Changed::Ends(None)));
+            return Ok((slot, Err(Ends(None))));
         }
         let remaining = self.orders.pool.get(slot).remaining;
         let shrinks = new.quantity < old.quantity && new.quantity - new.filled < remaining;
@@ -135,14 +135,17 @@ impl Perpetual {
             whole => {
                 let part = old.reservation.scaled(remaining, whole);
                 let bucket = self.state.holding(new.account, index).bucket(new.side);
-                part.and_then(|part| bucket.without(remaining, part))
+                let Some(released) = part.and_then(|part| bucket.without(remaining, part)) else {
+                    unreachable!("parts of an accepted order")
+                };
+                Some(released)
             }
         };
         let leverage = self.state.leverage(new.account, index);
         let terms = match self.judge(index, &new, leverage, Given { released, ..Given::default() }) {
             Ok(terms) => terms,
             Err(Reject::PostOnlyWouldCross) => {
-                return Ok((slot, Changed::Ends(Some(Reject::PostOnlyWouldCross))));
+                return Ok((slot, Err(Ends(Some(Reject::PostOnlyWouldCross)))));
             }
             Err(reject) => return Err(reject),
         };
@@ -154,11 +157,7 @@ impl Perpetual {
             && self.state.is_quiet()
             && !self.state.symbols[index].has_odd_lots()
             && !self.meets(index, new.side, new.price);
-        let changed = match is_plain {
-            true => Changed::Plain { index, new, terms },
-            false => Changed::Any { index, new, terms },
-        };
-        Ok((slot, changed))
+        Ok((slot, Ok(GoesOn { index, new, terms, is_plain })))
     }
 
     /// Gives an order other terms; it keeps its place where it may.
@@ -197,14 +196,19 @@ impl Perpetual {
 }
 
 /// What a modification that passed comes to.
-enum Changed {
-    /// The order ends, and whoever asked is told why, unless that was what he asked for.
-    Ends(Option<Reject>),
+type Changed = Result<GoesOn, Ends>;
+
+/// The order goes on with other terms.
+struct GoesOn {
+    index: usize,
+    new: Details,
+    terms: Terms,
     /// It rests again, and nothing follows.
-    Plain { index: usize, new: Details, terms: Terms },
-    /// Whatever it brings about.
-    Any { index: usize, new: Details, terms: Terms },
+    is_plain: bool,
 }
+
+/// The order ends, and whoever asked is told why, unless that was what he asked for.
+struct Ends(Option<Reject>);
 
 impl Details {
     /// What a modification says of it, which has become `new`, worth `reference` while it is open.

@@ -4,10 +4,9 @@ use super::judge::Terms;
 use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
-use crate::command::PerpetualOrderType as Type;
 use crate::command::{
-    ClientOrder, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention, Side, TimeInForce, WorkingType,
-    order_flag,
+    ClientOrder, PerpetualOrderType as Type, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention,
+    Side, TimeInForce, WorkingType, order_flag,
 };
 use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};

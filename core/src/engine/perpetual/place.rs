@@ -284,10 +284,7 @@ impl Perpetual {
             let judged = self.judge(index, details, leverage, Given { is_planned, ..Given::default() });
             match judged {
                 // A test ends with the margin check.
-                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => {
-                    course = Course::Test;
-                    None
-                }
+                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => None,
                 Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {
                     self.state.check_attached(index, details, place)?;
                     Some(judged?)

@@ -81,7 +81,7 @@ impl Perpetual {
                 mutations,
             };
             sweep(&mut books[index], orders, &mut taker, &mut taking);
-            debug_assert!(taking.fills.as_slice().is_empty());
+            assert!(taking.fills.as_slice().is_empty(), "the book trades what was planned");
         }
         if meetings.filled < quantity {
             let left = Details { filled: meetings.filled, value: meetings.value, ..*order };
