@@ -623,26 +623,10 @@ impl Outbox {
         Outbox { events, len: 0 }
     }
 
-    /// Takes some of the memory that a command with `count` events needs, so that the command need not wait for all of it: to be
-    /// called while there is none. Whether it took any.
-    pub fn prepare(&mut self, count: usize) -> bool {
-        const STEP: usize = 256;
-        let taken = self.events.len();
-        if taken < count {
-            self.events.resize(taken + STEP, Event::EMPTY);
-        }
-        taken < count
-    }
-
     /// What is in it, oldest first.
     #[inline]
     pub fn events(&self) -> &[Event] {
         &self.events[..self.len]
-    }
-
-    /// One that is in it, to be changed.
-    pub(crate) fn event_mut(&mut self, place: usize) -> Option<&mut Event> {
-        self.events[..self.len].get_mut(place)
     }
 
     /// Empties it.

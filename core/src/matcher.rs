@@ -313,7 +313,7 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
             work += 1;
             self.send();
         }
-        if work == 0 && (self.engine.tidy() || self.outbox.prepare(self.engine.events_at_once())) {
+        if work == 0 && self.engine.tidy() {
             work = 1;
         }
         work

@@ -173,6 +173,10 @@ fn storm(mut venue: Venue, positions: u32, moves: u32, falls_wanted: u32) -> Res
         }
         let to = if round.is_funding { &mut stormed.funding } else { &mut stormed.calm };
         to.saturating_record(round.held_ns);
+        // What the hour left over.
+        while venue.engine.has_backlog() {
+            stormed.funding.saturating_record(venue.go_on()?.held_ns);
+        }
     }
     let (mut falls, mut steps) = (0, 0);
     while falls < falls_wanted {
@@ -260,7 +264,7 @@ impl Venue {
 
     /// Nothing to do for long.
     fn idle(&mut self) {
-        while self.engine.tidy() || self.outbox.prepare(self.engine.events_at_once()) {}
+        while self.engine.tidy() {}
     }
 
     /// Nothing to do between two commands of a fall, for a moment.

@@ -8,6 +8,8 @@ use crate::event::{
     PostingReason, TradeCause,
 };
 use crate::ids::{AccountId, FEE_ACCOUNT, MarketId, TradeId};
+use crate::money::{Price, Quantity, Rate};
+use crate::risk::perpetual::funding::payment;
 use crate::risk::perpetual::units;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,14 +31,13 @@ struct Pools {
     deposits: i128,
 }
 
-/// A funding settlement of the running command.
+/// An hour's funding that is not paid to the end.
 struct Funding {
-    market: MarketId,
-    residue: i128,
+    positions: u64,
+    /// What each position is still to receive, below 0 to pay.
+    owed: BTreeMap<AccountId, i128>,
     /// What positions received, less what they paid.
     received: i128,
-    /// What the fund was told to have received.
-    told: i128,
 }
 
 /// A market that the running command settles.
@@ -68,7 +69,6 @@ struct Running {
     fills: BTreeMap<(MarketId, AccountId), i128>,
     /// Settlements by market.
     settlements: BTreeMap<MarketId, Settlement>,
-    funding: Vec<Funding>,
     markets: BTreeSet<MarketId>,
 }
 
@@ -83,6 +83,7 @@ pub(super) struct Ledger {
     interest: BTreeMap<MarketId, (i128, u64)>,
     /// By market: the last trade that was seen.
     trades: BTreeMap<MarketId, TradeId>,
+    fundings: BTreeMap<MarketId, Funding>,
     balance: Balance,
     deficit: bool,
     running: Running,
@@ -98,6 +99,14 @@ impl Ledger {
                     ledger.put_held(market, account, Held { is_moved: true, ..held(&position) });
                 }
             }
+        }
+        for market in engine.perpetual_markets() {
+            let Some((rate, mark, received, owing)) = engine.perpetual_unpaid(market) else { continue };
+            let owed = owing.into_iter().map(|account| (account, ledger.held(market, account).quantity));
+            let owed = owed_of(owed.collect(), mark, rate);
+            let positions = ledger.interest.get(&market).map_or(0, |interest| interest.1);
+            ledger.balance.fund -= i128::from(received);
+            ledger.fundings.insert(market, Funding { positions, owed, received: received.into() });
         }
         if let Some(pools) = engine.perpetual_pools() {
             ledger.put_pools(&pools);
@@ -161,15 +170,12 @@ impl Ledger {
     }
 
     /// Positions of a market as the running command has left them so far.
-    fn positions_now(&self, market: MarketId) -> u64 {
-        let mut count = self.interest.get(&market).map_or(0, |interest| interest.1);
-        let filled = self.running.fills.range((market, 0)..=(market, AccountId::MAX));
-        for (&(_, account), quantity) in filled {
-            let before = self.held(market, account).quantity;
-            count += u64::from(before + quantity != 0);
-            count -= u64::from(before != 0);
-        }
-        count
+    fn positions_now(&self, market: MarketId) -> BTreeMap<AccountId, i128> {
+        let of_market = (market, 0)..=(market, AccountId::MAX);
+        let held = self.holdings.range(of_market.clone()).map(|(of, _)| of.1);
+        let filled = self.running.fills.range(of_market).map(|(of, _)| of.1);
+        let now = held.chain(filled).map(|account| (account, self.position_now(market, account)));
+        now.filter(|&(_, quantity)| quantity != 0).collect()
     }
 
     fn fill(&mut self, market: MarketId, account: AccountId, quantity: i128) {
@@ -194,6 +200,11 @@ impl Ledger {
             }
         } else {
             self.taken_over(trade, cause, sign)?;
+        }
+        let owes =
+            |account| self.fundings.get(&market).is_some_and(|funding| funding.owed.contains_key(&account));
+        if owes(taker) || (cause != TradeCause::Settlement && owes(maker)) {
+            return Err("a position trades with an hour unpaid".into());
         }
         self.fill(market, taker, sign * quantity);
         self.owe(taker, i128::from(trade.taker_realised) - i128::from(trade.taker_fee));
@@ -286,16 +297,24 @@ impl Ledger {
             }
             PostingReason::FundingFee => {
                 self.owe(account, amount);
-                let last = self.running.funding.last_mut().filter(|last| last.market == posting.market);
-                last.ok_or("a payment without settlement")?.received += amount;
-                if self.position_now(posting.market, account) == 0 {
-                    return Err("funding without a position".into());
+                let funding = self.fundings.get_mut(&posting.market).ok_or("a payment without settlement")?;
+                let owed = funding.owed.remove(&account);
+                if owed != Some(amount) {
+                    return Err(format!("{amount} of funding where {owed:?} is owed"));
                 }
+                funding.received += amount;
+                // Held by the fund until the last has paid.
+                self.balance.fund -= amount;
             }
             PostingReason::FundingResidue => {
                 self.owe(account, amount);
-                let last = self.running.funding.last_mut().filter(|last| last.market == posting.market);
-                last.ok_or("a residue without settlement")?.told += amount;
+                let funding = self.fundings.remove(&posting.market).ok_or("a residue without settlement")?;
+                let Funding { positions, owed, received } = funding;
+                // I-10.
+                if !owed.is_empty() || amount != -received || !(0..i128::from(positions)).contains(&amount) {
+                    return Err(format!("{amount} of funding is left, received {received}, owed {owed:?}"));
+                }
+                self.balance.fund -= amount;
                 if account != FEE_ACCOUNT {
                     return Err("a residue that the fund does not get".into());
                 }
@@ -342,20 +361,22 @@ impl Ledger {
     }
 
     pub(super) fn funding(&mut self, told: &FundingSettled) -> Result<(), String> {
-        let positions = self.positions_now(told.market);
-        // I-10.
-        let is_in_range = told.residue >= 0 && (told.residue as u64) < told.positions.max(1);
-        if !is_in_range || told.positions != positions {
-            return Err(format!("a residue out of range, or not {positions} positions"));
+        let now = self.positions_now(told.market);
+        let positions = now.len() as u64;
+        if told.positions != positions {
+            return Err(format!("funding of {} positions where there are {positions}", told.positions));
         }
-        let residue = told.residue.into();
-        self.running.funding.push(Funding { market: told.market, residue, received: 0, told: 0 });
+        let owed = owed_of(now, told.mark, told.rate);
+        let before = self.fundings.insert(told.market, Funding { positions, owed, received: 0 });
+        if before.is_some() {
+            return Err("an hour begins before the last is paid".into());
+        }
         Ok(())
     }
 
     /// A market was settled.
     pub(super) fn settled(&mut self, market: MarketId) -> Result<(), String> {
-        let left = self.positions_now(market);
+        let left = self.positions_now(market).len();
         let settlement = self.running.settlements.entry(market).or_default();
         settlement.is_complete = true;
         let Settlement { count, values, residue, .. } = *settlement;
@@ -434,14 +455,12 @@ impl Ledger {
         if let Some((of, filled)) = running.fills.iter().find(|(_, filled)| **filled != 0) {
             return Err(format!("{filled} was filled for {of:?}, and no position told"));
         }
-        for funding in &running.funding {
-            if funding.residue != -funding.received || funding.residue != funding.told {
-                let Funding { residue, received, told, .. } = funding;
-                return Err(format!(
-                    "positions received {received} of funding, residue {residue}, told {told}"
-                ));
-            }
+        // Nothing is left of those that have been paid to the end.
+        if let Some((market, _)) = self.fundings.iter().find(|(_, of)| of.owed.is_empty() && of.received != 0)
+        {
+            return Err(format!("what funding of {market} left is not told"));
         }
+        self.fundings.retain(|_, funding| !funding.owed.is_empty());
         if let Some((market, _)) = running.settlements.iter().find(|(_, told)| !told.is_complete) {
             return Err(format!("trades of a settlement of {market} that was none"));
         }
@@ -459,6 +478,15 @@ impl Ledger {
         let (held, deposits) = (self.balance.held(), self.balance.deposits);
         if held == deposits { Ok(()) } else { Err(format!("{held} is held, deposits are {deposits}")) }
     }
+}
+
+/// What positions receive of funding, below 0 pay; those alone that do either.
+fn owed_of(positions: BTreeMap<AccountId, i128>, mark: Price, rate: Rate) -> BTreeMap<AccountId, i128> {
+    let owed = |(account, quantity): (AccountId, i128)| {
+        let amount = Quantity::try_from(quantity).ok().and_then(|quantity| payment(quantity, mark, rate))?;
+        Some((account, i128::from(amount))).filter(|owed| owed.1 != 0)
+    };
+    positions.into_iter().filter_map(owed).collect()
 }
 
 fn held(position: &PerpetualPosition) -> Held {

@@ -52,11 +52,14 @@ impl State {
                 costs += i128::from(holding.cost);
             }
         }
+        // Of an hour that is not paid to the end.
+        let unpaid = self.symbols.iter().filter_map(|symbol| symbol.unpaid.as_ref());
+        let collected = -unpaid.map(|unpaid| unpaid.received).sum::<i64>();
         Some(crate::event::PerpetualLedger {
             wallets: wallets.into(),
             isolated: isolated.into(),
             costs: costs.into(),
-            fund: self.wallet(crate::ids::FEE_ACCOUNT),
+            fund: self.wallet(crate::ids::FEE_ACCOUNT) + collected,
             fees: self.pools.fees,
             affiliates: self.pools.affiliates,
             deposits: self.pools.deposits,

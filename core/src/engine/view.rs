@@ -258,14 +258,8 @@ impl Engine {
         self.withdrawals.paused
     }
 
-    /// How many events the longest command may come to now that no operator gives: a settlement of funding tells two of every
-    /// position. No part of the state.
-    pub fn events_at_once(&self) -> usize {
-        let symbols = self.perpetual.iter().flat_map(|perpetual| &perpetual.state.symbols);
-        2 * symbols.map(|symbol| symbol.holders.len()).sum::<usize>() + EVENTS_BESIDE
-    }
-
-    /// The same where every account that there is memory for has a position.
+    /// How many events the longest command may come to: the close of a market in which every account that there is memory for has a
+    /// position.
     pub fn events_at_most(&self) -> usize {
         2 * self.config.accounts + EVENTS_BESIDE
     }

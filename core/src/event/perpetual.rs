@@ -46,9 +46,10 @@
 //!   INSURANCE_CLEAR and Liquidation Clear where the fund pays; Liquidation End. Where the fund is below its own margin, as a step that passes
 //!   the book over, by counterparties alone; where it unwinds, as an order that is accepted, with Liquidation Unwind after each
 //!   trade. The order of whoever takes over is filled by its trade.
-//! - *Funding*: FundingSettled, then a Posting FUNDING_FEE per position with a payment other than 0, account ascending, each
-//!   followed by a Posting REALISED_PROFIT of what an isolated wallet lacks for it and the profit of its position has, and a Posting
-//!   INSURANCE_CLEAR of what is still lacking; then Posting FUNDING_RESIDUE to the fund if not 0.
+//! - *Funding*: FundingSettled, which fixes it; in that command and those that follow a Posting FUNDING_FEE per position with a payment
+//!   other than 0, account ascending, but before anything else of an account that is touched; each followed by a Posting
+//!   REALISED_PROFIT of what an isolated wallet lacks for it and the profit of its position has, and a Posting INSURANCE_CLEAR of what
+//!   is still lacking; with the last Posting FUNDING_RESIDUE to the fund if not 0.
 //! - *Settlement*: PerpetualOrder Expired (reason 7) of all orders, id ascending; per position, account ascending, PerpetualOrder New of its
 //!   order, Posting INSURANCE_CLEAR of what its isolated wallet lacks, its trade, Posting INSURANCE_CLEAR of what its cross scope lacks;
 //!   Posting SETTLEMENT of the residue to the fund if not 0; a Posting INSURANCE_CLEAR of what each gives back; PerpetualStateChanged.
@@ -491,9 +492,9 @@ payload! {
         pub mark: Price,
         /// The time it is for.
         pub funding_ms: i64,
-        /// To the fund.
+        /// 0: what the fund gets is told by a Posting, with the last that pays.
         pub residue: i64,
-        /// Positions that took part.
+        /// Positions that pay or receive, in this command or in those that follow.
         pub positions: u64,
     }
 
@@ -505,7 +506,7 @@ payload! {
         pub isolated: RawAmount,
         /// Costs of all positions, signed.
         pub costs: RawAmount,
-        /// Wallet of the insurance fund.
+        /// Wallet of the insurance fund, with what funding that is not paid to the end collected and has not paid out.
         pub fund: i64,
         /// FEE.
         pub fees: i64,

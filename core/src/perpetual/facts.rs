@@ -108,19 +108,11 @@ impl Facts {
         }
     }
 
-    /// Tells a fact; its place among the events of the command.
+    /// Tells a fact.
     #[inline]
-    pub(crate) fn emit<P: Payload>(&mut self, payload: P) -> usize {
+    pub(crate) fn emit<P: Payload>(&mut self, payload: P) {
         let index = self.events.events().len() - self.first;
         self.events.emit(self.sequence, self.time_ns, index as u32, payload);
-        index
-    }
-
-    /// Tells at the place of a fact what was not known yet.
-    pub(crate) fn amend<P: Payload>(&mut self, index: usize, payload: P) {
-        if let Some(event) = self.events.event_mut(self.first + index) {
-            event.write(self.sequence, self.time_ns, index as u32, payload);
-        }
     }
 
     /// What was told so far.

@@ -6,8 +6,8 @@ use super::order::Details;
 use crate::book::grid::Step;
 use crate::command::{PerpetualParameter, PerpetualState, Side};
 use crate::event::PerpetualPrice;
-use crate::ids::{AssetId, Symbol as Name, TradeId};
-use crate::money::{Price, Quantity};
+use crate::ids::{AccountId, AssetId, Symbol as Name, TradeId};
+use crate::money::{Money, Price, Quantity, Rate};
 use crate::risk::perpetual::band::{Band, bound, market_limit};
 use crate::risk::perpetual::bounds::{self, QUANTITY_MAX, SHIPPED_BRACKETS};
 use crate::risk::perpetual::bracket::Brackets;
@@ -18,6 +18,7 @@ use crate::risk::perpetual::order_margin::mark_on_tick;
 use crate::risk::perpetual::settlement::IndexSamples;
 use crate::risk::perpetual::units::{OPEN_VALUE_MAX, PRODUCTS_PER_MICRO};
 use crate::risk::perpetual::window::Window;
+use std::collections::BTreeSet;
 
 /// Most that may be open where an order opens more, in steps of 10^-8. The fund may have to take all of it over.
 const OPEN_INTEREST_MAX: i128 = 8_000_000_000_000_000_000;
@@ -101,6 +102,21 @@ pub(crate) struct Bounds {
     second: i64,
 }
 
+/// What an hour's funding was fixed at, and how far it is paid (`risk.md` 11). Accounts are paid in their order; who is touched before
+/// is paid then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unpaid {
+    pub(crate) rate: Rate,
+    /// Of the hour, which isolated positions are valued at that lack what they pay.
+    pub(crate) mark: Price,
+    /// Who is below it has paid.
+    pub(crate) next: AccountId,
+    /// What positions received so far, less what they paid.
+    pub(crate) received: Money,
+    /// Who was touched of those from `next` on, and has paid, or held nothing.
+    pub(crate) ahead: BTreeSet<AccountId>,
+}
+
 /// See the module.
 pub(crate) struct Symbol {
     pub(crate) name: Name,
@@ -138,6 +154,8 @@ pub(crate) struct Symbol {
     /// UTC seconds and five-seconds of the last samples.
     pub(crate) sampled: (i64, i64),
     pub(crate) next_funding_ms: i64,
+    /// A settlement of funding that goes on.
+    pub(crate) unpaid: Option<Box<Unpaid>>,
     /// Marks by second, oldest first: for the dynamic band.
     pub(crate) marks: Window<MARKS_S>,
     /// Index by second, oldest first: for a settlement.
@@ -201,6 +219,7 @@ impl Symbol {
             premiums: Premiums::default(),
             sampled: (-1, -1),
             next_funding_ms: 0,
+            unpaid: None,
             marks: Window::new(),
             indexes: IndexSamples::new(),
             trades: 0,

@@ -480,7 +480,7 @@ impl State {
 
     /// What may leave the cross wallet.
     pub(crate) fn withdrawable(&self, account: AccountId) -> Option<Money> {
-        self.sums(account)?.withdrawable()
+        Some((self.sums(account)?.withdrawable()? - self.owes(account)).max(0))
     }
 
     /// Marks an account for the liquidation scan of the running command, and for another place among counterparties.

@@ -18,7 +18,7 @@ use crate::perpetual::crowd::{Group, Part, hint_ways};
 use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl::{Place, score};
-use crate::risk::perpetual::adl_region::{Region, key};
+use crate::risk::perpetual::adl_region::{REST_MIN, Region, key};
 use crate::risk::perpetual::units;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -293,6 +293,10 @@ impl State {
         } else {
             Some(self.wallet(account))
         };
+        // What an hour that is fixed is going to take or give: the market counts it as paid.
+        let rest = rest.map(|rest| {
+            Some(rest + self.owed(account, index)).filter(|&rest| rest >= REST_MIN).unwrap_or(rest)
+        });
         let is_long = holding.quantity > 0;
         Some(match rest.and_then(|rest| key(holding.position(), rest)) {
             Some(key) => Group::Keyed { is_long, key },

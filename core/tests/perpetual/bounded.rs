@@ -188,6 +188,134 @@ fn what_waits_survives_a_snapshot() {
     assert!(rounds > 10, "{rounds}");
 }
 
+/// A venue of `count` accounts that hold against one, at the tick that fixes an hour; the accounts, and how the tick went.
+fn hour(count: u32, work_max: u32) -> (Crowd, Vec<u32>) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: work_max });
+    for parameter in [PerpetualParameter::Interest, PerpetualParameter::Damp] {
+        venue.ok(SetPerpetualParameter { market: BTC, parameter: parameter as u32, value: 70_001 });
+    }
+    let maker = venue.account("1000000");
+    let mut crowd = Crowd::new(venue);
+    let mut holders = vec![maker];
+    for number in 0..count {
+        let mut address = [8; 20];
+        address[..4].copy_from_slice(&number.to_le_bytes());
+        crowd.give(CreateAccount { address, reserved: 0 });
+        let amount = usd("1000");
+        crowd.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] });
+        let account = crowd.engine.accounts() - 1;
+        let sell = crowd.order(maker, Side::Sell, "0.003", "60000");
+        assert_eq!(crowd.give(sell).reject, 0);
+        let buy = crowd.order(account, Side::Buy, "0.003", "60000");
+        assert_eq!(crowd.give(buy).reject, 0);
+        holders.push(account);
+    }
+    loop {
+        crowd.time_ns += 1_000_000_000;
+        crowd.give(AdvanceTime {});
+        let settled = crowd.events.iter().find_map(Event::get::<event::FundingSettled>);
+        if let Some(settled) = settled.filter(|settled| settled.rate != 0) {
+            assert_eq!(settled.positions, u64::from(count) + 1);
+            return (crowd, holders);
+        }
+    }
+}
+
+/// Accounts that the last command had pay or receive funding, in this order.
+fn paid(crowd: &Crowd) -> Vec<u32> {
+    let postings = crowd.events.iter().filter_map(Event::get::<event::Posting>);
+    postings
+        .filter(|posting| posting.reason == event::PostingReason::FundingFee as u8)
+        .map(|posting| posting.account)
+        .collect()
+}
+
+/// 600 positions pay an hour over three commands. Whoever acts meanwhile, or is met, pays first, by the numbers of the hour; orders are
+/// taken; nobody pays twice; and the proof of the ledger holds after each.
+#[test]
+fn an_hour_is_paid_by_and_by() {
+    let (mut crowd, holders) = hour(600, 256);
+    assert_eq!(paid(&crowd), holders[..256], "a tick asks for nothing itself");
+    let (last, met) = (holders[600], holders[599]);
+    let bid = crowd.order(met, Side::Buy, "0.01", "59000");
+    // Its own unit, 255 others, and the account itself out of its turn.
+    assert_eq!(crowd.give(bid).rejected(), None, "funding that waits holds nobody up");
+    assert_eq!(paid(&crowd)[..255], holders[256..511]);
+    assert_eq!(paid(&crowd)[255..], [met]);
+    let prove = |crowd: &mut Crowd| {
+        crowd.give(ProveLedger {});
+        let told: event::PerpetualLedger = *crowd.events.iter().find_map(Event::get).unwrap();
+        let pools = i128::from(told.fund) + i128::from(told.fees) + i128::from(told.affiliates);
+        let [wallets, isolated, costs] = [told.wallets, told.isolated, told.costs].map(|sum| sum.get());
+        assert_eq!(wallets + isolated + pools - costs, told.deposits.into());
+    };
+    prove(&mut crowd);
+    assert!(crowd.engine.has_backlog());
+    crowd.engine.check_invariants().unwrap();
+    // By another mark than that of the hour, which is what counts.
+    let one = crowd.order(last, Side::Sell, "0.001", "59000");
+    assert_eq!(crowd.give(one).rejected(), None);
+    assert_eq!(paid(&crowd), [&holders[511..599], &holders[600..]].concat(), "nobody pays twice");
+    assert!(!crowd.engine.has_backlog());
+    prove(&mut crowd);
+    crowd.engine.check_invariants().unwrap();
+}
+
+/// Amounts and residue are those of one step.
+#[test]
+fn an_hour_that_waits_comes_to_the_same() {
+    let [few, all] = [8, 65_536].map(|most| {
+        let (mut crowd, holders) = hour(40, most);
+        assert_eq!(crowd.engine.has_backlog(), most == 8);
+        while crowd.engine.has_backlog() {
+            crowd.give(AdvanceTime {});
+        }
+        holders.iter().chain(&[0]).map(|&account| crowd.engine.perpetual_wallet(account)).collect::<Vec<_>>()
+    });
+    assert_eq!(few, all);
+}
+
+/// What an hour takes cannot be taken out first.
+#[test]
+fn who_owes_an_hour_does_not_leave_with_it() {
+    let (mut crowd, holders) = hour(40, 8);
+    let last = holders[40];
+    let wallet = crowd.engine.perpetual_wallet(last);
+    let free = crowd.engine.perpetual_cross(last).unwrap().withdrawable().unwrap();
+    let leave = TransferPerpetual { account: last, reserved: 0, amount: -free };
+    assert_eq!(crowd.give(leave).rejected(), Some(Reject::CrossInsufficient));
+    assert!(crowd.engine.perpetual_wallet(last) < wallet, "it has paid");
+}
+
+/// A snapshot between two commands that pay an hour goes on to the same end.
+#[test]
+fn an_hour_that_waits_survives_a_snapshot() {
+    let (mut crowd, holders) = hour(40, 8);
+    let bid = crowd.order(holders[30], Side::Buy, "0.01", "59000");
+    assert_eq!(crowd.give(bid).rejected(), None);
+    let mut rounds = 0;
+    while crowd.engine.has_backlog() {
+        let mut saved = Vec::new();
+        crowd.engine.save(&mut saved);
+        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
+        assert_eq!(again.state_hash(), crowd.engine.state_hash());
+        again.check_invariants().unwrap();
+        crowd.give(AdvanceTime {});
+        let command = Command {
+            sequence: again.sequence() + 1,
+            time_ns: crowd.time_ns,
+            ..Command::new(AdvanceTime {})
+        };
+        let mut events = Vec::new();
+        again.apply(&command, &mut events);
+        assert!(events == crowd.events, "the same command tells the same");
+        rounds += 1;
+    }
+    assert!(rounds > 2, "{rounds}");
+}
+
 /// How much one command may do is between 8 and 65,536.
 #[test]
 fn the_bound_has_bounds() {

@@ -23,6 +23,11 @@ pub fn first(own: u64) -> u64 {
     number("RINGSIDE_SEED").or(number("RINGSIDE_NIGHT").map(|night| (night % (1 << 40)) << 20)).unwrap_or(own)
 }
 
+/// Whether a night runs, which does the whole of what the suite does a part of.
+pub fn is_night() -> bool {
+    number("RINGSIDE_NIGHT").is_some()
+}
+
 /// Whether one seed alone is run, so that not everything that the test looks for comes up.
 pub fn is_rerun() -> bool {
     number("RINGSIDE_SEED").is_some()

@@ -32,6 +32,7 @@ impl Perpetual {
                 self.expire(slot, reason::CLOSED);
             }
         }
+        self.state.pay_rest(index);
         self.state.close_positions(index);
     }
 }
@@ -92,6 +93,7 @@ impl State {
         price: Price,
         shortfall: &mut Shortfall,
     ) -> Money {
+        self.pay_first(account);
         let mode = self.mode(account, index);
         let before = *self.holding(account, index);
         let Some(amount) = before.position().unrealised(price) else { unreachable!("an accepted position") };

@@ -1,26 +1,32 @@
-//! The settlement of funding (`risk.md` 11): one command for every position of a market, which everybody's orders wait for. So each
-//! account is gone to once, while what it has is near: it pays or receives, it is told, and where it stays far from a warning its
+//! Funding (`risk.md` 11). At its hour a market fixes rate and mark. Each position pays by these numbers when it is next touched, so
+//! that nothing else happens to it before, or when its turn comes among what waits (`perpetual/work.rs`); the fund gets what rounding
+//! left when the last has paid.
+//!
+//! An account is gone to once, while what it has is near: it pays or receives, it is told, and where it stays far from a warning its
 //! threshold is set at once and the scan that follows does not look at it again.
 
 use crate::command::{MarginMode, PerpetualState};
 use crate::event::{FundingSettled, PostingReason};
 use crate::ids::{AccountId, FEE_ACCOUNT};
-use crate::money::{Money, Price, Rate};
+use crate::money::{Money, Price};
+use crate::perpetual::account::Holding;
+use crate::perpetual::market::Unpaid;
 use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl_region::REST_MIN;
 use crate::risk::perpetual::funding::payment;
-use crate::risk::perpetual::units::{VALUE_MAX, narrow};
+use crate::risk::perpetual::units::VALUE_MAX;
 
 /// How many accounts ahead of the one that pays the hints are given.
 pub(super) const LOOK_AHEAD: usize = 12;
 
 impl State {
-    /// Pays funding where its time has come.
-    pub(super) fn settle_funding(&mut self, index: usize) {
+    /// Fixes the funding of a market where its time has come and the last is paid.
+    pub(super) fn fix_funding(&mut self, index: usize) {
         let now_ms = self.now_ms;
         let symbol = &mut self.symbols[index];
-        if now_ms < symbol.next_funding_ms || symbol.set == PerpetualState::Closed {
+        let is_due = now_ms >= symbol.next_funding_ms && symbol.set != PerpetualState::Closed;
+        if !is_due || symbol.unpaid.is_some() {
             return;
         }
         let funding_ms = symbol.next_funding_ms;
@@ -32,46 +38,140 @@ impl State {
         if symbol.state() == PerpetualState::Halted || mark == 0 {
             return;
         }
-        let mut settled = FundingSettled {
+        let positions = symbol.holders.len() as u64;
+        if rate != 0 && positions != 0 {
+            symbol.unpaid = Some(Box::new(Unpaid { rate, mark, ..Unpaid::default() }));
+            self.work.unpaid |= 1 << index;
+            self.rankings.forget();
+            self.crowds[index].pay(rate > 0, mark, rate.saturating_abs());
+        }
+        self.facts.emit(FundingSettled {
             market: id_of(index),
             sparse: u32::from(is_sparse),
             rate,
             mark,
             funding_ms,
             residue: 0,
-            positions: symbol.holders.len() as u64,
-        };
-        let place = self.facts.emit(settled);
-        if rate != 0 {
-            settled.residue = -self.pay_all(index, mark, rate);
-            self.facts.amend(place, settled);
-        }
-        if settled.residue != 0 {
-            let (market, residue) = (id_of(index), settled.residue);
-            *self.wallet_mut(FEE_ACCOUNT) += residue;
-            self.post(FEE_ACCOUNT, market, residue, PostingReason::FundingResidue, MarginMode::Cross);
+            positions,
+        });
+    }
+
+    /// Has positions pay what is fixed, as far as there are units: markets ascending, accounts ascending in each.
+    pub(super) fn pay_hours(&mut self) {
+        let mut markets = self.work.unpaid;
+        while markets != 0 {
+            let index = markets.trailing_zeros() as usize;
+            markets &= markets - 1;
+            let paid = self.pay_hour(index, self.work.left as usize);
+            self.work.left -= paid as u32;
+            if self.symbols[index].unpaid.is_some() {
+                return;
+            }
         }
     }
 
-    /// Pays every position of a market; what all receive.
-    fn pay_all(&mut self, index: usize, mark: Price, rate: Rate) -> Money {
-        self.rankings.forget();
-        self.crowds[index].pay(rate > 0, mark, rate.saturating_abs());
-        let mut accounts = std::mem::take(&mut self.concerned);
-        accounts.clear();
-        accounts.extend(self.symbols[index].holders.iter());
-        // Noted first: wallets are told in the order of accounts.
-        self.wallet_mut(FEE_ACCOUNT);
-        let mut sum = 0i128;
-        for (place, &account) in accounts.iter().enumerate() {
-            if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
+    /// Has all positions of a market pay that have not.
+    pub(super) fn pay_rest(&mut self, index: usize) {
+        if self.symbols[index].unpaid.is_some() {
+            self.pay_hour(index, usize::MAX);
+        }
+    }
+
+    /// Has up to `most` positions pay; how many did.
+    fn pay_hour(&mut self, index: usize, most: usize) -> usize {
+        let mut payers = std::mem::take(&mut self.concerned);
+        payers.clear();
+        let symbol = &mut self.symbols[index];
+        let Some(unpaid) = &mut symbol.unpaid else { unreachable!("an hour that is fixed") };
+        let mut goes_on = None;
+        while let Some(account) = symbol.holders.next(unpaid.next) {
+            if !unpaid.ahead.remove(&account) {
+                if payers.len() == most {
+                    goes_on = Some(account);
+                    break;
+                }
+                payers.push(account);
+            }
+            unpaid.next = account + 1;
+        }
+        for (place, &account) in payers.iter().enumerate() {
+            if let Some(&soon) = payers.get(place + LOOK_AHEAD) {
                 self.hint_holder(soon, index);
             }
-            sum += i128::from(self.pay(account, index, mark, rate));
+            self.pay(account, index);
         }
-        self.concerned = accounts;
-        let Some(sum) = narrow(sum) else { unreachable!("what is paid is received, but for rounding") };
-        sum
+        let paid = payers.len();
+        self.concerned = payers;
+        if goes_on.is_none() {
+            self.end_hour(index);
+        }
+        paid
+    }
+
+    /// The last position has paid.
+    fn end_hour(&mut self, index: usize) {
+        let Some(unpaid) = self.symbols[index].unpaid.take() else { unreachable!("an hour that is fixed") };
+        self.work.unpaid &= !(1 << index);
+        let residue = -unpaid.received;
+        if residue != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) += residue;
+            self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::FundingResidue, MarginMode::Cross);
+        }
+    }
+
+    /// Has an account pay every hour that is fixed, before anything else happens to it.
+    #[inline(always)]
+    pub(crate) fn pay_first(&mut self, account: AccountId) {
+        if self.work.unpaid != 0 && account < self.accounts_count {
+            self.pay_before_others(account);
+        }
+    }
+
+    #[cold]
+    fn pay_before_others(&mut self, account: AccountId) {
+        let mut markets = self.work.unpaid;
+        while markets != 0 {
+            let index = markets.trailing_zeros() as usize;
+            markets &= markets - 1;
+            let unpaid = self.symbols[index].unpaid.as_mut();
+            // Who holds nothing, and comes to, pays nothing for this hour either.
+            let has_turn =
+                unpaid.is_some_and(|unpaid| account >= unpaid.next && unpaid.ahead.insert(account));
+            if has_turn && self.holding(account, index).quantity != 0 {
+                self.pay(account, index);
+            }
+        }
+    }
+
+    /// What an hour that is fixed still gives to a position, or takes from it below 0.
+    #[inline]
+    pub(crate) fn owed(&self, account: AccountId, index: usize) -> Money {
+        if self.work.unpaid >> index & 1 == 0 {
+            return 0;
+        }
+        match &self.symbols[index].unpaid {
+            Some(unpaid) if account >= unpaid.next && !unpaid.ahead.contains(&account) => {
+                self.payment_of(account, index, unpaid)
+            }
+            _ => 0,
+        }
+    }
+
+    /// What hours that are fixed still take from a cross wallet, >= 0: it is there, and not free.
+    pub(crate) fn owes(&self, account: AccountId) -> Money {
+        if self.work.unpaid == 0 {
+            return 0;
+        }
+        let crosses =
+            self.markets_of(account).filter(|&index| self.mode(account, index) == MarginMode::Cross);
+        -crosses.map(|index| self.owed(account, index)).sum::<Money>().min(0)
+    }
+
+    fn payment_of(&self, account: AccountId, index: usize, unpaid: &Unpaid) -> Money {
+        let Some(amount) = payment(self.holding(account, index).quantity, unpaid.mark, unpaid.rate) else {
+            unreachable!("an accepted position")
+        };
+        amount
     }
 
     /// Hints that a holder pays soon.
@@ -85,14 +185,16 @@ impl State {
         self.bands.hint(index, account);
     }
 
-    /// Pays one position; what it receives.
+    /// Has one position pay or receive.
     #[inline]
-    fn pay(&mut self, account: AccountId, index: usize, mark: Price, rate: Rate) -> Money {
-        let Some(amount) = payment(self.holding(account, index).quantity, mark, rate) else {
-            unreachable!("an accepted position")
-        };
+    fn pay(&mut self, account: AccountId, index: usize) {
+        let Some(unpaid) = &self.symbols[index].unpaid else { unreachable!("an hour that is fixed") };
+        let (amount, mark) = (self.payment_of(account, index, unpaid), unpaid.mark);
         if amount == 0 {
-            return 0;
+            return;
+        }
+        if let Some(unpaid) = &mut self.symbols[index].unpaid {
+            unpaid.received += amount;
         }
         let mode = self.mode(account, index);
         let rest = match mode {
@@ -103,7 +205,14 @@ impl State {
         let rest = *rest;
         self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
         if rest < 0 && mode == MarginMode::Isolated {
-            self.fill_up_isolated(account, index);
+            let (realised, fund_pays) = self.touch(account, index).fill_up(mark);
+            if realised != 0 {
+                self.post(account, id_of(index), realised, PostingReason::RealisedProfit, mode);
+            }
+            if fund_pays != 0 {
+                *self.wallet_mut(FEE_ACCOUNT) -= fund_pays;
+                self.post(account, id_of(index), fund_pays, PostingReason::InsuranceClear, mode);
+            }
         }
         if rest < REST_MIN {
             // Nothing is left to have a key by.
@@ -112,30 +221,41 @@ impl State {
         if account == FEE_ACCOUNT || self.is_well(account).is_none() {
             self.question(account);
         }
-        amount
     }
 
+    /// The same as far as a fill in a market depends on it, told to nobody: what was is put back.
+    pub(super) fn pay_unseen(&mut self, account: AccountId, index: usize) {
+        let owed = |of| (self.mode(account, of), self.owed(account, of));
+        let amounts: Vec<_> = self.markets_of(account).map(|of| (of, owed(of))).collect();
+        for (of, (mode, amount)) in amounts {
+            match mode {
+                MarginMode::Cross => self.accounts.get_mut(account).wallet += amount,
+                // What is isolated elsewhere has no part in it.
+                MarginMode::Isolated if of != index => {}
+                MarginMode::Isolated => {
+                    let mark = self.symbols[index].unpaid.as_ref().map_or(0, |unpaid| unpaid.mark);
+                    let holding = self.holdings[index].get_mut(account);
+                    holding.isolated += amount;
+                    if holding.isolated < 0 {
+                        holding.fill_up(mark);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Holding {
     /// Brings an isolated wallet back to 0 that a payment took below. What it lacks comes out of the profit of its position, which is
     /// realised so far: the position may be far above maintenance, and is not liquidated then. Only what is lacking beyond that the
-    /// fund pays (`risk.md` 3, 8).
-    fn fill_up_isolated(&mut self, account: AccountId, index: usize) {
-        let mark = self.mark(index);
-        let holding = self.touch(account, index);
-        let lacking = -holding.isolated;
-        let Some(profit) = holding.position().unrealised(mark) else { unreachable!("an accepted position") };
-        let realised = lacking.min(profit.max(0)).min(VALUE_MAX - holding.cost);
-        holding.isolated = 0;
-        holding.cost += realised;
-        holding.realised += realised;
-        let fund_pays = lacking - realised;
-        if realised != 0 {
-            let reason = PostingReason::RealisedProfit;
-            self.post(account, id_of(index), realised, reason, MarginMode::Isolated);
-        }
-        if fund_pays != 0 {
-            *self.wallet_mut(FEE_ACCOUNT) -= fund_pays;
-            let reason = PostingReason::InsuranceClear;
-            self.post(account, id_of(index), fund_pays, reason, MarginMode::Isolated);
-        }
+    /// fund pays (`risk.md` 3, 8). What was realised, and what the fund pays.
+    fn fill_up(&mut self, mark: Price) -> (Money, Money) {
+        let lacking = -self.isolated;
+        let Some(profit) = self.position().unrealised(mark) else { unreachable!("an accepted position") };
+        let realised = lacking.min(profit.max(0)).min(VALUE_MAX - self.cost);
+        self.isolated = 0;
+        self.cost += realised;
+        self.realised += realised;
+        (realised, lacking - realised)
     }
 }

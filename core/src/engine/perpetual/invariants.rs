@@ -104,6 +104,11 @@ impl Perpetual {
             sum += i128::from(state.wallet(account));
         }
         for index in 0..state.symbols.len() {
+            let unpaid = state.symbols[index].unpaid.as_ref();
+            sum -= i128::from(unpaid.map_or(0, |unpaid| unpaid.received));
+            if unpaid.is_some() != (state.work.unpaid >> index & 1 != 0) {
+                return Err(format!("funding of {} waits, or does not", id_of(index)));
+            }
             let (mut quantities, mut longs, mut holders) = (0i128, 0i128, 0);
             for account in 0..accounts {
                 let holding = state.holding(account, index);

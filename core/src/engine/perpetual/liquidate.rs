@@ -584,7 +584,8 @@ impl State {
     pub(crate) fn fund_withdrawable(&self) -> Money {
         let cross = self.cross(FEE_ACCOUNT);
         let notional = self.fund_notional(None);
-        fund_withdrawable(self.wallet(FEE_ACCOUNT), cross.equity, cross.maintenance, notional)
+        let free = fund_withdrawable(self.wallet(FEE_ACCOUNT), cross.equity, cross.maintenance, notional);
+        (free - self.owes(FEE_ACCOUNT)).max(0)
     }
 
     /// What the fund's positions are worth in all, one of them as it would be.

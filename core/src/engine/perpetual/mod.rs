@@ -38,7 +38,7 @@ use crate::command::{
 use crate::emit::Emitter;
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
-use crate::money::{AMOUNT_PER_MICRO, Amount, Money};
+use crate::money::{AMOUNT_PER_MICRO, Amount, Money, Price, Rate};
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{MARKETS_MAX, Perpetual};
 use crate::reject::Reject;
@@ -92,6 +92,10 @@ impl Engine {
         let had_backlog = perpetual.state.has_backlog();
         if had_backlog {
             perpetual.work_off();
+            let account = named_account(kind, command);
+            if account != FEE_ACCOUNT {
+                perpetual.state.pay_first(account);
+            }
         }
         let answer = match kind {
             Kind::ListPerpetual => self.list_perpetual(&mut perpetual, command.body()),
@@ -173,6 +177,8 @@ impl Engine {
         if had_backlog {
             perpetual.start_facts(at, emitter);
             perpetual.work_off();
+            // All three name an account first, a market second.
+            perpetual.state.pay_first(command.body::<CancelPerpetual>().account);
         }
         let answer = match kind {
             Kind::PlacePerpetual => perpetual.place(command.body(), at, emitter),
@@ -184,7 +190,6 @@ impl Engine {
         }
         let next_order = perpetual.state.next_order;
         self.next_order = next_order;
-        // All three name an account first, a market second.
         let &CancelPerpetual { account, market, .. } = command.body();
         outcome.account = account;
         let temporary = answer.as_ref().is_err_and(|reject| reject.is_temporary());
@@ -349,6 +354,7 @@ impl Engine {
         }
         let amount = credit.amount;
         let found = self.accounts.find(&credit.address);
+        found.into_iter().for_each(|account| state.pay_first(account));
         let wallet = found.map_or(0, |account| state.wallet(account));
         let is_sound = amount != 0
             && (-TRANSFER_MAX..=TRANSFER_MAX).contains(&amount)
@@ -517,11 +523,12 @@ impl Perpetual {
         self.settle_down();
     }
 
-    /// What follows every command: trim, triggers, liquidation scan, until nothing changes: what a liquidation trades moves
+    /// What follows every command: trim, triggers, funding that is fixed, liquidation scan, until nothing changes: what a liquidation trades moves
     /// the price that triggers watch.
     fn settle_down(&mut self) {
         loop {
             self.run_triggers();
+            self.state.pay_hours();
             self.scan();
             if !self.state.has_moved() {
                 return;
@@ -542,6 +549,17 @@ impl Engine {
         let state = &self.perpetual.as_ref()?.state;
         let index = state.index_of(market)?;
         Some(state.position_event(account, index, state.holding(account, index)))
+    }
+
+    /// An hour's funding that is not paid to the end: rate, mark, what positions received so far less what they paid, and who has not
+    /// paid.
+    pub fn perpetual_unpaid(&self, market: MarketId) -> Option<(Rate, Price, Money, Vec<u32>)> {
+        let state = &self.perpetual.as_ref()?.state;
+        let index = state.index_of(market)?;
+        let unpaid = state.symbols[index].unpaid.as_ref()?;
+        let mut owing: Vec<u32> = state.symbols[index].holders.iter().collect();
+        owing.retain(|account| *account >= unpaid.next && !unpaid.ahead.contains(account));
+        Some((unpaid.rate, unpaid.mark, unpaid.received, owing))
     }
 
     /// Perpetual markets, ascending.

@@ -61,6 +61,11 @@ impl PerpetualMatch<'_> {
         let slot = self.state.slots.find(maker.id).unwrap_or(0);
         let only_reduces = self.state.details[slot as usize].is(order_flag::REDUCE_ONLY);
         let mut maker = *maker;
+        let is_met = rehearsed.iter().any(|before| before.account == maker.account);
+        if self.state.work.unpaid != 0 && !is_met {
+            rehearsed.push(self.state.as_before(maker.account, self.index));
+            self.state.pay_unseen(maker.account, self.index);
+        }
         // More than one fill: of an order that only reduces, met by its own account, which keeps its position.
         while taker.remaining > 0 && maker.remaining > 0 {
             let mut quantity = taker.remaining.min(maker.remaining);

@@ -27,7 +27,8 @@ impl Perpetual {
         for index in 0..self.books.len() {
             new_seconds |= u128::from(self.state.is_new_second(index)) << index;
             self.sample_premium(index);
-            self.state.settle_funding(index);
+            self.state.fix_funding(index);
+            self.state.pay_hours();
             self.state.rank_few_payers(index);
             let now_s = self.state.now_ms / 1_000;
             self.state.symbols[index].sampled.0 = now_s;

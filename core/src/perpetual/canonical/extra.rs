@@ -4,20 +4,23 @@
 use super::{Read, count, put};
 use crate::command::PerpetualParameter as P;
 use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, OrderId};
+use crate::money::RATE_ONE;
 use crate::perpetual::State;
 use crate::perpetual::account::Scope;
 use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::limits::OwnLimits;
-use crate::perpetual::market::PARAMETERS;
+use crate::perpetual::market::{PARAMETERS, Unpaid};
 use crate::perpetual::order::Stage;
 use crate::perpetual::triggers::{Triggers, stop_of};
 use crate::perpetual::work::{WORK_MAX, WORK_MAX_RANGE};
 use crate::risk::perpetual::bounds::{self, BRACKET_ROWS_MAX};
 use crate::risk::perpetual::bracket::BracketRow;
+use crate::risk::perpetual::funding::payment;
 use crate::risk::perpetual::index::SOURCES_MAX;
 use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
 use crate::snapshot::{Reader, ensure, invalid};
 use crate::state_hash::Bytes;
+use std::collections::BTreeSet;
 
 /// Behind the last section.
 const END: i64 = 0;
@@ -35,6 +38,8 @@ const DRAFT: i64 = 5;
 const SHORTFALL: i64 = 6;
 /// What one command left over for the next, and how much one may do.
 const WORK: i64 = 7;
+/// Funding that is not paid to the end.
+const UNPAID: i64 = 8;
 
 impl State {
     fn source_ages(&self) -> impl Iterator<Item = (usize, u32, u32)> {
@@ -53,6 +58,7 @@ impl State {
             || self.draft.is_some()
             || !self.shortfall.is_empty()
             || self.has_work()
+            || self.work.unpaid != 0
             || self.source_ages().next().is_some()
     }
 
@@ -108,6 +114,10 @@ impl State {
         if self.has_work() {
             put(out, WORK);
             self.write_work(out);
+        }
+        if self.work.unpaid != 0 {
+            put(out, UNPAID);
+            self.write_unpaid(out);
         }
         put(out, END);
     }
@@ -229,6 +239,50 @@ impl State {
         ensure(self.has_work(), "work that is none")
     }
 
+    fn write_unpaid<B: Bytes>(&self, out: &mut B) {
+        let of = |(index, symbol): (usize, &crate::perpetual::market::Symbol)| {
+            symbol.unpaid.as_deref().map(|unpaid| (index, unpaid.clone()))
+        };
+        let all: Vec<_> = self.symbols.iter().enumerate().filter_map(of).collect();
+        count(out, all.len());
+        for (index, Unpaid { rate, mark, next, received, ahead }) in all {
+            for value in [index as i64, rate, mark, next.into(), received] {
+                put(out, value);
+            }
+            // Whoever is below has paid as any other.
+            count(out, ahead.range(next..).count());
+            ahead.range(next..).for_each(|&account| put(out, account.into()));
+        }
+    }
+
+    fn read_unpaid(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        let mut last = -1;
+        for _ in 0..reader.count(48)? {
+            let (index, rate, mark) = (reader.i64()?, reader.i64()?, reader.i64()?);
+            ensure(index > last, "unpaid funding out of order")?;
+            last = index;
+            let (next, received) = (word_of(reader)?, reader.i64()?);
+            let mut ahead = BTreeSet::new();
+            for _ in 0..reader.count(8)? {
+                let account = word_of(reader)?;
+                let is_next =
+                    account >= next && account < accounts && ahead.last().is_none_or(|&last| last < account);
+                ensure(is_next, "funding paid by nobody, or twice")?;
+                ahead.insert(account);
+            }
+            let symbol = usize::try_from(index).ok().and_then(|index| self.symbols.get_mut(index));
+            let symbol = symbol.ok_or_else(|| invalid("unpaid funding of no market"))?;
+            let is_sound = rate != 0 && rate.unsigned_abs() < RATE_ONE as u64 && mark > 0;
+            ensure(is_sound && symbol.holders.next(next).is_some(), "unpaid funding of nothing")?;
+            let pays =
+                |account| payment(self.holdings[index as usize].get(account).quantity, mark, rate).is_some();
+            ensure((0..accounts).all(pays), "unpaid funding out of range")?;
+            symbol.unpaid = Some(Box::new(Unpaid { rate, mark, next, received, ahead }));
+            self.work.unpaid |= 1 << index;
+        }
+        ensure(self.work.unpaid != 0, "unpaid funding of no market")
+    }
+
     /// Whether an order is open and waits for its trigger.
     fn waits(&self, id: OrderId) -> bool {
         self.slot_of(id).is_some_and(|slot| self.details[slot as usize].stage == Stage::Waiting)
@@ -268,6 +322,7 @@ impl State {
                 LIMITS => self.read_limits(reader, accounts)?,
                 SHORTFALL => self.read_shortfall(reader, accounts)?,
                 WORK => self.read_work(reader, accounts)?,
+                UNPAID => self.read_unpaid(reader, accounts)?,
                 DRAFT => self.draft = Some(Box::new(read_draft(reader, self.symbols.len())?)),
                 _ => return Err(invalid("an unknown extra section")),
             }

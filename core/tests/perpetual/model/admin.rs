@@ -238,6 +238,7 @@ impl Model {
             premiums: Vec::new(),
             premium_slot: None,
             next_funding_ms,
+            hour: None,
             index_samples: BTreeMap::new(),
             mark_samples: BTreeMap::new(),
             contract_path: Vec::new(),
@@ -604,6 +605,7 @@ impl Model {
         }
         let amount = i128::from(credit.amount);
         let known = self.spot.accounts.iter().position(|address| *address == credit.address);
+        known.into_iter().for_each(|account| self.pay_first(account as AccountId));
         let is_fund = known == Some(FUND as usize);
         let wallet = known.map_or(0, |account| self.accounts[account].wallet);
         let bad = amount == 0

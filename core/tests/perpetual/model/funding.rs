@@ -1,11 +1,12 @@
 //! Premium samples and funding (`risk.md` 11).
 
-use super::arithmetic::{E8, E10, ceil_div, clamp, floor_div, narrow, trunc};
+use super::arithmetic::{E8, E10, ceil_div, clamp, floor_div, narrow, trunc, value_down};
 use super::fees::HOUR_MS;
-use super::{FUND, Model};
+use super::{FUND, Hour, Model};
 use ringside_core::command::{MarginMode, PerpetualState, Side};
 use ringside_core::event::{self, IndexState, PostingReason};
 use ringside_core::ids::{AccountId, MarketId};
+use std::collections::BTreeMap;
 
 /// Later samples weigh more.
 fn average(premiums: &[i128]) -> i128 {
@@ -24,13 +25,15 @@ impl Model {
         clamp(trunc(eight_hours * at.parameters[&22], 8), -cap, cap)
     }
 
-    /// Step 5 of a tick, for one market: a sample, then the settlement that is due.
+    /// Step 5 of a tick, for one market: a sample, then the hour that is due, then what is unpaid.
     pub(super) fn fund_market(&mut self, market: MarketId) {
         self.sample_premium(market);
         let at = self.market(market);
-        if self.now_ms() >= at.next_funding_ms && at.set_state != PerpetualState::Closed {
-            self.settle_funding(market);
+        let is_due = self.now_ms() >= at.next_funding_ms && at.set_state != PerpetualState::Closed;
+        if is_due && at.hour.is_none() {
+            self.fix_funding(market);
         }
+        self.pay_hours();
     }
 
     fn sample_premium(&mut self, market: MarketId) {
@@ -53,7 +56,7 @@ impl Model {
         at.premiums.push(trunc((above - below) * E8, index));
     }
 
-    fn settle_funding(&mut self, market: MarketId) {
+    fn fix_funding(&mut self, market: MarketId) {
         let now = self.now_ms();
         let at = self.market(market);
         let interval = at.parameters[&22] as i64 * HOUR_MS;
@@ -69,7 +72,7 @@ impl Model {
         if halted || mark == 0 {
             return;
         }
-        let mut paid = Vec::new();
+        let mut unpaid = BTreeMap::new();
         for account in 0..self.accounts.len() as AccountId {
             let position = self.position(account, market);
             if position.quantity != 0 {
@@ -77,49 +80,96 @@ impl Model {
                 // Above 0 it pays, up; below 0 it receives, down.
                 let amount =
                     if product > 0 { -ceil_div(product, E10 * E8) } else { floor_div(-product, E10 * E8) };
-                paid.push((account, amount));
+                unpaid.insert(account, amount);
             }
         }
-        let residue = -paid.iter().map(|(_, amount)| amount).sum::<i128>();
-        let positions = paid.len() as i128;
-        assert!(
-            residue >= 0 && (residue < positions || residue == 0),
-            "I-10: residue {residue} of {positions}"
-        );
+        let positions = unpaid.len();
         self.output.fact(event::FundingSettled {
             market,
             sparse: sparse.into(),
             rate: narrow(rate),
             mark: narrow(mark),
             funding_ms,
-            residue: narrow(residue),
+            residue: 0,
             positions: positions as u64,
         });
-        let mut moved = 0;
-        for (account, amount) in paid {
-            if amount != 0 {
-                moved += self.pay(account, market, amount, PostingReason::FundingFee);
-                // Never below zero (`risk.md` 3): out of its profit, and the fund pays the rest.
-                let position = self.position(account, market);
-                let lacking = -position.isolated_wallet;
-                if lacking > 0 {
-                    let most = self.unrealised(market, &position).min(10i128.pow(15) - position.cost);
-                    let realised = lacking.min(most.max(0));
-                    let held = self.positions.get_mut(account, market).expect("it has a position");
-                    held.isolated_wallet = 0;
-                    held.cost += realised;
-                    held.realised += realised;
-                    if realised > 0 {
-                        let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
-                        self.tell_posting(account, market, realised, reason, mode, 0);
-                    }
-                    self.cover(account, market, lacking - realised);
+        let at = self.market_mut(market);
+        at.hour = (rate != 0 && positions != 0).then_some(Hour { mark, positions, unpaid, received: 0 });
+    }
+
+    /// Pays what is unpaid, a unit for each position: markets ascending, accounts ascending in each.
+    pub(super) fn pay_hours(&mut self) {
+        let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        for market in ids {
+            while let Some(hour) = &self.market(market).hour {
+                let Some(&account) = hour.unpaid.keys().next() else {
+                    self.end_hour(market);
+                    break;
+                };
+                if !self.take_unit() {
+                    return;
                 }
+                self.pay_hour(account, market);
             }
         }
-        if residue != 0 {
-            moved += self.pay(FUND, market, residue, PostingReason::FundingResidue);
+    }
+
+    /// Pays the rest of a market's hour, however many there are.
+    pub(super) fn pay_rest(&mut self, market: MarketId) {
+        while let Some(hour) = &self.market(market).hour {
+            match hour.unpaid.keys().next().copied() {
+                Some(account) => self.pay_hour(account, market),
+                None => self.end_hour(market),
+            }
         }
-        assert_eq!(moved, 0, "the legs of a funding settlement sum to zero");
+    }
+
+    /// An account is about to do something, or to have something done to it: it pays first.
+    pub(super) fn pay_first(&mut self, account: AccountId) {
+        let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        ids.into_iter().for_each(|market| self.pay_hour(account, market));
+    }
+
+    /// What unpaid hours take from a cross wallet.
+    pub(super) fn owes(&self, account: AccountId) -> i128 {
+        let hours =
+            self.markets.iter().filter(|market| self.position(account, market.id).mode == MarginMode::Cross);
+        let owed = |market: &super::Market| market.hour.as_ref()?.unpaid.get(&account).copied();
+        -hours.filter_map(owed).sum::<i128>().min(0)
+    }
+
+    /// One position pays what it has not paid.
+    fn pay_hour(&mut self, account: AccountId, market: MarketId) {
+        let Some(hour) = &mut self.market_mut(market).hour else { return };
+        let mark = hour.mark;
+        let Some(amount) = hour.unpaid.remove(&account).filter(|&amount| amount != 0) else { return };
+        hour.received += amount;
+        self.pay(account, market, amount, PostingReason::FundingFee);
+        // Never below zero (`risk.md` 3): out of its profit, and the fund pays the rest.
+        let position = self.position(account, market);
+        let lacking = -position.isolated_wallet;
+        if lacking > 0 {
+            let profit = value_down(position.quantity, mark) - position.cost;
+            let realised = lacking.min(profit.min(10i128.pow(15) - position.cost).max(0));
+            let held = self.positions.get_mut(account, market).expect("it has a position");
+            held.isolated_wallet = 0;
+            held.cost += realised;
+            held.realised += realised;
+            if realised > 0 {
+                let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
+                self.tell_posting(account, market, realised, reason, mode, 0);
+            }
+            self.cover(account, market, lacking - realised);
+        }
+    }
+
+    /// All have paid: what is left is the fund's.
+    fn end_hour(&mut self, market: MarketId) {
+        let hour = self.market_mut(market).hour.take().expect("an hour");
+        let (residue, positions) = (-hour.received, hour.positions as i128);
+        assert!((0..positions).contains(&residue), "I-10: residue {residue} of {positions}");
+        if residue != 0 {
+            self.pay(FUND, market, residue, PostingReason::FundingResidue);
+        }
     }
 }

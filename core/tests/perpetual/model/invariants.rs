@@ -53,7 +53,9 @@ impl Model {
         let wallets: i128 = self.accounts.iter().map(|account| account.wallet).sum();
         let isolated: i128 = self.positions.values().map(|position| position.isolated_wallet).sum();
         let costs: i128 = self.positions.values().map(|position| position.cost).sum();
-        let sum = wallets + isolated + self.fees + self.affiliates - costs;
+        let collected =
+            -self.markets.iter().filter_map(|market| Some(market.hour.as_ref()?.received)).sum::<i128>();
+        let sum = wallets + isolated + self.fees + self.affiliates - costs + collected;
         holds!(sum == self.deposits, "I-1: {sum} is not DEP {}", self.deposits);
         for market in &self.markets {
             let of = || self.positions.iter().filter(|(key, _)| key.1 == market.id);

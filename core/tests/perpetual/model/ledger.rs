@@ -54,11 +54,13 @@ impl Model {
             let wallets: i128 = (1..accounts).map(|account| self.account(account).wallet).sum();
             let isolated: i128 = self.positions.values().map(|position| position.isolated_wallet).sum();
             let costs: i128 = self.positions.values().map(|position| position.cost).sum();
+            let received = self.markets.iter().filter_map(|market| Some(market.hour.as_ref()?.received));
+            let collected = -received.sum::<i128>();
             self.output.fact(event::PerpetualLedger {
                 wallets: wallets.into(),
                 isolated: isolated.into(),
                 costs: costs.into(),
-                fund: narrow(self.account(FUND).wallet),
+                fund: narrow(self.account(FUND).wallet + collected),
                 fees: narrow(self.fees),
                 affiliates: narrow(self.affiliates),
                 deposits: narrow(self.deposits),

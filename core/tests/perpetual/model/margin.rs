@@ -181,7 +181,8 @@ impl Model {
 
     pub fn withdrawable(&self, account: AccountId) -> i128 {
         let profit = self.cross_unrealised(account).min(0);
-        (self.account(account).wallet + profit - self.total_requirement(account)).max(0)
+        let free = self.account(account).wallet + profit - self.total_requirement(account);
+        (free.max(0) - self.owes(account)).max(0)
     }
 
     /// Markets of a scope with a position: one isolated market, or all cross ones.

@@ -189,6 +189,7 @@ impl Model {
                     continue;
                 }
             }
+            self.pay_first(maker.account);
             let amount = value(maker.price, quantity);
             let taker_fee = match role {
                 Role::Owner | Role::Fund => self.taker_fee(account, amount),

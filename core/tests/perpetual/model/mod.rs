@@ -119,6 +119,17 @@ pub struct Position {
     pub mode: MarginMode,
 }
 
+/// An hour whose funding is not paid to the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hour {
+    pub mark: i128,
+    pub positions: usize,
+    /// What each position is still to receive, below 0 to pay.
+    pub unpaid: BTreeMap<AccountId, i128>,
+    /// By those who have paid.
+    pub received: i128,
+}
+
 /// A lower fee tier to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -239,6 +250,7 @@ pub struct Market {
     pub premiums: Vec<i128>,
     pub premium_slot: Option<i64>,
     pub next_funding_ms: i64,
+    pub hour: Option<Hour>,
     /// Index by second, of the last 1,800 seconds.
     pub index_samples: BTreeMap<i64, i128>,
     /// Mark by second, for the dynamic band.
@@ -493,6 +505,9 @@ impl Model {
         if works_off {
             self.run_dates();
             self.settle_down();
+            if done.account != FUND {
+                self.pay_first(done.account);
+            }
         }
         let result = self.dispatch(kind, command);
         let changed = result.is_ok() || self.refused_with_change || works_off;
@@ -548,6 +563,7 @@ impl Model {
     fn settle_down(&mut self) {
         loop {
             self.run_triggers();
+            self.pay_hours();
             self.scan();
             let moved = self.markets.iter().any(|market| {
                 let is_stale = market.index_state == Some(IndexState::Stale);
@@ -577,6 +593,7 @@ impl Model {
     /// Whether something before the fund's test waits.
     fn has_left_over(&self) -> bool {
         self.scan_waits
+            || self.markets.iter().any(|market| market.hour.is_some())
             || self.paused.is_some()
             || !self.untrimmed.is_empty()
             || self.queue.iter().any(|&id| self.is_due(id))

@@ -65,6 +65,7 @@ impl Model {
                 self.expire_order(id, reason::CLOSED);
             }
         }
+        self.pay_rest(market);
         let second = self.now_ms().div_euclid(1000);
         let at = self.market_mut(market);
         at.index_samples.retain(|&of, _| of > second - 1800);
@@ -75,10 +76,11 @@ impl Model {
         let (mut paid, mut positions, mut moved) = (0, 0, 0);
         let (mut lacked, mut brought) = (0, Vec::new());
         for account in 0..self.accounts.len() as AccountId {
-            let old = self.position(account, market);
-            if old.quantity == 0 {
+            if self.position(account, market).quantity == 0 {
                 continue;
             }
+            self.pay_first(account);
+            let old = self.position(account, market);
             let amount = value_down(old.quantity, price) - old.cost;
             let mut new = old;
             (new.quantity, new.cost, new.isolated_wallet, new.open_fees) = (0, 0, 0, 0);

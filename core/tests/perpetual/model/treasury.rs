@@ -121,6 +121,7 @@ impl Model {
         let notional: i128 =
             self.markets.iter().map(|at| at.notional(self.position(FUND, at.id).quantity)).sum();
         let backing = ceil_div(notional, 10).max(self.scope_maintenance(FUND, None));
-        (self.cross_equity(FUND) - backing).min(self.account(FUND).wallet).max(0)
+        let free = (self.cross_equity(FUND) - backing).min(self.account(FUND).wallet).max(0);
+        (free - self.owes(FUND)).max(0)
     }
 }
