@@ -5,8 +5,9 @@
              URL: of the exchange itself; PORT: nginx before it; NGINX: its process; SOCKETS: of fifty addresses together, and
              five times what one address may have; ROUNDS: of each attack beside a calm, timed; 0: each once, and nothing is timed; ANSWER: that made an API key
 
-An attack and a calm take turns. In the calm a process burns as much of the processor as client and nginx together took for the
-attack, so that what is compared is the exchange alone. Orders are sent past nginx, whose own queues are not what is judged.
+An attack and a calm take turns. In the calm one process for the client and one for nginx burn as much of the processor as
+these took for the attack, in the attack's own rhythm, so that what is compared is the exchange alone. Orders are sent past
+nginx, whose own queues are not what is judged.
 """
 
 import base64
@@ -26,6 +27,8 @@ import urllib.parse
 ADDRESSES = 50
 # How long an attack, or a calm, is timed.
 WINDOW = 8
+# Between two frames of a socket of an attack: all its sockets send at once, then all rest.
+PAUSE = 0.1
 # Addresses that orders are sent from, so that none of them spends the weight of its minute.
 TRADERS = 20
 
@@ -147,7 +150,6 @@ def attack_frames(port, address, kind, count):
 
 def attack(port, address, kind, count, orders, said):
     """A process: sockets that send a frame each 100 ms while told to, and read what they are answered."""
-    pause = 0.1
     frames = attack_frames(port, address, kind, min(count, 200))
     sockets = [Socket(port, address) for _ in range(count)]
     sockets = [one.raw for one in sockets if one.status == 101]
@@ -181,19 +183,20 @@ def attack(port, address, kind, count, orders, said):
                 if not data:
                     selector.unregister(key.fileobj)
                     sockets.remove(key.fileobj)
-            time.sleep(max(0, begin + pause - time.monotonic()))
+            time.sleep(max(0, begin + PAUSE - time.monotonic()))
         said.send((sent, limited, len(sockets)))
 
 
 def burn(orders):
-    """A process that uses up so much of a core for so long, in slices of ten milliseconds."""
+    """A process that uses up so much of a core for so long, all of it at the beginning of each pause, as an attack does."""
     while (order := orders.recv()) != "end":
         share, seconds = order
         end = time.monotonic() + seconds
-        while (now := time.monotonic()) < end:
-            while time.monotonic() < now + 0.01 * share:
+        while (begin := time.monotonic()) < end:
+            used = time.process_time()
+            while time.process_time() < used + PAUSE * share:
                 pass
-            time.sleep(0.01 * (1 - share))
+            time.sleep(max(0, begin + PAUSE - time.monotonic()))
 
 
 def processor_s(pids):
@@ -265,26 +268,26 @@ def under(kind, count, address, port, nginx, traders, rounds):
     attacker = multiprocessing.Process(target=attack, args=(port, address, kind, count, its, own), daemon=True)
     attacker.start()
     print(f"{kind}: {said.recv()} sockets of one address", flush=True)
-    burners = [process(burn) for _ in range(2)]
     attacked, calm = [], []
-    used_by = [attacker.pid, *children(nginx)]
+    used_by = [[attacker.pid], children(nginx)]
+    burners = [process(burn) for _ in used_by]
     for _ in range(max(rounds, 1)):
         seconds = WINDOW if rounds else 3
-        before = processor_s(used_by)
+        before = [processor_s(pids) for pids in used_by]
         orders.send(seconds)
         attacked += traders.times(seconds)
         sent, limited, left = said.recv()
-        share = min((processor_s(used_by) - before) / seconds, 1.9)
+        shares = [(processor_s(pids) - used) / seconds for pids, used in zip(used_by, before)]
         if rounds:
-            for _, order in burners:
-                order.send((share / len(burners), seconds))
+            for (_, order), share in zip(burners, shares):
+                order.send((min(share, 0.95), seconds))
             calm += traders.times(seconds)
     orders.send("end")
     for _, order in burners:
         order.send("end")
     for child in [attacker] + [child for child, _ in burners]:
         child.join()
-    print(f"  {sent} frames sent, {limited} answered RATE_LIMITED, {left} sockets left, {share:.2f} cores for it")
+    print(f"  {sent} frames sent, {limited} answered RATE_LIMITED, {left} sockets left, {shares[0]:.2f} and {shares[1]:.2f} cores for it")
     if limited == 0:
         fail("nothing of it was limited")
     if not rounds:

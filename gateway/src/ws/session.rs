@@ -268,6 +268,7 @@ impl Session {
         self.refuse(ErrorCode::RateLimited, message, channel);
         let rest = self.client.refuse_frame(len);
         if !rest.is_zero() {
+            self.wire.narrow();
             self.rest = Some(Box::pin(sleep(rest)));
         }
     }

@@ -5,8 +5,9 @@
 
 use crate::config::Config;
 use crate::push::outlet::Outlet;
-use futures_util::{Sink, Stream};
-use hyper::upgrade::Upgraded;
+use crate::server::stream::Stream;
+use futures_util::{Sink, Stream as _};
+use hyper::upgrade::{Parts, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,17 +31,21 @@ const WRITE_LEN_MAX: usize = 16 << 20;
 const CLOSING: Duration = Duration::from_secs(2);
 
 /// An upgraded connection.
-pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
+pub type Socket = WebSocketStream<TokioIo<Stream>>;
 
-/// The socket of a connection that was upgraded.
+/// The socket of a connection of this server that was upgraded.
 pub async fn open(upgraded: Upgraded) -> Socket {
+    let Ok(Parts { io, read_buf, .. }) = upgraded.downcast() else {
+        unreachable!("the server has one kind of stream")
+    };
     let settings = WebSocketConfig::default()
         .read_buffer_size(READ_LEN)
         .write_buffer_size(2 * WRITE_LEN)
         .max_write_buffer_size(WRITE_LEN_MAX)
         .max_message_size(Some(MESSAGE_LEN_MAX))
         .max_frame_size(Some(MESSAGE_LEN_MAX));
-    WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(settings)).await
+    WebSocketStream::from_partially_read(TokioIo::new(io), read_buf.into(), Role::Server, Some(settings))
+        .await
 }
 
 /// So many frames at once, and so many a second in the long run.
@@ -94,6 +99,7 @@ pub struct Wire {
     /// Bytes given to the socket's buffer since it was last empty.
     unflushed_len: usize,
     needs_flush: bool,
+    is_narrow: bool,
     state: State,
 }
 
@@ -143,6 +149,7 @@ impl Wire {
             timer: Box::pin(tokio::time::sleep_until(next_ping.min(ends))),
             unflushed_len: 0,
             needs_flush: false,
+            is_narrow: false,
             state: State::Open,
         }
     }
@@ -270,6 +277,13 @@ impl Wire {
         self.refused += 1;
         if self.refused >= self.refused_max {
             self.close(CloseCode::Policy, "too many frames");
+        }
+    }
+
+    /// Leaves the client little room to send ahead of what is read.
+    pub fn narrow(&mut self) {
+        if !std::mem::replace(&mut self.is_narrow, true) {
+            self.socket.get_ref().inner().narrow();
         }
     }
 
