@@ -146,7 +146,7 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
     const { assert!(FAULTS.len() >= 40) };
     let folder = Folder::new("faults");
     for (kind, fault) in FAULTS.iter().enumerate() {
-        for seed in seeds(125) {
+        for seed in seeds(40) {
             let _rerun = Rerun("chain faults::a_node_that_lies", seed);
             let context = format!("{}, seed {seed}", fault.name);
             let mut rig = Rig::new(seed * 1_000 + kind as u64, 4, None, 2 + (seed % 3 == 0) as usize);

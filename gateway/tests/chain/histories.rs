@@ -295,7 +295,7 @@ fn step(rig: &mut Rig, signed: &mut Vec<Submission>, signer: &mut dyn Signer) {
 fn a_reorganization_is_undone_before_it_counts() {
     let folder = Folder::new("histories");
     let mut confirmed = 0;
-    for seed in seeds(5_000) {
+    for seed in seeds(1_500) {
         let _rerun = Rerun("chain histories::a_reorganization", seed);
         let (confirmations, finality) = match seed % 4 {
             0 => (20, None),
@@ -324,7 +324,7 @@ fn a_reorganization_is_undone_before_it_counts() {
 #[test]
 fn an_old_copy_neither_pays_twice_nor_loses() {
     let folder = Folder::new("copies");
-    for seed in seeds(20_000) {
+    for seed in seeds(4_000) {
         let _rerun = Rerun("chain histories::an_old_copy", seed);
         let mut rig = Rig::new(seed, 2 + seed % 3, None, 2);
         let name = format!("{seed}");

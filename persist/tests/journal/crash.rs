@@ -145,7 +145,7 @@ fn finish(disk: &Faulty, config: &PersistConfig, known: &mut Known) {
 
 #[test]
 fn power_cuts_lose_nothing_acknowledged() {
-    for_each_seed("crash::power_cuts_lose_nothing_acknowledged", 20_000, cut_once);
+    for_each_seed("crash::power_cuts_lose_nothing_acknowledged", 5_000, cut_once);
 }
 
 /// Tears the last batch of a journal of shape `seed` at every byte: what is before the tear is new, what is behind it
@@ -240,7 +240,7 @@ fn record_ends(bytes: &[u8], start: usize, end: usize) -> Vec<(usize, Sequence)>
 
 #[test]
 fn a_batch_torn_at_every_byte_is_cut_exactly_there() {
-    at_least(45, "crash::a_batch_torn_at_every_byte_is_cut_exactly_there", 50, tear);
+    at_least(13, "crash::a_batch_torn_at_every_byte_is_cut_exactly_there", 15, tear);
 }
 
 /// One bit of the last command, which nothing vouches for, is not as it was: it is cut, and said that it may have been there.

@@ -207,14 +207,14 @@ fn cut_once(seed: u64) {
 
 #[test]
 fn power_cuts_lose_nothing_of_the_perpetual_side() {
-    for_each_seed("perpetual::power_cuts_lose_nothing_of_the_perpetual_side", 200, cut_once);
+    for_each_seed("perpetual::power_cuts_lose_nothing_of_the_perpetual_side", 60, cut_once);
 }
 
 /// The last batch of a perpetual journal torn at every 32 bytes: recovery ends at a whole command, in the state that an
 /// engine had there which was never stopped.
 #[test]
 fn a_torn_batch_is_cut_to_a_state_that_was() {
-    for_each_seed("perpetual::a_torn_batch_is_cut_to_a_state_that_was", 6, |seed| {
+    for_each_seed("perpetual::a_torn_batch_is_cut_to_a_state_that_was", 2, |seed| {
         let mut random = Random::new(seed);
         let config = PersistConfig { batch_len: 16 << 10, segment_len: 1 << 20, ..small_config(&mut random) };
         let disk = Faulty::new(seed);

@@ -1,7 +1,7 @@
 //! Every bit of a journal and of a snapshot flipped, every sector zeroed, exchanged, replaced by another: each is
 //! found and named, or provably harmless (failure model, row 4).
 
-use crate::common::{Ledger, Session, for_each_case, random_command};
+use crate::common::{Ledger, Session, for_each_case, random_command, seeds};
 use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
@@ -236,7 +236,9 @@ fn every_flipped_bit_of_a_journal_is_found() {
         let name = &journal.segments[index].0;
         let half = SEGMENT_LEN as usize / 2;
         let from = part as usize % 2 * half;
-        for bit in from * 8..(from + half) * 8 {
+        // All of them takes two minutes: the suite flips one of each byte, another in each of eight in a row.
+        let step = if seeds::is_night() { 1 } else { 9 };
+        for bit in (from * 8..(from + half) * 8).step_by(step) {
             let byte = journal.files[name][bit / 8] ^ (1 << (bit % 8));
             patched.check(&whole, index, vec![(bit / 8, vec![byte])]);
         }
