@@ -222,27 +222,6 @@ impl State {
             self.question(account);
         }
     }
-
-    /// The same as far as a fill in a market depends on it, told to nobody: what was is put back.
-    pub(super) fn pay_unseen(&mut self, account: AccountId, index: usize) {
-        let owed = |of| (self.mode(account, of), self.owed(account, of));
-        let amounts: Vec<_> = self.markets_of(account).map(|of| (of, owed(of))).collect();
-        for (of, (mode, amount)) in amounts {
-            match mode {
-                MarginMode::Cross => self.accounts.get_mut(account).wallet += amount,
-                // What is isolated elsewhere has no part in it.
-                MarginMode::Isolated if of != index => {}
-                MarginMode::Isolated => {
-                    let mark = self.symbols[index].unpaid.as_ref().map_or(0, |unpaid| unpaid.mark);
-                    let holding = self.holdings[index].get_mut(account);
-                    holding.isolated += amount;
-                    if holding.isolated < 0 {
-                        holding.fill_up(mark);
-                    }
-                }
-            }
-        }
-    }
 }
 
 impl Holding {

@@ -1,6 +1,6 @@
 //! Whether a fill-or-kill order would be filled whole: asked by filling it, fill after fill by the rules of the match, on the
 //! accounts themselves, and putting back what they were. A maker that may not be filled, or a taker that comes to lack margin on
-//! the way, is found before anything has happened. Nothing is told, and no order changes.
+//! the way, is found before anything has happened. Nothing is told, and no order changes; but who is asked has paid its hours then.
 
 use super::settle::{Arriving, PerpetualMatch};
 use crate::command::{SelfTradePrevention, order_flag};
@@ -61,11 +61,6 @@ impl PerpetualMatch<'_> {
         let slot = self.state.slots.find(maker.id).unwrap_or(0);
         let only_reduces = self.state.details[slot as usize].is(order_flag::REDUCE_ONLY);
         let mut maker = *maker;
-        let is_met = rehearsed.iter().any(|before| before.account == maker.account);
-        if self.state.work.unpaid != 0 && !is_met {
-            rehearsed.push(self.state.as_before(maker.account, self.index));
-            self.state.pay_unseen(maker.account, self.index);
-        }
         // More than one fill: of an order that only reduces, met by its own account, which keeps its position.
         while taker.remaining > 0 && maker.remaining > 0 {
             let mut quantity = taker.remaining.min(maker.remaining);
@@ -76,6 +71,8 @@ impl PerpetualMatch<'_> {
                     break;
                 }
             }
+            // For good, whatever becomes of the order.
+            self.state.pay_first(maker.account);
             match self.prepare(taker, &maker, quantity) {
                 Ok(()) => {}
                 Err(true) => break,

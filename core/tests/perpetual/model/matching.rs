@@ -189,6 +189,7 @@ impl Model {
                     continue;
                 }
             }
+            self.met.push(maker.account);
             self.pay_first(maker.account);
             let amount = value(maker.price, quantity);
             let taker_fee = match role {

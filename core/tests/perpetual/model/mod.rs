@@ -335,6 +335,8 @@ pub struct Model {
     pub units: u32,
     /// Orders that are due and wait to be run.
     pub queue: VecDeque<OrderId>,
+    /// Accounts that an order met.
+    pub met: Vec<AccountId>,
     /// Markets whose orders are not all trimmed.
     pub untrimmed: BTreeSet<MarketId>,
     /// A liquidation that goes on.
@@ -405,6 +407,7 @@ impl Model {
             units_max: 256,
             units: 0,
             queue: VecDeque::new(),
+            met: Vec::new(),
             untrimmed: BTreeSet::new(),
             paused: None,
             scan_waits: false,

@@ -580,7 +580,7 @@ impl Model {
     }
 
     /// GTX that would cross, FOK that is not fillable now.
-    pub(super) fn judge_entry(&self, order: &Order) -> Result<(), Reject> {
+    pub(super) fn judge_entry(&mut self, order: &Order) -> Result<(), Reject> {
         if Order::is_conditional(order.kind) {
             return Ok(());
         }
@@ -605,12 +605,15 @@ impl Model {
         }
     }
 
-    /// Whether all of an order would trade: a copy of everything tries.
-    fn fills_whole(&self, order: &Order) -> bool {
+    /// Whether all of an order would trade: a copy of everything tries. Whom it met has paid what is fixed.
+    fn fills_whole(&mut self, order: &Order) -> bool {
         let mut copy = self.clone();
+        copy.met.clear();
         let open = order.quantity;
         copy.orders.insert(order.id, Order { open, stage: Stage::Arriving, ..order.clone() });
-        copy.run_match(order.id, Some(order.price), Role::Owner) == Ending::Filled
+        let is_filled = copy.run_match(order.id, Some(order.price), Role::Owner) == Ending::Filled;
+        copy.met.into_iter().for_each(|account| self.pay_first(account));
+        is_filled
     }
 
     /// The price of a level.
