@@ -40,7 +40,7 @@ struct Funding {
     received: i128,
 }
 
-/// A market that the running command settles.
+/// A market that closes.
 #[derive(Default)]
 struct Settlement {
     /// Positions settled.
@@ -49,7 +49,6 @@ struct Settlement {
     values: i128,
     /// What the fund was told to have received.
     residue: i128,
-    is_complete: bool,
 }
 
 /// What the running command has said so far.
@@ -67,8 +66,6 @@ struct Running {
     last: Option<(MarketId, TradeId, i128)>,
     /// How each position must change.
     fills: BTreeMap<(MarketId, AccountId), i128>,
-    /// Settlements by market.
-    settlements: BTreeMap<MarketId, Settlement>,
     markets: BTreeSet<MarketId>,
 }
 
@@ -84,6 +81,7 @@ pub(super) struct Ledger {
     /// By market: the last trade that was seen.
     trades: BTreeMap<MarketId, TradeId>,
     fundings: BTreeMap<MarketId, Funding>,
+    settlements: BTreeMap<MarketId, Settlement>,
     balance: Balance,
     deficit: bool,
     running: Running,
@@ -107,6 +105,12 @@ impl Ledger {
             let positions = ledger.interest.get(&market).map_or(0, |interest| interest.1);
             ledger.balance.fund -= i128::from(received);
             ledger.fundings.insert(market, Funding { positions, owed, received: received.into() });
+        }
+        for market in engine.perpetual_markets() {
+            let Some(left) = engine.perpetual_closing(market) else { continue };
+            let settlement = Settlement { count: u64::MAX, values: -i128::from(left), residue: 0 };
+            ledger.balance.fund += i128::from(left);
+            ledger.settlements.insert(market, settlement);
         }
         if let Some(pools) = engine.perpetual_pools() {
             ledger.put_pools(&pools);
@@ -244,9 +248,11 @@ impl Ledger {
         match cause {
             TradeCause::Settlement => {
                 let received = -sign * i128::from(trade.value);
-                let settlement = self.running.settlements.entry(market).or_default();
+                let settlement = self.settlements.entry(market).or_default();
                 settlement.count += 1;
                 settlement.values += received;
+                // Held by the fund until the last is settled.
+                self.balance.fund -= received;
                 let cost = self.held(market, taker).cost;
                 // All of it at once, at what it cost and brings.
                 if held != quantity
@@ -350,7 +356,8 @@ impl Ledger {
             }
             PostingReason::Settlement => {
                 self.owe(account, amount);
-                self.running.settlements.entry(posting.market).or_default().residue += amount;
+                self.settlements.entry(posting.market).or_default().residue += amount;
+                self.balance.fund -= amount;
                 if account != FEE_ACCOUNT {
                     return Err("a residue that the fund does not get".into());
                 }
@@ -377,9 +384,7 @@ impl Ledger {
     /// A market was settled.
     pub(super) fn settled(&mut self, market: MarketId) -> Result<(), String> {
         let left = self.positions_now(market).len();
-        let settlement = self.running.settlements.entry(market).or_default();
-        settlement.is_complete = true;
-        let Settlement { count, values, residue, .. } = *settlement;
+        let Settlement { count, values, residue } = self.settlements.remove(&market).unwrap_or_default();
         // I-10: what rounding left of the values, and no more than a micro of each.
         if left != 0 || residue != -values || !(0..=i128::from(count)).contains(&residue) {
             return Err(format!(
@@ -461,12 +466,9 @@ impl Ledger {
             return Err(format!("what funding of {market} left is not told"));
         }
         self.fundings.retain(|_, funding| !funding.owed.is_empty());
-        if let Some((market, _)) = running.settlements.iter().find(|(_, told)| !told.is_complete) {
-            return Err(format!("trades of a settlement of {market} that was none"));
-        }
         for market in &running.markets {
             let (sum, _) = self.interest.get(market).copied().unwrap_or_default();
-            if sum != 0 {
+            if sum != 0 && !self.settlements.contains_key(market) {
                 return Err(format!("longs and shorts of {market} differ by {sum}"));
             }
         }

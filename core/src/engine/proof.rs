@@ -52,9 +52,11 @@ impl State {
                 costs += i128::from(holding.cost);
             }
         }
-        // Of an hour that is not paid to the end.
+        // Of hours that are not paid to the end, and markets that close.
         let unpaid = self.symbols.iter().filter_map(|symbol| symbol.unpaid.as_ref());
-        let collected = -unpaid.map(|unpaid| unpaid.received).sum::<i64>();
+        let closing = self.symbols.iter().filter_map(|symbol| symbol.closing.as_ref());
+        let collected = closing.map(|closing| closing.residue).sum::<i64>()
+            - unpaid.map(|unpaid| unpaid.received).sum::<i64>();
         Some(crate::event::PerpetualLedger {
             wallets: wallets.into(),
             isolated: isolated.into(),

@@ -3,6 +3,7 @@
 use super::account::Holding;
 use super::members::Members;
 use super::order::Details;
+use super::shortfall::Shortfall;
 use crate::book::grid::Step;
 use crate::command::{PerpetualParameter, PerpetualState, Side};
 use crate::event::PerpetualPrice;
@@ -117,6 +118,15 @@ pub(crate) struct Unpaid {
     pub(crate) ahead: BTreeSet<AccountId>,
 }
 
+/// A market that is settled for good (`risk.md` 18): its price is fixed, and its positions are closed at it by and by.
+pub(crate) struct Closing {
+    pub(crate) price: Price,
+    /// What rounding left so far of the values of those that are closed.
+    pub(crate) residue: Money,
+    /// Of this settlement alone.
+    pub(crate) shortfall: Shortfall,
+}
+
 /// See the module.
 pub(crate) struct Symbol {
     pub(crate) name: Name,
@@ -156,6 +166,8 @@ pub(crate) struct Symbol {
     pub(crate) next_funding_ms: i64,
     /// A settlement of funding that goes on.
     pub(crate) unpaid: Option<Box<Unpaid>>,
+    /// While it closes, which it is said to have done when the last position is.
+    pub(crate) closing: Option<Box<Closing>>,
     /// Marks by second, oldest first: for the dynamic band.
     pub(crate) marks: Window<MARKS_S>,
     /// Index by second, oldest first: for a settlement.
@@ -169,6 +181,8 @@ pub(crate) struct Symbol {
     pub(crate) prevented: u64,
     /// Accounts with a position.
     pub(crate) holders: Members,
+    /// Accounts with an order that waits for its trigger, or for its parent.
+    pub(crate) waiters: Members,
     /// Sum of the long positions, which is that of the short ones.
     pub(crate) open_interest: i128,
     /// Resting reduce-only orders, by side.
@@ -220,6 +234,7 @@ impl Symbol {
             sampled: (-1, -1),
             next_funding_ms: 0,
             unpaid: None,
+            closing: None,
             marks: Window::new(),
             indexes: IndexSamples::new(),
             trades: 0,
@@ -228,6 +243,7 @@ impl Symbol {
             mark_range: Range::EMPTY,
             prevented: 0,
             holders: Members::default(),
+            waiters: Members::default(),
             open_interest: 0,
             reducing: [0; 2],
         };
@@ -327,11 +343,6 @@ impl Symbol {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.open_interest > OPEN_INTEREST_MAX
-    }
-
-    /// Nobody holds anything here any more, for good.
-    pub(crate) fn empty(&mut self) {
-        (self.holders, self.open_interest) = (Members::default(), 0);
     }
 
     /// Whether what is open here may be valued at `price`: worth no more than this market's share, one of `markets`, of

@@ -11,7 +11,7 @@
 //! What is looked into without a promise: accounts with several positions in one scope and those that have no key, all of
 //! the market at the first takeover after a mark moved.
 
-use crate::command::{MarginMode, Side};
+use crate::command::{MarginMode, PerpetualState, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::perpetual::account::Scope;
 use crate::perpetual::crowd::{Group, Part, hint_ways};
@@ -280,7 +280,11 @@ impl State {
     /// Whom an account belongs to among the holders of a market. The fund is asked apart from them.
     fn group(&self, account: AccountId, index: usize) -> Option<Group> {
         let holding = self.holding(account, index);
-        if holding.quantity == 0 || account == FEE_ACCOUNT {
+        // Of a market that closes nobody is asked.
+        if holding.quantity == 0
+            || account == FEE_ACCOUNT
+            || self.symbols[index].set == PerpetualState::Closed
+        {
             return None;
         }
         let is_cross = |index: usize| self.mode(account, index) == MarginMode::Cross;

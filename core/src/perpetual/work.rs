@@ -1,12 +1,12 @@
 //! How much one command may do, and what it left over for the next (`risk.md` 19).
 //!
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
-//! fires, to the end of its order; a countdown; a position that pays funding; the match of an order of a liquidation or of the fund; a
+//! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation or of the fund; a
 //! takeover; a counterparty that is deleveraged, with its orders; a warning. Every command has one for what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
-//! heaps, funding in its market, liquidations in the thresholds of `bands.rs`. Funding comes before liquidations: nobody is judged
-//! with an unpaid hour, and none goes on while one is paid.
+//! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`. Both come before liquidations: nobody is
+//! judged with an unpaid hour, or a position that has a price already, and no liquidation goes on before all are done.
 
 use super::State;
 use crate::command::MarginMode;
@@ -41,6 +41,8 @@ pub(crate) struct Work {
     pub(crate) stirred: u128,
     /// Markets, a bit each, whose funding is not paid to the end.
     pub(crate) unpaid: u128,
+    /// Markets, a bit each, that close.
+    pub(crate) closing: u128,
     /// Until when, ms, dates and countdowns are to expire that had no unit; 0: none wait.
     pub(crate) dates_ms: i64,
 }
@@ -58,6 +60,7 @@ impl Default for Work {
             fund: false,
             stirred: 0,
             unpaid: 0,
+            closing: 0,
             dates_ms: 0,
         }
     }
@@ -89,14 +92,15 @@ impl State {
     /// Whether anything before the fund's test waits that the next command can do.
     pub(crate) fn has_left_over(&self) -> bool {
         let work = &self.work;
-        work.scan | work.paused.is_some() | (work.unpaid != 0) | !work.trims.is_empty() || self.has_due()
+        work.scan | work.paused.is_some() | ((work.unpaid | work.closing) != 0) | !work.trims.is_empty()
+            || self.has_due()
     }
 
     /// Whether anything waits that the next command can do.
     #[inline]
     pub(crate) fn has_backlog(&self) -> bool {
         let work = &self.work;
-        (work.dates_ms != 0) | (work.unpaid != 0) | work.fund
+        (work.dates_ms != 0) | ((work.unpaid | work.closing) != 0) | work.fund
             || work.scan
             || work.paused.is_some()
             || !work.trims.is_empty()

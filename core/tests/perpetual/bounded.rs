@@ -316,6 +316,155 @@ fn an_hour_that_waits_survives_a_snapshot() {
     assert!(rounds > 2, "{rounds}");
 }
 
+/// A venue of `count` accounts that hold against one, with orders of all kinds, whose market is told to close.
+fn closing(count: u32, work_max: u32) -> (Crowd, Vec<u32>) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.list_second();
+    venue.ok(SetManualPrice { market: ETH, moves_band: 0, price: dec("2500") });
+    venue.tick();
+    venue.ok(SetPerpetualState { market: ETH, state: PerpetualState::Trading as u8, reserved: [0; 3] });
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: work_max });
+    let maker = venue.account("1000000");
+    let mut crowd = Crowd::new(venue);
+    let mut holders = vec![maker];
+    for number in 0..count {
+        let mut address = [77; 20];
+        address[..4].copy_from_slice(&number.to_le_bytes());
+        crowd.give(CreateAccount { address, reserved: 0 });
+        let amount = usd("1000");
+        let account = crowd.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] }).account;
+        let sell = crowd.order(maker, Side::Sell, "0.001", "60000");
+        assert_eq!(crowd.give(sell).reject, 0);
+        let buy = crowd.order(account, Side::Buy, "0.001", "60000");
+        assert_eq!(crowd.give(buy).reject, 0);
+        let stop = PlacePerpetual {
+            order_type: PerpetualOrderType::StopMarket as u8,
+            stop_price: dec("50000"),
+            flags: order_flag::REDUCE_ONLY,
+            price: 0,
+            ..crowd.order(account, Side::Sell, "0.001", "0")
+        };
+        assert_eq!(crowd.give(stop).reject, 0);
+        let bound = PlacePerpetual {
+            flags: order_flag::REDUCE_ONLY,
+            ..crowd.order(account, Side::Sell, "0.001", "61000")
+        };
+        assert_eq!(crowd.give(bound).reject, 0);
+        holders.push(account);
+    }
+    let price = dec("57000");
+    crowd.give(SetManualPrice { market: BTC, moves_band: 0, price });
+    crowd.time_ns += 1_000_000_000;
+    crowd.give(AdvanceTime {});
+    while crowd.engine.has_backlog() {
+        crowd.give(AdvanceTime {});
+    }
+    let state = PerpetualState::Closed as u8;
+    assert_eq!(crowd.give(SetPerpetualState { market: BTC, state, reserved: [0; 3] }).reject, 0);
+    (crowd, holders)
+}
+
+/// Orders that the last command ended, and positions it settled.
+fn ended_and_settled(crowd: &Crowd) -> (usize, Vec<u32>) {
+    let orders = crowd.events.iter().filter_map(Event::get::<event::PerpetualOrder>);
+    let ended = orders.filter(|order| order.execution == Execution::Expired as u8).count();
+    let trades = crowd.events.iter().filter_map(Event::get::<event::PerpetualTrade>);
+    let settled = trades.filter(|trade| trade.cause == event::TradeCause::Settlement as u8);
+    (ended, settled.map(|trade| trade.taker_account).collect())
+}
+
+/// 200 positions and 400 orders of a market go over several commands. It takes no order at once; who acts elsewhere meanwhile, or is
+/// met there, is settled first; and the proof of the ledger holds after each command.
+#[test]
+fn a_market_closes_by_and_by() {
+    let (mut crowd, holders) = closing(200, 64);
+    assert_eq!(ended_and_settled(&crowd), (63, vec![]), "one was for the command itself");
+    let told =
+        |crowd: &Crowd| crowd.events.iter().find_map(Event::get::<event::PerpetualStateChanged>).copied();
+    assert_eq!(told(&crowd), None, "it is not closed yet");
+    let order = crowd.order(holders[3], Side::Buy, "0.001", "57000");
+    assert_eq!(crowd.give(order).rejected(), Some(Reject::MarketDelisted));
+    let (ended, settled) = ended_and_settled(&crowd);
+    assert_eq!(
+        (ended, settled),
+        (63, vec![holders[3]]),
+        "who asks is settled, whatever comes of what he asks for"
+    );
+    // Nobody else goes on with a position whose price is known.
+    let bid = PlacePerpetual { market: ETH, ..crowd.order(holders[5], Side::Buy, "0.01", "2500") };
+    assert_eq!(crowd.give(bid).rejected(), None);
+    assert_eq!(ended_and_settled(&crowd).1, [holders[5]]);
+    let ask = PlacePerpetual { market: ETH, ..crowd.order(holders[9], Side::Sell, "0.01", "2500") };
+    assert_eq!(crowd.give(ask).rejected(), None);
+    assert_eq!(ended_and_settled(&crowd).1, [holders[9]]);
+    let mut settled = vec![holders[3], holders[5], holders[9]];
+    let mut commands = 0;
+    while told(&crowd).is_none() {
+        assert!(crowd.engine.has_backlog());
+        crowd.engine.check_invariants().unwrap();
+        crowd.give(ProveLedger {});
+        let proof: event::PerpetualLedger = *crowd.events.iter().find_map(Event::get).unwrap();
+        let pools = i128::from(proof.fund) + i128::from(proof.fees) + i128::from(proof.affiliates);
+        let [wallets, isolated, costs] = [proof.wallets, proof.isolated, proof.costs].map(|sum| sum.get());
+        assert_eq!(wallets + isolated + pools - costs, proof.deposits.into());
+        crowd.give(AdvanceTime {});
+        let (ended, now) = ended_and_settled(&crowd);
+        assert!(ended + now.len() <= 64, "{ended} and {}", now.len());
+        settled.extend(now);
+        commands += 1;
+    }
+    assert!(commands > 5, "{commands}");
+    settled.sort_unstable();
+    let mut all = holders.clone();
+    all.sort_unstable();
+    assert_eq!(settled, all, "each once");
+    let told = told(&crowd).unwrap();
+    assert_eq!((told.state, told.set), (PerpetualState::Closed as u8, PerpetualState::Closed as u8));
+    assert!(!crowd.engine.has_backlog());
+    let open = crowd.engine.perpetual_orders().filter(|order| order.market == BTC).count();
+    assert_eq!(open, 0);
+    crowd.engine.check_invariants().unwrap();
+}
+
+/// What everybody has in the end is what one command would have left.
+#[test]
+fn a_close_that_waits_comes_to_the_same() {
+    let [few, all] = [8, 65_536].map(|most| {
+        let (mut crowd, holders) = closing(60, most);
+        assert_eq!(crowd.engine.has_backlog(), most == 8);
+        while crowd.engine.has_backlog() {
+            crowd.give(AdvanceTime {});
+        }
+        holders.iter().chain(&[0]).map(|&account| crowd.engine.perpetual_wallet(account)).collect::<Vec<_>>()
+    });
+    assert_eq!(few, all);
+}
+
+/// A snapshot between two commands that close a market goes on to the same end.
+#[test]
+fn a_close_that_waits_survives_a_snapshot() {
+    let (mut crowd, holders) = closing(60, 16);
+    let bid = PlacePerpetual { market: ETH, ..crowd.order(holders[50], Side::Buy, "0.01", "2500") };
+    assert_eq!(crowd.give(bid).rejected(), None);
+    let mut rounds = 0;
+    while crowd.engine.has_backlog() {
+        let mut saved = Vec::new();
+        crowd.engine.save(&mut saved);
+        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
+        assert_eq!(again.state_hash(), crowd.engine.state_hash());
+        again.check_invariants().unwrap();
+        crowd.give(AdvanceTime {});
+        let sequence = again.sequence() + 1;
+        let command = Command { sequence, time_ns: crowd.time_ns, ..Command::new(AdvanceTime {}) };
+        let mut events = Vec::new();
+        again.apply(&command, &mut events);
+        assert!(events == crowd.events, "the same command tells the same");
+        rounds += 1;
+    }
+    assert!(rounds > 5, "{rounds}");
+}
+
 /// How much one command may do is between 8 and 65,536.
 #[test]
 fn the_bound_has_bounds() {

@@ -24,8 +24,8 @@ use crate::support::perpetual::histories::Histories;
 use crate::support::versus::{Versus, config, run_streams, same_events};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
-    Command, Kind, MarginMode, PerpetualOrderType, PerpetualState, PlacePerpetual, SetPerpetualState, Side,
-    order_flag,
+    AdvanceTime, Command, Kind, MarginMode, PerpetualOrderType, PerpetualState, PlacePerpetual,
+    SetPerpetualState, Side, order_flag,
 };
 use ringside_core::engine::Engine;
 use ringside_core::event::{self, Event, Liquidation, LiquidationStep, PostingReason};
@@ -41,6 +41,7 @@ const TRIMS: &str = "commands that left orders to be trimmed";
 const PAUSED: &str = "commands that left a liquidation in its midst";
 const DATES: &str = "ticks that left dates or countdowns over";
 const HOURS: &str = "commands that left funding over";
+const CLOSES: &str = "commands that left a market closing";
 const BUSY: &str = "orders refused as something was left over";
 /// The ends of the ranges of `risk.md` 1.
 const CHEAP: &str = "trades at prices of some thousand steps";
@@ -62,10 +63,10 @@ struct Pair {
     snapshot: Option<(Vec<u8>, u64)>,
     /// Orders that close, taken with nothing available: property 6.
     closed_without_margin: u64,
-    /// Commands that left something over for the next, and what: triggers, trims, a liquidation in its midst, dates, funding; then orders
+    /// Commands that left something over for the next, and what: triggers, trims, a liquidation in its midst, dates, funding, a market that closes; then orders
     /// refused for that.
     left_over: u64,
-    left: [u64; 6],
+    left: [u64; 7],
     cheap: u64,
     large: u64,
     profit: u64,
@@ -119,7 +120,7 @@ impl Versus for Pair {
             snapshot: None,
             closed_without_margin: 0,
             left_over: 0,
-            left: [0; 6],
+            left: [0; 7],
             cheap: 0,
             large: 0,
             profit: 0,
@@ -143,7 +144,8 @@ impl Versus for Pair {
     fn count(&self, seen: &mut Seen) {
         *seen.cases.entry(CLOSED).or_default() += self.closed_without_margin;
         *seen.cases.entry(LEFT_OVER).or_default() += self.left_over;
-        for (case, count) in [TRIGGERS, TRIMS, PAUSED, DATES, HOURS, BUSY].into_iter().zip(self.left) {
+        for (case, count) in [TRIGGERS, TRIMS, PAUSED, DATES, HOURS, CLOSES, BUSY].into_iter().zip(self.left)
+        {
             *seen.cases.entry(case).or_default() += count;
         }
         *seen.cases.entry(CHEAP).or_default() += self.cheap;
@@ -184,6 +186,7 @@ impl Versus for Pair {
             self.model.paused.is_some(),
             self.model.dates_until.is_some(),
             self.model.markets.iter().any(|market| market.hour.is_some()),
+            self.model.markets.iter().any(|market| market.closing.is_some()),
             done.is_some_and(|done| done.reject == Reject::EngineBusy.code()),
         ];
         self.left.iter_mut().zip(is_left).for_each(|(count, is_left)| *count += u64::from(is_left));
@@ -265,6 +268,13 @@ impl Versus for Pair {
             commands.push(command);
             self.apply(&command)?;
         }
+        while self.real.has_backlog() {
+            let mut command = Command::new(AdvanceTime {});
+            command.sequence = commands.len() as u64 + 1;
+            command.time_ns = commands.last().map_or(0, |last| last.time_ns + 1_000_000);
+            commands.push(command);
+            self.apply(&command)?;
+        }
         self.compare()?;
         self.histories.judge()?;
         let open =
@@ -316,8 +326,9 @@ fn liquidations_end_well(events: &[Event]) -> Result<(), String> {
 fn random_streams() {
     let total = crate::support::commands(500_000, 20_000);
     let seen = run_streams::<Pair>(total);
-    let cases =
-        [CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED, TRIGGERS, TRIMS, PAUSED, DATES, HOURS, BUSY];
+    let cases = [
+        CLOSED, LEFT_OVER, CHEAP, LARGE, PROFIT, CLEARED, TRIGGERS, TRIMS, PAUSED, DATES, HOURS, CLOSES, BUSY,
+    ];
     let [closed, left_over, cheap, large, profit, cleared, left @ ..] = cases.map(|case| {
         let count = seen.cases.get(case).copied().unwrap_or(0);
         eprintln!("{case}: {count}");

@@ -120,7 +120,7 @@ impl Perpetual {
             return Err(Reject::NoMarkPrice);
         }
         if state == PerpetualState::Closed {
-            self.close(index);
+            self.state.begin_close(index);
             return Ok(());
         }
         let symbol = &mut self.state.symbols[index];

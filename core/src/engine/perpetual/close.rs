@@ -1,115 +1,163 @@
-//! The settlement of a market that closes (`risk.md` 18): one command for every order and every position of it, which everybody's
-//! orders wait for. So what is kept of all positions together goes at once, not by and by: who holds one, and who stands where among
-//! counterparties. Who has touched no other market is done with when its position is closed, and the scan that follows does not look
-//! at it again.
+//! The settlement of a market that closes (`risk.md` 18). Its price is fixed and orders are refused at once; then, by and by, its
+//! orders end, the buys in the book by priority, the sells, then those that wait, account by account; then its positions are closed
+//! at that price, account by account, or when their account is next touched. With the last the market is closed.
+//!
+//! Who has touched no other market is done with when its position is closed, and the scan that follows does not look at it again.
 
 use super::funding::LOOK_AHEAD;
-use super::orders::{Closing, Named, place_of};
+use super::orders::{Closing as Order, Named};
 use super::settle::reason;
 use crate::command::{MarginMode, PerpetualState, Side};
 use crate::event::{PerpetualStateChanged, PerpetualTrade, PostingReason, TradeCause};
 use crate::ids::{AccountId, FEE_ACCOUNT, OrderId};
 use crate::memory::Pages;
-use crate::money::{Money, Price};
+use crate::money::Money;
 use crate::perpetual::bands::Threshold;
 use crate::perpetual::crowd::Crowd;
-use crate::perpetual::market::Range;
+use crate::perpetual::market::{Closing, Range};
 use crate::perpetual::shortfall::Shortfall;
 use crate::perpetual::{Perpetual, State, id_of};
-use crate::risk::perpetual::units::narrow;
 
 impl Perpetual {
-    /// Settles a market for good (`risk.md` 18), at the mean of its index samples, or its last index.
-    pub(crate) fn close(&mut self, index: usize) {
-        let mut doomed: Vec<(u64, u32)> = Vec::new();
-        for account in 0..self.state.accounts_count {
-            doomed.extend(self.open_orders(account, index).map(|slot| (self.orders.pool.get(slot).id, slot)));
+    /// Ends orders and closes positions of markets that close, as far as there are units.
+    pub(super) fn close_markets(&mut self) {
+        let mut markets = self.state.work.closing;
+        while markets != 0 {
+            let index = markets.trailing_zeros() as usize;
+            markets &= markets - 1;
+            let is_done = self.end_orders(index) && self.state.close_positions(index);
+            self.state.collect_trims();
+            if !is_done {
+                return;
+            }
+            self.state.end_close(index);
         }
-        doomed.sort_unstable();
-        for (id, _) in doomed {
-            if let Some(slot) = self.state.slots.find(id) {
-                debug_assert_eq!(place_of(self.state.details[slot as usize].market), index);
+    }
+
+    /// Whether there were units enough.
+    fn end_orders(&mut self, index: usize) -> bool {
+        for side in [Side::Buy, Side::Sell] {
+            loop {
+                let next = self.books[index].slots(&self.orders, side).next();
+                let Some(slot) = next else { break };
+                if !self.state.work.take() {
+                    return false;
+                }
                 self.expire(slot, reason::CLOSED);
             }
         }
-        self.state.pay_rest(index);
-        self.state.close_positions(index);
+        while let Some(account) = self.state.symbols[index].waiters.next(0) {
+            // Their list begins with the oldest, which has the least id.
+            let waiting = |slot: &u32| self.state.details[*slot as usize].waits();
+            let Some(slot) = self.open_orders(account, index).find(waiting) else {
+                unreachable!("an account among those that wait")
+            };
+            if !self.state.work.take() {
+                return false;
+            }
+            self.expire(slot, reason::CLOSED);
+        }
+        true
     }
 }
 
 impl State {
-    /// Closes every position of a market at its settlement price.
-    fn close_positions(&mut self, index: usize) {
+    /// Fixes the price of a market: the mean of its index samples, or its last index. It takes no order any more.
+    pub(crate) fn begin_close(&mut self, index: usize) {
         let markets = self.symbols.len();
         let symbol = &mut self.symbols[index];
         symbol.indexes.advance((self.now_ms / 1_000) as u64);
         let mean = symbol.indexes.mean().filter(|&price| symbol.may_be_valued_at(price, markets));
         let price = mean.unwrap_or(symbol.index.price);
-        let mut accounts = std::mem::take(&mut self.concerned);
-        accounts.clear();
-        accounts.extend(symbol.holders.iter());
-        symbol.empty();
-        // No trigger is left that would use them up.
+        symbol.set = PerpetualState::Closed;
+        symbol.closing = Some(Box::new(Closing { price, residue: 0, shortfall: Shortfall::default() }));
+        // No trigger fires here any more.
         (symbol.contract_range, symbol.mark_range) = (Range::EMPTY, Range::EMPTY);
         self.moved &= !(1 << index);
+        self.work.closing |= 1 << index;
+        self.rankings.forget();
         self.crowds[index] = Crowd::new(0, Pages::Small);
-        // Noted first: wallets are told in the order of accounts.
-        self.wallet_mut(FEE_ACCOUNT);
-        let mut residue = 0i128;
-        let mut shortfall = Shortfall::default();
+    }
+
+    /// Closes positions, as far as there are units; whether none is left.
+    fn close_positions(&mut self, index: usize) -> bool {
+        let mut accounts = std::mem::take(&mut self.concerned);
+        accounts.clear();
+        let (most, mut from) = (self.work.left as usize, 0);
+        while accounts.len() <= most
+            && let Some(account) = self.symbols[index].holders.next(from)
+        {
+            accounts.push(account);
+            from = account + 1;
+        }
+        let is_last = accounts.len() <= most;
+        accounts.truncate(most);
         for (place, &account) in accounts.iter().enumerate() {
             if let Some(&soon) = accounts.get(place + LOOK_AHEAD) {
                 self.hint_holder(soon, index);
             }
-            residue -= i128::from(self.close_position(account, index, price, &mut shortfall));
+            self.close_position(account, index);
         }
+        self.work.left -= accounts.len() as u32;
         self.concerned = accounts;
-        let Some(residue) = narrow(residue) else {
-            unreachable!("longs are worth what shorts are, but for rounding")
-        };
+        is_last
+    }
+
+    /// The last position was closed.
+    fn end_close(&mut self, index: usize) {
+        let Some(mut closing) = self.symbols[index].closing.take() else { unreachable!("it closes") };
+        self.work.closing &= !(1 << index);
+        let residue = closing.residue;
         if residue != 0 {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
             self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);
         }
-        self.share(&mut shortfall);
-        let symbol = &mut self.symbols[index];
-        symbol.set = PerpetualState::Closed;
-        symbol.told = PerpetualState::Closed;
+        self.share(&mut closing.shortfall);
+        self.symbols[index].told = PerpetualState::Closed;
         self.facts.emit(PerpetualStateChanged {
             market: id_of(index),
             state: PerpetualState::Closed as u8,
             set: PerpetualState::Closed as u8,
             reserved: 0,
-            settlement_price: price,
+            settlement_price: closing.price,
         });
     }
 
-    /// Closes a position that is no longer among those of its market; what it was worth.
-    #[inline]
-    fn close_position(
-        &mut self,
-        account: AccountId,
-        index: usize,
-        price: Price,
-        shortfall: &mut Shortfall,
-    ) -> Money {
+    /// Closes what an account holds in markets that close.
+    #[cold]
+    pub(super) fn close_first(&mut self, account: AccountId) {
+        let mut markets = self.work.closing;
+        while markets != 0 {
+            let index = markets.trailing_zeros() as usize;
+            markets &= markets - 1;
+            if self.holding(account, index).quantity != 0 {
+                self.close_position(account, index);
+            }
+        }
+    }
+
+    /// Closes a position at the price of its market.
+    fn close_position(&mut self, account: AccountId, index: usize) {
         self.pay_first(account);
+        let Some(mut closing) = self.symbols[index].closing.take() else { unreachable!("it closes") };
+        let (price, shortfall) = (closing.price, &mut closing.shortfall);
         let mode = self.mode(account, index);
         let before = *self.holding(account, index);
         let Some(amount) = before.position().unrealised(price) else { unreachable!("an accepted position") };
         let holding = self.touch(account, index);
         (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
-        holding.trimmed = 0;
         holding.realised += amount;
+        self.enlist(account, index, before.quantity);
+        self.resized.push((index, account));
         // An isolated position loses what it was given, and no more.
         let lacked = (amount + before.isolated).min(0).saturating_neg();
         let lacked = if mode == MarginMode::Isolated { lacked } else { 0 };
         *self.wallet_mut(account) += amount + before.isolated + lacked;
         let side = if before.quantity > 0 { Side::Sell } else { Side::Buy };
-        let closing = Closing { account, index, side, quantity: before.quantity.abs(), price };
-        let order = self.place_filled(&closing, Named::Settlement);
+        let order = Order { account, index, side, quantity: before.quantity.abs(), price };
+        let id = self.place_filled(&order, Named::Settlement);
         self.settle_lacked(account, index, (lacked, mode), shortfall);
-        self.tell_settled(&closing, order, (before.cost, amount));
+        self.tell_settled(&order, id, (before.cost, amount));
         if account == FEE_ACCOUNT {
             shortfall.lack(amount.min(0).saturating_neg());
         } else {
@@ -132,13 +180,14 @@ impl State {
             self.bands.set(index, account, Threshold::Never);
         }
         // Costs leave the ledger with their positions; what is left is what rounding left of the values.
-        amount + before.cost
+        closing.residue -= amount + before.cost;
+        self.symbols[index].closing = Some(closing);
     }
 
     /// Tells the trade by which a position is settled. Nobody is on its other side: what rounding leaves of all of them the fund gets.
     #[inline]
-    fn tell_settled(&mut self, closing: &Closing, order: OrderId, (cost, amount): (Money, Money)) {
-        let &Closing { account, index, side, quantity, price } = closing;
+    fn tell_settled(&mut self, closing: &Order, order: OrderId, (cost, amount): (Money, Money)) {
+        let &Order { account, index, side, quantity, price } = closing;
         let trade = self.next_trade(index);
         self.facts.emit(PerpetualTrade {
             trade,

@@ -70,13 +70,6 @@ impl State {
         }
     }
 
-    /// Has all positions of a market pay that have not.
-    pub(super) fn pay_rest(&mut self, index: usize) {
-        if self.symbols[index].unpaid.is_some() {
-            self.pay_hour(index, usize::MAX);
-        }
-    }
-
     /// Has up to `most` positions pay; how many did.
     fn pay_hour(&mut self, index: usize, most: usize) -> usize {
         let mut payers = std::mem::take(&mut self.concerned);
@@ -119,16 +112,18 @@ impl State {
         }
     }
 
-    /// Has an account pay every hour that is fixed, before anything else happens to it.
+    /// Has an account pay every hour that is fixed, and closes its positions in markets that close, before anything else happens to
+    /// it.
     #[inline(always)]
-    pub(crate) fn pay_first(&mut self, account: AccountId) {
-        if self.work.unpaid != 0 && account < self.accounts_count {
-            self.pay_before_others(account);
+    pub(crate) fn settle_first(&mut self, account: AccountId) {
+        if (self.work.unpaid | self.work.closing) != 0 && account < self.accounts_count {
+            self.pay_first(account);
+            self.close_first(account);
         }
     }
 
     #[cold]
-    fn pay_before_others(&mut self, account: AccountId) {
+    pub(super) fn pay_first(&mut self, account: AccountId) {
         let mut markets = self.work.unpaid;
         while markets != 0 {
             let index = markets.trailing_zeros() as usize;

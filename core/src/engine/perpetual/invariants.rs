@@ -106,6 +106,11 @@ impl Perpetual {
         for index in 0..state.symbols.len() {
             let unpaid = state.symbols[index].unpaid.as_ref();
             sum -= i128::from(unpaid.map_or(0, |unpaid| unpaid.received));
+            let closing = state.symbols[index].closing.as_ref();
+            sum += i128::from(closing.map_or(0, |closing| closing.residue));
+            if closing.is_some() != (state.work.closing >> index & 1 != 0) {
+                return Err(format!("{} closes, or does not", id_of(index)));
+            }
             if unpaid.is_some() != (state.work.unpaid >> index & 1 != 0) {
                 return Err(format!("funding of {} waits, or does not", id_of(index)));
             }
@@ -132,7 +137,7 @@ impl Perpetual {
                     return Err(format!("account {account} is not ranked as it holds in {}", id_of(index)));
                 }
             }
-            if quantities != 0 || holders != state.symbols[index].holders.len() {
+            if (quantities != 0 && closing.is_none()) || holders != state.symbols[index].holders.len() {
                 return Err(format!("longs and shorts of {} differ by {quantities}", id_of(index)));
             }
             let open = state.symbols[index].open_interest;

@@ -94,7 +94,7 @@ impl Engine {
             perpetual.work_off();
             let account = named_account(kind, command);
             if account != FEE_ACCOUNT {
-                perpetual.state.pay_first(account);
+                perpetual.state.settle_first(account);
             }
         }
         let answer = match kind {
@@ -178,7 +178,7 @@ impl Engine {
             perpetual.start_facts(at, emitter);
             perpetual.work_off();
             // All three name an account first, a market second.
-            perpetual.state.pay_first(command.body::<CancelPerpetual>().account);
+            perpetual.state.settle_first(command.body::<CancelPerpetual>().account);
         }
         let answer = match kind {
             Kind::PlacePerpetual => perpetual.place(command.body(), at, emitter),
@@ -354,7 +354,7 @@ impl Engine {
         }
         let amount = credit.amount;
         let found = self.accounts.find(&credit.address);
-        found.into_iter().for_each(|account| state.pay_first(account));
+        found.into_iter().for_each(|account| state.settle_first(account));
         let wallet = found.map_or(0, |account| state.wallet(account));
         let is_sound = amount != 0
             && (-TRANSFER_MAX..=TRANSFER_MAX).contains(&amount)
@@ -523,12 +523,13 @@ impl Perpetual {
         self.settle_down();
     }
 
-    /// What follows every command: trim, triggers, funding that is fixed, liquidation scan, until nothing changes: what a liquidation trades moves
+    /// What follows every command: trim, triggers, what is fixed of funding and settlement, liquidation scan, until nothing changes: what a liquidation trades moves
     /// the price that triggers watch.
     fn settle_down(&mut self) {
         loop {
             self.run_triggers();
             self.state.pay_hours();
+            self.close_markets();
             self.scan();
             if !self.state.has_moved() {
                 return;
@@ -560,6 +561,12 @@ impl Engine {
         let mut owing: Vec<u32> = state.symbols[index].holders.iter().collect();
         owing.retain(|account| *account >= unpaid.next && !unpaid.ahead.contains(account));
         Some((unpaid.rate, unpaid.mark, unpaid.received, owing))
+    }
+
+    /// Of a market that closes: what rounding left so far of the values of its positions.
+    pub fn perpetual_closing(&self, market: MarketId) -> Option<Money> {
+        let state = &self.perpetual.as_ref()?.state;
+        Some(state.symbols[state.index_of(market)?].closing.as_ref()?.residue)
     }
 
     /// Perpetual markets, ascending.

@@ -53,6 +53,9 @@ impl Perpetual {
         }
         if details.waits() {
             let holding = state.holdings[index].get_mut(details.account);
+            if holding.waiting == 0 {
+                state.symbols[index].waiters.insert(details.account);
+            }
             holding.waiting += 1;
             holding.bound += u32::from(details.is(order_flag::GTE));
             if details.is(order_flag::CLOSE_POSITION) {
@@ -413,6 +416,9 @@ impl State {
         let index = place_of(details.market);
         let holding = self.holdings[index].get_mut(details.account);
         holding.waiting -= 1;
+        if holding.waiting == 0 {
+            self.symbols[index].waiters.remove(details.account);
+        }
         holding.bound -= u32::from(details.is(order_flag::GTE));
         if details.is(order_flag::CLOSE_POSITION) {
             holding.closers &= !details.closer_bit();

@@ -72,7 +72,7 @@ impl PerpetualMatch<'_> {
                 }
             }
             // For good, whatever becomes of the order.
-            self.state.pay_first(maker.account);
+            self.state.settle_first(maker.account);
             match self.prepare(taker, &maker, quantity) {
                 Ok(()) => {}
                 Err(true) => break,

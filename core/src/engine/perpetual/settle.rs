@@ -307,7 +307,7 @@ impl Settlement for PerpetualMatch<'_> {
                 return Meeting::ExpireMaker;
             }
         }
-        self.state.pay_first(maker.account);
+        self.state.settle_first(maker.account);
         match self.prepare(taker, maker, taker.remaining.min(maker.remaining).min(most)) {
             Ok(()) => Meeting::Fill(most),
             Err(true) => {

@@ -29,6 +29,7 @@ impl Perpetual {
             self.sample_premium(index);
             self.state.fix_funding(index);
             self.state.pay_hours();
+            self.close_markets();
             self.state.rank_few_payers(index);
             let now_s = self.state.now_ms / 1_000;
             self.state.symbols[index].sampled.0 = now_s;
@@ -254,9 +255,12 @@ impl State {
         }
     }
 
-    /// Tells the state in force.
+    /// Tells the state in force; not of a market that closes, which is told when it has.
     pub(crate) fn tell_state(&mut self, index: usize) {
         let symbol = &mut self.symbols[index];
+        if symbol.closing.is_some() {
+            return;
+        }
         symbol.told = symbol.state();
         let event = PerpetualStateChanged {
             market: id_of(index),

@@ -109,7 +109,7 @@ impl Perpetual {
 
     /// Runs one fired order to its end.
     fn fire(&mut self, slot: u32) {
-        self.state.pay_first(self.state.details[slot as usize].account);
+        self.state.settle_first(self.state.details[slot as usize].account);
         self.state.unwatch(slot, true);
         let sibling = self.state.sibling(slot).map(|slot| self.state.details[slot as usize].id);
         let details = &mut self.state.details[slot as usize];
@@ -266,7 +266,7 @@ impl State {
     }
 
     /// Notes whose orders are to be trimmed.
-    fn collect_trims(&mut self) {
+    pub(super) fn collect_trims(&mut self) {
         if self.resized.is_empty() {
             return;
         }

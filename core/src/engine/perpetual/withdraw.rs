@@ -46,7 +46,7 @@ impl Engine {
         let mut perpetual = self.take_perpetual(emitter);
         let state = &mut perpetual.state;
         for &(account, amount) in moves {
-            state.pay_first(account);
+            state.settle_first(account);
             state.deposit(account, amount, PostingReason::Transfer);
         }
         self.give_perpetual(perpetual, true, emitter);

@@ -2,15 +2,16 @@
 //! bytes of a state without it are what they always were.
 
 use super::{Read, count, put};
-use crate::command::PerpetualParameter as P;
+use crate::command::{PerpetualParameter as P, PerpetualState};
 use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, OrderId};
 use crate::money::RATE_ONE;
 use crate::perpetual::State;
 use crate::perpetual::account::Scope;
 use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::limits::OwnLimits;
-use crate::perpetual::market::{PARAMETERS, Unpaid};
+use crate::perpetual::market::{Closing, PARAMETERS, Unpaid};
 use crate::perpetual::order::Stage;
+use crate::perpetual::shortfall::Shortfall;
 use crate::perpetual::triggers::{Triggers, stop_of};
 use crate::perpetual::work::{WORK_MAX, WORK_MAX_RANGE};
 use crate::risk::perpetual::bounds::{self, BRACKET_ROWS_MAX};
@@ -40,6 +41,8 @@ const SHORTFALL: i64 = 6;
 const WORK: i64 = 7;
 /// Funding that is not paid to the end.
 const UNPAID: i64 = 8;
+/// Markets that close.
+const CLOSING: i64 = 9;
 
 impl State {
     fn source_ages(&self) -> impl Iterator<Item = (usize, u32, u32)> {
@@ -58,7 +61,7 @@ impl State {
             || self.draft.is_some()
             || !self.shortfall.is_empty()
             || self.has_work()
-            || self.work.unpaid != 0
+            || (self.work.unpaid | self.work.closing) != 0
             || self.source_ages().next().is_some()
     }
 
@@ -118,6 +121,10 @@ impl State {
         if self.work.unpaid != 0 {
             put(out, UNPAID);
             self.write_unpaid(out);
+        }
+        if self.work.closing != 0 {
+            put(out, CLOSING);
+            self.write_closing(out);
         }
         put(out, END);
     }
@@ -283,6 +290,46 @@ impl State {
         ensure(self.work.unpaid != 0, "unpaid funding of no market")
     }
 
+    fn write_closing<B: Bytes>(&self, out: &mut B) {
+        count(out, self.work.closing.count_ones() as usize);
+        for (index, symbol) in self.symbols.iter().enumerate() {
+            let Some(closing) = &symbol.closing else { continue };
+            let Closing { price, residue, shortfall } = &**closing;
+            [index as i64, *price, *residue, shortfall.lacked].into_iter().for_each(|value| put(out, value));
+            count(out, shortfall.brought.len());
+            for &(account, profit) in &shortfall.brought {
+                put(out, account.into());
+                put(out, profit);
+            }
+        }
+    }
+
+    fn read_closing(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        let mut last = -1;
+        for _ in 0..reader.count(40)? {
+            let (index, price, residue) = (reader.i64()?, reader.i64()?, reader.i64()?);
+            ensure(index > last, "markets that close out of order")?;
+            last = index;
+            let mut shortfall = Shortfall::default();
+            shortfall.lack(reader.i64()?);
+            ensure(shortfall.lacked >= 0, "a shortfall below zero")?;
+            for _ in 0..reader.count(16)? {
+                let (account, profit) = (word_of(reader)?, reader.i64()?);
+                ensure((1..accounts).contains(&account) && profit > 0, "a profit of nobody, or none")?;
+                shortfall.bring(account, &mut 0, profit);
+            }
+            let symbol = usize::try_from(index).ok().and_then(|index| self.symbols.get_mut(index));
+            let symbol = symbol.ok_or_else(|| invalid("a market closes that is none"))?;
+            ensure(symbol.set == PerpetualState::Closed && price >= 0, "a market closes that is open")?;
+            let position = |account| self.holdings[index as usize].get(account).position();
+            let fits = |account| position(account).unrealised(price).is_some();
+            ensure((0..accounts).all(fits), "a price at which nothing can be closed")?;
+            symbol.closing = Some(Box::new(Closing { price, residue, shortfall }));
+            self.work.closing |= 1 << index;
+        }
+        ensure(self.work.closing != 0, "no market closes")
+    }
+
     /// Whether an order is open and waits for its trigger.
     fn waits(&self, id: OrderId) -> bool {
         self.slot_of(id).is_some_and(|slot| self.details[slot as usize].stage == Stage::Waiting)
@@ -323,6 +370,7 @@ impl State {
                 SHORTFALL => self.read_shortfall(reader, accounts)?,
                 WORK => self.read_work(reader, accounts)?,
                 UNPAID => self.read_unpaid(reader, accounts)?,
+                CLOSING => self.read_closing(reader, accounts)?,
                 DRAFT => self.draft = Some(Box::new(read_draft(reader, self.symbols.len())?)),
                 _ => return Err(invalid("an unknown extra section")),
             }

@@ -239,6 +239,7 @@ impl Model {
             premium_slot: None,
             next_funding_ms,
             hour: None,
+            closing: None,
             index_samples: BTreeMap::new(),
             mark_samples: BTreeMap::new(),
             contract_path: Vec::new(),
@@ -427,7 +428,7 @@ impl Model {
         }
         let outcome = Outcome { market: Some(set.market), ..Outcome::default() };
         if state == PerpetualState::Closed {
-            self.close_market(set.market);
+            self.begin_close(set.market);
             return Ok(outcome);
         }
         let was_suspended = self.is_market_suspended(set.market);
@@ -605,7 +606,7 @@ impl Model {
         }
         let amount = i128::from(credit.amount);
         let known = self.spot.accounts.iter().position(|address| *address == credit.address);
-        known.into_iter().for_each(|account| self.pay_first(account as AccountId));
+        known.into_iter().for_each(|account| self.settle_first(account as AccountId));
         let is_fund = known == Some(FUND as usize);
         let wallet = known.map_or(0, |account| self.accounts[account].wallet);
         let bad = amount == 0

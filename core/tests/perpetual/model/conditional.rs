@@ -248,7 +248,7 @@ impl Model {
     /// A triggered order becomes an ordinary one; one of the conditional-order service goes on under a new id.
     fn fire(&mut self, id: OrderId) {
         let mut order = self.orders[&id].clone();
-        self.pay_first(order.account);
+        self.settle_first(order.account);
         if let Some(open) = self.orders.contains_key(&order.parent).then_some(order.parent) {
             // No lot of the entry without its protection.
             self.cancel_order(open);

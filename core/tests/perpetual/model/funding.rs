@@ -34,6 +34,7 @@ impl Model {
             self.fix_funding(market);
         }
         self.pay_hours();
+        self.close_markets();
     }
 
     fn sample_premium(&mut self, market: MarketId) {
@@ -114,17 +115,13 @@ impl Model {
         }
     }
 
-    /// Pays the rest of a market's hour, however many there are.
-    pub(super) fn pay_rest(&mut self, market: MarketId) {
-        while let Some(hour) = &self.market(market).hour {
-            match hour.unpaid.keys().next().copied() {
-                Some(account) => self.pay_hour(account, market),
-                None => self.end_hour(market),
-            }
-        }
+    /// An account is about to do something, or to have something done to it: it pays, and closes, first.
+    pub(super) fn settle_first(&mut self, account: AccountId) {
+        self.pay_first(account);
+        self.close_first(account);
     }
 
-    /// An account is about to do something, or to have something done to it: it pays first.
+    /// It pays every hour that is fixed.
     pub(super) fn pay_first(&mut self, account: AccountId) {
         let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
         ids.into_iter().for_each(|market| self.pay_hour(account, market));

@@ -53,14 +53,19 @@ impl Model {
         let wallets: i128 = self.accounts.iter().map(|account| account.wallet).sum();
         let isolated: i128 = self.positions.values().map(|position| position.isolated_wallet).sum();
         let costs: i128 = self.positions.values().map(|position| position.cost).sum();
-        let collected =
-            -self.markets.iter().filter_map(|market| Some(market.hour.as_ref()?.received)).sum::<i128>();
+        let received = self.markets.iter().filter_map(|market| Some(market.hour.as_ref()?.received));
+        let left = self.markets.iter().filter_map(|market| Some(-market.closing.as_ref()?.paid));
+        let collected = left.sum::<i128>() - received.sum::<i128>();
         let sum = wallets + isolated + self.fees + self.affiliates - costs + collected;
         holds!(sum == self.deposits, "I-1: {sum} is not DEP {}", self.deposits);
         for market in &self.markets {
             let of = || self.positions.iter().filter(|(key, _)| key.1 == market.id);
             let quantities: i128 = of().map(|(_, position)| position.quantity).sum();
-            holds!(quantities == 0, "I-2: market {} has {quantities} too much", market.id);
+            holds!(
+                quantities == 0 || market.closing.is_some(),
+                "I-2: market {} has {quantities} too much",
+                market.id
+            );
             for (key, position) in of() {
                 holds!(position.quantity != 0 || position.cost == 0, "I-3: {key:?} {position:?}");
                 holds!(position.isolated_wallet >= 0, "I-8: {key:?} {position:?}");

@@ -55,7 +55,8 @@ impl Model {
             let isolated: i128 = self.positions.values().map(|position| position.isolated_wallet).sum();
             let costs: i128 = self.positions.values().map(|position| position.cost).sum();
             let received = self.markets.iter().filter_map(|market| Some(market.hour.as_ref()?.received));
-            let collected = -received.sum::<i128>();
+            let left = self.markets.iter().filter_map(|market| Some(-market.closing.as_ref()?.paid));
+            let collected = left.sum::<i128>() - received.sum::<i128>();
             self.output.fact(event::PerpetualLedger {
                 wallets: wallets.into(),
                 isolated: isolated.into(),

@@ -190,7 +190,7 @@ impl Model {
                 }
             }
             self.met.push(maker.account);
-            self.pay_first(maker.account);
+            self.settle_first(maker.account);
             let amount = value(maker.price, quantity);
             let taker_fee = match role {
                 Role::Owner | Role::Fund => self.taker_fee(account, amount),

@@ -130,6 +130,18 @@ pub struct Hour {
     pub received: i128,
 }
 
+/// A market that closes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closing {
+    pub price: i128,
+    /// By those that are settled: what they brought, less what they cost.
+    pub paid: i128,
+    pub positions: i128,
+    pub lacked: i128,
+    /// Profits, by whom they were paid to.
+    pub brought: Vec<(AccountId, i128)>,
+}
+
 /// A lower fee tier to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -251,6 +263,7 @@ pub struct Market {
     pub premium_slot: Option<i64>,
     pub next_funding_ms: i64,
     pub hour: Option<Hour>,
+    pub closing: Option<Closing>,
     /// Index by second, of the last 1,800 seconds.
     pub index_samples: BTreeMap<i64, i128>,
     /// Mark by second, for the dynamic band.
@@ -509,7 +522,7 @@ impl Model {
             self.run_dates();
             self.settle_down();
             if done.account != FUND {
-                self.pay_first(done.account);
+                self.settle_first(done.account);
             }
         }
         let result = self.dispatch(kind, command);
@@ -567,6 +580,7 @@ impl Model {
         loop {
             self.run_triggers();
             self.pay_hours();
+            self.close_markets();
             self.scan();
             let moved = self.markets.iter().any(|market| {
                 let is_stale = market.index_state == Some(IndexState::Stale);
@@ -596,7 +610,7 @@ impl Model {
     /// Whether something before the fund's test waits.
     fn has_left_over(&self) -> bool {
         self.scan_waits
-            || self.markets.iter().any(|market| market.hour.is_some())
+            || self.markets.iter().any(|market| market.hour.is_some() || market.closing.is_some())
             || self.paused.is_some()
             || !self.untrimmed.is_empty()
             || self.queue.iter().any(|&id| self.is_due(id))

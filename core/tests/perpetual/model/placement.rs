@@ -612,7 +612,7 @@ impl Model {
         let open = order.quantity;
         copy.orders.insert(order.id, Order { open, stage: Stage::Arriving, ..order.clone() });
         let is_filled = copy.run_match(order.id, Some(order.price), Role::Owner) == Ending::Filled;
-        copy.met.into_iter().for_each(|account| self.pay_first(account));
+        copy.met.into_iter().for_each(|account| self.settle_first(account));
         is_filled
     }
 
@@ -693,7 +693,10 @@ impl Model {
         };
         self.finish_remainders(order.market);
         self.after_match(id, ending);
-        self.trim(order.market);
+        self.untrimmed.insert(order.market);
+        for market in self.untrimmed.clone() {
+            self.trim(market);
+        }
     }
 
     /// As [`reason::TRIGGER_REFUSED`] where a fired order may not enter.

@@ -291,7 +291,7 @@ impl Model {
     pub(super) fn tell_state(&mut self, market: MarketId) {
         let state = self.state(market);
         let at = self.market_mut(market);
-        if at.told_state != state {
+        if at.told_state != state && at.closing.is_none() {
             at.told_state = state;
             let set = at.set_state as u8;
             self.output.fact(event::PerpetualStateChanged {

@@ -4,8 +4,8 @@ use super::arithmetic::{floor_div, narrow, value_down};
 use super::ledger::held_side;
 use super::liquidation::Name;
 use super::orders::reason;
-use super::{FUND, Model, Position};
-use ringside_core::command::{MarginMode, PerpetualState};
+use super::{Closing, FUND, Model, Position};
+use ringside_core::command::{MarginMode, PerpetualState, Side};
 use ringside_core::event::{self, PostingReason};
 use ringside_core::ids::{AccountId, MarketId, OrderId};
 
@@ -57,15 +57,8 @@ impl Model {
         }
     }
 
-    pub(super) fn close_market(&mut self, market: MarketId) {
-        let orders: Vec<OrderId> =
-            self.orders.values().filter(|order| order.market == market).map(|order| order.id).collect();
-        for id in orders {
-            if self.orders.contains_key(&id) {
-                self.expire_order(id, reason::CLOSED);
-            }
-        }
-        self.pay_rest(market);
+    /// From now on the market takes no order, and its price is known.
+    pub(super) fn begin_close(&mut self, market: MarketId) {
         let second = self.now_ms().div_euclid(1000);
         let at = self.market_mut(market);
         at.index_samples.retain(|&of, _| of > second - 1800);
@@ -73,54 +66,102 @@ impl Model {
         let last = at.index;
         let mean = (count > 0).then(|| floor_div(at.index_samples.values().sum(), count));
         let price = mean.filter(|&mean| self.can_value(market, mean)).unwrap_or(last);
-        let (mut paid, mut positions, mut moved) = (0, 0, 0);
-        let (mut lacked, mut brought) = (0, Vec::new());
-        for account in 0..self.accounts.len() as AccountId {
-            if self.position(account, market).quantity == 0 {
-                continue;
+        let at = self.market_mut(market);
+        at.set_state = PerpetualState::Closed;
+        at.closing = Some(Closing { price, paid: 0, positions: 0, lacked: 0, brought: Vec::new() });
+    }
+
+    /// A unit for each order and each position of markets that close.
+    pub(super) fn close_markets(&mut self) {
+        let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        for market in ids {
+            while self.market(market).closing.is_some() {
+                if let Some(id) = self.next_doomed(market) {
+                    if !self.take_unit() {
+                        return;
+                    }
+                    self.expire_order(id, reason::CLOSED);
+                    continue;
+                }
+                let held = |account: &AccountId| self.position(*account, market).quantity != 0;
+                match (0..self.accounts.len() as AccountId).find(held) {
+                    None => self.end_close(market),
+                    Some(_) if !self.take_unit() => return,
+                    Some(account) => self.close_position(account, market),
+                }
             }
-            self.pay_first(account);
-            let old = self.position(account, market);
-            let amount = value_down(old.quantity, price) - old.cost;
-            let mut new = old;
-            (new.quantity, new.cost, new.isolated_wallet, new.open_fees) = (0, 0, 0, 0);
-            new.realised += amount;
-            self.positions.set(account, market, Some(new));
-            let is_isolated = old.mode == MarginMode::Isolated;
-            let covered = if is_isolated { (-amount - old.isolated_wallet).max(0) } else { 0 };
-            let to_wallet = amount + old.isolated_wallet;
-            self.account_mut(account).wallet += to_wallet + covered;
-            self.suspects.insert(account);
-            let side = held_side(old.quantity).opposite();
-            let what = (side, old.quantity.abs(), price);
-            let order = self.arrive_filled(account, market, what, Name::Settlement);
-            self.take_lack(account, market, (covered, old.mode), &mut lacked);
-            self.tell_settled((account, order), (market, price), old, amount);
-            if account == FUND {
-                lacked += (-amount).max(0);
-            } else if !is_isolated {
-                let (wallet, equity) = (self.account(account).wallet, self.cross_equity(account));
-                let pays = (-wallet).min(-equity).max(0);
-                self.account_mut(account).wallet += pays;
-                self.take_lack(account, market, (pays, old.mode), &mut lacked);
-            }
-            if account != FUND && amount > 0 {
-                brought.push((account, amount));
-            }
-            moved += to_wallet - old.isolated_wallet + old.cost;
-            paid += amount + old.cost;
-            positions += 1;
         }
+    }
+
+    /// Buys in the book by priority, then sells, then what waits, of the lowest account the lowest id.
+    fn next_doomed(&self, market: MarketId) -> Option<OrderId> {
+        let best = |side| self.side(market, side).first().map(|order| order.id);
+        let waiting = || {
+            let of_market = self.orders.values().filter(|order| order.market == market);
+            of_market.map(|order| (order.account, order.id)).min().map(|(_, id)| id)
+        };
+        best(Side::Buy).or_else(|| best(Side::Sell)).or_else(waiting)
+    }
+
+    /// An account is about to do something, or to have something done to it: what it holds in markets that close is closed.
+    pub(super) fn close_first(&mut self, account: AccountId) {
+        let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        for market in ids {
+            if self.market(market).closing.is_some() && self.position(account, market).quantity != 0 {
+                self.close_position(account, market);
+                // What it has resting there may close nothing any more.
+                self.untrimmed.insert(market);
+            }
+        }
+    }
+
+    fn close_position(&mut self, account: AccountId, market: MarketId) {
+        self.pay_first(account);
+        let mut closing = self.market_mut(market).closing.take().expect("it closes");
+        let Closing { price, lacked, .. } = &mut closing;
+        let (price, old) = (*price, self.position(account, market));
+        let amount = value_down(old.quantity, price) - old.cost;
+        let mut new = old;
+        (new.quantity, new.cost, new.isolated_wallet, new.open_fees) = (0, 0, 0, 0);
+        new.realised += amount;
+        self.positions.set(account, market, Some(new));
+        self.note_turns(market, [(account, old.quantity), (account, 0)]);
+        let is_isolated = old.mode == MarginMode::Isolated;
+        let covered = if is_isolated { (-amount - old.isolated_wallet).max(0) } else { 0 };
+        let to_wallet = amount + old.isolated_wallet;
+        self.account_mut(account).wallet += to_wallet + covered;
+        self.suspects.insert(account);
+        let side = held_side(old.quantity).opposite();
+        let what = (side, old.quantity.abs(), price);
+        let order = self.arrive_filled(account, market, what, Name::Settlement);
+        self.take_lack(account, market, (covered, old.mode), lacked);
+        self.tell_settled((account, order), (market, price), old, amount);
+        if account == FUND {
+            *lacked += (-amount).max(0);
+        } else if !is_isolated {
+            let (wallet, equity) = (self.account(account).wallet, self.cross_equity(account));
+            let pays = (-wallet).min(-equity).max(0);
+            self.account_mut(account).wallet += pays;
+            self.take_lack(account, market, (pays, old.mode), lacked);
+        }
+        if account != FUND && amount > 0 {
+            closing.brought.push((account, amount));
+        }
+        closing.paid += amount + old.cost;
+        closing.positions += 1;
+        self.market_mut(market).closing = Some(closing);
+    }
+
+    fn end_close(&mut self, market: MarketId) {
+        let closing = self.market_mut(market).closing.take().expect("it closes");
+        let Closing { price, paid, positions, lacked, brought } = closing;
         let residue = -paid;
         assert!((0..=positions).contains(&residue), "I-10: residue {residue} of {positions}");
         if residue != 0 {
-            moved += self.pay(FUND, market, residue, PostingReason::Settlement);
+            self.pay(FUND, market, residue, PostingReason::Settlement);
         }
-        assert_eq!(moved, 0, "the legs of a settlement sum to zero");
         self.share_settlement(lacked, &brought);
-        let at = self.market_mut(market);
-        at.set_state = PerpetualState::Closed;
-        at.told_state = PerpetualState::Closed;
+        self.market_mut(market).told_state = PerpetualState::Closed;
         self.output.fact(event::PerpetualStateChanged {
             market,
             state: PerpetualState::Closed as u8,
