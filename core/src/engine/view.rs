@@ -258,8 +258,7 @@ impl Engine {
         self.withdrawals.paused
     }
 
-    /// How many events the longest command may come to: the close of a market in which every account that there is memory for has a
-    /// position.
+    /// Room for the events of the longest command: the match of an order is whole, and may meet every account.
     pub fn events_at_most(&self) -> usize {
         2 * self.config.accounts + EVENTS_BESIDE
     }

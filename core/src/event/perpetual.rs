@@ -50,8 +50,9 @@
 //!   other than 0, account ascending, but before anything else of an account that is touched; each followed by a Posting
 //!   REALISED_PROFIT of what an isolated wallet lacks for it and the profit of its position has, and a Posting INSURANCE_CLEAR of what
 //!   is still lacking; with the last Posting FUNDING_RESIDUE to the fund if not 0.
-//! - *Settlement*: PerpetualOrder Expired (reason 7) of all orders, id ascending; per position, account ascending, PerpetualOrder New of its
-//!   order, Posting INSURANCE_CLEAR of what its isolated wallet lacks, its trade, Posting INSURANCE_CLEAR of what its cross scope lacks;
+//! - *Settlement*: in the command that begins it and those that follow, PerpetualOrder Expired (reason 7) of the buys in the book by
+//!   priority, of the sells, of what waits, account and id ascending; per position, account ascending, but before anything else of an
+//!   account that is touched, PerpetualOrder New of its order, Posting INSURANCE_CLEAR of what its isolated wallet lacks, its trade, Posting INSURANCE_CLEAR of what its cross scope lacks;
 //!   Posting SETTLEMENT of the residue to the fund if not 0; a Posting INSURANCE_CLEAR of what each gives back; PerpetualStateChanged.
 
 use super::*;
