@@ -294,9 +294,10 @@ impl Venue {
         let tick = self.stamp(Command::new(AdvanceTime {}));
         self.orders += 1;
         let price = (index - index / 50) / TICK * TICK;
-        let gtc = PerpetualTimeInForce::GoodTillCancel;
+        // What could match is refused while liquidations wait.
+        let post_only = PerpetualTimeInForce::PostOnly;
         let user = positions + 1;
-        let order = self.stamp(Command::new(limit(user, Side::Buy, price, LOT, gtc, self.orders)));
+        let order = self.stamp(Command::new(limit(user, Side::Buy, price, LOT, post_only, self.orders)));
         self.outbox.clear();
         let start = Instant::now();
         self.engine.apply(&tick, &mut self.outbox);
