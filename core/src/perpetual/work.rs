@@ -1,8 +1,9 @@
 //! How much one command may do, and what it left over for the next (`risk.md` 19).
 //!
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
-//! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation or of the fund; a
-//! takeover; a counterparty that is deleveraged, with its orders; a warning. Every command has one for what it asks for itself.
+//! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation
+//! or of the fund; a takeover; a counterparty that is deleveraged, with its orders; a warning. Every command has one for what it asks
+//! for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
 //! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`. Both come before liquidations: nobody is

@@ -40,6 +40,45 @@ impl Crowd {
         }
     }
 
+    /// A new account with a wallet, one of those that an address begins for.
+    fn account(&mut self, begins: u8, number: u32, wallet: &str) -> u32 {
+        let mut address = [begins; 20];
+        address[..4].copy_from_slice(&number.to_le_bytes());
+        self.give(CreateAccount { address, reserved: 0 });
+        self.give(CreditPerpetual { address, reserved: 0, amount: usd(wallet), reason: [0; 64] }).account
+    }
+
+    /// I-1 as the engine tells it.
+    fn prove(&mut self) {
+        self.give(ProveLedger {});
+        let told: event::PerpetualLedger = *self.events.iter().find_map(Event::get).unwrap();
+        let pools = i128::from(told.fund) + i128::from(told.fees) + i128::from(told.affiliates);
+        let [wallets, isolated, costs] = [told.wallets, told.isolated, told.costs].map(|sum| sum.get());
+        assert_eq!(wallets + isolated + pools - costs, told.deposits.into());
+    }
+
+    /// Works off what waits, each command beside an engine of a snapshot before it, which comes to the same; how many commands it took.
+    fn work_off_beside_snapshots(&mut self) -> usize {
+        let mut commands = 0;
+        while self.engine.has_backlog() {
+            let mut saved = Vec::new();
+            self.engine.save(&mut saved);
+            let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
+            assert_eq!(again.state_hash(), self.engine.state_hash());
+            assert!(again.has_backlog());
+            again.check_invariants().unwrap();
+            self.give(AdvanceTime {});
+            let sequence = again.sequence() + 1;
+            let command = Command { sequence, time_ns: self.time_ns, ..Command::new(AdvanceTime {}) };
+            let mut events = Vec::new();
+            again.apply(&command, &mut events);
+            assert!(events == self.events, "the same command tells the same");
+            assert_eq!(again.state_hash(), self.engine.state_hash());
+            commands += 1;
+        }
+        commands
+    }
+
     /// What the last command did: triggers fired, and orders ended otherwise than by a match.
     fn units(&self) -> usize {
         let of = |order: &&event::PerpetualOrder| order.execution == Execution::Triggered as u8;
@@ -65,12 +104,7 @@ fn stops(accounts: u32, each: u32, work_max: Option<u32>) -> (Crowd, Vec<u32>) {
     let mut crowd = Crowd::new(venue);
     let mut armed = Vec::new();
     for number in 0..accounts {
-        let mut address = [7; 20];
-        address[..4].copy_from_slice(&number.to_le_bytes());
-        let amount = usd("100000");
-        crowd.give(CreateAccount { address, reserved: 0 });
-        crowd.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] });
-        armed.push(crowd.engine.accounts() - 1);
+        armed.push(crowd.account(7, number, "100000"));
     }
     // The first falls to what is set off first, and the price to the others.
     for (price, quantity) in [("59999", "0.05"), ("59998", "10"), ("59998", "10"), ("59998", "10")] {
@@ -167,25 +201,8 @@ fn what_waits_survives_a_snapshot() {
     let (mut crowd, _) = stops(5, 20, Some(8));
     let first = crowd.order(1, Side::Sell, "0.001", "59999");
     assert_eq!(crowd.give(first).reject, 0);
-    let mut rounds = 0;
-    while crowd.engine.has_backlog() {
-        let mut saved = Vec::new();
-        crowd.engine.save(&mut saved);
-        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
-        assert_eq!(again.state_hash(), crowd.engine.state_hash());
-        assert!(again.has_backlog());
-        crowd.give(AdvanceTime {});
-        let sequence = again.sequence() + 1;
-        let mut events = Vec::new();
-        again.apply(
-            &Command { sequence, time_ns: crowd.time_ns, ..Command::new(AdvanceTime {}) },
-            &mut events,
-        );
-        assert!(events == crowd.events, "the same command tells the same");
-        assert_eq!(again.state_hash(), crowd.engine.state_hash());
-        rounds += 1;
-    }
-    assert!(rounds > 10, "{rounds}");
+    let commands = crowd.work_off_beside_snapshots();
+    assert!(commands > 10, "{commands}");
 }
 
 /// A venue of `count` accounts that hold against one, at the tick that fixes an hour; the accounts, and how the tick went.
@@ -200,12 +217,7 @@ fn hour(count: u32, work_max: u32) -> (Crowd, Vec<u32>) {
     let mut crowd = Crowd::new(venue);
     let mut holders = vec![maker];
     for number in 0..count {
-        let mut address = [8; 20];
-        address[..4].copy_from_slice(&number.to_le_bytes());
-        crowd.give(CreateAccount { address, reserved: 0 });
-        let amount = usd("1000");
-        crowd.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] });
-        let account = crowd.engine.accounts() - 1;
+        let account = crowd.account(8, number, "1000");
         let sell = crowd.order(maker, Side::Sell, "0.003", "60000");
         assert_eq!(crowd.give(sell).reject, 0);
         let buy = crowd.order(account, Side::Buy, "0.003", "60000");
@@ -244,14 +256,7 @@ fn an_hour_is_paid_by_and_by() {
     assert_eq!(crowd.give(bid).rejected(), None, "funding that waits holds nobody up");
     assert_eq!(paid(&crowd)[..255], holders[256..511]);
     assert_eq!(paid(&crowd)[255..], [met]);
-    let prove = |crowd: &mut Crowd| {
-        crowd.give(ProveLedger {});
-        let told: event::PerpetualLedger = *crowd.events.iter().find_map(Event::get).unwrap();
-        let pools = i128::from(told.fund) + i128::from(told.fees) + i128::from(told.affiliates);
-        let [wallets, isolated, costs] = [told.wallets, told.isolated, told.costs].map(|sum| sum.get());
-        assert_eq!(wallets + isolated + pools - costs, told.deposits.into());
-    };
-    prove(&mut crowd);
+    crowd.prove();
     assert!(crowd.engine.has_backlog());
     crowd.engine.check_invariants().unwrap();
     // By another mark than that of the hour, which is what counts.
@@ -259,7 +264,7 @@ fn an_hour_is_paid_by_and_by() {
     assert_eq!(crowd.give(one).rejected(), None);
     assert_eq!(paid(&crowd), [&holders[511..599], &holders[600..]].concat(), "nobody pays twice");
     assert!(!crowd.engine.has_backlog());
-    prove(&mut crowd);
+    crowd.prove();
     crowd.engine.check_invariants().unwrap();
 }
 
@@ -295,25 +300,8 @@ fn an_hour_that_waits_survives_a_snapshot() {
     let (mut crowd, holders) = hour(40, 8);
     let bid = crowd.order(holders[30], Side::Buy, "0.01", "59000");
     assert_eq!(crowd.give(bid).rejected(), None);
-    let mut rounds = 0;
-    while crowd.engine.has_backlog() {
-        let mut saved = Vec::new();
-        crowd.engine.save(&mut saved);
-        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
-        assert_eq!(again.state_hash(), crowd.engine.state_hash());
-        again.check_invariants().unwrap();
-        crowd.give(AdvanceTime {});
-        let command = Command {
-            sequence: again.sequence() + 1,
-            time_ns: crowd.time_ns,
-            ..Command::new(AdvanceTime {})
-        };
-        let mut events = Vec::new();
-        again.apply(&command, &mut events);
-        assert!(events == crowd.events, "the same command tells the same");
-        rounds += 1;
-    }
-    assert!(rounds > 2, "{rounds}");
+    let commands = crowd.work_off_beside_snapshots();
+    assert!(commands > 2, "{commands}");
 }
 
 /// A venue of `count` accounts that hold against one, with orders of all kinds, whose market is told to close.
@@ -329,11 +317,7 @@ fn closing(count: u32, work_max: u32) -> (Crowd, Vec<u32>) {
     let mut crowd = Crowd::new(venue);
     let mut holders = vec![maker];
     for number in 0..count {
-        let mut address = [77; 20];
-        address[..4].copy_from_slice(&number.to_le_bytes());
-        crowd.give(CreateAccount { address, reserved: 0 });
-        let amount = usd("1000");
-        let account = crowd.give(CreditPerpetual { address, reserved: 0, amount, reason: [0; 64] }).account;
+        let account = crowd.account(77, number, "1000");
         let sell = crowd.order(maker, Side::Sell, "0.001", "60000");
         assert_eq!(crowd.give(sell).reject, 0);
         let buy = crowd.order(account, Side::Buy, "0.001", "60000");
@@ -403,11 +387,7 @@ fn a_market_closes_by_and_by() {
     while told(&crowd).is_none() {
         assert!(crowd.engine.has_backlog());
         crowd.engine.check_invariants().unwrap();
-        crowd.give(ProveLedger {});
-        let proof: event::PerpetualLedger = *crowd.events.iter().find_map(Event::get).unwrap();
-        let pools = i128::from(proof.fund) + i128::from(proof.fees) + i128::from(proof.affiliates);
-        let [wallets, isolated, costs] = [proof.wallets, proof.isolated, proof.costs].map(|sum| sum.get());
-        assert_eq!(wallets + isolated + pools - costs, proof.deposits.into());
+        crowd.prove();
         crowd.give(AdvanceTime {});
         let (ended, now) = ended_and_settled(&crowd);
         assert!(ended + now.len() <= 64, "{ended} and {}", now.len());
@@ -447,22 +427,8 @@ fn a_close_that_waits_survives_a_snapshot() {
     let (mut crowd, holders) = closing(60, 16);
     let bid = PlacePerpetual { market: ETH, ..crowd.order(holders[50], Side::Buy, "0.01", "2500") };
     assert_eq!(crowd.give(bid).rejected(), None);
-    let mut rounds = 0;
-    while crowd.engine.has_backlog() {
-        let mut saved = Vec::new();
-        crowd.engine.save(&mut saved);
-        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
-        assert_eq!(again.state_hash(), crowd.engine.state_hash());
-        again.check_invariants().unwrap();
-        crowd.give(AdvanceTime {});
-        let sequence = again.sequence() + 1;
-        let command = Command { sequence, time_ns: crowd.time_ns, ..Command::new(AdvanceTime {}) };
-        let mut events = Vec::new();
-        again.apply(&command, &mut events);
-        assert!(events == crowd.events, "the same command tells the same");
-        rounds += 1;
-    }
-    assert!(rounds > 5, "{rounds}");
+    let commands = crowd.work_off_beside_snapshots();
+    assert!(commands > 5, "{commands}");
 }
 
 /// How much one command may do is between 8 and 65,536.
