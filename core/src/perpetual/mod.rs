@@ -273,6 +273,18 @@ pub(crate) fn id_of(index: usize) -> MarketId {
     FIRST_PERPETUAL + index as MarketId
 }
 
+/// Markets of a set that has a bit for each, ascending.
+#[inline]
+pub(crate) fn markets_in(mut bits: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (bits != 0).then(|| {
+            let bit = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            bit
+        })
+    })
+}
+
 impl State {
     /// The index of a market.
     #[inline]
@@ -364,14 +376,7 @@ impl State {
     #[inline]
     pub(crate) fn markets_of(&self, account: AccountId) -> impl Iterator<Item = usize> + use<> {
         let [low, high] = self.accounts.get(account).markets;
-        let mut bits = u128::from(high) << 64 | u128::from(low);
-        std::iter::from_fn(move || {
-            (bits != 0).then(|| {
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                bit
-            })
-        })
+        markets_in(u128::from(high) << 64 | u128::from(low))
     }
 
     /// What stands on a holding at the mark.

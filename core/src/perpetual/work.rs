@@ -9,7 +9,7 @@
 //! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`. Both come before liquidations: nobody is
 //! judged with an unpaid hour, or a position that has a price already, and no liquidation goes on before all are done.
 
-use super::State;
+use super::{State, markets_in};
 use crate::command::MarginMode;
 use crate::ids::AccountId;
 use crate::perpetual::account::Scope;
@@ -79,15 +79,8 @@ impl Work {
 impl State {
     /// Whether a trigger is due that may run: in a market that does not match it waits until that does.
     fn has_due(&self) -> bool {
-        let mut due = self.work.due;
-        while due != 0 {
-            let index = due.trailing_zeros() as usize;
-            due &= due - 1;
-            if self.triggers[index].due_count > 0 && self.symbols[index].matches() {
-                return true;
-            }
-        }
-        false
+        markets_in(self.work.due)
+            .any(|index| self.triggers[index].due_count > 0 && self.symbols[index].matches())
     }
 
     /// Whether anything before the fund's test waits that the next command can do.

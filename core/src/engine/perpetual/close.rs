@@ -16,15 +16,12 @@ use crate::perpetual::bands::Threshold;
 use crate::perpetual::crowd::Crowd;
 use crate::perpetual::market::{Closing, Range};
 use crate::perpetual::shortfall::Shortfall;
-use crate::perpetual::{Perpetual, State, id_of};
+use crate::perpetual::{Perpetual, State, id_of, markets_in};
 
 impl Perpetual {
     /// Ends orders and closes positions of markets that close, as far as there are units.
     pub(super) fn close_markets(&mut self) {
-        let mut markets = self.state.work.closing;
-        while markets != 0 {
-            let index = markets.trailing_zeros() as usize;
-            markets &= markets - 1;
+        for index in markets_in(self.state.work.closing) {
             let is_done = self.end_orders(index) && self.state.close_positions(index);
             self.state.collect_trims();
             if !is_done {
@@ -126,10 +123,7 @@ impl State {
     /// Closes what an account holds in markets that close.
     #[cold]
     pub(super) fn close_first(&mut self, account: AccountId) {
-        let mut markets = self.work.closing;
-        while markets != 0 {
-            let index = markets.trailing_zeros() as usize;
-            markets &= markets - 1;
+        for index in markets_in(self.work.closing) {
             if self.holding(account, index).quantity != 0 {
                 self.close_position(account, index);
             }

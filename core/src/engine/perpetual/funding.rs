@@ -11,7 +11,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price};
 use crate::perpetual::account::Holding;
 use crate::perpetual::market::Unpaid;
-use crate::perpetual::{State, id_of};
+use crate::perpetual::{State, id_of, markets_in};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl_region::REST_MIN;
 use crate::risk::perpetual::funding::payment;
@@ -58,10 +58,7 @@ impl State {
 
     /// Has positions pay what is fixed, as far as there are units: markets ascending, accounts ascending in each.
     pub(super) fn pay_hours(&mut self) {
-        let mut markets = self.work.unpaid;
-        while markets != 0 {
-            let index = markets.trailing_zeros() as usize;
-            markets &= markets - 1;
+        for index in markets_in(self.work.unpaid) {
             let paid = self.pay_hour(index, self.work.left as usize);
             self.work.left -= paid as u32;
             if self.symbols[index].unpaid.is_some() {
@@ -124,10 +121,7 @@ impl State {
 
     #[cold]
     pub(super) fn pay_first(&mut self, account: AccountId) {
-        let mut markets = self.work.unpaid;
-        while markets != 0 {
-            let index = markets.trailing_zeros() as usize;
-            markets &= markets - 1;
+        for index in markets_in(self.work.unpaid) {
             let unpaid = self.symbols[index].unpaid.as_mut();
             // Who holds nothing, and comes to, pays nothing for this hour either.
             let has_turn =
