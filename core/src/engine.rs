@@ -82,7 +82,7 @@ pub struct Engine {
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
     notes: Notes,
-    /// Whether the plainest commands are written at once: `fill.rs`, `perpetual/plain.rs`, `perpetual/take.rs`.
+    /// Whether the plainest commands are written at once: `fill.rs`, `perpetual/plain.rs`.
     has_shortcuts: bool,
     /// Orders that the running command will end.
     doomed: Vec<(OrderId, u32)>,

@@ -152,14 +152,14 @@ pub(crate) enum Step {
     Stop,
 }
 
-/// Shows `visit` the resting orders that an order of `taker_side` with `limit` would meet, in the order it would meet
+/// Shows `visit` the resting orders, each with its slot, that an order of `taker_side` with `limit` would meet, in the order it would meet
 /// them, until it stops.
 pub(crate) fn walk(
     book: &Book,
     orders: &Orders,
     taker_side: Side,
     limit: u64,
-    mut visit: impl FnMut(&Order) -> Step,
+    mut visit: impl FnMut(u32, &Order) -> Step,
 ) {
     let side = book.side(taker_side.opposite());
     if side.best() > limit {
@@ -174,7 +174,7 @@ pub(crate) fn walk(
         let mut slot = level.head;
         while slot != NONE {
             let order = orders.pool.get(slot);
-            if let Step::Stop = visit(order) {
+            if let Step::Stop = visit(slot, order) {
                 return;
             }
             slot = order.next;

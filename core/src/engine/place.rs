@@ -488,7 +488,7 @@ pub(super) fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book
     let mut budget = order.is_quote_sized().then(|| Budget::new(order.quote_quantity, rules.lot.value()));
     let mut remaining = if budget.is_some() { Budget::most(rules.lot.value()) } else { order.quantity };
     let mut meets = false;
-    walk(book, orders, order.side, limit, |maker| {
+    walk(book, orders, order.side, limit, |_, maker| {
         let most = budget.as_ref().map_or(Quantity::MAX, |budget| budget.buys(maker.price, maker.remaining));
         let quantity = remaining.min(maker.remaining).min(most);
         if quantity == 0 {
@@ -510,7 +510,7 @@ pub(super) fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book
 /// Whether the order would trade whole.
 fn fills_whole(order: &Incoming, limit: u64, book: &Book, orders: &Orders) -> bool {
     let mut remaining = order.quantity;
-    walk(book, orders, order.side, limit, |maker| {
+    walk(book, orders, order.side, limit, |_, maker| {
         if maker.account == order.account {
             match order.self_trade {
                 SelfTradePrevention::ExpireMaker => return Step::On,

@@ -46,7 +46,7 @@ use limits::Limits;
 use market::Symbol;
 use names::Names;
 use order::Details;
-use plan::{Before, Meetings};
+use plan::Plan;
 use rank::Rankings;
 use shortfall::Shortfall;
 use slots::Slots;
@@ -62,8 +62,8 @@ pub(crate) struct Perpetual {
     pub(crate) books: Vec<Book>,
     pub(crate) orders: Orders,
     pub(crate) state: State,
-    /// What the running command's order meets.
-    pub(crate) meetings: Meetings,
+    /// What the order that runs comes to.
+    pub(crate) plan: Plan,
 }
 
 /// Everything but the books.
@@ -151,8 +151,6 @@ pub(crate) struct State {
     /// Those that it begins or ceases to hold back.
     pub(crate) held_anew: Vec<OrderId>,
     pub(crate) scratch: Option<Table<i64>>,
-    /// Accounts as they were before the fills of a rehearsal.
-    pub(crate) rehearsed: Vec<Before>,
     /// A count of accounts, to bound scans.
     pub(crate) accounts_count: u32,
 }
@@ -188,7 +186,7 @@ impl Perpetual {
         Perpetual {
             books: Vec::new(),
             orders: Orders::without_index(orders, pages, &hash_seed),
-            meetings: Meetings::new(),
+            plan: Plan::new(),
             state: State {
                 config: *config,
                 margin_asset: None,
@@ -238,7 +236,6 @@ impl Perpetual {
                 held_before: Vec::with_capacity(256),
                 held_anew: Vec::with_capacity(256),
                 scratch: Some(Table::new(64, &hash_seed)),
-                rehearsed: Vec::with_capacity(4096),
                 accounts_count: 0,
             },
         }

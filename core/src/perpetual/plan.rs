@@ -1,84 +1,92 @@
-//! Memory for what an order that arrives would trade: worked out by `engine/perpetual/meetings.rs` and `rehearse.rs`, empty between
-//! commands.
+//! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `settle.rs` writes it; empty between commands.
 
-use super::Standing;
 use super::account::{Account, Holding};
-use super::bands::Threshold;
-use crate::book::Mutation;
-use crate::ids::AccountId;
-use crate::money::{Money, Quantity, Rate};
-use crate::risk::perpetual::position::Position;
+use crate::ids::{AccountId, OrderId};
+use crate::matching::Meeting;
+use crate::money::{Money, Quantity};
 
-/// Most fills of one order that are worked out.
-pub(crate) const FILLS_MAX: usize = 64;
-
-/// One fill.
+/// What a meeting with a resting order comes to.
 #[derive(Clone, Copy)]
 pub(crate) struct Planned {
-    pub(crate) value: Money,
-    pub(crate) maker_fee: Money,
-    pub(crate) taker_fee: Money,
-    pub(crate) maker_realised: Money,
-    pub(crate) taker_realised: Money,
-    /// The hash of the maker's name, where it is filled.
-    pub(crate) name: u64,
-    /// An earlier fill was the maker's too: its order margin is told between them.
-    pub(crate) meets_again: bool,
+    /// The resting order.
+    pub(crate) order: OrderId,
+    pub(crate) meeting: Meeting,
+    /// The `reason` for which a resting order ends that is not filled, or the arriving one stops.
+    pub(crate) why: u8,
+    /// Self-trade prevention keeps the two apart.
+    pub(crate) is_prevented: bool,
+    /// Of a fill; zeros elsewhere.
+    pub(crate) costs: Costs,
 }
 
-/// How an account stands after the fills so far.
+/// What a fill costs, and brings; of two sides the maker's first.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Costs {
+    pub(crate) value: Money,
+    pub(crate) fees: [Money; 2],
+    pub(crate) realised: [Money; 2],
+    /// What the fund pays because an isolated wallet does not suffice.
+    pub(crate) covered: [Money; 2],
+    /// What goes to affiliates.
+    pub(crate) rewards: [Money; 2],
+}
+
+/// An account as the fills so far leave it.
 #[derive(Clone, Copy)]
 pub(crate) struct Party {
     pub(crate) account: AccountId,
-    pub(crate) is_maker: bool,
-    pub(crate) position: Position,
-    pub(crate) open_fees: Money,
-    pub(crate) realised: Money,
-    pub(crate) wallet: Money,
-    /// At which its scopes must be tested, once all fills are known; `None` where that takes a look at other markets.
-    pub(crate) threshold: Option<Threshold>,
-    /// Its cross positions in other markets, without the wallet.
-    pub(crate) others: Standing,
-    /// Notional of its position, and equity, where the last fill asked for them.
-    pub(crate) standing: Option<(Money, Money)>,
-    /// What its side of a fill pays.
-    pub(crate) rate: Rate,
-    /// Value of its fills.
-    pub(crate) traded: Money,
-}
-
-/// Memory for the meetings of one order.
-pub(crate) struct Meetings {
-    /// In the order of the fills.
-    pub(crate) fills: Vec<Planned>,
-    /// The makers as they are met, then the order's account.
-    pub(crate) parties: Vec<Party>,
-    /// Accounts of the parties, ascending, each above its place among them.
-    pub(crate) ascending: Vec<u64>,
-    /// Levels, as the match leaves them.
-    pub(crate) mutations: Vec<Mutation>,
-    /// Filled quantity and value over all.
-    pub(crate) filled: Quantity,
-    pub(crate) value: Money,
-}
-
-impl Meetings {
-    pub(crate) fn new() -> Meetings {
-        Meetings {
-            fills: Vec::with_capacity(FILLS_MAX),
-            parties: Vec::with_capacity(FILLS_MAX + 1),
-            ascending: Vec::with_capacity(FILLS_MAX + 1),
-            mutations: Vec::with_capacity(FILLS_MAX),
-            filled: 0,
-            value: 0,
-        }
-    }
-}
-
-/// An account as it was before a fill.
-#[derive(Clone, Copy)]
-pub(crate) struct Before {
-    pub(crate) account: AccountId,
     pub(crate) record: Account,
     pub(crate) holding: Holding,
+    /// A fill is its own.
+    pub(crate) has_traded: bool,
+}
+
+/// See the module.
+pub(crate) struct Plan {
+    /// In the order in which they happen.
+    pub(crate) meetings: Vec<Planned>,
+    /// The arriving order's account, then those of makers as they are met.
+    pub(crate) parties: Vec<Party>,
+    /// Where among the parties an account is, if it is there.
+    places: Vec<u32>,
+    /// Over all fills.
+    pub(crate) filled: Quantity,
+}
+
+impl Plan {
+    pub(crate) fn new() -> Plan {
+        Plan {
+            meetings: Vec::with_capacity(4096),
+            parties: Vec::with_capacity(4096),
+            places: Vec::new(),
+            filled: 0,
+        }
+    }
+
+    /// Forgets all of it.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.meetings.clear();
+        self.parties.clear();
+        self.filled = 0;
+    }
+
+    /// The place of an account among the parties.
+    #[inline]
+    pub(crate) fn place(&self, account: AccountId) -> Option<usize> {
+        let place = *self.places.get(account as usize)? as usize;
+        self.parties.get(place).is_some_and(|party| party.account == account).then_some(place)
+    }
+
+    /// Adds an account that is none of the parties, as it is; its place.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, account: AccountId, record: &Account, holding: &Holding) -> usize {
+        let (index, place) = (account as usize, self.parties.len());
+        if self.places.len() <= index {
+            self.places.resize(index + 4096, 0);
+        }
+        self.places[index] = place as u32;
+        self.parties.push(Party { account, record: *record, holding: *holding, has_traded: false });
+        place
+    }
 }

@@ -5,10 +5,9 @@ use super::market::Range;
 use super::order::Details;
 use super::stops::{Slab, Tree};
 use super::trailing::Trailings;
-use crate::command::{PerpetualOrderType as Type, WorkingType, order_flag};
+use crate::command::{PerpetualOrderType as Type, order_flag};
 use crate::hash_seed::HashSeed;
 use crate::ids::{AccountId, OrderId};
-use crate::money::Price;
 use crate::risk::perpetual::trigger::{Condition, waits_for_rise};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -189,11 +188,6 @@ impl Stops {
     fn is_empty(&self) -> bool {
         self.first == i64::MAX && self.held == Tree::default()
     }
-
-    /// Whether none has a key that is not above `key`, and none is held back.
-    fn is_after(&self, key: i64) -> bool {
-        self.first > key && self.held == Tree::default()
-    }
 }
 
 /// Trees of what one price, or two, brought in one market: rising and falling stops, of each those held back, plain and protected.
@@ -300,17 +294,6 @@ impl Triggers {
         self.stops.iter().flatten().all(Stops::is_empty)
             && self.trailing.iter().flatten().all(Trailings::is_empty)
             && self.held_back.iter().all(|held_back| held_back.is_empty())
-    }
-
-    /// Whether trades between two prices have nothing to tell anybody.
-    #[inline]
-    pub(crate) fn stay_quiet(&self, low: Price, high: Price) -> bool {
-        let working = WorkingType::ContractPrice as usize;
-        let [rising, falling] = &self.stops[working];
-        rising.is_after(high)
-            && falling.is_after(-low)
-            && self.trailing[working].iter().all(Trailings::is_empty)
-            && self.held_back[working].is_empty()
     }
 
     /// A batch to fill, which is to have a number.

@@ -119,6 +119,23 @@ impl State {
         }
     }
 
+    /// Whether an account has an hour to pay, or positions in markets that close.
+    #[inline(always)]
+    pub(super) fn is_behind(&self, account: AccountId) -> bool {
+        (self.work.unpaid | self.work.closing) != 0 && self.has_dues(account)
+    }
+
+    #[cold]
+    fn has_dues(&self, account: AccountId) -> bool {
+        let owes = |index: usize| {
+            let unpaid = self.symbols[index].unpaid.as_ref();
+            unpaid.is_some_and(|unpaid| account >= unpaid.next && !unpaid.ahead.contains(&account))
+        };
+        account < self.accounts_count
+            && (markets_in(self.work.unpaid).any(owes)
+                || markets_in(self.work.closing).any(|index| self.holding(account, index).quantity != 0))
+    }
+
     #[cold]
     pub(super) fn pay_first(&mut self, account: AccountId) {
         for index in markets_in(self.work.unpaid) {

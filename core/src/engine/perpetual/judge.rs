@@ -1,6 +1,8 @@
 //! What an order that is about to enter the market must pass: bracket, margin, post-only, fill-or-kill. Used by new,
 //! fired and modified orders alike.
 
+use super::plan::{Arrival, Behind};
+use super::run::Role;
 use crate::book::table::Table;
 use crate::command::{
     MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, order_flag,
@@ -33,15 +35,6 @@ impl Terms {
     }
 }
 
-/// What is known of an order before it is judged.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Given {
-    /// The bucket of its side without it, where it is in.
-    pub(super) released: Option<Bucket>,
-    /// [`Meetings`](crate::perpetual::plan::Meetings) are what it meets.
-    pub(super) is_planned: bool,
-}
-
 /// Numbers out of range: an order too large to be valued.
 const TOO_LARGE: Reject = Reject::AboveMaxNotional;
 
@@ -72,14 +65,15 @@ impl Perpetual {
         }
     }
 
-    /// Judges an order at its limit price; `leverage` is the one it would have.
+    /// Judges an order at its limit price; `leverage` is the one it would have, `released` the bucket of its side without it, where it
+    /// is in.
     #[inline(always)]
     pub(super) fn judge(
         &mut self,
         index: usize,
         order: &Details,
         leverage: u32,
-        given: Given,
+        released: Option<Bucket>,
     ) -> Result<Terms, Reject> {
         let limit = self.limit_of(index, order)?;
         let open = order.quantity - order.filled;
@@ -89,8 +83,6 @@ impl Perpetual {
             && order.time_in_force == PerpetualTimeInForce::FillOrKill;
         let walked = if !is_immediate {
             (0, 0)
-        } else if given.is_planned {
-            (self.meetings.filled, self.meetings.value)
         } else if is_fill_or_kill || !order.reduces() {
             let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
             self.walk_value(index, order, limit, open, band).ok_or(TOO_LARGE)?
@@ -107,7 +99,7 @@ impl Perpetual {
                 (open, units::value(price, open).ok_or(TOO_LARGE)?)
             };
             let who = (order.account, order.side);
-            terms = self.state.judge_margin(index, who, (leverage, given.released), quantity, reference)?;
+            terms = self.state.judge_margin(index, who, (leverage, released), quantity, reference)?;
             terms.limit = limit;
         }
         let is_post_only = order.order_type == PerpetualOrderType::Limit
@@ -116,8 +108,13 @@ impl Perpetual {
             return Err(Reject::PostOnlyWouldCross);
         }
         if is_fill_or_kill {
-            let is_whole = walked.0 == open
-                && (given.is_planned || self.fills_whole(index, order, (limit, open, leverage)));
+            let &Details { account, side, self_trade, .. } = order;
+            let role = Role::Owner;
+            let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
+            let is_whole = walked.0 == open && {
+                self.plan(&arrival, Behind::Pays);
+                self.plan.filled == open
+            };
             if !is_whole {
                 return Err(Reject::FillOrKill);
             }
@@ -154,7 +151,7 @@ impl Perpetual {
         }
         let group = state.accounts.get(order.account).group;
         let (mut left, mut value) = (open, Some(0i64));
-        walk(book, orders, order.side, book.key(maker_side, limit), |maker| {
+        walk(book, orders, order.side, book.key(maker_side, limit), |slot, maker| {
             if band.is_some_and(|band| !band.admits(maker.price)) {
                 return Step::Stop;
             }
@@ -170,7 +167,6 @@ impl Perpetual {
             let mut most = maker.remaining;
             if let Some(scratch) = &mut scratch {
                 let moved = scratch.entry(u64::from(maker.account));
-                let slot = state.slots.find(maker.id).unwrap_or(0);
                 if state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
                     let held = state.holding(maker.account, index).quantity.saturating_add(*moved);
                     most = reduce_only::shrunk(maker_side, most, held);

@@ -5,8 +5,9 @@ use crate::event::PostingReason;
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::plan::Party;
 use crate::perpetual::{Standing, State, id_of, mode_of};
-use crate::risk::perpetual::position::{Filled, open_fees};
+use crate::risk::perpetual::position::Filled;
 use crate::risk::perpetual::units::VALUE_MAX;
 use crate::risk::perpetual::{fee, isolated, units};
 
@@ -47,6 +48,13 @@ impl Leg {
         self.realised += drawn;
         self.covered -= drawn;
         drawn
+    }
+
+    /// Changes a party to what it is after it.
+    #[inline]
+    pub(super) fn put_on(&self, party: &mut Party) {
+        self.put(&mut party.holding);
+        party.record.wallet = self.wallet;
     }
 
     /// The holding after it.
@@ -100,7 +108,8 @@ impl State {
         (quantity, value, fee): (Quantity, Money, Money),
     ) -> Option<Leg> {
         let held = holding.quantity.checked_abs()?;
-        let filled = holding.position().fill(side, quantity, value)?;
+        let terms = (quantity, value, fee);
+        let (filled, open_fees) = holding.position().fill_with_fees(side, terms, holding.open_fees)?;
         let mut covered = 0;
         let mut isolated = holding.isolated;
         if is_isolated {
@@ -128,27 +137,30 @@ impl State {
         Some(Leg {
             filled,
             isolated,
-            open_fees: open_fees(holding.open_fees, held, &filled, fee)?,
+            open_fees,
             realised: holding.realised.checked_add(filled.realised)?,
             wallet,
             covered,
         })
     }
 
+    /// Whether an account of this market alone has more after a leg than its position is worth then: rates are below 1, so no margin
+    /// needs to be asked for.
+    #[inline(always)]
+    pub(super) fn has_ample(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
+        let Party { ref record, ref holding, .. } = *party;
+        if covered != 0 || !record.is_alone_in(index) || mode_of(record, holding) == MarginMode::Isolated {
+            return Some(false);
+        }
+        let position = leg.filled.position;
+        let (notional, value) = units::notional_and_value(position.quantity, self.mark(index))?;
+        Some(leg.wallet.checked_add(value.checked_sub(position.cost)?)? >= notional)
+    }
+
     /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it, and the fund pays
     /// nothing that [`State::may_cover`] does not allow.
-    pub(super) fn bears(&self, account: AccountId, index: usize, leg: &Leg, covered: Money) -> Option<bool> {
-        let record = self.accounts.get(account);
-        let before = self.holding(account, index);
-        if record.is_alone_in(index) && mode_of(record, before) == MarginMode::Cross {
-            // Of an account of this market alone that has more than its position is worth, no margin needs to be asked for:
-            // rates are below 1.
-            let (position, mark) = (leg.filled.position, self.mark(index));
-            let (notional, value) = units::notional_and_value(position.quantity, mark)?;
-            if leg.wallet.checked_add(value.checked_sub(position.cost)?)? >= notional {
-                return Some(true);
-            }
-        }
+    pub(super) fn bears(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
+        let Party { account, ref record, holding: ref before, .. } = *party;
         let after = leg.after(before);
         if mode_of(record, &after) == MarginMode::Isolated
             && (self.room(index, &after)? < 0 || !self.may_cover(index, before, covered)?)
@@ -162,15 +174,8 @@ impl State {
     /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
     /// before, and what it has lost beyond all it had is no more than before: its loss would be the fund's, and the other side's
     /// gain. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
-    pub(super) fn bears_close(
-        &self,
-        account: AccountId,
-        index: usize,
-        leg: &Leg,
-        covered: Money,
-    ) -> Option<bool> {
-        let record = self.accounts.get(account);
-        let before = self.holding(account, index);
+    pub(super) fn bears_close(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
+        let Party { account, ref record, holding: ref before, .. } = *party;
         let after = leg.after(before);
         if mode_of(record, before) == MarginMode::Isolated {
             let new = Lack::of(self.isolated(index, &after)?)?.and(covered)?;
@@ -186,7 +191,10 @@ impl State {
         }
         let lack = |cross: Standing| Lack::of((cross.equity, cross.maintenance));
         let new = lack(self.cross_with(account, leg.wallet, Some((index, &after)))?)?;
-        Some(new.of_margin == 0 || new.is_within(&lack(self.cross_with(account, record.wallet, None)?)?))
+        Some(
+            new.of_margin == 0
+                || new.is_within(&lack(self.cross_with(account, record.wallet, Some((index, before)))?)?),
+        )
     }
 
     /// Whether the fund may pay `covered` for a fill of an isolated position: nothing, or what the position had lost beyond its
@@ -203,12 +211,6 @@ impl State {
     }
 
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
-    #[inline(always)]
-    pub(crate) fn rates(&self, account: AccountId) -> Option<[i64; 5]> {
-        self.rates_of(self.accounts.get(account))
-    }
-
-    /// The same of an account's record.
     #[inline(always)]
     pub(super) fn rates_of(&self, record: &Account) -> Option<[i64; 5]> {
         if (record.referral_total_bps | record.promo_bps | u32::from(record.fee_burn)) == 0 {
@@ -246,16 +248,22 @@ impl State {
         let before = holding.quantity;
         leg.put(holding);
         *self.wallet_mut(account) = leg.wallet;
-        if leg.covered != 0 {
-            *self.wallet_mut(FEE_ACCOUNT) -= leg.covered;
-            self.post(
-                account,
-                id_of(index),
-                leg.covered,
-                PostingReason::InsuranceClear,
-                MarginMode::Isolated,
-            );
+        self.cover(account, index, leg.covered);
+        self.settle_in(account, index, before);
+    }
+
+    /// The fund pays what the isolated wallet of a position lacks, if anything.
+    #[inline]
+    pub(super) fn cover(&mut self, account: AccountId, index: usize, covered: Money) {
+        if covered != 0 {
+            *self.wallet_mut(FEE_ACCOUNT) -= covered;
+            self.post(account, id_of(index), covered, PostingReason::InsuranceClear, MarginMode::Isolated);
         }
+    }
+
+    /// Gives a position that was `before` its place in the tables, and has its orders and its account looked at.
+    #[inline]
+    pub(super) fn settle_in(&mut self, account: AccountId, index: usize, before: Quantity) {
         self.enlist(account, index, before);
         self.resized.push((index, account));
         self.suspect(account);

@@ -12,7 +12,7 @@ use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::Scope;
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::shortfall::Shortfall;
-use crate::perpetual::{Perpetual, State, id_of};
+use crate::perpetual::{Perpetual, Standing, State, id_of};
 use crate::risk::perpetual::adl::{equity_after, give_backs, part_value};
 use crate::risk::perpetual::bankruptcy::{Distress, is_due, limit_price};
 use crate::risk::perpetual::takeover::{
@@ -233,21 +233,23 @@ impl Perpetual {
             return true;
         }
         let mut changed = false;
-        while self.state.shortfall.is_empty() && self.close_worst_of_fund() {
-            changed = true;
+        loop {
+            let standing = self.state.cross(FEE_ACCOUNT);
+            if self.state.shortfall.is_empty() && self.close_worst_of_fund(&standing) {
+                changed = true;
+                continue;
+            }
+            if !changed {
+                self.state.flag_deficit(standing.equity);
+            }
+            return changed;
         }
-        if !changed {
-            let equity = self.state.cross(FEE_ACCOUNT).equity;
-            self.state.flag_deficit(equity);
-        }
-        changed
     }
 
     /// Gives a position of the fund up where it is below its maintenance margin: the worst, or, where nobody can take any of that, the
     /// next. Whether anything changed.
-    fn close_worst_of_fund(&mut self) -> bool {
+    fn close_worst_of_fund(&mut self, standing: &Standing) -> bool {
         let scope = Scope { account: FEE_ACCOUNT, isolated: None };
-        let standing = self.state.cross(FEE_ACCOUNT);
         if standing.suspended || !is_due(standing.equity, standing.maintenance) {
             return false;
         }

@@ -12,16 +12,13 @@ mod invariants;
 mod judge;
 mod legs;
 mod liquidate;
-mod meetings;
 mod modify;
 mod orders;
 mod place;
 mod plain;
-
-mod rehearse;
+mod plan;
 mod run;
 mod settle;
-mod take;
 mod tick;
 mod tiers;
 mod triggers;

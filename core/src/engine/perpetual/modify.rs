@@ -1,7 +1,7 @@
 //! A resting limit order changes price or quantity (`risk.md` 17, `perpetual.md` 8.1).
 
 use super::At;
-use super::judge::{Given, Terms};
+use super::judge::Terms;
 use super::run::Role;
 use super::settle::reason;
 use crate::command::{
@@ -142,7 +142,7 @@ impl Perpetual {
             }
         };
         let leverage = self.state.leverage(new.account, index);
-        let terms = match self.judge(index, &new, leverage, Given { released, ..Given::default() }) {
+        let terms = match self.judge(index, &new, leverage, released) {
             Ok(terms) => terms,
             Err(Reject::PostOnlyWouldCross) => {
                 return Ok((slot, Err(Ends(Some(Reject::PostOnlyWouldCross)))));

@@ -1,7 +1,7 @@
 //! A new perpetual order: its checks in the order of `perpetual.md` 7.10, then it waits for its trigger or runs.
 
 use super::At;
-use super::judge::{Given, Terms};
+use super::judge::Terms;
 use super::run::Role;
 use crate::command::{
     ClientOrder, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualTimeInForce as Tif,
@@ -53,8 +53,6 @@ enum Course {
     Test,
     /// It rests whole, and nothing follows.
     Rests,
-    /// It trades as it was planned, and nothing else follows.
-    Trades,
     /// Whatever it brings about.
     Any,
 }
@@ -167,7 +165,6 @@ impl Perpetual {
         details.id = id;
         match (course, &terms) {
             (Course::Rests, Some(terms)) => self.write_rest(index, &mut details, (terms, name), emitter),
-            (Course::Trades, Some(terms)) => self.write_trades(index, &details, terms, emitter),
             _ => self.with_facts(at, emitter, |all| {
                 all.enter_accepted(index, details, terms.as_ref(), (place, codes.attached_working_type));
                 Ok(())
@@ -274,14 +271,11 @@ impl Perpetual {
             let limit = self.limit_of(index, details)?;
             let meets = self.meets(index, details.side, limit);
             let is_immediate = details.is_immediate();
-            let is_planned = is_plain && (meets || is_immediate) && self.plan(index, details, limit);
             if is_plain && !meets && !is_immediate {
                 course = Course::Rests;
-            } else if is_planned && (is_immediate || self.meetings.filled == details.quantity) {
-                course = Course::Trades;
             }
             // Of attached orders' place on the right side, margin comes first.
-            let judged = self.judge(index, details, leverage, Given { is_planned, ..Given::default() });
+            let judged = self.judge(index, details, leverage, None);
             match judged {
                 // A test ends with the margin check.
                 Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => None,

@@ -2,12 +2,13 @@
 
 use super::judge::Terms;
 use super::orders::place_of;
-use super::settle::{Arriving, PerpetualMatch, reason};
+use super::plan::{Arrival, Behind};
+use super::settle::reason;
 use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, Side};
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};
-use crate::matching::{Ending, Taker, sweep};
-use crate::money::{Price, Quantity};
+use crate::matching::{Ending, Taker};
+use crate::money::Quantity;
 use crate::perpetual::Perpetual;
 use crate::perpetual::order::Stage;
 
@@ -17,6 +18,13 @@ pub(crate) enum Role {
     Owner,
     /// It closes for a scope in liquidation.
     Liquidation,
+}
+
+impl Role {
+    #[inline(always)]
+    pub(super) fn liquidates(self) -> bool {
+        self == Role::Liquidation
+    }
 }
 
 /// Terms of an order that runs.
@@ -55,30 +63,35 @@ impl Perpetual {
         let mut stopped = None;
         let mut ending = None;
         let mut remaining = details.open;
-        let limit = self.key(index, details.side, terms.limit);
-        let meets = self.books[index].side(details.side.opposite()).best() <= limit;
-        if meets && (self.state.symbols[index].matches() || role == Role::Liquidation) {
+        if self.meets(index, details.side, terms.limit)
+            && (self.state.symbols[index].matches() || role.liquidates())
+        {
             let mut taker = Taker {
                 order: details.id,
                 account: details.account,
                 side: details.side,
-                limit,
+                limit: self.books[index].key(details.side.opposite(), terms.limit),
                 remaining,
                 ending: None,
             };
-            let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
-            let Perpetual { books, orders, state, .. } = self;
-            let arriving = Arriving {
-                slot,
-                self_trade: details.self_trade,
-                liquidates: role == Role::Liquidation,
-                band: band.filter(|_| role != Role::Liquidation),
-                stopped: None,
-                group: state.accounts.get(details.account).group,
-            };
-            let mut matching = PerpetualMatch::new(state, index, arriving);
-            sweep(&mut books[index], orders, &mut taker, &mut matching);
-            stopped = matching.arriving.stopped;
+            loop {
+                let arrival = Arrival {
+                    account: details.account,
+                    index,
+                    side: details.side,
+                    limit: terms.limit,
+                    open: taker.remaining,
+                    leverage: self.state.leverage(details.account, index),
+                    self_trade: details.self_trade,
+                    role,
+                };
+                let behind = self.plan(&arrival, Behind::Waits);
+                stopped = self.commit(index, slot, &mut taker, role);
+                let Some(account) = behind else { break };
+                // Nothing stopped it but that this account comes next.
+                taker.ending = None;
+                self.state.settle_first(account);
+            }
             (remaining, ending) = (taker.remaining, taker.ending);
             self.finish_best(index, details.side.opposite());
         }
@@ -88,7 +101,7 @@ impl Perpetual {
                 *binds = self.state.now_ms;
             }
         }
-        if role == Role::Liquidation {
+        if role.liquidates() {
             return;
         }
         if remaining == 0 {
@@ -111,10 +124,5 @@ impl Perpetual {
             _ => return self.rest(slot, remaining),
         };
         self.end(slot, status, Execution::Expired, why);
-    }
-
-    /// The last key of the other side that an order with a limit price may trade at.
-    fn key(&self, index: usize, side: Side, limit: Price) -> u64 {
-        self.books[index].key(side.opposite(), limit)
     }
 }

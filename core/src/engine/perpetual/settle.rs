@@ -1,20 +1,18 @@
-//! What a fill costs both sides: positions, wallets, fees, affiliates, volumes. And who may be filled: the check at the
-//! match (`risk.md` 6), self-trade prevention (15), reduce-only (13), the dynamic band (16).
+//! Writes what was planned of an order that arrives: into the book, the accounts, and the facts. Nothing is asked here, and nothing
+//! can fail.
 
-use super::legs::Leg;
+use super::run::Role;
 use crate::book::{Mutation, Orders};
-use crate::command::{MarginMode, PerpetualParameter, PerpetualStatus, SelfTradePrevention, order_flag};
+use crate::command::{MarginMode, PerpetualStatus, SelfTradePrevention};
 use crate::event::{
     Execution, LiquidationStep, PerpetualTrade, Posting, PostingReason, PreventedMatch, TradeCause,
 };
-use crate::ids::{AccountId, FEE_ACCOUNT, TradeId};
-use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
-use crate::money::{Money, Quantity};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
+use crate::money::Quantity;
 use crate::order::Order;
-use crate::perpetual::{State, id_of, mode_of};
-use crate::risk::perpetual::band::Band;
-use crate::risk::perpetual::bankruptcy::{Distress, liquidation_fee, room};
-use crate::risk::perpetual::{fee, reduce_only, units};
+use crate::perpetual::plan::{Costs, Party, Plan, Planned};
+use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
 
 /// Reasons why orders expire, numbers of `perpetual-stream.md` 4.1.
@@ -34,38 +32,41 @@ pub(crate) mod reason {
     pub(crate) const DELEVERAGED: u8 = 12;
 }
 
-/// What an arriving order is to the settlement.
-pub(crate) struct Arriving {
-    pub(crate) slot: u32,
-    pub(crate) self_trade: SelfTradePrevention,
-    /// It closes for a scope in liquidation.
-    pub(crate) liquidates: bool,
-    /// No bounds by the dynamic band.
-    pub(crate) band: Option<Band>,
-    /// Why it stopped, a `reason`; none while it did not.
-    pub(crate) stopped: Option<NonZeroU8>,
-    pub(crate) group: i64,
+impl Perpetual {
+    /// Writes what was planned of the arriving order in `slot`; the `reason` for which it stopped, if it did.
+    pub(super) fn commit(
+        &mut self,
+        index: usize,
+        slot: u32,
+        taker: &mut Taker,
+        role: Role,
+    ) -> Option<NonZeroU8> {
+        let Perpetual { books, orders, state, plan } = self;
+        let Plan { meetings, parties, .. } = plan;
+        let mut writing =
+            Writing { state, index, slot, role, planned: meetings.iter(), now: None, stopped: None };
+        sweep(&mut books[index], orders, taker, &mut writing);
+        assert!(writing.planned.as_slice().is_empty(), "the book trades what was planned");
+        let stopped = writing.stopped;
+        for party in parties.iter().filter(|party| party.has_traded) {
+            state.put_party(index, party);
+        }
+        stopped
+    }
 }
 
-/// An order trading on a perpetual market.
-pub(crate) struct PerpetualMatch<'a> {
-    pub(crate) state: &'a mut State,
-    pub(crate) index: usize,
-    pub(crate) arriving: Arriving,
-    pub(super) prepared: Option<Prepared>,
-    /// How the resting order that leaves next ends, unless it was filled.
-    leaving: Option<(PerpetualStatus, u8)>,
-}
-
-/// A fill that was found possible.
-#[derive(Clone, Copy)]
-pub(super) struct Prepared {
-    pub(super) maker: Leg,
-    pub(super) taker: Leg,
-    pub(super) value: Money,
-    maker_fee: Money,
-    taker_fee: Money,
-    affiliates: [Money; 2],
+/// An order trading on a perpetual market as it was planned.
+struct Writing<'a> {
+    state: &'a mut State,
+    index: usize,
+    /// The arriving order's.
+    slot: u32,
+    role: Role,
+    planned: std::slice::Iter<'a, Planned>,
+    /// The meeting that is written.
+    now: Option<&'a Planned>,
+    /// Why the arriving order stopped, a `reason`; none while it did not.
+    stopped: Option<NonZeroU8>,
 }
 
 impl State {
@@ -86,30 +87,18 @@ impl State {
     }
 }
 
-impl<'a> PerpetualMatch<'a> {
-    pub(crate) fn new(state: &'a mut State, index: usize, arriving: Arriving) -> PerpetualMatch<'a> {
-        PerpetualMatch { state, index, arriving, prepared: None, leaving: None }
-    }
-
-    fn stop(&mut self, why: u8) -> Meeting {
-        self.arriving.stopped = NonZeroU8::new(why);
-        Meeting::StopTaker(Ending::Spent)
-    }
-
-    /// Whether both are one party.
-    pub(super) fn is_one_party(&self, taker: &Taker, maker: &Order) -> bool {
-        maker.account == taker.account
-            || (self.arriving.group != 0
-                && self.state.accounts.get(maker.account).group == self.arriving.group)
-    }
-
+impl Writing<'_> {
     /// Notes that self-trade prevention kept two orders apart.
-    fn prevented(&mut self, taker: &Taker, maker: &Order, mode: SelfTradePrevention) {
+    fn prevented(&mut self, taker: &Taker, maker: &Order, meeting: Meeting) {
+        let (ends_maker, ends_taker, mode) = match meeting {
+            Meeting::ExpireMaker => (true, false, SelfTradePrevention::ExpireMaker),
+            Meeting::ExpireBoth(_) => (true, true, SelfTradePrevention::ExpireBoth),
+            Meeting::StopTaker(_) | Meeting::Fill(_) => (false, true, SelfTradePrevention::ExpireTaker),
+        };
+        let group =
+            if maker.account == taker.account { 0 } else { self.state.accounts.get(taker.account).group };
         let symbol = &mut self.state.symbols[self.index];
         symbol.prevented += 1;
-        let ends_maker = mode != SelfTradePrevention::ExpireTaker;
-        let ends_taker = mode != SelfTradePrevention::ExpireMaker;
-        let group = if maker.account == taker.account { 0 } else { self.arriving.group };
         let event = PreventedMatch {
             prevented: symbol.prevented,
             taker_order: taker.order,
@@ -127,115 +116,44 @@ impl<'a> PerpetualMatch<'a> {
         self.state.facts.emit(event);
     }
 
-    /// Prepares a fill of `quantity`, if both sides may have it; otherwise who may not: `true` the maker.
-    #[inline]
-    pub(super) fn prepare(&mut self, taker: &Taker, maker: &Order, quantity: Quantity) -> Result<(), bool> {
-        let index = self.index;
-        let state = &*self.state;
-        let value = units::value(maker.price, quantity).ok_or(true)?;
-        let arriving = &self.arriving;
-        let maker_rates = state.rates(maker.account).ok_or(true)?;
-        let taker_rates = state.rates(taker.account).ok_or(false)?;
-        let taker_rate = if arriving.liquidates { 0 } else { taker_rates[1] };
-        let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(true)?;
-        if arriving.liquidates {
-            taker_fee = self.liquidation_fee(taker, quantity, value).ok_or(false)?;
+    /// The meeting that is written.
+    #[inline(always)]
+    fn now(&self) -> &Planned {
+        match self.now {
+            Some(planned) => planned,
+            None => unreachable!("orders meet before anything comes of it"),
         }
-        // Of a fee that pays the other side's rebate, the affiliate has no more than the rest: FEE never falls.
-        let reward = |rates: &[i64; 5], base: i64, fee: Money, other: Money| {
-            let charged = fee + other.min(0);
-            if charged <= 0 || rates[4] == 0 {
-                Some(0)
-            } else {
-                fee::reward(value, base, rates[4] as u32, charged)
-            }
-        };
-        let affiliates = [
-            reward(&maker_rates, maker_rates[2], maker_fee, taker_fee).ok_or(true)?,
-            if arriving.liquidates {
-                0
-            } else {
-                reward(&taker_rates, taker_rates[3], taker_fee, maker_fee).ok_or(false)?
-            },
-        ];
-        let maker_leg = {
-            let (record, holding) = (state.accounts.get(maker.account), state.holding(maker.account, index));
-            let isolated = mode_of(record, holding) == MarginMode::Isolated;
-            let terms = (quantity, value, maker_fee);
-            state.leg(index, holding, record.wallet, isolated, taker.side.opposite(), terms)
-        }
-        .filter(|leg| leg.filled.is_within_bound())
-        .ok_or(true)?;
-        let is_self = maker.account == taker.account;
-        let bears = |account: AccountId, leg: &Leg, covered: Money| {
-            let bears = match leg.filled.opened {
-                0 => state.bears_close(account, index, leg, covered),
-                _ => state.bears(account, index, leg, covered),
-            };
-            bears.unwrap_or(false)
-        };
-        if !is_self && !bears(maker.account, &maker_leg, maker_leg.covered) {
-            return Err(true);
-        }
-        let between;
-        let (record, holding) = (state.accounts.get(taker.account), state.holding(taker.account, index));
-        let isolated = mode_of(record, holding) == MarginMode::Isolated;
-        let (holding, wallet) = if is_self {
-            between = maker_leg.after(holding);
-            (&between, maker_leg.wallet)
-        } else {
-            (holding, record.wallet)
-        };
-        let terms = (quantity, value, taker_fee);
-        let taker_leg = state
-            .leg(index, holding, wallet, isolated, taker.side, terms)
-            .filter(|leg| leg.filled.is_within_bound())
-            .ok_or(false)?;
-        // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
-        let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
-        if !arriving.liquidates && !bears(taker.account, &taker_leg, covered) {
-            return Err(false);
-        }
-        self.prepared =
-            Some(Prepared { maker: maker_leg, taker: taker_leg, value, maker_fee, taker_fee, affiliates });
-        Ok(())
-    }
-
-    /// The fee of a liquidation's fill: what the fund may take of what it brings above its bankruptcy value.
-    fn liquidation_fee(&self, taker: &Taker, quantity: Quantity, value: Money) -> Option<Money> {
-        let state = &*self.state;
-        let holding = state.holding(taker.account, self.index);
-        let symbol = &state.symbols[self.index];
-        let is_isolated = state.mode(taker.account, self.index) == MarginMode::Isolated;
-        let (equity, maintenance) = if is_isolated {
-            state.isolated(self.index, holding)?
-        } else {
-            let cross = state.cross_with(taker.account, state.wallet(taker.account), None)?;
-            (cross.equity, cross.maintenance)
-        };
-        let distress = Distress { quantity: holding.quantity, mark: symbol.prices.mark, equity, maintenance };
-        let bankruptcy = distress.bankruptcy_value(quantity, &symbol.brackets)?;
-        let rate = symbol.get(PerpetualParameter::LiquidationFee);
-        liquidation_fee(value, rate, room(taker.side, value, bankruptcy)?)
     }
 }
 
 impl State {
+    /// Puts a party where its fills left it.
+    fn put_party(&mut self, index: usize, party: &Party) {
+        let Party { account, ref record, holding: ref planned, .. } = *party;
+        let holding = self.touch(account, index);
+        let before = holding.quantity;
+        (holding.quantity, holding.cost) = (planned.quantity, planned.cost);
+        (holding.isolated, holding.open_fees) = (planned.isolated, planned.open_fees);
+        holding.realised = planned.realised;
+        *self.wallet_mut(account) = record.wallet;
+        self.settle_in(account, index, before);
+    }
+
     /// Fees of a fill into their pools.
     #[inline]
-    fn collect(&mut self, index: usize, liquidates: bool, prepared: &Prepared, accounts: [AccountId; 2]) {
-        let [maker_reward, taker_reward] = prepared.affiliates;
+    fn collect(&mut self, index: usize, liquidates: bool, costs: &Costs, accounts: [AccountId; 2]) {
+        let Costs { fees: [maker_fee, taker_fee], rewards: [maker_reward, taker_reward], .. } = *costs;
         let rewards = maker_reward + taker_reward;
         let pools = &mut self.pools;
         pools.affiliates += rewards;
         if liquidates {
-            pools.fees += prepared.maker_fee - rewards;
-            *self.wallet_mut(FEE_ACCOUNT) += prepared.taker_fee;
+            pools.fees += maker_fee - rewards;
+            *self.wallet_mut(FEE_ACCOUNT) += taker_fee;
         } else {
-            pools.fees += prepared.maker_fee + prepared.taker_fee - rewards;
+            pools.fees += maker_fee + taker_fee - rewards;
         }
         assert!(self.pools.fees >= 0, "the fee pool is below zero");
-        for (account, amount) in accounts.into_iter().zip(prepared.affiliates) {
+        for (account, amount) in accounts.into_iter().zip(costs.rewards) {
             if amount != 0 {
                 let trade = self.symbols[index].trades;
                 self.facts.emit(Posting {
@@ -252,87 +170,36 @@ impl State {
     }
 }
 
-/// A fill as an event that says nothing of what it costs.
-#[inline(always)]
-pub(super) fn trade_event(
-    trade: TradeId,
-    index: usize,
-    (taker, maker): (&Taker, &Order),
-    fill: Fill,
-) -> PerpetualTrade {
-    PerpetualTrade {
-        trade,
-        maker_order: maker.id,
-        taker_order: taker.order,
-        price: fill.price,
-        quantity: fill.quantity,
-        maker_account: maker.account,
-        taker_account: taker.account,
-        market: id_of(index),
-        taker_side: taker.side as u8,
-        flags: u8::from(fill.is_maker_filled) | u8::from(taker.remaining == fill.quantity) << 1,
-        cause: TradeCause::Book as u8,
-        reserved: 0,
-        maker_fee: 0,
-        taker_fee: 0,
-        maker_realised: 0,
-        taker_realised: 0,
-        value: 0,
-    }
-}
-
-impl Settlement for PerpetualMatch<'_> {
-    fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting {
-        if self.arriving.band.is_some_and(|band| !band.admits(maker.price)) {
-            return self.stop(reason::BAND);
+impl Settlement for Writing<'_> {
+    #[inline]
+    fn meet(&mut self, taker: &Taker, maker: &Order, _: u32) -> Meeting {
+        self.now = self.planned.next();
+        if self.now.is_none() {
+            // Whoever is met next is behind, and pays before more is planned.
+            return Meeting::StopTaker(Ending::Spent);
         }
-        let mode = self.arriving.self_trade;
-        if mode != SelfTradePrevention::None && self.is_one_party(taker, maker) {
-            self.prevented(taker, maker, mode);
-            if mode != SelfTradePrevention::ExpireTaker {
-                self.leaving = Some((PerpetualStatus::ExpiredInMatch, reason::SELF_TRADE));
-            }
-            return match mode {
-                SelfTradePrevention::ExpireMaker => Meeting::ExpireMaker,
-                SelfTradePrevention::ExpireBoth => Meeting::ExpireBoth(Ending::SelfTrade),
-                _ => Meeting::StopTaker(Ending::SelfTrade),
-            };
+        let &Planned { order, meeting, why, is_prevented, .. } = self.now();
+        assert!(order == maker.id, "the book trades what was planned");
+        if is_prevented {
+            self.prevented(taker, maker, meeting);
+        } else if let Meeting::StopTaker(_) = meeting {
+            self.stopped = NonZeroU8::new(why);
         }
-        let mut most = Quantity::MAX;
-        if self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
-            let held = self.state.holding(maker.account, self.index).quantity;
-            most = reduce_only::shrunk(taker.side.opposite(), maker.remaining, held);
-            if most == 0 {
-                self.leaving = Some((PerpetualStatus::Expired, reason::REDUCE_ONLY));
-                return Meeting::ExpireMaker;
-            }
-        }
-        self.state.settle_first(maker.account);
-        match self.prepare(taker, maker, taker.remaining.min(maker.remaining).min(most)) {
-            Ok(()) => Meeting::Fill(most),
-            Err(true) => {
-                self.leaving = Some((PerpetualStatus::Expired, reason::MARGIN));
-                Meeting::ExpireMaker
-            }
-            Err(false) => self.stop(reason::MARGIN),
-        }
+        meeting
     }
 
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill) {
-        let PerpetualMatch { state, index, arriving, prepared, leaving } = self;
-        let Some(prepared) = prepared else { unreachable!("a meeting prepared it") };
-        let (index, liquidates) = (*index, arriving.liquidates);
-        state.put_leg(maker.account, index, &prepared.maker);
-        if taker.account == FEE_ACCOUNT {
-            // It has just paid what the maker's isolated wallet lacked.
-            prepared.taker.wallet -= prepared.maker.covered;
+        let costs = self.now().costs;
+        let Writing { state, index, slot: taker_slot, role, .. } = self;
+        let (index, taker_slot, liquidates) = (*index, *taker_slot, role.liquidates());
+        let accounts = [maker.account, taker.account];
+        for (account, covered) in accounts.into_iter().zip(costs.covered) {
+            state.cover(account, index, covered);
         }
-        state.put_leg(taker.account, index, &prepared.taker);
-        let taker_slot = arriving.slot;
         for place in [slot, taker_slot] {
             let details = &mut state.details[place as usize];
             details.filled += fill.quantity;
-            details.value += prepared.value;
+            details.value += costs.value;
         }
         if state.details[slot as usize].reserved_quantity != 0 {
             state.rebook(slot, maker.remaining, maker.remaining - fill.quantity);
@@ -345,29 +212,37 @@ impl Settlement for PerpetualMatch<'_> {
         state.moved |= 1 << index;
         state.work.stirred |= 1 << index;
         state.show_fresh(index, fill.price);
-        let is_shortened = state.details[slot as usize].is_shortened;
-        let told = Fill { is_maker_filled: fill.is_maker_filled && !is_shortened, ..fill };
-        let event = trade_event(trade, index, (taker, maker), told);
+        let is_maker_filled = fill.is_maker_filled && !state.details[slot as usize].is_shortened;
+        let is_taker_filled = taker.remaining == fill.quantity;
+        let [[maker_fee, taker_fee], [maker_realised, taker_realised]] = [costs.fees, costs.realised];
         state.facts.emit(PerpetualTrade {
+            trade,
+            maker_order: maker.id,
+            taker_order: taker.order,
+            price: fill.price,
+            quantity: fill.quantity,
+            maker_account: maker.account,
+            taker_account: taker.account,
+            market: id_of(index),
+            taker_side: taker.side as u8,
+            flags: u8::from(is_maker_filled) | u8::from(is_taker_filled) << 1,
             cause: if liquidates { TradeCause::Liquidation } else { TradeCause::Book } as u8,
-            maker_fee: prepared.maker_fee,
-            taker_fee: prepared.taker_fee,
-            maker_realised: prepared.maker.filled.realised,
-            taker_realised: prepared.taker.filled.realised,
-            value: prepared.value,
-            ..event
+            reserved: 0,
+            maker_fee,
+            taker_fee,
+            maker_realised,
+            taker_realised,
+            value: costs.value,
         });
         if !liquidates {
-            state.add_volume(maker.account, prepared.value);
-            state.add_volume(taker.account, prepared.value);
+            state.add_volume(maker.account, costs.value);
+            state.add_volume(taker.account, costs.value);
         }
-        state.collect(index, liquidates, prepared, [maker.account, taker.account]);
+        state.collect(index, liquidates, &costs, accounts);
         let step = match taker.account {
-            _ if liquidates => Some((LiquidationStep::Book, prepared.taker_fee)),
+            _ if liquidates => Some((LiquidationStep::Book, taker_fee)),
             // It unwinds.
-            FEE_ACCOUNT => {
-                Some((LiquidationStep::Unwind, prepared.taker.filled.realised - prepared.taker_fee))
-            }
+            FEE_ACCOUNT => Some((LiquidationStep::Unwind, taker_realised - taker_fee)),
             _ => None,
         };
         if let Some((step, fund_change)) = step {
@@ -376,22 +251,28 @@ impl Settlement for PerpetualMatch<'_> {
                 index,
                 step,
                 (taker.side, taker.order),
-                (fill.quantity, prepared.value, fund_change),
+                (fill.quantity, costs.value, fund_change),
                 FEE_ACCOUNT,
             );
         }
         state.grow_attached(slot);
         state.grow_attached(taker_slot);
-        if fill.is_maker_filled && is_shortened {
-            *leaving = Some((PerpetualStatus::Expired, reason::REDUCE_ONLY));
-        }
         state.follow_trailing(index, 0, fill.price);
     }
 
     fn expire(&mut self, _: &Order, _: u32) {}
 
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        if let Some((status, why)) = self.leaving.take() {
+        let &Planned { meeting, why, is_prevented, .. } = self.now();
+        let ends = match meeting {
+            Meeting::Fill(_) if self.state.details[slot as usize].is_shortened => {
+                Some((PerpetualStatus::Expired, reason::REDUCE_ONLY))
+            }
+            Meeting::Fill(_) => None,
+            _ if is_prevented => Some((PerpetualStatus::ExpiredInMatch, why)),
+            _ => Some((PerpetualStatus::Expired, why)),
+        };
+        if let Some((status, why)) = ends {
             self.state.end_unfilled(orders, slot);
             self.state.rebook(slot, orders.pool.get(slot).remaining, 0);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);

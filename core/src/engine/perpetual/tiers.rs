@@ -14,16 +14,6 @@ impl State {
         self.raise_tier(account);
     }
 
-    /// The same where it is known that the volume earns no higher tier.
-    #[inline(always)]
-    pub(crate) fn count_volume(&mut self, account: AccountId, value: Money) {
-        let record = self.accounts.get_mut(account);
-        self.volumes.add_to(account, record, value);
-        if record.pending != 0 {
-            self.raise_tier(account);
-        }
-    }
-
     fn raise_tier(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
         let earned = self.tiers.earned(record.volume);

@@ -1,7 +1,7 @@
 //! After the match: reduce-only orders are trimmed to their positions, and orders whose price has come are run
 //! (`risk.md` 13, 14).
 
-use super::judge::{Given, Terms};
+use super::judge::Terms;
 use super::orders::place_of;
 use super::run::Role;
 use super::settle::reason;
@@ -202,7 +202,7 @@ impl Perpetual {
             symbol.check_band(details.side, details.price)?;
         }
         let leverage = self.state.leverage(details.account, index);
-        let terms = self.judge(index, &details, leverage, Given::default())?;
+        let terms = self.judge(index, &details, leverage, None)?;
         self.state.details[slot as usize] = details;
         Ok(terms)
     }

@@ -1,0 +1,330 @@
+//! What an order that arrives comes to, worked out before anything changes: every meeting with a resting order, and how each account
+//! stands after all of them. Who may be filled is decided here and nowhere else: the check at the match (`risk.md` 6), self-trade
+//! prevention (15), reduce-only (13), the dynamic band (16). What is planned is written by `settle.rs`, or asked for and dropped.
+
+use super::legs::Leg;
+use super::run::Role;
+use super::settle::reason;
+use crate::command::{MarginMode, PerpetualParameter, SelfTradePrevention, Side, order_flag};
+use crate::ids::{AccountId, FEE_ACCOUNT};
+use crate::matching::{Ending, Meeting, Step, walk};
+use crate::money::{Money, Price, Quantity};
+use crate::order::Order;
+use crate::perpetual::plan::{Costs, Party, Plan, Planned};
+use crate::perpetual::{Perpetual, State, mode_of};
+use crate::risk::perpetual::band::Band;
+use crate::risk::perpetual::bankruptcy::{Distress, liquidation_fee, room};
+use crate::risk::perpetual::{fee, reduce_only, units};
+
+/// An order that arrives, as far as its fills depend on it.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) account: AccountId,
+    pub(super) index: usize,
+    pub(super) side: Side,
+    /// The last price at which it trades.
+    pub(super) limit: Price,
+    pub(super) open: Quantity,
+    /// Its account's, once it is in.
+    pub(super) leverage: u32,
+    pub(super) self_trade: SelfTradePrevention,
+    pub(super) role: Role,
+}
+
+/// What a plan does at an account that has not paid an hour, or is still to be settled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// Ends before it.
+    Waits,
+    /// Has it pay: it was asked, whatever becomes of the order.
+    Pays,
+}
+
+/// Who may not have a fill.
+enum Refused {
+    Maker,
+    Taker,
+}
+
+impl Perpetual {
+    /// Plans what an order that arrives comes to, into [`Plan`]: as far as an account that is behind, and which. Nobody where it is
+    /// planned to its end. Nothing changes but that who is behind may pay.
+    #[inline(never)]
+    pub(super) fn plan(&mut self, arrival: &Arrival, behind: Behind) -> Option<AccountId> {
+        self.plan.clear();
+        let &Arrival { account, index, side, limit, open, role, .. } = arrival;
+        if !self.meets(index, side, limit) || !(self.state.symbols[index].matches() || role.liquidates()) {
+            return None;
+        }
+        self.state.prefetch_party(index, account);
+        self.prefetch_meeting(index, side);
+        let Perpetual { books, orders, state, plan } = self;
+        let band = state.symbols[index].dynamic_band(state.now_ms).filter(|_| !role.liquidates());
+        let group = state.accounts.get(account).group;
+        let limit = books[index].key(side.opposite(), limit);
+        let mut planning =
+            Planning { state, plan, arrival, band, group, left: open, behind, waits_for: None };
+        planning.add_taker();
+        walk(&books[index], orders, side, limit, |slot, maker| {
+            if maker.remaining < planning.left {
+                planning.state.prefetch_maker(index, orders, maker.next);
+            }
+            planning.meet(slot, maker)
+        });
+        let Planning { left, waits_for, .. } = planning;
+        self.plan.filled = open - left;
+        waits_for
+    }
+}
+
+/// An order whose meetings are worked out.
+struct Planning<'a> {
+    state: &'a mut State,
+    plan: &'a mut Plan,
+    arrival: &'a Arrival,
+    /// Where it may trade, if that is bounded.
+    band: Option<Band>,
+    /// Trade group of its account + 1.
+    group: i64,
+    left: Quantity,
+    behind: Behind,
+    waits_for: Option<AccountId>,
+}
+
+impl Planning<'_> {
+    /// All that comes of meeting a resting order: more than one fill of one that only reduces, met by its own account, which keeps
+    /// its position.
+    #[inline(always)]
+    fn meet(&mut self, slot: u32, maker: &Order) -> Step {
+        let mut open = maker.remaining;
+        loop {
+            let Some(planned) = self.judge(slot, maker, open) else { return Step::Stop };
+            self.plan.meetings.push(planned);
+            match planned.meeting {
+                Meeting::Fill(quantity) => {
+                    self.left -= quantity;
+                    open -= quantity;
+                    if self.left == 0 {
+                        return Step::Stop;
+                    }
+                    if open == 0 {
+                        return Step::On;
+                    }
+                }
+                Meeting::ExpireMaker => return Step::On,
+                Meeting::StopTaker(_) | Meeting::ExpireBoth(_) => return Step::Stop,
+            }
+        }
+    }
+
+    /// Judges a meeting with a resting order that has `open` left; `None` where its account is behind, and is waited for.
+    #[inline(always)]
+    fn judge(&mut self, slot: u32, maker: &Order, open: Quantity) -> Option<Planned> {
+        let (order, is_prevented, costs) = (maker.id, false, Costs::default());
+        let ends = |meeting, why| Some(Planned { order, meeting, why, is_prevented, costs });
+        if self.band.is_some_and(|band| !band.admits(maker.price)) {
+            return ends(Meeting::StopTaker(Ending::Spent), reason::BAND);
+        }
+        let mode = self.arrival.self_trade;
+        if mode != SelfTradePrevention::None && self.is_one_party(maker.account) {
+            let meeting = match mode {
+                SelfTradePrevention::ExpireMaker => Meeting::ExpireMaker,
+                SelfTradePrevention::ExpireBoth => Meeting::ExpireBoth(Ending::SelfTrade),
+                _ => Meeting::StopTaker(Ending::SelfTrade),
+            };
+            let (why, is_prevented) = (reason::SELF_TRADE, true);
+            return Some(Planned { order, meeting, why, is_prevented, costs });
+        }
+        let mut quantity = self.left.min(open);
+        if self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
+            let held = match self.plan.place(maker.account) {
+                Some(place) => self.plan.parties[place].holding.quantity,
+                None => self.state.holding(maker.account, self.arrival.index).quantity,
+            };
+            let most = reduce_only::shrunk(self.arrival.side.opposite(), open, held);
+            if most == 0 {
+                return ends(Meeting::ExpireMaker, reason::REDUCE_ONLY);
+            }
+            quantity = quantity.min(most);
+        }
+        if self.state.is_behind(maker.account) {
+            if self.behind == Behind::Waits {
+                self.waits_for = Some(maker.account);
+                return None;
+            }
+            self.have_paid(maker.account);
+        }
+        match self.fill(maker, quantity) {
+            Ok(costs) => {
+                let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
+                Some(Planned { order, meeting, why, is_prevented, costs })
+            }
+            Err(Refused::Maker) => ends(Meeting::ExpireMaker, reason::MARGIN),
+            Err(Refused::Taker) => ends(Meeting::StopTaker(Ending::Spent), reason::MARGIN),
+        }
+    }
+
+    fn is_one_party(&self, maker: AccountId) -> bool {
+        maker == self.arrival.account
+            || (self.group != 0 && self.state.accounts.get(maker).group == self.group)
+    }
+
+    /// Has an account pay what it is behind with, for which the fund may pay in part.
+    #[cold]
+    fn have_paid(&mut self, account: AccountId) {
+        let before = self.state.wallet(FEE_ACCOUNT);
+        self.state.settle_first(account);
+        let taker = &mut self.plan.parties[0];
+        if taker.account == FEE_ACCOUNT {
+            taker.record.wallet += self.state.wallet(FEE_ACCOUNT) - before;
+        }
+    }
+
+    /// Adds the arriving order's account, with the leverage that it would have.
+    #[inline(always)]
+    fn add_taker(&mut self) {
+        let &Arrival { account, index, leverage, .. } = self.arrival;
+        let place = self.place(account);
+        if leverage != self.state.leverage(account, index) {
+            self.plan.parties[place].holding.leverage = leverage;
+        }
+    }
+
+    /// The place of an account among the parties, which it joins as it is.
+    #[inline(always)]
+    fn place(&mut self, account: AccountId) -> usize {
+        match self.plan.place(account) {
+            Some(place) => place,
+            None => {
+                let holding = self.state.holding(account, self.arrival.index);
+                self.plan.add(account, self.state.accounts.get(account), holding)
+            }
+        }
+    }
+
+    /// Plans a fill, if both sides may have it.
+    #[inline(always)]
+    fn fill(&mut self, maker: &Order, quantity: Quantity) -> Result<Costs, Refused> {
+        use Refused::{Maker, Taker};
+        let (side, index) = (self.arrival.side, self.arrival.index);
+        let liquidates = self.arrival.role.liquidates();
+        let place = self.place(maker.account);
+        let Planning { state, plan, .. } = &*self;
+        let [taker_party, maker_party] = [&plan.parties[0], &plan.parties[place]];
+        let value = units::value(maker.price, quantity).ok_or(Maker)?;
+        let maker_rates = state.rates_of(&maker_party.record).ok_or(Maker)?;
+        let taker_rates = state.rates_of(&taker_party.record).ok_or(Taker)?;
+        let taker_rate = if liquidates { 0 } else { taker_rates[1] };
+        let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(Maker)?;
+        if liquidates {
+            taker_fee = state.liquidation_fee(index, taker_party, (side, quantity, value)).ok_or(Taker)?;
+        }
+        let maker_reward =
+            reward(value, (&maker_rates, maker_rates[2]), maker_fee, taker_fee).ok_or(Maker)?;
+        let taker_reward = if liquidates {
+            0
+        } else {
+            reward(value, (&taker_rates, taker_rates[3]), taker_fee, maker_fee).ok_or(Taker)?
+        };
+        let terms = (quantity, value, maker_fee);
+        let maker_leg = state.leg_of(index, maker_party, side.opposite(), terms).ok_or(Maker)?;
+        let is_self = place == 0;
+        if !is_self && !state.may_have(index, maker_party, &maker_leg, maker_leg.covered) {
+            return Err(Maker);
+        }
+        let terms = (quantity, value, taker_fee);
+        let taker_leg = if is_self {
+            let mut between = *taker_party;
+            maker_leg.put_on(&mut between);
+            state.leg_of(index, &between, side, terms)
+        } else {
+            state.leg_of(index, taker_party, side, terms)
+        };
+        let taker_leg = taker_leg.ok_or(Taker)?;
+        // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
+        let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
+        if !liquidates && !state.may_have(index, taker_party, &taker_leg, covered) {
+            return Err(Taker);
+        }
+        for (place, leg) in [(place, &maker_leg), (0, &taker_leg)] {
+            let party = &mut self.plan.parties[place];
+            leg.put_on(party);
+            party.has_traded = true;
+            let record = &mut party.record;
+            record.markets[index / 64] |= 1 << (index % 64);
+            if !liquidates {
+                record.count_traded(value);
+                record.tier = record.tier.max(self.state.tiers.earned(record.volume));
+            }
+        }
+        let taker = &mut self.plan.parties[0];
+        if taker.account == FEE_ACCOUNT {
+            // It pays what the maker's isolated wallet lacks.
+            taker.record.wallet -= maker_leg.covered;
+        }
+        Ok(Costs {
+            value,
+            fees: [maker_fee, taker_fee],
+            realised: [maker_leg.filled.realised, taker_leg.filled.realised],
+            covered: [maker_leg.covered, taker_leg.covered],
+            rewards: [maker_reward, taker_reward],
+        })
+    }
+}
+
+/// What the affiliate of a side has of its fee, and of a fee that pays the other side's rebate no more than of the rest: FEE never falls.
+#[inline(always)]
+fn reward(value: Money, (rates, base): (&[i64; 5], i64), fee: Money, other: Money) -> Option<Money> {
+    let charged = fee + other.min(0);
+    if charged <= 0 || rates[4] == 0 { Some(0) } else { fee::reward(value, base, rates[4] as u32, charged) }
+}
+
+impl State {
+    /// One side of a fill, of an account as it is planned; `None`: it may not have it.
+    #[inline(always)]
+    fn leg_of(
+        &self,
+        index: usize,
+        party: &Party,
+        side: Side,
+        terms: (Quantity, Money, Money),
+    ) -> Option<Leg> {
+        let isolated = mode_of(&party.record, &party.holding) == MarginMode::Isolated;
+        self.leg(index, &party.holding, party.record.wallet, isolated, side, terms)
+            .filter(|leg| leg.filled.is_within_bound())
+    }
+
+    /// Whether a party bears a leg, for which the fund pays `covered`.
+    #[inline(always)]
+    fn may_have(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> bool {
+        if self.has_ample(index, party, leg, covered).unwrap_or(false) {
+            return true;
+        }
+        let bears = match leg.filled.opened {
+            0 => self.bears_close(index, party, leg, covered),
+            _ => self.bears(index, party, leg, covered),
+        };
+        bears.unwrap_or(false)
+    }
+
+    /// The fee of a liquidation's fill: what the fund may take of what it brings above its bankruptcy value.
+    fn liquidation_fee(
+        &self,
+        index: usize,
+        taker: &Party,
+        (side, quantity, value): (Side, Quantity, Money),
+    ) -> Option<Money> {
+        let Party { account, ref record, ref holding, .. } = *taker;
+        let symbol = &self.symbols[index];
+        let (equity, maintenance) = if mode_of(record, holding) == MarginMode::Isolated {
+            self.isolated(index, holding)?
+        } else {
+            let cross = self.cross_with(account, record.wallet, Some((index, holding)))?;
+            (cross.equity, cross.maintenance)
+        };
+        let distress = Distress { quantity: holding.quantity, mark: symbol.prices.mark, equity, maintenance };
+        let bankruptcy = distress.bankruptcy_value(quantity, &symbol.brackets)?;
+        let rate = symbol.get(PerpetualParameter::LiquidationFee);
+        liquidation_fee(value, rate, room(side, value, bankruptcy)?)
+    }
+}
