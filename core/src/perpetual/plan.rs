@@ -1,4 +1,4 @@
-//! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `settle.rs` writes it; empty between commands.
+//! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `commit.rs` writes it; empty between commands.
 
 use super::account::{Account, Holding};
 use crate::ids::{AccountId, OrderId};

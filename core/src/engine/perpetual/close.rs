@@ -4,9 +4,9 @@
 //!
 //! Who has touched no other market is done with when its position is closed, and the scan that follows does not look at it again.
 
+use super::commit::reason;
 use super::funding::LOOK_AHEAD;
 use super::orders::{Closing as Order, Named};
-use super::settle::reason;
 use crate::command::{MarginMode, PerpetualState, Side};
 use crate::event::{PerpetualStateChanged, PerpetualTrade, PostingReason, TradeCause};
 use crate::ids::{AccountId, FEE_ACCOUNT, OrderId};

@@ -1,10 +1,10 @@
 //! Scopes whose equity is below their maintenance margin: the book first, then the insurance fund, then counterparties
 //! (`risk.md` 12).
 
+use super::commit::reason;
 use super::judge::Terms;
 use super::orders::{Closing, Named, place_of};
 use super::run::Role;
-use super::settle::reason;
 use crate::command::{MarginMode, Side};
 use crate::event::{Liquidation, LiquidationStep, PerpetualTrade, PoolDeficit, PostingReason, TradeCause};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};

@@ -5,6 +5,7 @@
 mod account;
 mod admin;
 mod close;
+mod commit;
 mod draft;
 mod funding;
 mod hints;
@@ -18,7 +19,6 @@ mod place;
 mod plain;
 mod plan;
 mod run;
-mod settle;
 mod tick;
 mod tiers;
 mod triggers;

@@ -1,9 +1,9 @@
 //! A resting limit order changes price or quantity (`risk.md` 17, `perpetual.md` 8.1).
 
 use super::At;
+use super::commit::reason;
 use super::judge::Terms;
 use super::run::Role;
-use super::settle::reason;
 use crate::command::{
     ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PerpetualTimeInForce, PriceMatch,
     SelfTradePrevention, Side, order_flag,

@@ -1,7 +1,7 @@
 //! The life of an order beside the match: it enters the tables, rests, shrinks, ends, and takes its attached orders with it.
 
+use super::commit::reason;
 use super::judge::Terms;
-use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::{

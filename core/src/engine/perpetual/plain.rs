@@ -2,8 +2,8 @@
 //! are told at once, and nothing is noted, trimmed or tested after it. Whether it may is decided where every order's is
 //! (`place.rs`, `modify.rs`, `account.rs`).
 
+use super::commit::reason;
 use super::judge::Terms;
-use super::settle::reason;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::{PerpetualStatus, SelfTradePrevention, TimeInForce};

@@ -1,10 +1,10 @@
 //! What an order that arrives comes to, worked out before anything changes: every meeting with a resting order, and how each account
 //! stands after all of them. Who may be filled is decided here and nowhere else: the check at the match (`risk.md` 6), self-trade
-//! prevention (15), reduce-only (13), the dynamic band (16). What is planned is written by `settle.rs`, or asked for and dropped.
+//! prevention (15), reduce-only (13), the dynamic band (16). What is planned is written by `commit.rs`, or asked for and dropped.
 
+use super::commit::reason;
 use super::legs::Leg;
 use super::run::Role;
-use super::settle::reason;
 use crate::command::{MarginMode, PerpetualParameter, SelfTradePrevention, Side, order_flag};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Meeting, Step, walk};

@@ -1,9 +1,9 @@
 //! Runs an order that passed its checks: it trades, then rests or ends.
 
+use super::commit::reason;
 use super::judge::Terms;
 use super::orders::place_of;
 use super::plan::{Arrival, Behind};
-use super::settle::reason;
 use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, Side};
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};

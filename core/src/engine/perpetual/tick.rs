@@ -1,6 +1,6 @@
 //! Time passes: the steps of `risk.md` 19, markets ascending inside each.
 
-use super::settle::reason;
+use super::commit::reason;
 use crate::command::{PerpetualParameter, PerpetualState, Side, order_flag};
 use crate::event::{PerpetualPrice, PerpetualStateChanged};
 use crate::ids::FEE_ACCOUNT;

@@ -1,10 +1,10 @@
 //! After the match: reduce-only orders are trimmed to their positions, and orders whose price has come are run
 //! (`risk.md` 13, 14).
 
+use super::commit::reason;
 use super::judge::Terms;
 use super::orders::place_of;
 use super::run::Role;
-use super::settle::reason;
 use crate::command::{
     PerpetualOrderType as Type, PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch,
     SelfTradePrevention, WorkingType, order_flag,
