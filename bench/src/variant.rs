@@ -372,9 +372,8 @@ impl Variant for OnBook {
     }
 }
 
-/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into `E`. Without shortcuts it carries the
-/// most frequent trades out as it does all others.
-pub struct OnEngine<E, const SHORTCUTS: bool = true> {
+/// The whole engine: commands in; accounts, reservations, fees, self-trade rule; events into `E`.
+pub struct OnEngine<E> {
     engine: Engine,
     stamper: Stamper,
     events: E,
@@ -475,18 +474,18 @@ const fn is_trade<P: Payload>() -> bool {
     P::KIND as u16 == Kind::Trade as u16
 }
 
-impl<E: Events, const SHORTCUTS: bool> Variant for OnEngine<E, SHORTCUTS> {
+impl<E: Events> Variant for OnEngine<E> {
     type Input = Command;
 
-    fn fresh(workload: &Workload) -> OnEngine<E, SHORTCUTS> {
+    fn fresh(workload: &Workload) -> OnEngine<E> {
         let config = EngineConfig {
             orders: orders_of(workload),
             accounts: workload.accounts as usize + 1,
             pages: Pages::Huge,
             ..EngineConfig::default()
         };
-        let engine = engine::<SHORTCUTS>(&config);
-        let mut variant = OnEngine { engine, stamper: Stamper::after(0), events: E::default() };
+        let mut variant =
+            OnEngine { engine: Engine::new(&config), stamper: Stamper::after(0), events: E::default() };
         for command in workload.setup() {
             let command = variant.stamper.stamp(command);
             variant.apply(&command);
@@ -604,13 +603,11 @@ impl<const SHORTCUTS: bool> OnPerpetual<SHORTCUTS> {
         };
         let events = PerpetualEvents { outbox: Outbox::new(4_096), lent_at: None, sum: FillSum::default() };
         let setup = flow.setup();
-        let mut variant = OnPerpetual {
-            engine: engine::<SHORTCUTS>(&config),
-            stamper: Stamper::after(0),
-            flow,
-            replaces: 0,
-            events,
-        };
+        let mut engine = Engine::new(&config);
+        if !SHORTCUTS {
+            engine.disable_shortcuts();
+        }
+        let mut variant = OnPerpetual { engine, stamper: Stamper::after(0), flow, replaces: 0, events };
         for command in setup {
             let command = variant.stamper.stamp(command);
             variant.apply(&command);
@@ -649,15 +646,6 @@ impl<const SHORTCUTS: bool> Variant for OnPerpetual<SHORTCUTS> {
     fn sum(&mut self) -> &mut FillSum {
         &mut self.events.sum
     }
-}
-
-/// A fresh engine with its shortcuts, or without.
-fn engine<const SHORTCUTS: bool>(config: &EngineConfig) -> Engine {
-    let mut engine = Engine::new(config);
-    if !SHORTCUTS {
-        engine.disable_shortcuts();
-    }
-    engine
 }
 
 /// Resting orders to take memory for: at start and at the end with a tenth to spare.

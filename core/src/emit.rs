@@ -161,9 +161,9 @@ pub(crate) struct Notes {
     pub(crate) ended: Vec<event::Order>,
     mutations: Vec<(MarketId, Mutation)>,
     balances: Vec<Note>,
-    /// Of a trade that only adds to what its makers receive, and only takes from what they had reserved: each maker, and
-    /// whether it received anything.
-    parties: Vec<(AccountId, bool)>,
+    /// Makers other than who trades: they only pay what they had reserved, and receive, so that it is known without a note what of
+    /// theirs has changed. Each with whether it received anything.
+    makers: Vec<(AccountId, bool)>,
 }
 
 impl Notes {
@@ -174,7 +174,7 @@ impl Notes {
             ended: Vec::with_capacity(64),
             mutations: Vec::with_capacity(4096),
             balances: Vec::with_capacity(4096),
-            parties: Vec::with_capacity(4096),
+            makers: Vec::with_capacity(4096),
         }
     }
 
@@ -185,7 +185,7 @@ impl Notes {
         self.ended.clear();
         self.mutations.clear();
         self.balances.clear();
-        self.parties.clear();
+        self.makers.clear();
     }
 
     /// Notes a level's new total; mutations of one level in a row are one.
@@ -228,37 +228,31 @@ impl Notes {
         });
     }
 
-    /// Notes a maker once. `seat` is its own in the market of the command.
+    /// Notes a maker. `seat` is its own in the market of the command.
     #[inline(always)]
-    pub(crate) fn party(&mut self, account: AccountId, seat: &mut Seat, gained: bool) {
-        if let Some((noted, has_gained)) = self.parties.get_mut(seat.note as usize)
+    pub(crate) fn maker(&mut self, account: AccountId, seat: &mut Seat, gained: bool) {
+        if let Some((noted, has_gained)) = self.makers.get_mut(seat.note as usize)
             && *noted == account
         {
             *has_gained |= gained;
             return;
         }
-        seat.note = self.parties.len() as u32;
-        self.parties.push((account, gained));
+        seat.note = self.makers.len() as u32;
+        self.makers.push((account, gained));
     }
 
     /// The makers noted, in the order they were met.
     #[inline(always)]
-    pub(crate) fn parties(&self) -> &[(AccountId, bool)] {
-        &self.parties
-    }
-
-    /// Writes the levels.
-    #[inline(always)]
-    pub(crate) fn tell_levels<S: Sink>(&self, emitter: &mut Emitter<'_, S>) {
-        for &(market, mutation) in &self.mutations {
-            emitter.depth(market, mutation);
-        }
+    pub(crate) fn makers(&self) -> &[(AccountId, bool)] {
+        &self.makers
     }
 
     /// Writes the levels, then the balances that differ from before.
     #[inline]
     pub(crate) fn flush<S: Sink>(&self, balances: &Balances, emitter: &mut Emitter<'_, S>) {
-        self.tell_levels(emitter);
+        for &(market, mutation) in &self.mutations {
+            emitter.depth(market, mutation);
+        }
         let mut fee_account = None;
         for note in &self.balances {
             if note.account == FEE_ACCOUNT && self.acting != Some(FEE_ACCOUNT) {

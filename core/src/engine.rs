@@ -7,7 +7,6 @@
 mod admin;
 mod deposit;
 mod end;
-mod fill;
 mod hints;
 pub(crate) mod idempotency;
 mod liabilities;
@@ -82,7 +81,7 @@ pub struct Engine {
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
     notes: Notes,
-    /// Whether the plainest commands are written at once: `fill.rs`, `perpetual/plain.rs`.
+    /// Whether perpetual orders from which nothing follows are written at once: `perpetual/plain.rs`.
     has_shortcuts: bool,
     /// Orders that the running command will end.
     doomed: Vec<(OrderId, u32)>,
@@ -207,7 +206,7 @@ impl Engine {
         emitter.emit(outcome.done(command));
     }
 
-    /// From now on the plainest commands are written as all others are: what the shortcuts are compared with. No part of the
+    /// From now on plain perpetual orders are written as all others are: what the shortcuts are compared with. No part of the
     /// state, no effect on results.
     pub fn disable_shortcuts(&mut self) {
         self.has_shortcuts = false;

@@ -1,5 +1,5 @@
-//! Time per command of the bare floor, of our book and matching alone, and of the whole engine, with its shortcuts and without, on
-//! the same flows in one run, interleaved. Prints nothing but the difference when the fills of any variant are not the expected ones.
+//! Time per command of the bare floor, of our book and matching alone, and of the whole engine, on the same flows in one run,
+//! interleaved. Prints nothing but the difference when the fills of any variant are not the expected ones.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Result, bail};
@@ -42,17 +42,15 @@ const fn row<V: Variant>(name: &'static str, look_ahead: bool) -> Row {
     Row { name, timed: timed::<V>, timed_each: timed_each::<V>, look_ahead }
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 10] = [
     row::<OnFloor>("floor", false),
     row::<OnBook>("book and matching", false),
     row::<OnEngine<Kept>>("whole engine", false),
-    row::<OnEngine<Kept, false>>("whole engine, no shortcuts", false),
     row::<OnEngine<Dropped>>("whole engine, events dropped", false),
     row::<OnPaidFloor>("floor with money and events", false),
     row::<OnFloor>("floor, look-ahead", true),
     row::<OnBook>("book and matching, look-ahead", true),
     row::<OnEngine<Kept>>("whole engine, look-ahead", true),
-    row::<OnEngine<Kept, false>>("no shortcuts, look-ahead", true),
     row::<OnEngine<Dropped>>("no events, look-ahead", true),
     row::<OnPaidFloor>("floor, money, events, look-ahead", true),
 ];
@@ -60,7 +58,7 @@ const FLOOR: usize = 0;
 const BOOK: usize = 1;
 const ENGINE: usize = 2;
 /// Added to the index of a row without hints, the row with them: as the matcher runs, which sees a batch of its ring.
-const HINTED: usize = 6;
+const HINTED: usize = 5;
 
 /// Passes in which each command is timed.
 const LATENCY_PASSES: usize = 3;

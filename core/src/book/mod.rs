@@ -252,24 +252,6 @@ impl Book {
         Mutation { side: which, price, total: level.total, update: self.update }
     }
 
-    /// Fills `quantity` of an order, which has that much open; filled whole, it leaves its queue as by [`Book::take_out`].
-    #[inline(always)]
-    pub(crate) fn fill(&mut self, orders: &mut Orders, slot: u32, quantity: Quantity) -> Mutation {
-        let order = orders.pool.get_mut(slot);
-        let Order { remaining, level: handle, price, traits, .. } = *order;
-        debug_assert!(0 < quantity && quantity <= remaining);
-        if remaining == quantity {
-            return self.take_out(orders, slot);
-        }
-        order.remaining = remaining.wrapping_sub(quantity);
-        let update = self.next_update();
-        self.update = update;
-        let level = orders.levels.get_mut(handle);
-        let total = level.total.wrapping_sub(i128::from(quantity));
-        level.total = total;
-        Mutation { side: traits.side(), price, total, update }
-    }
-
     /// Makes `tick` fit the grid, moving every level where it does not.
     pub(crate) fn fit(&mut self, orders: &mut Orders, tick: Price) {
         let is_empty = self.sides.iter().all(|side| side.best() == side::EMPTY);

@@ -191,12 +191,6 @@ impl Engine {
         let (meets, update) = (book.side(order.side.opposite()).best() <= limit, book.update);
         let id = self.next_order;
         self.next_order += 1;
-        if meets
-            && (self.fill_at_once(command, &order, id, &mut emitter)
-                || self.fill_each(command, &order, id, limit, &mut emitter))
-        {
-            return;
-        }
         let outcome = outcome_of(command);
         let outcome = if meets {
             self.trade(order, id, limit, None, outcome, &mut emitter)
@@ -392,12 +386,11 @@ impl Engine {
         event.quantity = whole;
         event.filled = filled;
         event.open = resting;
-        let SpotMatch { notes, emitter, balances, .. } = matching;
-        for ended in notes.ended.iter() {
-            emitter.emit(*ended);
+        for ended in matching.notes.ended.iter() {
+            matching.emitter.emit(*ended);
         }
-        emitter.emit(event);
-        notes.flush(balances, emitter);
+        matching.emitter.emit(event);
+        matching.tell(&taker);
         Outcome { order: id, market: Some(order.market), update: book.update, ..outcome }
     }
 }
@@ -413,7 +406,7 @@ fn parsed(command: &Command) -> Incoming {
 
 /// What Done says of a placement, whatever its verdict.
 #[inline(always)]
-pub(super) fn outcome_of(command: &Command) -> Outcome {
+fn outcome_of(command: &Command) -> Outcome {
     let place: &PlaceOrder = command.body();
     Outcome { account: place.account, idempotency_key: place.idempotency_key, ..Outcome::default() }
 }
@@ -484,7 +477,7 @@ fn check_book(
 }
 
 /// Whether the order would reach a resting order of its own account before it is filled or stops.
-pub(super) fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book, orders: &Orders) -> bool {
+fn meets_own(rules: &Rules, order: &Incoming, limit: u64, book: &Book, orders: &Orders) -> bool {
     let mut budget = order.is_quote_sized().then(|| Budget::new(order.quote_quantity, rules.lot.value()));
     let mut remaining = if budget.is_some() { Budget::most(rules.lot.value()) } else { order.quantity };
     let mut meets = false;

@@ -186,7 +186,7 @@ impl Perpetual {
         Perpetual {
             books: Vec::new(),
             orders: Orders::without_index(orders, pages, &hash_seed),
-            plan: Plan::new(),
+            plan: Plan::new(accounts, pages),
             state: State {
                 config: *config,
                 margin_asset: None,

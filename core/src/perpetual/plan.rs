@@ -3,6 +3,7 @@
 use super::account::{Account, Holding};
 use crate::ids::{AccountId, OrderId};
 use crate::matching::Meeting;
+use crate::memory::Pages;
 use crate::money::{Money, Quantity};
 
 /// What a meeting with a resting order comes to.
@@ -54,13 +55,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new() -> Plan {
-        Plan {
-            meetings: Vec::with_capacity(4096),
-            parties: Vec::with_capacity(4096),
-            places: Vec::new(),
-            filled: 0,
-        }
+    /// Nothing planned; address space for every account.
+    pub(crate) fn new(accounts: usize, pages: Pages) -> Plan {
+        let most = accounts.max(4096);
+        Plan { meetings: pages.room(most), parties: pages.room(most), places: vec![0; most], filled: 0 }
     }
 
     /// Forgets all of it.

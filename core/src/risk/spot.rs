@@ -74,54 +74,19 @@ impl<'a> SpotPurse<'a> {
         }
     }
 
+    /// Tells what somebody other than the taker, whose order is of `side`, has after its fills.
+    #[inline(always)]
+    fn report_beside(&mut self, side: Side, changed: [bool; 2]) -> event::Balances {
+        let (pays, receives) = (*self.pays(side), *self.receives(side));
+        self.report(side, pays, receives, changed)
+    }
+
     /// Changes what orders of a side pay with, and tells what there then is.
     #[inline(always)]
     fn change(&mut self, side: Side, change: impl FnOnce(&mut Balance)) -> event::Balances {
         let pays = self.pays(side).changed(change);
         let receives = *self.receives(side);
         self.report(side, pays, receives, [true, false])
-    }
-
-    /// Settles as the maker of one fill of an order of `side`, and tells what there then is.
-    #[inline(always)]
-    pub(crate) fn make(&mut self, side: Side, terms: &Terms) -> event::Balances {
-        let gain = terms.pays - terms.maker_fee;
-        let pays = self.pays(side).changed(|balance| balance.receive(gain));
-        let receives = self.receives(side).changed(|balance| balance.pay_frozen(terms.receives));
-        self.report(side, pays, receives, [gain != 0, true])
-    }
-
-    /// Settles as the maker of one fill of several; whether it received anything.
-    #[inline(always)]
-    pub(crate) fn settle(&mut self, side: Side, terms: &Terms) -> bool {
-        let gain = terms.pays - terms.maker_fee;
-        self.pays(side).receive(gain);
-        self.receives(side).pay_frozen(terms.receives);
-        gain != 0
-    }
-
-    /// Tells what a maker has after all its fills.
-    #[inline(always)]
-    pub(crate) fn report_maker(&mut self, side: Side, gained: bool) -> event::Balances {
-        let (pays, receives) = (*self.pays(side), *self.receives(side));
-        self.report(side, pays, receives, [gained, true])
-    }
-
-    /// Settles as the taker, whose order is of `side`.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, side: Side, terms: &Terms) -> event::Balances {
-        let gain = terms.receives - terms.taker_fee;
-        let pays = self.pays(side).changed(|balance| balance.pay(terms.pays));
-        let receives = self.receives(side).changed(|balance| balance.receive(gain));
-        self.report(side, pays, receives, [true, gain != 0])
-    }
-
-    /// Takes in the fees of both.
-    #[inline(always)]
-    pub(crate) fn collect(&mut self, side: Side, terms: &Terms) -> event::Balances {
-        let pays = self.pays(side).changed(|balance| balance.receive(terms.maker_fee));
-        let receives = self.receives(side).changed(|balance| balance.receive(terms.taker_fee));
-        self.report(side, pays, receives, [terms.maker_fee != 0, terms.taker_fee != 0])
     }
 }
 
@@ -173,16 +138,6 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Adds what another fill of the order moves. Sums of parts of what the taker and the makers pay: bounded by what was
-    /// credited.
-    #[inline(always)]
-    pub(crate) fn add(&mut self, more: &Terms) {
-        self.pays += more.pays;
-        self.receives += more.receives;
-        self.maker_fee += more.maker_fee;
-        self.taker_fee += more.taker_fee;
-    }
-
     /// Of a fill between an order of `side` that arrives now and one that rests since its maker fee was `maker_rate`.
     #[inline(always)]
     pub(crate) fn new(
@@ -290,9 +245,28 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
         purse.pays(taker.side).pay(paid);
         purse.receives(taker.side).receive(received - taker_fees);
         if taker_fees != 0 || maker_fees != 0 {
-            let mut fees = self.noted(FEE_ACCOUNT);
+            let mut fees = self.purse(FEE_ACCOUNT);
             fees.receives(taker.side).receive(taker_fees);
             fees.pays(taker.side).receive(maker_fees);
+        }
+    }
+
+    /// Tells levels, then what the taker has if that differs from before, its makers as they were met, and last who collects fees.
+    #[inline]
+    pub(crate) fn tell(self, taker: &Taker) {
+        let SpotMatch { rules, balances, notes, emitter, taker_fees, maker_fees, .. } = self;
+        notes.flush(balances, emitter);
+        let mut fees = [maker_fees != 0, taker_fees != 0];
+        for &(maker, gained) in notes.makers() {
+            if maker == FEE_ACCOUNT {
+                fees = [fees[0] | gained, true];
+                continue;
+            }
+            let report = SpotPurse::new(rules, balances, maker).report_beside(taker.side, [gained, true]);
+            emitter.emit(report);
+        }
+        if fees != [false; 2] && taker.account != FEE_ACCOUNT {
+            emitter.emit(SpotPurse::new(rules, balances, FEE_ACCOUNT).report_beside(taker.side, fees));
         }
     }
 }
@@ -321,7 +295,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
         let side = taker.side;
         let terms = Terms::new(self.rules, side, maker.traits.maker_fee(), fill.price, fill.quantity);
         let Terms { pays, receives, maker_fee, taker_fee } = terms;
-        let mut purse = self.noted(maker.account);
+        let mut purse = self.purse(maker.account);
         let mut unpaid = pays;
         if maker.account == taker.account {
             // It pays before it receives: it would otherwise own more for a moment than there is of an asset, which may
@@ -330,7 +304,11 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
             unpaid = 0;
         }
         purse.receives(side).pay_frozen(receives);
-        purse.pays(side).receive(pays - maker_fee);
+        let gain = pays - maker_fee;
+        purse.pays(side).receive(gain);
+        if maker.account != taker.account {
+            self.notes.maker(maker.account, self.seats.get_mut(maker.account), gain != 0);
+        }
         // Sums of parts of what the taker and the makers paid: bounded by what was credited.
         self.paid += unpaid;
         self.received += receives;
