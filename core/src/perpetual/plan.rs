@@ -1,4 +1,5 @@
-//! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `commit.rs` writes it; empty between commands.
+//! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `commit.rs` writes it. Nothing is read of it
+//! between commands: each plan begins anew.
 
 use super::account::{Account, Holding};
 use crate::ids::{AccountId, OrderId};

@@ -53,9 +53,6 @@ impl Perpetual {
     pub(super) fn plan(&mut self, arrival: &Arrival, behind: Behind) -> Option<AccountId> {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
-        if !self.meets(index, side, limit) || !(self.state.symbols[index].matches() || role.liquidates()) {
-            return None;
-        }
         self.state.prefetch_party(index, account);
         self.prefetch_meeting(index, side);
         let Perpetual { books, orders, state, plan } = self;
@@ -205,54 +202,18 @@ impl Planning<'_> {
     /// Plans a fill, if both sides may have it.
     #[inline(always)]
     fn fill(&mut self, maker: &Order, quantity: Quantity) -> Result<Costs, Refused> {
-        use Refused::{Maker, Taker};
-        let (side, index) = (self.arrival.side, self.arrival.index);
-        let liquidates = self.arrival.role.liquidates();
+        let value = units::value(maker.price, quantity).ok_or(Refused::Maker)?;
         let place = self.place(maker.account);
-        let Planning { state, plan, .. } = &*self;
-        let [taker_party, maker_party] = [&plan.parties[0], &plan.parties[place]];
-        let value = units::value(maker.price, quantity).ok_or(Maker)?;
-        let maker_rates = state.rates_of(&maker_party.record).ok_or(Maker)?;
-        let taker_rates = state.rates_of(&taker_party.record).ok_or(Taker)?;
-        let taker_rate = if liquidates { 0 } else { taker_rates[1] };
-        let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(Maker)?;
-        if liquidates {
-            taker_fee = state.liquidation_fee(index, taker_party, (side, quantity, value)).ok_or(Taker)?;
-        }
-        let maker_reward =
-            reward(value, (&maker_rates, maker_rates[2]), maker_fee, taker_fee).ok_or(Maker)?;
-        let taker_reward = if liquidates {
-            0
-        } else {
-            reward(value, (&taker_rates, taker_rates[3]), taker_fee, maker_fee).ok_or(Taker)?
-        };
-        let terms = (quantity, value, maker_fee);
-        let maker_leg = state.leg_of(index, maker_party, side.opposite(), terms).ok_or(Maker)?;
-        let is_self = place == 0;
-        if !is_self && !state.may_have(index, maker_party, &maker_leg, maker_leg.covered) {
-            return Err(Maker);
-        }
-        let terms = (quantity, value, taker_fee);
-        let taker_leg = if is_self {
-            let mut between = *taker_party;
-            maker_leg.put_on(&mut between);
-            state.leg_of(index, &between, side, terms)
-        } else {
-            state.leg_of(index, taker_party, side, terms)
-        };
-        let taker_leg = taker_leg.ok_or(Taker)?;
-        // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
-        let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
-        if !liquidates && !state.may_have(index, taker_party, &taker_leg, covered) {
-            return Err(Taker);
-        }
+        let costs = self.fees(place, quantity, value)?;
+        let [maker_leg, taker_leg] = self.legs(place, quantity, &costs)?;
+        let index = self.arrival.index;
         for (place, leg) in [(place, &maker_leg), (0, &taker_leg)] {
             let party = &mut self.plan.parties[place];
             leg.put_on(party);
             party.has_traded = true;
             let record = &mut party.record;
             record.markets[index / 64] |= 1 << (index % 64);
-            if !liquidates {
+            if !self.arrival.role.liquidates() {
                 record.count_traded(value);
                 record.tier = record.tier.max(self.state.tiers.earned(record.volume));
             }
@@ -263,12 +224,67 @@ impl Planning<'_> {
             taker.record.wallet -= maker_leg.covered;
         }
         Ok(Costs {
-            value,
-            fees: [maker_fee, taker_fee],
             realised: [maker_leg.filled.realised, taker_leg.filled.realised],
             covered: [maker_leg.covered, taker_leg.covered],
-            rewards: [maker_reward, taker_reward],
+            ..costs
         })
+    }
+
+    /// Value, fees and rewards of a fill with the party at `place`.
+    #[inline(always)]
+    fn fees(&self, place: usize, quantity: Quantity, value: Money) -> Result<Costs, Refused> {
+        use Refused::{Maker, Taker};
+        let Planning { state, plan, arrival, .. } = self;
+        let [taker, maker] = [&plan.parties[0], &plan.parties[place]];
+        let maker_rates = state.rates_of(&maker.record).ok_or(Maker)?;
+        let taker_rates = state.rates_of(&taker.record).ok_or(Taker)?;
+        let liquidates = arrival.role.liquidates();
+        let taker_rate = if liquidates { 0 } else { taker_rates[1] };
+        let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(Maker)?;
+        if liquidates {
+            let terms = (arrival.side, quantity, value);
+            taker_fee = state.liquidation_fee(arrival.index, taker, terms).ok_or(Taker)?;
+        }
+        let maker_reward =
+            reward(value, (&maker_rates, maker_rates[2]), maker_fee, taker_fee).ok_or(Maker)?;
+        let taker_reward = if liquidates {
+            0
+        } else {
+            reward(value, (&taker_rates, taker_rates[3]), taker_fee, maker_fee).ok_or(Taker)?
+        };
+        let (fees, rewards) = ([maker_fee, taker_fee], [maker_reward, taker_reward]);
+        Ok(Costs { value, fees, rewards, ..Costs::default() })
+    }
+
+    /// What a fill with the party at `place` makes of both, if both bear it.
+    #[inline(always)]
+    fn legs(&self, place: usize, quantity: Quantity, costs: &Costs) -> Result<[Leg; 2], Refused> {
+        use Refused::{Maker, Taker};
+        let Planning { state, plan, arrival, .. } = self;
+        let Arrival { index, side, role, .. } = **arrival;
+        let &Costs { value, fees: [maker_fee, taker_fee], .. } = costs;
+        let [taker, maker] = [&plan.parties[0], &plan.parties[place]];
+        let terms = (quantity, value, maker_fee);
+        let maker_leg = state.leg_of(index, maker, side.opposite(), terms).ok_or(Maker)?;
+        let is_self = place == 0;
+        if !is_self && !state.may_have(index, maker, &maker_leg, maker_leg.covered) {
+            return Err(Maker);
+        }
+        let terms = (quantity, value, taker_fee);
+        let taker_leg = if is_self {
+            let mut between = *taker;
+            maker_leg.put_on(&mut between);
+            state.leg_of(index, &between, side, terms)
+        } else {
+            state.leg_of(index, taker, side, terms)
+        };
+        let taker_leg = taker_leg.ok_or(Taker)?;
+        // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
+        let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
+        if !role.liquidates() && !state.may_have(index, taker, &taker_leg, covered) {
+            return Err(Taker);
+        }
+        Ok([maker_leg, taker_leg])
     }
 }
 

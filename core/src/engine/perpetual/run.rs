@@ -8,9 +8,10 @@ use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, S
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::matching::{Ending, Taker};
-use crate::money::Quantity;
+use crate::money::{Price, Quantity};
 use crate::perpetual::Perpetual;
 use crate::perpetual::order::Stage;
+use std::num::NonZeroU8;
 
 /// On whose behalf an order runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,41 +61,7 @@ impl Perpetual {
             open: details.quantity - details.filled,
         };
         let index = place_of(details.market);
-        let mut stopped = None;
-        let mut ending = None;
-        let mut remaining = details.open;
-        if self.meets(index, details.side, terms.limit)
-            && (self.state.symbols[index].matches() || role.liquidates())
-        {
-            let mut taker = Taker {
-                order: details.id,
-                account: details.account,
-                side: details.side,
-                limit: self.books[index].key(details.side.opposite(), terms.limit),
-                remaining,
-                ending: None,
-            };
-            loop {
-                let arrival = Arrival {
-                    account: details.account,
-                    index,
-                    side: details.side,
-                    limit: terms.limit,
-                    open: taker.remaining,
-                    leverage: self.state.leverage(details.account, index),
-                    self_trade: details.self_trade,
-                    role,
-                };
-                let behind = self.plan(&arrival, Behind::Waits);
-                stopped = self.commit(index, slot, &mut taker, role);
-                let Some(account) = behind else { break };
-                // Nothing stopped it but that this account comes next.
-                taker.ending = None;
-                self.state.settle_first(account);
-            }
-            (remaining, ending) = (taker.remaining, taker.ending);
-            self.finish_best(index, details.side.opposite());
-        }
+        let (Taker { remaining, ending, .. }, stopped) = self.trade(slot, &details, terms.limit, role);
         if stopped.is_some_and(|why| why.get() == reason::BAND) {
             let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
             if *binds == 0 {
@@ -124,5 +91,31 @@ impl Perpetual {
             _ => return self.rest(slot, remaining),
         };
         self.end(slot, status, Execution::Expired, why);
+    }
+
+    /// Trades the order in a slot: it is planned and committed, at once unless somebody it meets has to pay before. What is left of
+    /// it, and the `reason` for which it stopped, if it did.
+    fn trade(&mut self, slot: u32, order: &Arrived, limit: Price, role: Role) -> (Taker, Option<NonZeroU8>) {
+        let &Arrived { id, account, market, side, self_trade, open, .. } = order;
+        let index = place_of(market);
+        let key = self.books[index].key(side.opposite(), limit);
+        let mut taker = Taker { order: id, account, side, limit: key, remaining: open, ending: None };
+        let trades = self.state.symbols[index].matches() || role.liquidates();
+        if !trades || !self.meets(index, side, limit) {
+            return (taker, None);
+        }
+        let leverage = self.state.leverage(account, index);
+        let stopped = loop {
+            let open = taker.remaining;
+            let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
+            let behind = self.plan(&arrival, Behind::Waits);
+            let stopped = self.commit(index, slot, &mut taker, role);
+            let Some(account) = behind else { break stopped };
+            // Nothing stopped it but that this account comes next.
+            taker.ending = None;
+            self.state.settle_first(account);
+        };
+        self.finish_best(index, side.opposite());
+        (taker, stopped)
     }
 }
