@@ -33,18 +33,19 @@ pub(crate) mod reason {
 }
 
 impl Perpetual {
-    /// Writes what was planned of the arriving order in `slot`; the `reason` for which it stopped, if it did.
+    /// Writes what was planned of the arriving order in `slot`; the `reason` for which it stopped, if it did. `waits`: the plan ends
+    /// before somebody who is behind.
     pub(super) fn commit(
         &mut self,
         index: usize,
         slot: u32,
         taker: &mut Taker,
-        role: Role,
+        (role, waits): (Role, bool),
     ) -> Option<NonZeroU8> {
         let Perpetual { books, orders, state, plan } = self;
         let Plan { meetings, parties, .. } = plan;
         let mut writing =
-            Writing { state, index, slot, role, planned: meetings.iter(), now: None, stopped: None };
+            Writing { state, index, slot, role, waits, planned: meetings.iter(), now: None, stopped: None };
         sweep(&mut books[index], orders, taker, &mut writing);
         assert!(writing.planned.as_slice().is_empty(), "the book trades what was planned");
         let stopped = writing.stopped;
@@ -62,6 +63,8 @@ struct Writing<'a> {
     /// The arriving order's.
     slot: u32,
     role: Role,
+    /// The plan ends before somebody who is behind.
+    waits: bool,
     planned: std::slice::Iter<'a, Planned>,
     /// The meeting that is written.
     now: Option<&'a Planned>,
@@ -176,6 +179,7 @@ impl Settlement for Writing<'_> {
         self.now = self.planned.next();
         if self.now.is_none() {
             // Whoever is met next is behind, and pays before more is planned.
+            assert!(self.waits, "the book trades what was planned");
             return Meeting::StopTaker(Ending::Spent);
         }
         let &Planned { order, meeting, why, is_prevented, .. } = self.now();

@@ -109,7 +109,7 @@ impl Perpetual {
             let open = taker.remaining;
             let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
             let behind = self.plan(&arrival, Behind::Waits);
-            let stopped = self.commit(index, slot, &mut taker, role);
+            let stopped = self.commit(index, slot, &mut taker, (role, behind.is_some()));
             let Some(account) = behind else { break stopped };
             // Nothing stopped it but that this account comes next.
             taker.ending = None;
