@@ -3,7 +3,7 @@
 # whatever runs. Installs valgrind where it is missing; where that cannot be, it says so and nothing is counted.
 #
 #   scripts/counts.sh                 floor, spot and perpetual, 1,000 accounts
-#   scripts/counts.sh --all           a million accounts and orders too, and the perpetual engine without its shortcuts
+#   scripts/counts.sh --all           a million accounts and orders too
 #   scripts/counts.sh --check         fails where a figure is above the accepted one: by more than 1 %, and 10 % of the misses of
 #                                     the instruction cache, which depend on where code lies
 #   scripts/counts.sh --accept        counts all and writes bench/results/counts.txt

@@ -517,9 +517,8 @@ impl<E: Events> Variant for OnEngine<E> {
     }
 }
 
-/// The whole engine on a perpetual market: commands in; positions, margin, fees, tiers; events kept. Without shortcuts it carries
-/// the plainest commands out as it does all others.
-pub struct OnPerpetual<const SHORTCUTS: bool = true> {
+/// The whole engine on a perpetual market: commands in; positions, margin, fees, tiers; events kept.
+pub struct OnPerpetual {
     engine: Engine,
     stamper: Stamper,
     flow: PerpetualFlow,
@@ -592,9 +591,9 @@ fn count_perpetual(sum: &mut FillSum, event: &Event) {
     }
 }
 
-impl<const SHORTCUTS: bool> OnPerpetual<SHORTCUTS> {
+impl OnPerpetual {
     /// A fresh engine for a flow that [`PerpetualFlow::new`] made.
-    pub fn start(flow: PerpetualFlow) -> OnPerpetual<SHORTCUTS> {
+    pub fn start(flow: PerpetualFlow) -> OnPerpetual {
         let config = EngineConfig {
             orders: orders_of(&flow.workload),
             accounts: flow.workload.accounts as usize + 1,
@@ -603,10 +602,7 @@ impl<const SHORTCUTS: bool> OnPerpetual<SHORTCUTS> {
         };
         let events = PerpetualEvents { outbox: Outbox::new(4_096), lent_at: None, sum: FillSum::default() };
         let setup = flow.setup();
-        let mut engine = Engine::new(&config);
-        if !SHORTCUTS {
-            engine.disable_shortcuts();
-        }
+        let engine = Engine::new(&config);
         let mut variant = OnPerpetual { engine, stamper: Stamper::after(0), flow, replaces: 0, events };
         for command in setup {
             let command = variant.stamper.stamp(command);
@@ -616,11 +612,11 @@ impl<const SHORTCUTS: bool> OnPerpetual<SHORTCUTS> {
     }
 }
 
-impl<const SHORTCUTS: bool> Variant for OnPerpetual<SHORTCUTS> {
+impl Variant for OnPerpetual {
     type Input = Command;
 
     /// The flow is made again: what was executed of each replaced order is not part of a workload.
-    fn fresh(workload: &Workload) -> OnPerpetual<SHORTCUTS> {
+    fn fresh(workload: &Workload) -> OnPerpetual {
         OnPerpetual::start(PerpetualFlow::new(workload.clone()))
     }
 

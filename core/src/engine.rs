@@ -81,8 +81,6 @@ pub struct Engine {
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
     notes: Notes,
-    /// Whether perpetual orders from which nothing follows are written at once: `perpetual/plain.rs`.
-    has_shortcuts: bool,
     /// Orders that the running command will end.
     doomed: Vec<(OrderId, u32)>,
 }
@@ -146,7 +144,6 @@ impl Engine {
             checkpoint: None,
             divergence: None,
             notes: Notes::new(),
-            has_shortcuts: true,
             doomed: Vec::with_capacity(1024),
         }
     }
@@ -204,15 +201,6 @@ impl Engine {
         }
         let outcome = self.execute(kind, command, &mut emitter);
         emitter.emit(outcome.done(command));
-    }
-
-    /// From now on plain perpetual orders are written as all others are: what the shortcuts are compared with. No part of the
-    /// state, no effect on results.
-    pub fn disable_shortcuts(&mut self) {
-        self.has_shortcuts = false;
-        if let Some(perpetual) = &mut self.perpetual {
-            perpetual.state.keeps_all_facts = true;
-        }
     }
 
     /// Passes over a command that an operator declared poisoned: its sequence and time count, nothing else does.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Instructions and cache misses a command.
 #[derive(Parser)]
 struct Arguments {
-    /// Also a million accounts and a million orders, and the perpetual engine without its shortcuts.
+    /// Also a million accounts and a million orders.
     #[arg(long)]
     all: bool,
     /// Only rows whose names contain this.
@@ -77,22 +77,19 @@ const fn aside(row: Row) -> Row {
     Row { is_gate: false, ..row }
 }
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 12] = [
     spot::<OnFloor>("floor", A),
     perpetual::<OnMarginFloor>("margin-floor", A),
     spot::<OnEngine<Kept>>("spot", A),
     perpetual::<OnPerpetual>("perpetual", A),
-    aside(perpetual::<OnPerpetual<false>>("perpetual-no-shortcuts", A)),
     aside(spot::<OnFloor>("floor", A_MANY)),
     aside(perpetual::<OnMarginFloor>("margin-floor", A_MANY)),
     aside(spot::<OnEngine<Kept>>("spot", A_MANY)),
     aside(perpetual::<OnPerpetual>("perpetual", A_MANY)),
-    aside(perpetual::<OnPerpetual<false>>("perpetual-no-shortcuts", A_MANY)),
     aside(spot::<OnFloor>("floor", B)),
     aside(perpetual::<OnMarginFloor>("margin-floor", B)),
     aside(spot::<OnEngine<Kept>>("spot", B)),
     aside(perpetual::<OnPerpetual>("perpetual", B)),
-    aside(perpetual::<OnPerpetual<false>>("perpetual-no-shortcuts", B)),
 ];
 
 impl Row {

@@ -80,12 +80,11 @@ fn main() -> Result<()> {
 }
 
 fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut String) -> Result<Measured> {
-    let [mut floor, mut least, mut engine, mut long] = [const { Vec::new() }; 4];
+    let [mut floor, mut least, mut engine] = [const { Vec::new() }; 3];
     for _ in 0..arguments.repetitions {
         floor.push(pass::<OnFloor>(workload)?);
         least.push(pass::<OnMarginFloor>(workload)?);
         engine.push(pass::<OnPerpetual>(workload)?);
-        long.push(pass::<OnPerpetual<false>>(workload)?);
     }
     let timer = timer_cost_ns();
     let mut latencies = report::histogram();
@@ -94,16 +93,11 @@ fn measure(workload: &Workload, name: &str, arguments: &Arguments, text: &mut St
         bail!("flow {name}: {fills:?} instead of {:?}", workload.expected);
     }
     let commands = workload.ops.len();
-    let [floor_ns, least_ns, engine_ns, long_ns] =
-        [&floor, &least, &engine, &long].map(|row| ns_per_command(row, commands));
+    let [floor_ns, least_ns, engine_ns] = [&floor, &least, &engine].map(|row| ns_per_command(row, commands));
     writeln!(text, "flow {name}: {commands} commands, {:?}", workload.mix)?;
     writeln!(text, "  {} fills, the same in every row and repetition", workload.expected.fills)?;
     writeln!(text, "  floor, look-ahead          {floor_ns:>8.1} ns/command")?;
-    for (name, ns) in [
-        ("floor, tables and events", least_ns),
-        ("perpetual, look-ahead", engine_ns),
-        ("perpetual, no shortcuts", long_ns),
-    ] {
+    for (name, ns) in [("floor, tables and events", least_ns), ("perpetual, look-ahead", engine_ns)] {
         writeln!(text, "  {name:<25}  {ns:>8.1} ns/command, {:.2} x", ns / floor_ns)?;
     }
     writeln!(text, "  one at a time, {timer} ns of timer included:")?;

@@ -64,6 +64,8 @@ struct Running {
     moved: BTreeSet<(MarketId, AccountId)>,
     /// The last trade, and what of its fees no reward was paid of.
     last: Option<(MarketId, TradeId, i128)>,
+    /// Isolated wallets below zero, which something that follows must make up for.
+    below: BTreeSet<(MarketId, AccountId)>,
     /// How each position must change.
     fills: BTreeMap<(MarketId, AccountId), i128>,
     markets: BTreeSet<MarketId>,
@@ -414,8 +416,13 @@ impl Ledger {
             return Err("the cost of trades has the other sign".into());
         }
         // I-8.
-        if now.isolated < 0 || (now.isolated != 0 && (now.quantity == 0 || !now.is_isolated)) {
+        if now.isolated != 0 && (now.quantity == 0 || !now.is_isolated) {
             return Err("an isolated wallet that cannot be".into());
+        }
+        if now.isolated < 0 {
+            self.running.below.insert((market, account));
+        } else {
+            self.running.below.remove(&(market, account));
         }
         self.put_held(market, account, now);
         self.running.markets.insert(market);
@@ -456,6 +463,9 @@ impl Ledger {
         if running.pools_due != running.pools_gained {
             let Pools { fees, affiliates, deposits } = running.pools_due;
             return Err(format!("pools should have gained {fees}, {affiliates} and {deposits}"));
+        }
+        if let Some(of) = running.below.first() {
+            return Err(format!("the isolated wallet of {of:?} is below zero"));
         }
         if let Some((of, filled)) = running.fills.iter().find(|(_, filled)| **filled != 0) {
             return Err(format!("{filled} was filled for {of:?}, and no position told"));

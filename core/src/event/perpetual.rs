@@ -1,21 +1,22 @@
 //! Events of the perpetual side. Units as in `command/perpetual.rs`; all values are final values after the step told.
 //!
-//! **Order within a command.** Facts come as they happen, then what the command left changed:
+//! **Order within a command.** Each is told as soon as it is so, and what it changed behind it:
 //!
-//! 1. As they happen: [`AccountCreated`], [`AssetCreated`], [`PerpetualListed`], [`PerpetualSetting`], [`PerpetualBracket`],
+//! 1. Facts: [`AccountCreated`], [`AssetCreated`], [`PerpetualListed`], [`PerpetualSetting`], [`PerpetualBracket`],
 //!    [`VipTier`], [`VipTierScheduled`], [`AccountTerms`], [`AccountLimits`], [`PerpetualSource`], [`PerpetualSourceAge`], [`PerpetualPrice`], [`FundingSettled`], [`PerpetualStateChanged`],
 //!    [`PerpetualPlaced`], [`PerpetualOrder`], [`PerpetualTrade`], [`PreventedMatch`], [`PerpetualAmended`],
 //!    [`TriggerDeferred`], [`TriggerRefused`], [`Liquidation`], [`MarginCall`], [`Posting`], [`VipChanged`],
-//!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`]. Before a fact that lowers an account's order margin
-//!    in a market once more comes [`PerpetualExposure`], as the facts before it left it.
-//! 2. [`super::Depth`] of each level touched, in the order of the mutations; mutations of one level that follow each other
-//!    are one.
-//! 3. For each (market, account) touched, ascending by market, then account: [`PerpetualPosition`] if one of its values
-//!    differs from before the command, then [`PerpetualExposure`] if it differs from what was told last.
-//! 4. For each account touched, ascending: [`PerpetualWallet`] if its value differs.
-//! 5. [`PerpetualPools`] if one of its values differs.
-//! 6. A transfer: [`super::Balances`] of the spot side, in the `base_` fields.
-//! 7. [`super::Done`]. A refusal gives it alone.
+//!    [`PoolDeficit`] at the end of a liquidation scan, [`RuleActivated`].
+//! 2. Behind the fact of an order that enters, changes or leaves the book: [`super::Depth`] of its level, then [`PerpetualExposure`] if
+//!    it counts in its account's order margin. Of a maker's fill the exposure follows the trade; the level follows when the arriving
+//!    order is done with it.
+//! 3. [`PerpetualPosition`], then [`PerpetualWallet`], of whom it changed: behind the last fill of an order that arrived, its own
+//!    account first, then those of makers in the order in which they first traded, each only if it differs; behind a trade outside the book,
+//!    of who gives up, then of who takes; behind a Posting that is of no fill, what its wallet is in; behind leverage or a margin mode that is set,
+//!    before anything else.
+//! 4. At the end: [`PerpetualWallet`] of the insurance fund, then [`PerpetualPools`], where they differ from before the command.
+//! 5. A transfer: [`super::Balances`] of the spot side, in the `base_` fields.
+//! 6. [`super::Done`]. A refusal gives it alone.
 //!
 //! **As they happen, in detail.**
 //! - *An order that is accepted*: (PerpetualOrder Triggered instead, where it fired), else PerpetualPlaced, then

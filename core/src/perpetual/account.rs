@@ -58,8 +58,6 @@ pub(crate) struct Account {
     pub(crate) countdown_ms: i64,
     /// When MARGIN_CALL was last sent.
     pub(crate) called_ms: i64,
-    /// Where the running command noted its wallet.
-    pub(crate) note: u32,
     /// The running command must test its scopes, and will.
     pub(crate) is_suspect: u32,
     /// Its place among those who were deleveraged for bankrupt scopes, from 1 on; 0 for none.
@@ -87,10 +85,8 @@ pub(crate) struct Holding {
     pub(crate) waiting: u32,
     /// Resting reduce-only orders, and untriggered ones that end with the position.
     pub(crate) bound: u32,
-    /// Where the running command noted it.
-    pub(crate) note: u32,
-    /// Zero: what follows begins with a word.
-    pub(crate) spare: u32,
+    /// Zero: what follows begins with a line.
+    pub(crate) spare: u64,
     /// Its open orders.
     pub(crate) orders: OpenOrders,
     /// Quantity when its orders were last trimmed to it: between commands the quantity.

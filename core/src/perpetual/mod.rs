@@ -102,8 +102,6 @@ pub(crate) struct State {
     pub(crate) work: Work,
     /// Test every account, whatever the bands say: what they are compared with.
     pub(crate) tests_all: bool,
-    /// No command is written as one from which nothing follows (`engine/perpetual/plain.rs`), for tests.
-    pub(crate) keeps_all_facts: bool,
     pub(crate) tiers: Tiers,
     /// The schedule that takes its place, and when, ms.
     pub(crate) next_tiers: Option<(Tiers, i64)>,
@@ -207,7 +205,6 @@ impl Perpetual {
                 parked: Vec::with_capacity(1024),
                 work: Work::default(),
                 tests_all: false,
-                keeps_all_facts: false,
                 tiers: volume::shipped_tiers(),
                 next_tiers: None,
                 tier_rows: (Vec::new(), 0),
@@ -220,7 +217,7 @@ impl Perpetual {
                 rules: 0,
                 pools: Pools::default(),
                 peak: Box::new(Peak::new()),
-                facts: Facts::new(accounts, pages),
+                facts: Facts::new(),
                 now_ms: 0,
                 next_order: 0,
                 suspects: Vec::with_capacity(1024),
@@ -307,21 +304,17 @@ impl State {
         self.holdings[index].get(account)
     }
 
-    /// A holding to change: noted first.
+    /// A holding to change, in a market that the account has touched then.
     #[inline]
     pub(crate) fn touch(&mut self, account: AccountId, index: usize) -> &mut Holding {
-        let holding = self.holdings[index].get_mut(account);
-        self.facts.touch(account, index, holding);
         self.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
-        holding
+        self.holdings[index].get_mut(account)
     }
 
-    /// A cross wallet to change: noted first.
+    /// A cross wallet to change.
     #[inline]
     pub(crate) fn wallet_mut(&mut self, account: AccountId) -> &mut Money {
-        let record = self.accounts.get_mut(account);
-        self.facts.touch_wallet(account, record);
-        &mut record.wallet
+        &mut self.accounts.get_mut(account).wallet
     }
 
     /// Moves money between a cross wallet and the outside of this ledger: above 0 to the wallet.
@@ -329,6 +322,7 @@ impl State {
         *self.wallet_mut(account) += amount;
         self.pools.deposits += amount;
         self.post(account, ALL_MARKETS, amount, reason, MarginMode::Cross);
+        self.tell_wallet(account);
         self.suspect(account);
     }
 

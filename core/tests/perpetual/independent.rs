@@ -21,6 +21,7 @@ use crate::model::stream::Stream;
 use crate::model::{FUND, Stage};
 use crate::support::model::Seen;
 use crate::support::perpetual::histories::Histories;
+use crate::support::perpetual::plain::Plain;
 use crate::support::versus::{Versus, config, run_streams, same_events};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
@@ -364,4 +365,38 @@ fn random_streams() {
             assert!(!is_perpetual || is_reached, "no stream told {kind:?}");
         }
     }
+}
+
+/// Commands as most are, from which mostly nothing follows: they are carried out by less than others.
+#[test]
+fn plain_streams() {
+    let (mut fills, mut several, mut tiers, mut refused) = (0u32, 0u32, 0u32, 0u32);
+    for seed in 1..=12 {
+        let (mut flow, mut engine, mut model) = (Plain::new(seed), Engine::new(&config()), Model::new());
+        for sequence in 1..=6_000u64 {
+            let command = flow.command();
+            let mut events: Vec<Event> = Vec::new();
+            engine.apply(&command, &mut events);
+            if let Err(difference) = same_events(&command, &events, &model.apply(&command)) {
+                panic!("seed {seed} at {sequence}: {difference}");
+            }
+            flow.observe(&events);
+            let trades = events.iter().filter(|event| event.get::<event::PerpetualTrade>().is_some()).count();
+            fills += trades as u32;
+            several += u32::from(trades > 2);
+            tiers += events.iter().filter(|event| event.get::<event::VipChanged>().is_some()).count() as u32;
+            let orders = events.iter().filter_map(Event::get::<event::PerpetualOrder>);
+            refused += orders.filter(|order| order.expiry_reason == 10).count() as u32;
+            if sequence % 151 == 0 {
+                engine.check_invariants().unwrap();
+                let mut bytes = Vec::new();
+                engine.save(&mut bytes);
+                engine = Engine::load(&config(), &bytes).unwrap();
+            }
+        }
+    }
+    eprintln!(
+        "{fills} fills, {several} commands with several, {tiers} tiers, {refused} refused at the match"
+    );
+    assert!(fills > 20_000 && several > 1_000 && tiers > 20 && refused > 0, "the stream became another");
 }

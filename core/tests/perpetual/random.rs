@@ -2,7 +2,6 @@
 //! thresholds find exactly the scopes that a test of every position finds. `risk.md` 21, property 1.
 
 use crate::support::perpetual::flow::Flow;
-use crate::support::perpetual::plain::Plain;
 use crate::support::seeds;
 use ringside_core::audit::Auditor;
 use ringside_core::event::{self, Event};
@@ -85,40 +84,4 @@ fn invariants_hold_snapshots_go_on_and_thresholds_find_what_a_scan_finds() {
             assert!(liquidation.contains_key(&(*step as u8)), "no liquidation came to {step:?}");
         }
     }
-}
-
-/// Plain commands are written at once. An engine that keeps facts of all of them must tell the same.
-#[test]
-fn plain_commands_come_to_the_same_written_at_once_and_from_facts() {
-    let config = EngineConfig { orders: 64, accounts: 16, idempotency_keys: 16, ..EngineConfig::default() };
-    let (mut fills, mut several, mut tiers, mut refused) = (0u32, 0u32, 0u32, 0u32);
-    for seed in 1..=12 {
-        let (mut flow, mut engine, mut long) = (Plain::new(seed), Engine::new(&config), Engine::new(&config));
-        long.disable_shortcuts();
-        for sequence in 1..=6_000u64 {
-            let command = flow.command();
-            let (mut events, mut others): (Vec<Event>, Vec<Event>) = Default::default();
-            engine.apply(&command, &mut events);
-            long.apply(&command, &mut others);
-            assert_eq!(events, others, "seed {seed} at {sequence}: {command:?}");
-            flow.observe(&events);
-            let trades = events.iter().filter(|event| event.get::<event::PerpetualTrade>().is_some()).count();
-            fills += trades as u32;
-            several += u32::from(trades > 2);
-            tiers += events.iter().filter(|event| event.get::<event::VipChanged>().is_some()).count() as u32;
-            let orders = events.iter().filter_map(Event::get::<event::PerpetualOrder>);
-            refused += orders.filter(|order| order.expiry_reason == 10).count() as u32;
-            if sequence % 151 == 0 {
-                engine.check_invariants().unwrap();
-                assert_eq!(engine.state_hash(), long.state_hash(), "seed {seed} at {sequence}");
-                let mut bytes = Vec::new();
-                engine.save(&mut bytes);
-                engine = Engine::load(&config, &bytes).unwrap();
-            }
-        }
-    }
-    eprintln!(
-        "{fills} fills, {several} commands with several, {tiers} tiers, {refused} refused at the match"
-    );
-    assert!(fills > 20_000 && several > 1_000 && tiers > 20 && refused > 0, "the stream became another");
 }

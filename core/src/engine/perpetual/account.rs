@@ -56,10 +56,6 @@ impl Perpetual {
         if !details.is_of(cancel.classes) {
             return Err(Reject::OrderNotFound);
         }
-        if details.rests_plainly() && self.state.is_quiet() {
-            self.write_cancel(index, slot, emitter);
-            return Ok(id);
-        }
         self.with_facts(at, emitter, |all| {
             all.cancel_owned(slot);
             Ok(id)
@@ -174,6 +170,7 @@ impl State {
         self.check_leverage(set.account, index, set.leverage)?;
         if self.leverage(set.account, index) != set.leverage {
             self.touch(set.account, index).leverage = set.leverage;
+            self.tell_position(set.account, index);
         }
         Ok(())
     }
@@ -195,6 +192,7 @@ impl State {
         for index in markets {
             if changes(self, index) {
                 self.touch(set.account, index).mode = mode as u8 + 1;
+                self.tell_position(set.account, index);
             }
         }
         if set.market == ALL_MARKETS && self.accounts.get(set.account).default_mode != mode as u8 {
@@ -257,6 +255,8 @@ impl State {
         let (moved, wallet) =
             if amount > 0 { (amount, MarginMode::Isolated) } else { (-amount, MarginMode::Cross) };
         self.post(account, id_of(index), moved, PostingReason::IsolatedMargin, wallet);
+        self.tell_position(account, index);
+        self.tell_wallet(account);
         self.suspect(account);
         Ok(())
     }

@@ -146,12 +146,17 @@ impl State {
         // An isolated position loses what it was given, and no more.
         let lacked = (amount + before.isolated).min(0).saturating_neg();
         let lacked = if mode == MarginMode::Isolated { lacked } else { 0 };
-        *self.wallet_mut(account) += amount + before.isolated + lacked;
+        let gained = amount + before.isolated + lacked;
+        *self.wallet_mut(account) += gained;
         let side = if before.quantity > 0 { Side::Sell } else { Side::Buy };
         let order = Order { account, index, side, quantity: before.quantity.abs(), price };
         let id = self.place_filled(&order, Named::Settlement);
         self.settle_lacked(account, index, (lacked, mode), shortfall);
         self.tell_settled(&order, id, (before.cost, amount));
+        self.tell_position(account, index);
+        if gained != 0 {
+            self.tell_wallet(account);
+        }
         if account == FEE_ACCOUNT {
             shortfall.lack(amount.min(0).saturating_neg());
         } else {
@@ -160,6 +165,9 @@ impl State {
                 let lacked = (-wallet).min(self.cross(account).equity.min(0).saturating_neg());
                 *self.wallet_mut(account) += lacked;
                 self.settle_lacked(account, index, (lacked, mode), shortfall);
+                if lacked != 0 {
+                    self.tell_wallet(account);
+                }
             }
             if amount > 0 {
                 // Each account has one position here.

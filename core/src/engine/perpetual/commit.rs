@@ -1,6 +1,7 @@
 //! Writes what was planned of an order that arrives: into the book, the accounts, and the facts. Nothing is asked here, and nothing
 //! can fail.
 
+use super::orders::place_of;
 use super::run::Role;
 use crate::book::{Mutation, Orders};
 use crate::command::{MarginMode, PerpetualStatus, SelfTradePrevention};
@@ -11,6 +12,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
+use crate::perpetual::order::Details;
 use crate::perpetual::plan::{Costs, Party, Plan, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
@@ -44,6 +46,10 @@ impl Perpetual {
     ) -> Option<NonZeroU8> {
         let Perpetual { books, orders, state, plan } = self;
         let Plan { meetings, parties, .. } = plan;
+        for party in parties.iter().filter(|party| party.has_traded) {
+            // Nobody who owes is among them; who holds nothing yet pays nothing for an hour that is fixed.
+            state.settle_first(party.account);
+        }
         let mut writing =
             Writing { state, index, slot, role, waits, planned: meetings.iter(), now: None, stopped: None };
         sweep(&mut books[index], orders, taker, &mut writing);
@@ -73,20 +79,16 @@ struct Writing<'a> {
 }
 
 impl State {
-    /// Lowers what an order has open in its bucket from `before` to `after`.
+    /// Lowers what an order has open in its bucket from `before` to `after`, and tells it.
     pub(crate) fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
-        let index = (self.details[slot as usize].market - crate::ids::FIRST_PERPETUAL) as usize;
         let details = &self.details[slot as usize];
         if details.reserved_quantity == 0 {
             return;
         }
-        let (reservation, whole) = (details.reservation, details.reserved_quantity);
-        let (side, account) = (details.side, details.account);
-        self.touch(account, index);
-        let holding = self.holdings[index].get_mut(account);
-        self.facts.tell_exposure(account, index, holding);
-        self.facts.rebooked(holding);
-        holding.rebook(side, (reservation, whole), before, after);
+        let Details { side, account, market, reservation, reserved_quantity: whole, .. } = *details;
+        let index = place_of(market);
+        self.holdings[index].get_mut(account).rebook(side, (reservation, whole), before, after);
+        self.tell_exposure(account, index);
     }
 }
 
@@ -133,13 +135,19 @@ impl State {
     /// Puts a party where its fills left it.
     fn put_party(&mut self, index: usize, party: &Party) {
         let Party { account, ref record, holding: ref planned, .. } = *party;
+        let wallet = std::mem::replace(self.wallet_mut(account), record.wallet);
         let holding = self.touch(account, index);
-        let before = holding.quantity;
+        let before = *holding;
         (holding.quantity, holding.cost) = (planned.quantity, planned.cost);
         (holding.isolated, holding.open_fees) = (planned.isolated, planned.open_fees);
         holding.realised = planned.realised;
-        *self.wallet_mut(account) = record.wallet;
-        self.settle_in(account, index, before);
+        if *holding != before {
+            self.tell_position(account, index);
+        }
+        if wallet != record.wallet {
+            self.tell_wallet(account);
+        }
+        self.settle_in(account, index, before.quantity);
     }
 
     /// Fees of a fill into their pools.
@@ -205,9 +213,6 @@ impl Settlement for Writing<'_> {
             details.filled += fill.quantity;
             details.value += costs.value;
         }
-        if state.details[slot as usize].reserved_quantity != 0 {
-            state.rebook(slot, maker.remaining, maker.remaining - fill.quantity);
-        }
         let symbol = &mut state.symbols[index];
         symbol.trades += 1;
         symbol.last_price = fill.price;
@@ -238,6 +243,7 @@ impl Settlement for Writing<'_> {
             taker_realised,
             value: costs.value,
         });
+        state.rebook(slot, maker.remaining, maker.remaining - fill.quantity);
         if !liquidates {
             state.add_volume(maker.account, costs.value);
             state.add_volume(taker.account, costs.value);
@@ -278,9 +284,9 @@ impl Settlement for Writing<'_> {
         };
         if let Some((status, why)) = ends {
             self.state.end_unfilled(orders, slot);
-            self.state.rebook(slot, orders.pool.get(slot).remaining, 0);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
             self.state.facts.emit(event);
+            self.state.rebook(slot, orders.pool.get(slot).remaining, 0);
         }
         self.state.forget(orders, slot);
         orders.pool.give(slot);

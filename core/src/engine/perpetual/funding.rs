@@ -9,7 +9,6 @@ use crate::command::{MarginMode, PerpetualState};
 use crate::event::{FundingSettled, PostingReason};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price};
-use crate::perpetual::account::Holding;
 use crate::perpetual::market::Unpaid;
 use crate::perpetual::{State, id_of, markets_in};
 use crate::prefetch::prefetch;
@@ -130,6 +129,7 @@ impl State {
         let owes = |index: usize| {
             let unpaid = self.symbols[index].unpaid.as_ref();
             unpaid.is_some_and(|unpaid| account >= unpaid.next && !unpaid.ahead.contains(&account))
+                && self.holding(account, index).quantity != 0
         };
         account < self.accounts_count
             && (markets_in(self.work.unpaid).any(owes)
@@ -185,7 +185,7 @@ impl State {
     pub(super) fn hint_holder(&self, account: AccountId, index: usize) {
         let (record, holding) = (self.accounts.get(account), self.holding(account, index));
         prefetch(record);
-        prefetch(&record.note);
+        prefetch(&record.is_suspect);
         prefetch(holding);
         prefetch(&holding.mode);
         self.bands.hint(index, account);
@@ -210,14 +210,13 @@ impl State {
         *rest += amount;
         let rest = *rest;
         self.post(account, id_of(index), amount, PostingReason::FundingFee, mode);
-        if rest < 0 && mode == MarginMode::Isolated {
-            let (realised, fund_pays) = self.touch(account, index).fill_up(mark);
-            if realised != 0 {
-                self.post(account, id_of(index), realised, PostingReason::RealisedProfit, mode);
-            }
-            if fund_pays != 0 {
-                *self.wallet_mut(FEE_ACCOUNT) -= fund_pays;
-                self.post(account, id_of(index), fund_pays, PostingReason::InsuranceClear, mode);
+        match mode {
+            MarginMode::Cross => self.tell_wallet(account),
+            MarginMode::Isolated => {
+                self.tell_position(account, index);
+                if rest < 0 {
+                    self.fill_up(account, index, mark);
+                }
             }
         }
         if rest < REST_MIN {
@@ -228,19 +227,30 @@ impl State {
             self.question(account);
         }
     }
-}
 
-impl Holding {
     /// Brings an isolated wallet back to 0 that a payment took below. What it lacks comes out of the profit of its position, which is
     /// realised so far: the position may be far above maintenance, and is not liquidated then. Only what is lacking beyond that the
-    /// fund pays (`risk.md` 3, 8). What was realised, and what the fund pays.
-    fn fill_up(&mut self, mark: Price) -> (Money, Money) {
-        let lacking = -self.isolated;
-        let Some(profit) = self.position().unrealised(mark) else { unreachable!("an accepted position") };
-        let realised = lacking.min(profit.max(0)).min(VALUE_MAX - self.cost);
-        self.isolated = 0;
-        self.cost += realised;
-        self.realised += realised;
-        (realised, lacking - realised)
+    /// fund pays (`risk.md` 3, 8).
+    #[cold]
+    fn fill_up(&mut self, account: AccountId, index: usize, mark: Price) {
+        let mode = MarginMode::Isolated;
+        let holding = self.touch(account, index);
+        let lacking = -holding.isolated;
+        let Some(profit) = holding.position().unrealised(mark) else { unreachable!("an accepted position") };
+        let realised = lacking.min(profit.max(0)).min(VALUE_MAX - holding.cost);
+        if realised != 0 {
+            holding.isolated += realised;
+            holding.cost += realised;
+            holding.realised += realised;
+            self.post(account, id_of(index), realised, PostingReason::RealisedProfit, mode);
+            self.tell_position(account, index);
+        }
+        let fund_pays = lacking - realised;
+        if fund_pays != 0 {
+            self.touch(account, index).isolated += fund_pays;
+            *self.wallet_mut(FEE_ACCOUNT) -= fund_pays;
+            self.post(account, id_of(index), fund_pays, PostingReason::InsuranceClear, mode);
+            self.tell_position(account, index);
+        }
     }
 }

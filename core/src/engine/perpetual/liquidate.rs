@@ -454,6 +454,7 @@ impl State {
         *self.wallet_mut(account) = 0;
         *self.wallet_mut(FEE_ACCOUNT) -= amount;
         self.post(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross);
+        self.tell_wallet(account);
         self.facts.emit(Liquidation {
             account,
             market: ALL_MARKETS,
@@ -491,6 +492,7 @@ impl State {
         let name = if is_counterparty { Named::Deleveraging } else { Named::AutoClose(self.now_ms) };
         let to_order = self.place_filled(&closing, name);
         let fund_before = self.wallet(FEE_ACCOUNT);
+        let wallets = [from, to].map(|account| self.wallet(account));
         let (mut realised, mut drawn, mut covered) = ([0; 2], 0, 0);
         for (place, (account, side)) in [(from, side), (to, side.opposite())].into_iter().enumerate() {
             let holding = self.holding(account, index);
@@ -526,6 +528,12 @@ impl State {
             taker_realised: realised[0],
             value,
         });
+        for (account, wallet) in [from, to].into_iter().zip(wallets) {
+            self.tell_position(account, index);
+            if self.wallet(account) != wallet {
+                self.tell_wallet(account);
+            }
+        }
         let change = self.wallet(FEE_ACCOUNT) - fund_before;
         let step = if is_counterparty { LiquidationStep::Adl } else { LiquidationStep::Fund };
         self.liquidation_step(from, index, step, (side, id), (quantity, value, change), to);
@@ -576,6 +584,7 @@ impl State {
             *self.wallet_mut(account) -= part;
             *self.wallet_mut(FEE_ACCOUNT) += part;
             self.post(account, ALL_MARKETS, -part, PostingReason::InsuranceClear, MarginMode::Cross);
+            self.tell_wallet(account);
             self.suspect(account);
             changed = true;
         }

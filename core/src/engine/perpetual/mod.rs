@@ -1,6 +1,6 @@
 //! Commands of the perpetual side: one file per family, and here what they share, which is the frame of a command.
 //!
-//! Checks, match, trim, triggers, liquidation scan (`risk.md` 19); then the state tells what changed.
+//! Checks, match, trim, triggers, liquidation scan (`risk.md` 19), each telling what it changes.
 
 mod account;
 mod admin;
@@ -16,7 +16,6 @@ mod liquidate;
 mod modify;
 mod orders;
 mod place;
-mod plain;
 mod plan;
 mod run;
 mod tick;
@@ -37,7 +36,7 @@ use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money, Price, Rate};
 use crate::perpetual::market::Symbol;
-use crate::perpetual::{MARKETS_MAX, Perpetual};
+use crate::perpetual::{MARKETS_MAX, Perpetual, State};
 use crate::reject::Reject;
 use crate::risk::perpetual::impact::{impact_price, spot_index};
 use crate::risk::perpetual::units::value_of_step;
@@ -172,7 +171,7 @@ impl Engine {
         let perpetual = self.ready_perpetual();
         let had_backlog = perpetual.state.has_backlog();
         if had_backlog {
-            perpetual.start_facts(at, emitter);
+            perpetual.state.start_facts(at, emitter);
             perpetual.work_off();
             // All three name an account first, a market second.
             perpetual.state.settle_first(command.body::<CancelPerpetual>().account);
@@ -251,7 +250,6 @@ impl Engine {
         let perpetual = self.perpetual.get_or_insert_with(|| {
             let mut new = Box::new(Perpetual::new(&self.config));
             new.state.volumes.hour = now_ns / 3_600_000_000_000;
-            new.state.keeps_all_facts = !self.has_shortcuts;
             new
         });
         let state = &mut perpetual.state;
@@ -269,7 +267,7 @@ impl Engine {
     /// Takes the perpetual side out, ready for this command, whose facts it will keep.
     fn take_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) -> Box<Perpetual> {
         let at = (self.sequence, self.time.ns());
-        self.ready_perpetual().start_facts(at, emitter);
+        self.ready_perpetual().state.start_facts(at, emitter);
         match self.perpetual.take() {
             Some(perpetual) => perpetual,
             None => unreachable!("it is there once it is ready"),
@@ -492,16 +490,11 @@ impl Perpetual {
             // Of what was left over, before.
             return act(self);
         }
-        self.start_facts(at, emitter);
+        self.state.start_facts(at, emitter);
         let answer = act(self);
         let is_changed = answer.is_ok() || !self.state.facts.events().is_empty();
-        self.end_facts(is_changed, emitter);
+        self.end_facts(is_changed && !self.state.is_settled(), emitter);
         answer
-    }
-
-    fn start_facts<S: Sink>(&mut self, at: At, emitter: &mut Emitter<'_, S>) {
-        let pools = self.state.pools;
-        self.state.facts.start(at, &pools, emitter);
     }
 
     fn end_facts<S: Sink>(&mut self, is_changed: bool, emitter: &mut Emitter<'_, S>) {
@@ -520,8 +513,8 @@ impl Perpetual {
         self.settle_down();
     }
 
-    /// What follows every command: trim, triggers, what is fixed of funding and settlement, liquidation scan, until nothing changes: what a liquidation trades moves
-    /// the price that triggers watch.
+    /// What follows: trim, triggers, what is fixed of funding and settlement, liquidation scan, until nothing changes: what a
+    /// liquidation trades moves the price that triggers watch.
     fn settle_down(&mut self) {
         loop {
             self.run_triggers();
@@ -532,6 +525,22 @@ impl Perpetual {
                 return;
             }
         }
+    }
+}
+
+impl State {
+    /// Whether nothing follows the command: no position, price or margin moved that something waits for, and nothing is left over.
+    #[inline(always)]
+    fn is_settled(&self) -> bool {
+        let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
+        (self.alert == 0)
+            & (self.moved == 0)
+            & self.resized.is_empty()
+            & self.suspects.is_empty()
+            & self.shortfall.is_empty()
+            & !self.has_backlog()
+            & !is_recalled
+            & !self.tests_all
     }
 }
 

@@ -32,10 +32,7 @@ impl Perpetual {
         let (slot, changed) = self.accept_change(modify)?;
         let id = self.state.details[slot as usize].id;
         match changed {
-            Ok(GoesOn { index, new, terms, is_plain: true }) => {
-                self.write_change(index, slot, (&new, &terms), emitter);
-            }
-            Ok(GoesOn { index, new, terms, .. }) => self.with_facts(at, emitter, |all| {
+            Ok(GoesOn { index, new, terms }) => self.with_facts(at, emitter, |all| {
                 all.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
                 Ok(())
             })?,
@@ -152,12 +149,7 @@ impl Perpetual {
         new.amendments += 1;
         new.is_shortened = false;
         new.price_match = price_match;
-        let is_plain = !keeps_place
-            && old.rests_plainly()
-            && self.state.is_quiet()
-            && !self.state.symbols[index].has_odd_lots()
-            && !self.meets(index, new.side, new.price);
-        Ok((slot, Ok(GoesOn { index, new, terms, is_plain })))
+        Ok((slot, Ok(GoesOn { index, new, terms })))
     }
 
     /// Gives an order other terms; it keeps its place where it may.
@@ -184,9 +176,13 @@ impl Perpetual {
     fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, terms: &Terms) {
         let remaining = self.orders.pool.get(slot).remaining;
         let open = new.quantity - new.filled;
-        self.state.rebook(slot, remaining, 0);
         let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
         self.state.facts.mutated(index, mutation);
+        let old = self.state.details[slot as usize];
+        if old.reserved_quantity != 0 {
+            let holding = self.state.holdings[index].get_mut(old.account);
+            holding.rebook(old.side, (old.reservation, old.reserved_quantity), remaining, 0);
+        }
         self.state.details[slot as usize] =
             Details { reservation: terms.reservation, reserved_quantity: terms.reserved_quantity, ..*new };
         if !new.is(order_flag::REDUCE_ONLY) {
@@ -203,8 +199,6 @@ struct GoesOn {
     index: usize,
     new: Details,
     terms: Terms,
-    /// It rests again, and nothing follows.
-    is_plain: bool,
 }
 
 /// The order ends, and whoever asked is told why, unless that was what he asked for.

@@ -144,18 +144,18 @@ impl Perpetual {
     /// Ends an open order for good. Its attached orders stay with what it has filled.
     pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
         self.state.end_unfilled(&mut self.orders, slot);
-        self.lift(slot);
         let event = self.state.details[slot as usize].event(status, execution, why, 0);
         self.state.facts.emit(event);
+        self.lift(slot);
         self.complete(slot);
     }
 
     /// Ends an order as filled of which less than a lot is left (`risk.md` 17). Its attached orders stay, as of any that is
     /// filled.
     pub(crate) fn finish(&mut self, slot: u32) {
-        self.lift(slot);
         let details = &self.state.details[slot as usize];
         self.state.facts.emit(details.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
+        self.lift(slot);
         self.complete(slot);
     }
 
@@ -339,7 +339,7 @@ impl State {
         symbol.trades
     }
 
-    /// Adds what an order has open to its bucket.
+    /// Adds what an order has open to its bucket, and tells it.
     pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
         let details = &self.details[slot as usize];
         let (side, account, index) = (details.side, details.account, place_of(details.market));
@@ -348,8 +348,7 @@ impl State {
         let bucket = part.and_then(|part| holding.bucket(side).with(remaining, part));
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(side, bucket);
-        let holding = self.holdings[index].get(account);
-        self.facts.rebooked(holding);
+        self.tell_exposure(account, index);
     }
 
     /// A resting reduce-only order counts no longer.

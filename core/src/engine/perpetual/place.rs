@@ -37,26 +37,6 @@ struct Codes {
     attached_working_type: WorkingType,
 }
 
-/// What a placement that passed every check enters with.
-struct Accepted {
-    /// Of an order that runs at once.
-    terms: Option<Terms>,
-    /// The hash of its name.
-    name: u64,
-    course: Course,
-}
-
-/// What comes of a placement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// Nothing: it was a test.
-    Test,
-    /// It rests whole, and nothing follows.
-    Rests,
-    /// Whatever it brings about.
-    Any,
-}
-
 /// An order that a placement attaches.
 struct Attached {
     /// Its place among the children of its parent.
@@ -155,32 +135,29 @@ impl Perpetual {
         };
         self.state.check_account(details.account)?;
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
-        let Accepted { terms, name, course } = self.accept(index, place, &mut details)?;
-        if course == Course::Test {
+        let terms = self.accept(index, place, &mut details)?;
+        if place.flags & order_flag::TEST != 0 {
             // What time has brought about since follows it, as any command that was not refused.
             return self.with_facts(at, emitter, |_| Ok(0));
         }
         // Nothing refuses it any more.
         let id = self.take_id();
         details.id = id;
-        match (course, &terms) {
-            (Course::Rests, Some(terms)) => self.write_rest(index, &mut details, (terms, name), emitter),
-            _ => self.with_facts(at, emitter, |all| {
-                all.enter_accepted(index, details, terms.as_ref(), (place, codes.attached_working_type));
-                Ok(())
-            })?,
-        }
-        Ok(id)
+        self.with_facts(at, emitter, |all| {
+            all.enter_accepted(index, details, terms.as_ref(), (place, codes.attached_working_type));
+            Ok(id)
+        })
     }
 
-    /// Checks a placement, in the order of `perpetual.md` 7.10. Changes nothing but what is resolved of `details`.
+    /// Checks a placement, in the order of `perpetual.md` 7.10: what it enters with if it runs at once. Changes nothing but what is
+    /// resolved of `details`.
     #[inline(always)]
     fn accept(
         &mut self,
         index: usize,
         place: &PlacePerpetual,
         details: &mut Details,
-    ) -> Result<Accepted, Reject> {
+    ) -> Result<Option<Terms>, Reject> {
         // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
         let name = self.state.names.hash(details.account, &details.client_order);
         self.state.names.hint(name);
@@ -249,7 +226,6 @@ impl Perpetual {
             return Err(Reject::InLiquidation);
         }
         let mut leverage = symbol.leverage(holding);
-        let is_leverage_kept = place.leverage == 0 || place.leverage == leverage;
         if place.leverage != 0 {
             state.check_leverage(details.account, index, place.leverage)?;
             leverage = place.leverage;
@@ -259,21 +235,9 @@ impl Perpetual {
             let watched = symbol.watched(details.working_type);
             self.state.check_trigger(index, details, watched)?;
         }
-        let mut course = Course::Any;
         let terms = if waits || is_unresolved {
             None
         } else {
-            let is_plain = details.flags == 0
-                && details.good_till_ms == 0
-                && attached_count == 0
-                && is_leverage_kept
-                && self.state.is_quiet();
-            let limit = self.limit_of(index, details)?;
-            let meets = self.meets(index, details.side, limit);
-            let is_immediate = details.is_immediate();
-            if is_plain && !meets && !is_immediate {
-                course = Course::Rests;
-            }
             // Of attached orders' place on the right side, margin comes first.
             let judged = self.judge(index, details, leverage, None);
             match judged {
@@ -286,13 +250,11 @@ impl Perpetual {
                 Err(reject) => return Err(reject),
             }
         };
-        if is_test {
-            course = Course::Test;
-        } else if has_no_level {
+        if has_no_level && !is_test {
             self.state.check_attached(index, details, place)?;
             return Err(Reject::NoPriceMatch);
         }
-        Ok(Accepted { terms, name, course })
+        Ok(terms)
     }
 
     /// Enters an order that was accepted, with those attached to it, and runs it unless it waits.
@@ -306,6 +268,7 @@ impl Perpetual {
         let account = details.account;
         if place.leverage != 0 && place.leverage != self.state.leverage(account, index) {
             self.state.touch(account, index).leverage = place.leverage;
+            self.state.tell_position(account, index);
             self.state.suspect(account);
         }
         let has_attached = attached(place).next().is_some();

@@ -71,12 +71,12 @@ impl Perpetual {
                     self.expire(slot, reason::REDUCE_ONLY);
                 } else {
                     let mutation = self.books[index].shrink(&mut self.orders, slot, open - left);
-                    self.state.facts.mutated(index, mutation);
                     let details = &mut self.state.details[slot as usize];
                     details.is_shortened = true;
                     let status = details.open_status();
                     let event = details.event(status, Execution::Amended, reason::NONE, left);
                     self.state.facts.emit(event);
+                    self.state.facts.mutated(index, mutation);
                 }
             } else {
                 self.expire(slot, reason::CLOSE_POSITION);

@@ -12,7 +12,6 @@ pub(super) fn blank(record: &Account) -> Account {
     Account {
         markets: record.markets,
         hour: record.hour,
-        note: record.note,
         parked: record.parked,
         is_unranked: record.is_unranked,
         restrictions: record.restrictions & LIMITED,
@@ -23,7 +22,6 @@ pub(super) fn blank(record: &Account) -> Account {
 /// Whether nothing has to be kept of a holding.
 pub(super) fn is_blank(holding: &Holding) -> bool {
     let rest = Holding {
-        note: holding.note,
         orders: holding.orders,
         waiting: holding.waiting,
         bound: holding.bound,

@@ -629,6 +629,7 @@ impl Model {
         self.deposits += amount;
         self.suspects.insert(account);
         self.tell_posting(account, ALL_MARKETS, amount, PostingReason::Adjustment, MarginMode::Cross, 0);
+        self.tell_wallet(account);
         Ok(Outcome { account: Some(account), ..Outcome::default() })
     }
 }

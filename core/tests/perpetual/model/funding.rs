@@ -121,6 +121,14 @@ impl Model {
         self.close_first(account);
     }
 
+    /// Whether it has an hour to pay, or something to close.
+    pub(super) fn is_behind(&self, account: AccountId) -> bool {
+        self.markets.iter().any(|market| {
+            market.hour.as_ref().is_some_and(|hour| hour.unpaid.contains_key(&account))
+                || (market.closing.is_some() && self.position(account, market.id).quantity != 0)
+        })
+    }
+
     /// It pays every hour that is fixed.
     pub(super) fn pay_first(&mut self, account: AccountId) {
         let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
@@ -148,15 +156,21 @@ impl Model {
         if lacking > 0 {
             let profit = value_down(position.quantity, mark) - position.cost;
             let realised = lacking.min(profit.min(10i128.pow(15) - position.cost).max(0));
-            let held = self.positions.get_mut(account, market).expect("it has a position");
-            held.isolated_wallet = 0;
-            held.cost += realised;
-            held.realised += realised;
             if realised > 0 {
+                let held = self.positions.get_mut(account, market).expect("it has a position");
+                held.isolated_wallet += realised;
+                held.cost += realised;
+                held.realised += realised;
                 let (reason, mode) = (PostingReason::RealisedProfit, MarginMode::Isolated);
                 self.tell_posting(account, market, realised, reason, mode, 0);
+                self.tell_position(account, market);
             }
-            self.cover(account, market, lacking - realised);
+            if realised < lacking {
+                let held = self.positions.get_mut(account, market).expect("it has a position");
+                held.isolated_wallet = 0;
+                self.cover(account, market, lacking - realised);
+                self.tell_position(account, market);
+            }
         }
     }
 

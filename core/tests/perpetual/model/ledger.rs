@@ -207,6 +207,10 @@ impl Model {
         }
         self.suspects.insert(account);
         self.tell_posting(account, market, amount, reason, mode, 0);
+        match mode {
+            MarginMode::Isolated => self.tell_position(account, market),
+            MarginMode::Cross => self.tell_wallet(account),
+        }
         amount
     }
 

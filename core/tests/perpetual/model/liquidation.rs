@@ -240,6 +240,7 @@ impl Model {
         self.account_mut(account).wallet += amount;
         self.account_mut(FUND).wallet -= amount;
         self.tell_posting(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross, 0);
+        self.tell_wallet(account);
         self.tell_step(
             account,
             ALL_MARKETS,
@@ -331,6 +332,7 @@ impl Model {
                 self.account_mut(FUND).wallet += part;
                 let reason = PostingReason::InsuranceClear;
                 self.tell_posting(account, ALL_MARKETS, -part, reason, MarginMode::Cross, 0);
+                self.tell_wallet(account);
                 self.suspects.insert(account);
                 changed = true;
             }
@@ -474,6 +476,7 @@ impl Model {
         let fund_before = self.account(FUND).wallet;
         let from_half = self.half(from, market, side, quantity, value, 0);
         let before = [from, to].map(|owner| (owner, self.position(owner, market).quantity));
+        let wallets = [from, to].map(|owner| (owner, self.account(owner).wallet));
         let mut moved = self.settle(from, market, &from_half);
         let mut to_half = self.half(to, market, side.opposite(), quantity, value, 0);
         let mut drawn = 0;
@@ -515,6 +518,12 @@ impl Model {
             taker_realised: narrow(from_half.realised),
             value: narrow(value),
         });
+        for (owner, wallet) in wallets {
+            self.tell_position(owner, market);
+            if self.account(owner).wallet != wallet {
+                self.tell_wallet(owner);
+            }
+        }
         let gained = self.account(FUND).wallet - fund_before;
         let step = if deleverages { LiquidationStep::Adl } else { LiquidationStep::Fund };
         self.tell_step(from, market, step, (side, id), (quantity, value, gained), to);

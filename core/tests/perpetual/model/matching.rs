@@ -150,6 +150,16 @@ impl Model {
     /// Matches the arriving order `id` as far as `limit` and the rules let it.
     ///
     pub(super) fn run_match(&mut self, id: OrderId, limit: Option<i128>, role: Role) -> Ending {
+        let Order { account, market, .. } = self.orders[&id];
+        self.is_matching = true;
+        self.meet_party(account, market);
+        let ending = self.meet_all(id, limit, role);
+        self.tell_pass(market);
+        self.is_matching = false;
+        ending
+    }
+
+    fn meet_all(&mut self, id: OrderId, limit: Option<i128>, role: Role) -> Ending {
         let Order { account, market, side, self_trade, .. } = self.orders[&id].clone();
         loop {
             let open = self.orders[&id].open;
@@ -166,6 +176,9 @@ impl Model {
             };
             if !reaches {
                 return Ending::Dry;
+            }
+            if self.level.is_some_and(|level| i128::from(level.price) != maker.price) {
+                self.tell_level();
             }
             if !matches!(role, Role::Liquidation(_)) && self.is_beyond_band(market, maker.price) {
                 let now = self.now_ms();
@@ -190,7 +203,14 @@ impl Model {
                 }
             }
             self.met.push(maker.account);
-            self.settle_first(maker.account);
+            if self.is_behind(maker.account) {
+                self.tell_pass(market);
+                self.is_matching = false;
+                self.settle_first(maker.account);
+                self.is_matching = true;
+                self.meet_party(account, market);
+            }
+            self.meet_party(maker.account, market);
             let amount = value(maker.price, quantity);
             let taker_fee = match role {
                 Role::Owner | Role::Fund => self.taker_fee(account, amount),
@@ -282,7 +302,6 @@ impl Model {
         moved += maker_fee + taker_fee - maker_half.covered - taker_half.covered;
         assert_eq!(moved, 0, "the legs of a trade sum to zero");
         // Orders and book.
-        self.will_rebook(maker.id);
         let arriving = self.orders.get_mut(&id).expect("it arrives");
         arriving.open -= quantity;
         arriving.filled += quantity;
@@ -316,6 +335,7 @@ impl Model {
             taker_realised: narrow(taker_half.realised),
             value: narrow(amount),
         });
+        self.tell_exposure(maker);
         if !liquidates {
             self.traded(maker.account, amount);
             self.traded(account, amount);
@@ -362,11 +382,11 @@ impl Model {
 
     /// Ends such an order.
     pub(super) fn finish(&mut self, id: OrderId) {
-        self.will_rebook(id);
         let order = self.orders.remove(&id).expect("it is open");
         self.output.fact(order.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
         if order.rests() {
             self.mutated(order.market, order.side, order.price);
+            self.tell_exposure(&order);
         }
     }
 
@@ -397,8 +417,8 @@ impl Model {
                 let resting = self.orders.get_mut(&id).expect("it arrived");
                 resting.stage = Stage::Resting;
                 resting.arrival = arrival;
-                self.note_rebooked(id);
                 self.mutated(order.market, order.side, order.price);
+                self.tell_exposure(&order);
             }
             Ending::Dry => {
                 let why = if order.kind == PerpetualOrderType::Market {

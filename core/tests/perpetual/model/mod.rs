@@ -367,10 +367,12 @@ pub struct Model {
     pub brought: Vec<(AccountId, i128)>,
     /// Positions that became zero or turned since the last trim.
     pub turned: BTreeSet<(AccountId, MarketId)>,
-    /// Whose order margin changed in the running command, and how many facts there were before the one that did it.
-    rebooked: Table<(MarketId, AccountId), usize>,
+    /// Who may trade with the order that arrives, with position and wallet before.
+    parties: Vec<(AccountId, Position, i128)>,
+    /// An order trades, and the level that it is at, once that has changed.
+    is_matching: bool,
+    level: Option<event::Depth>,
     pub output: Output,
-    pub before: view::Told,
     /// Scopes in liquidation now.
     pub liquidating: Vec<(AccountId, Option<MarketId>)>,
     /// Whose spot balances the running command changed, in order.
@@ -430,9 +432,10 @@ impl Model {
             shortfall: 0,
             brought: Vec::new(),
             turned: BTreeSet::new(),
-            rebooked: Table::default(),
+            parties: Vec::new(),
+            is_matching: false,
+            level: None,
             output: Output::default(),
-            before: view::Told::default(),
             liquidating: Vec::new(),
             transferred: Vec::new(),
             treasury: None,
@@ -440,7 +443,6 @@ impl Model {
             audit: invariants::Audit::default(),
         };
         model.meet_accounts();
-        model.before = model.told();
         model
     }
 
@@ -510,7 +512,7 @@ impl Model {
         if !self.scan_waits {
             self.stirred.clear();
         }
-        self.rebooked = Table::default();
+        let (fund, pools) = self.sums();
         // One unit is for what the command asks for itself; a tick asks for nothing.
         self.units = self.units_max - u32::from(kind != Kind::AdvanceTime);
         if self.hour.is_none() {
@@ -547,9 +549,14 @@ impl Model {
             assert!(self.output.facts().is_empty(), "a refusal tells nothing");
             return std::mem::take(&mut self.output).finish(Vec::new(), done);
         }
-        let after = self.told();
-        let mut changes = self.changes(&self.before, &after);
-        self.before = after;
+        let mut changes = Vec::new();
+        let after = self.sums();
+        if after.0 != fund {
+            changes.push(Event::new(0, 0, 0, after.0));
+        }
+        if after.1 != pools {
+            changes.push(Event::new(0, 0, 0, after.1));
+        }
         for &(account, asset) in &self.transferred {
             let (available, frozen) = self.spot.balance(account, asset);
             let balances = event::Balances {

@@ -159,15 +159,15 @@ impl Model {
             new.stage = Stage::Resting;
             self.orders.insert(id, new);
             self.tell_order(id, Execution::Amended);
-            self.note_rebooked(id);
             self.mutated(old.market, old.side, old.price);
+            self.tell_exposure(&old);
             self.finish_remainders(old.market);
             return;
         }
         self.orders.insert(id, new);
-        self.mutated(old.market, old.side, old.price);
         self.tell_order(id, Execution::Amended);
-        self.note_rebooked(id);
+        self.mutated(old.market, old.side, old.price);
+        self.tell_exposure(&old);
         self.execute(id);
     }
 }

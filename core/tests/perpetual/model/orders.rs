@@ -112,11 +112,11 @@ impl Model {
         if self.orders[&id].filled == 0 {
             self.cancel_attached(id);
         }
-        self.will_rebook(id);
         let order = self.orders.remove(&id).expect("it is open");
         self.output.fact(order.event(status, execution, reason, 0));
         if order.rests() {
             self.mutated(order.market, order.side, order.price);
+            self.tell_exposure(&order);
         }
     }
 
@@ -201,7 +201,6 @@ impl Model {
                     self.expire_order(id, reason::REDUCE_ONLY);
                 } else {
                     self.shorten(id, most);
-                    self.tell_order(id, Execution::Amended);
                 }
             } else if order.stage == Stage::Waiting
                 && self.turned.contains(&(account, market))
@@ -224,6 +223,7 @@ impl Model {
         order.open = open;
         order.shortened = true;
         let (market, side, price) = (order.market, order.side, order.price);
+        self.tell_order(id, Execution::Amended);
         self.mutated(market, side, price);
     }
 

@@ -9,12 +9,11 @@ pub struct Output {
     sequence: Sequence,
     time_ns: i64,
     facts: Vec<Event>,
-    depth: Vec<event::Depth>,
 }
 
 impl Output {
     pub fn new(sequence: Sequence, time_ns: i64) -> Output {
-        Output { sequence, time_ns, facts: Vec::new(), depth: Vec::new() }
+        Output { sequence, time_ns, facts: Vec::new() }
     }
 
     /// A fact as it happens.
@@ -27,22 +26,10 @@ impl Output {
         &self.facts
     }
 
-    /// A mutation that follows one of the same level takes its place.
-    pub fn depth(&mut self, depth: event::Depth) {
-        let same = |last: &event::Depth| {
-            (last.market, last.side, last.price) == (depth.market, depth.side, depth.price)
-        };
-        match self.depth.last_mut() {
-            Some(last) if same(last) => *last = depth,
-            _ => self.depth.push(depth),
-        }
-    }
-
-    /// Everything in its order, numbered: facts, depth, `changes`, the end.
+    /// Everything in its order, numbered: facts, `changes`, the end.
     pub fn finish(self, changes: Vec<Event>, done: event::Done) -> Vec<Event> {
         let (sequence, time_ns) = (self.sequence, self.time_ns);
         let mut events = self.facts;
-        events.extend(self.depth.iter().map(|&depth| Event::new(sequence, time_ns, 0, depth)));
         events.extend(changes);
         events.push(Event::new(sequence, time_ns, 0, done));
         for (index, event) in events.iter_mut().enumerate() {

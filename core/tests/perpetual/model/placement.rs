@@ -154,6 +154,9 @@ impl Model {
             judged?;
             return Ok(Outcome::default());
         }
+        if self.position(order.account, order.market) != before {
+            self.tell_position(order.account, order.market);
+        }
         let id = self.next_order();
         order.id = id;
         order.open = order.quantity;

@@ -107,7 +107,11 @@ impl Model {
         if self.state(set.market) == PerpetualState::Closed {
             return Err(Reject::MarketDelisted);
         }
+        let before = self.position(set.account, set.market);
         self.change_leverage(set.account, set.market, set.leverage)?;
+        if self.position(set.account, set.market) != before {
+            self.tell_position(set.account, set.market);
+        }
         Ok(Outcome { market: Some(set.market), ..Outcome::default() })
     }
 
@@ -131,6 +135,7 @@ impl Model {
         for id in changing {
             let position = Position { mode, ..self.position(set.account, id) };
             self.positions.set(set.account, id, Some(position));
+            self.tell_position(set.account, id);
         }
         if everywhere {
             self.set_default_mode(set.account, mode);
@@ -175,6 +180,8 @@ impl Model {
         let (to, moved) =
             if amount > 0 { (MarginMode::Isolated, amount) } else { (MarginMode::Cross, -amount) };
         self.tell_posting(adjust.account, adjust.market, moved, PostingReason::IsolatedMargin, to, 0);
+        self.tell_position(adjust.account, adjust.market);
+        self.tell_wallet(adjust.account);
         Ok(Outcome { market: Some(adjust.market), ..Outcome::default() })
     }
 
@@ -213,6 +220,7 @@ impl Model {
             MarginMode::Cross,
             0,
         );
+        self.tell_wallet(transfer.account);
         self.transferred.push((transfer.account, asset));
         Ok(Outcome::default())
     }

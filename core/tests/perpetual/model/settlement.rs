@@ -136,6 +136,10 @@ impl Model {
         let order = self.arrive_filled(account, market, what, Name::Settlement);
         self.take_lack(account, market, (covered, old.mode), lacked);
         self.tell_settled((account, order), (market, price), old, amount);
+        self.tell_position(account, market);
+        if to_wallet + covered != 0 {
+            self.tell_wallet(account);
+        }
         if account == FUND {
             *lacked += (-amount).max(0);
         } else if !is_isolated {
@@ -143,6 +147,9 @@ impl Model {
             let pays = (-wallet).min(-equity).max(0);
             self.account_mut(account).wallet += pays;
             self.take_lack(account, market, (pays, old.mode), lacked);
+            if pays > 0 {
+                self.tell_wallet(account);
+            }
         }
         if account != FUND && amount > 0 {
             closing.brought.push((account, amount));

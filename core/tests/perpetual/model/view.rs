@@ -1,12 +1,12 @@
-//! What a command left changed: final values of everything that may change, compared with those before it.
+//! Final values of everything that may change, as they are told and as they stand.
 
-use super::Model;
 use super::arithmetic::narrow;
 use super::margin::Bucket;
+use super::{FUND, Model};
 use crate::support::table::Table;
 use ringside_core::command::{Side, order_flag};
-use ringside_core::event::{self, Event};
-use ringside_core::ids::{AccountId, MarketId, OrderId};
+use ringside_core::event;
+use ringside_core::ids::{AccountId, MarketId};
 
 /// Everything that is told as a final value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,7 +14,6 @@ pub struct Told {
     pub positions: Table<(MarketId, AccountId), event::PerpetualPosition>,
     pub exposures: Table<(MarketId, AccountId), event::PerpetualExposure>,
     pub wallets: Table<AccountId, i64>,
-    pub pools: Option<event::PerpetualPools>,
 }
 
 fn exposure(
@@ -80,85 +79,79 @@ impl Model {
         for (account, terms) in self.accounts.iter().enumerate() {
             told.wallets.insert(account as AccountId, narrow(terms.wallet));
         }
-        told.pools = Some(event::PerpetualPools {
+        told
+    }
+
+    /// Tells what an account holds in a market.
+    pub(super) fn tell_position(&mut self, account: AccountId, market: MarketId) {
+        let position = self.position(account, market);
+        self.output.fact(event::PerpetualPosition {
+            account,
+            market,
+            quantity: narrow(position.quantity),
+            cost: narrow(position.cost),
+            isolated_wallet: narrow(position.isolated_wallet),
+            open_fees: narrow(position.open_fees),
+            realised: narrow(position.realised),
+            leverage: self.leverage(market, &position) as u32,
+            mode: position.mode as u32,
+        });
+    }
+
+    /// Tells a cross wallet, but the fund's, which the end of the command tells.
+    pub(super) fn tell_wallet(&mut self, account: AccountId) {
+        if account != FUND {
+            let wallet = narrow(self.account(account).wallet);
+            self.output.fact(event::PerpetualWallet { account, reserved: 0, wallet });
+        }
+    }
+
+    /// Tells the order margin of the owner of an order that counts in it.
+    pub(super) fn tell_exposure(&mut self, order: &super::Order) {
+        if !order.has(order_flag::REDUCE_ONLY) {
+            let buckets = self.buckets(order.account, order.market);
+            self.output.fact(exposure((order.market, order.account), buckets));
+        }
+    }
+
+    /// An account may come to trade with the order that arrives: as it is now.
+    pub(super) fn meet_party(&mut self, account: AccountId, market: MarketId) {
+        if self.parties.iter().all(|party| party.0 != account) {
+            let (position, wallet) = (self.position(account, market), self.account(account).wallet);
+            self.parties.push((account, position, wallet));
+        }
+    }
+
+    /// The arriving order pauses or is done: tells its last level, and what it made of those who traded.
+    pub(super) fn tell_pass(&mut self, market: MarketId) {
+        self.tell_level();
+        for (account, position, wallet) in std::mem::take(&mut self.parties) {
+            if self.position(account, market) != position {
+                self.tell_position(account, market);
+            }
+            if self.account(account).wallet != wallet {
+                self.tell_wallet(account);
+            }
+        }
+    }
+
+    /// The level that the arriving order was at.
+    pub(super) fn tell_level(&mut self) {
+        if let Some(level) = self.level.take() {
+            self.output.fact(level);
+        }
+    }
+
+    /// What is told at the end of a command: the fund's wallet and the pools, as they are.
+    pub(super) fn sums(&self) -> (event::PerpetualWallet, event::PerpetualPools) {
+        let pools = event::PerpetualPools {
             fees: narrow(self.fees),
             affiliates: narrow(self.affiliates),
             deposits: narrow(self.deposits),
             deficit: self.deficit.into(),
-        });
-        told
-    }
-
-    /// An order's fact is about to lower its account's order margin. Where an earlier fact of the command has changed that, it
-    /// is told first.
-    pub(super) fn will_rebook(&mut self, id: OrderId) {
-        let order = &self.orders[&id];
-        let key = (order.market, order.account);
-        if !order.rests() || order.has(order_flag::REDUCE_ONLY) {
-            return;
-        }
-        if self.rebooked.get(&key).is_some_and(|&facts| facts < self.output.facts().len()) {
-            let [buys, sells] = self.buckets(key.1, key.0);
-            let now = exposure(key, [buys, sells]);
-            if self.before.exposures.get(&key) != Some(&now) {
-                self.before.exposures.insert(key, now);
-                self.output.fact(now);
-            }
-        }
-        self.rebooked.insert(key, self.output.facts().len());
-    }
-
-    /// An order's fact has changed its account's order margin, or the one told before it.
-    pub(super) fn note_rebooked(&mut self, id: OrderId) {
-        let order = &self.orders[&id];
-        if !order.has(order_flag::REDUCE_ONLY) {
-            self.rebooked.insert((order.market, order.account), self.output.facts().len());
-        }
-    }
-
-    /// Events of everything that differs from before the command.
-    pub(super) fn changes(&self, before: &Told, after: &Told) -> Vec<Event> {
-        let mut events = Vec::new();
-        for (key, position) in after.positions.iter() {
-            let fresh = || event::PerpetualPosition {
-                account: key.1,
-                market: key.0,
-                quantity: 0,
-                cost: 0,
-                isolated_wallet: 0,
-                open_fees: 0,
-                realised: 0,
-                leverage: position.leverage,
-                // A new account begins in cross mode; in a new market everybody's is as its account's.
-                mode: before.wallets.get(&key.1).map_or(0, |_| position.mode),
-            };
-            let old = before.positions.get(key).copied().unwrap_or_else(fresh);
-            if old != *position {
-                events.push(Event::new(0, 0, 0, *position));
-            }
-            let exposure = &after.exposures[key];
-            let is_empty = |exposure: &event::PerpetualExposure| {
-                exposure.buy_quantity == 0 && exposure.sell_quantity == 0
-            };
-            let same = match before.exposures.get(key) {
-                Some(old) => old == exposure,
-                None => is_empty(exposure),
-            };
-            if !same {
-                events.push(Event::new(0, 0, 0, *exposure));
-            }
-        }
-        for (&account, &wallet) in after.wallets.iter() {
-            if before.wallets.get(&account).copied().unwrap_or(0) != wallet {
-                events.push(Event::new(0, 0, 0, event::PerpetualWallet { account, reserved: 0, wallet }));
-            }
-        }
-        if let (Some(old), Some(new)) = (before.pools, after.pools)
-            && old != new
-        {
-            events.push(Event::new(0, 0, 0, new));
-        }
-        events
+        };
+        let wallet = narrow(self.accounts.first().map_or(0, |fund| fund.wallet));
+        (event::PerpetualWallet { account: FUND, reserved: 0, wallet }, pools)
     }
 
     /// Orders in the book of one side, best price first, then oldest arrival.
@@ -206,13 +199,18 @@ impl Model {
         let book = self.market_mut(market);
         book.update += 1;
         let update = book.update;
-        self.output.depth(event::Depth {
+        let level = event::Depth {
             update,
             price: narrow(price),
             total: total.into(),
             market,
             side: side as u8,
             reserved: [0; 3],
-        });
+        };
+        if self.is_matching {
+            self.level = Some(level);
+        } else {
+            self.output.fact(level);
+        }
     }
 }

@@ -132,28 +132,26 @@ impl PerpetualAccount {
     }
 }
 
-/// What the last command changed of accounts, as it found it. Each list is in the order of the events, which is ascending.
+/// What the last command changed of accounts, as it found it. Each is listed as often as it was told; ascending once the command has
+/// ended, those told first before others.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     wallets: Vec<(AccountId, i64)>,
     positions: Vec<event::PerpetualPosition>,
-    modes: Vec<(AccountId, u32)>,
-    /// Each as often as it was told; ascending once the command has ended, those told first before others.
     exposures: Vec<event::PerpetualExposure>,
 }
 
 impl Found {
     /// The cross wallet of an account; `None` where the command did not change it.
     pub fn wallet(&self, account: AccountId) -> Option<i64> {
-        let place = self.wallets.binary_search_by_key(&account, |(account, _)| *account).ok()?;
-        Some(self.wallets[place].1)
+        let place = self.wallets.partition_point(|known| known.0 < account);
+        self.wallets.get(place).filter(|found| found.0 == account).map(|found| found.1)
     }
 
     /// A position; `None` where the command did not change it.
     pub fn position(&self, market: MarketId, account: AccountId) -> Option<&event::PerpetualPosition> {
-        let key = |position: &event::PerpetualPosition| (position.market, position.account);
-        let place = self.positions.binary_search_by_key(&(market, account), key).ok()?;
-        Some(&self.positions[place])
+        let place = self.positions.partition_point(|known| (known.market, known.account) < (market, account));
+        self.positions.get(place).filter(|found| (found.market, found.account) == (market, account))
     }
 
     /// The order margin of a holding; `None` where the command did not change it.
@@ -164,17 +162,15 @@ impl Found {
 
     /// The command has ended.
     pub(super) fn arrange(&mut self) {
-        let key = |known: &event::PerpetualExposure| (known.market, known.account);
-        if !self.exposures.is_sorted_by_key(key) {
-            self.exposures.sort_by_key(key);
-        }
+        self.wallets.sort_by_key(|known| known.0);
+        self.positions.sort_by_key(|known| (known.market, known.account));
+        self.exposures.sort_by_key(|known| (known.market, known.account));
     }
 
     pub(super) fn clear(&mut self) {
         self.exposures.clear();
         self.wallets.clear();
         self.positions.clear();
-        self.modes.clear();
     }
 }
 
@@ -232,7 +228,6 @@ impl AccountTable {
     pub(super) fn terms(&mut self, terms: &event::AccountTerms) {
         let account =
             self.accounts.get_or_insert_with(terms.account, || PerpetualAccount::new(terms.account));
-        self.found.modes.push((terms.account, account.terms.default_mode));
         account.terms = *terms;
     }
 
@@ -260,11 +255,7 @@ impl AccountTable {
                 let updated_ms = if position.quantity == 0 { 0 } else { time_ms };
                 let holding = Holding { position: *position, updated_ms, ..untouched };
                 account.holdings.insert(holding);
-                // The mode of a market that was never told of follows the account's, which this command may have changed
-                // before.
-                let told = self.found.modes.iter().find(|(account, _)| *account == position.account);
-                let mode = told.map_or(untouched.position.mode, |(_, mode)| *mode);
-                event::PerpetualPosition { mode, ..untouched.position }
+                untouched.position
             }
         };
         if found.isolated_wallet != position.isolated_wallet {

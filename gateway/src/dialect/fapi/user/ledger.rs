@@ -1,16 +1,11 @@
-//! What an account has between the steps of one command. The engine tells the end alone; a stream tells every step. The
-//! arithmetic is the engine's own (`risk.md` 4, 8), from what the command found to what it left.
+//! What an account has between the steps of one command: what the command found of it, then what the engine tells.
 
-use super::Fill;
-use crate::dialect::fapi::margin::leverage_in_force;
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::account::Holding;
-use ringside_core::command::{MarginMode, Side};
-use ringside_core::event::{PerpetualPosition, Posting, PostingReason};
+use ringside_core::command::MarginMode;
+use ringside_core::event::{Event, PerpetualPosition, PerpetualWallet};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::Money;
-use ringside_core::risk::perpetual::isolated;
-use ringside_core::risk::perpetual::position::{Position, open_fees};
 
 /// See the module.
 pub(super) struct Ledger<'a> {
@@ -74,109 +69,23 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// A fill worth `value`.
-    pub(super) fn fill(&mut self, market: MarketId, side: Side, value: Money, fill: &Fill) {
-        let before = self.position(market);
-        let after = self.filled(&before, side, value, fill);
-        // The engine carried it out, so it fits; what would not is shown as the command left it.
-        let (wallet, position) = after.unwrap_or_else(|| {
-            let known = self.views.accounts().get(self.account);
-            (known.wallet, known.holding(market).position)
-        });
-        self.wallet = wallet;
-        self.put(position);
-    }
-
-    fn filled(
-        &self,
-        before: &PerpetualPosition,
-        side: Side,
-        value: Money,
-        &Fill { quantity, fee, realised, .. }: &Fill,
-    ) -> Option<(Money, PerpetualPosition)> {
-        let (mut wallet, mut after) = (self.wallet, *before);
-        let held = before.quantity.checked_abs()?;
-        let filled = Position { quantity: before.quantity, cost: before.cost }.fill(side, quantity, value)?;
-        if before.mode == MarginMode::Isolated as u32 {
-            let mut fee_left = fee;
-            if filled.closed > 0 {
-                let closed =
-                    isolated::close(before.isolated_wallet, filled.closed, held, filled.realised, fee)?;
-                fee_left = 0;
-                after.isolated_wallet = closed.isolated;
-                wallet = wallet.checked_add(closed.released)?;
+    /// Takes what is told of the account; whether the event is that.
+    pub(super) fn take(&mut self, event: &Event) -> bool {
+        if let Some(position) = event.get::<PerpetualPosition>() {
+            match self.positions.iter_mut().find(|known| known.market == position.market) {
+                Some(known) => *known = *position,
+                None => self.positions.push(*position),
             }
-            if filled.opened > 0 {
-                let leverage = leverage_in_force(before.leverage, self.views.markets().get(before.market)?);
-                let margin = isolated::opening_margin(filled.opened_value, leverage)?;
-                wallet = wallet.checked_sub(margin)?;
-                after.isolated_wallet = after.isolated_wallet.checked_add(margin)?;
-            }
-            wallet = wallet.checked_sub(fee_left)?;
-        } else {
-            wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
+            return true;
         }
-        after.open_fees = open_fees(before.open_fees, held, &filled, fee)?;
-        after.quantity = filled.position.quantity;
-        // What the rest of the position paid for what its isolated wallet lacked.
-        let drawn = realised.checked_sub(filled.realised)?;
-        after.cost = filled.position.cost.checked_add(drawn)?;
-        after.realised = before.realised.checked_add(realised)?;
-        Some((wallet, after))
-    }
-
-    /// Money that moved outside a fill.
-    pub(super) fn post(&mut self, posting: &Posting) {
-        let Some(reason) = PostingReason::from_code(posting.reason) else { return };
-        let (amount, is_isolated) = (posting.amount, posting.wallet == MarginMode::Isolated as u8);
-        match reason {
-            PostingReason::Transfer | PostingReason::Adjustment | PostingReason::Treasury => {
-                self.wallet += amount;
-            }
-            PostingReason::FundingFee if is_isolated => self.margin(posting.market, amount),
-            PostingReason::FundingFee => self.wallet += amount,
-            PostingReason::RealisedProfit => {
-                let before = self.position(posting.market);
-                self.put(PerpetualPosition {
-                    isolated_wallet: before.isolated_wallet + amount,
-                    cost: before.cost + amount,
-                    realised: before.realised + amount,
-                    ..before
-                });
-            }
-            PostingReason::InsuranceClear if is_isolated && self.is_below_zero(posting.market) => {
-                self.margin(posting.market, amount);
-            }
-            // What an isolated wallet lacked for a fill is no loss of the fill already.
-            PostingReason::InsuranceClear if is_isolated => {}
-            PostingReason::InsuranceClear => self.wallet += amount,
-            PostingReason::IsolatedMargin => {
-                let amount = if is_isolated { amount } else { -amount };
-                self.wallet -= amount;
-                self.margin(posting.market, amount);
-            }
-            PostingReason::FundingResidue
-            | PostingReason::Settlement
-            | PostingReason::Affiliate
-            | PostingReason::TreasuryFees => {}
-        }
+        let wallet = event.get::<PerpetualWallet>();
+        self.wallet = wallet.map_or(self.wallet, |told| told.wallet);
+        wallet.is_some()
     }
 
     /// Whether a payment took the wallet of an isolated position below 0.
     pub(super) fn is_below_zero(&self, market: MarketId) -> bool {
         isolated_wallet(&self.position(market)) < 0
-    }
-
-    fn margin(&mut self, market: MarketId, amount: Money) {
-        let before = self.position(market);
-        self.put(PerpetualPosition { isolated_wallet: before.isolated_wallet + amount, ..before });
-    }
-
-    fn put(&mut self, position: PerpetualPosition) {
-        match self.positions.iter_mut().find(|known| known.market == position.market) {
-            Some(known) => *known = position,
-            None => self.positions.push(position),
-        }
     }
 
     /// Whether it has come to where the command left the account. Tests ask.

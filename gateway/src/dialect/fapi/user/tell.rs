@@ -14,7 +14,7 @@ use crate::dialect::fapi::refusal::Refusal;
 use crate::dialect::fapi::reject;
 use crate::view::perpetual::Perpetuals;
 use crate::view::perpetual::order::OrderRecord;
-use ringside_core::command::{MarginMode, PerpetualStatus, Side, order_flag};
+use ringside_core::command::{MarginMode, PerpetualStatus, order_flag};
 use ringside_core::event::{
     self, Event, Execution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade, PostingReason,
     TradeCause, VipChange,
@@ -34,6 +34,7 @@ pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
         Some(Kind::PerpetualExposure) => one(event, |told: &PerpetualExposure| told.account),
         Some(Kind::PerpetualAmended) => one(event, |amended: &event::PerpetualAmended| amended.account),
         Some(Kind::PerpetualPosition) => one(event, |position: &PerpetualPosition| position.account),
+        Some(Kind::PerpetualWallet) => one(event, |wallet: &event::PerpetualWallet| wallet.account),
         Some(Kind::Posting) => one(event, |posting: &event::Posting| posting.account),
         Some(Kind::MarginCall) => one(event, |call: &event::MarginCall| call.account),
         Some(Kind::VipChanged) => one(event, |changed: &event::VipChanged| changed.account),
@@ -65,9 +66,10 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
         account,
         events,
         place: 0,
-        exposures: Exposures::of(account, events),
+        exposures: Exposures::of(events),
         time_ms: first.time_ns.div_euclid(1_000_000),
         ledger: Ledger::new(views, account),
+        taken: 0,
         orders: Vec::new(),
         covered: 0,
         refused: None,
@@ -110,6 +112,8 @@ struct Teller<'a> {
     exposures: Exposures,
     time_ms: i64,
     ledger: Ledger<'a>,
+    /// The events before it that tell of the account are in the ledger.
+    taken: usize,
     /// Orders of the account as they are after the events so far.
     orders: Vec<OrderRecord>,
     /// What the fund paid into isolated wallets for the fills that follow.
@@ -160,15 +164,34 @@ impl Teller<'_> {
                     let update = self.update(order, Happening::Trade, Some(half.fill));
                     self.out.push(UserEvent::Lite(Box::new(update)));
                 }
-                self.ledger.fill(trade.market, half.side, trade.value, &half.fill);
                 if half.is_charged {
                     cleared -= half.fill.fee;
                 }
             }
         }
         self.place = place;
+        self.take_states(end);
         self.filled(first.market, before, cleared);
         end
+    }
+
+    /// Takes what the fills or the posting before a place left of the account. Other facts of fills may come before it.
+    fn take_states(&mut self, from: usize) {
+        let mut has_taken = false;
+        for (place, event) in self.events.iter().enumerate().skip(from.max(self.taken)) {
+            let is_next = match event.get::<event::Posting>() {
+                Some(posting) => posting.reason != PostingReason::Affiliate as u8,
+                None => event.get::<PerpetualTrade>().is_some(),
+            };
+            if is_next {
+                return;
+            }
+            if self.ledger.take(event) {
+                (has_taken, self.taken) = (true, place + 1);
+            } else if has_taken && event.get::<PerpetualExposure>().is_none() {
+                return;
+            }
+        }
     }
 
     /// The account after fills; what liquidation cost or the fund paid is told apart.
@@ -184,7 +207,6 @@ impl Teller<'_> {
 
     /// The account's halves of a trade, the maker's first. A settlement has nobody on its other side.
     fn halves(&self, trade: &PerpetualTrade) -> impl Iterator<Item = Half> + use<> {
-        let taker_side = Side::from_code(trade.taker_side).unwrap_or(Side::Buy);
         let fill = Fill {
             trade: trade.trade,
             quantity: trade.quantity,
@@ -195,7 +217,6 @@ impl Teller<'_> {
         };
         let maker = Half {
             order: trade.maker_order,
-            side: taker_side.opposite(),
             fill,
             is_whole: trade.flags & 1 != 0,
             is_forced: !trade.is_in_book(),
@@ -203,7 +224,6 @@ impl Teller<'_> {
         };
         let taker = Half {
             order: trade.taker_order,
-            side: taker_side,
             fill: Fill { fee: trade.taker_fee, realised: trade.taker_realised, is_maker: false, ..fill },
             is_whole: trade.flags & 2 != 0,
             is_forced: trade.cause != TradeCause::Book as u8,
@@ -227,6 +247,9 @@ impl Teller<'_> {
     }
 
     fn event(&mut self, event: &Event) {
+        if self.place >= self.taken && self.ledger.take(event) {
+            return;
+        }
         if let Some(told) = event.get::<event::PerpetualOrder>() {
             self.told(told);
         } else if let Some(posting) = event.get::<event::Posting>() {
@@ -324,10 +347,14 @@ impl Teller<'_> {
 
     fn posting(&mut self, posting: &event::Posting) {
         let Some(reason) = PostingReason::from_code(posting.reason) else { return };
+        let is_isolated = posting.wallet == MarginMode::Isolated as u8;
         let before = self.ledger.total();
         let follows_payment = self.ledger.is_below_zero(posting.market);
-        self.ledger.post(posting);
-        let (amount, is_isolated) = (posting.amount, posting.wallet == MarginMode::Isolated as u8);
+        let is_cover = reason == PostingReason::InsuranceClear && is_isolated && !follows_payment;
+        if !is_cover && reason != PostingReason::Affiliate {
+            self.take_states(self.place + 1);
+        }
+        let amount = posting.amount;
         let change = self.ledger.total() - before;
         let market = [posting.market];
         match reason {
@@ -339,7 +366,7 @@ impl Teller<'_> {
                 self.posted(Reason::FundingFee, amount, change, &market);
             }
             PostingReason::FundingFee => self.posted(Reason::FundingFee, amount, change, &[]),
-            PostingReason::InsuranceClear if is_isolated && !follows_payment => self.covered += amount,
+            PostingReason::InsuranceClear if is_cover => self.covered += amount,
             PostingReason::InsuranceClear => self.posted(Reason::InsuranceClear, amount, change, &[]),
             PostingReason::RealisedProfit => self.posted(Reason::Order, 0, change, &market),
             PostingReason::IsolatedMargin => self.posted(Reason::MarginTransfer, 0, change, &market),
@@ -419,7 +446,7 @@ impl Teller<'_> {
         let references = |told: &PerpetualExposure| [told.buy_reference, told.sell_reference];
         let left = known.map_or([0, 0], |holding| references(&holding.exposure));
         let found = accounts.found().exposure(market, self.account).map_or(left, references);
-        let exposure = self.exposures.after(self.place, market, [found, left]);
+        let exposure = self.exposures.after(self.place, market, found);
         let symbol = self.symbol(order.told.market);
         OrderUpdate { time_ms: self.time_ms, symbol, order, happening, fill, exposure }
     }
@@ -504,7 +531,6 @@ impl Teller<'_> {
 /// One account's part in a trade.
 struct Half {
     order: OrderId,
-    side: Side,
     fill: Fill,
     /// The order is filled by it.
     is_whole: bool,
