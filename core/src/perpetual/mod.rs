@@ -27,7 +27,6 @@ pub(crate) mod volume;
 pub(crate) mod work;
 
 use crate::account::Sparse;
-use crate::book::table::Table;
 use crate::book::{Book, Orders};
 use crate::command::{MarginMode, Side};
 use crate::config::EngineConfig;
@@ -148,7 +147,6 @@ pub(crate) struct State {
     pub(crate) held_before: Vec<OrderId>,
     /// Those that it begins or ceases to hold back.
     pub(crate) held_anew: Vec<OrderId>,
-    pub(crate) scratch: Option<Table<i64>>,
     /// A count of accounts, to bound scans.
     pub(crate) accounts_count: u32,
 }
@@ -232,7 +230,6 @@ impl Perpetual {
                 deferred: Vec::with_capacity(256),
                 held_before: Vec::with_capacity(256),
                 held_anew: Vec::with_capacity(256),
-                scratch: Some(Table::new(64, &hash_seed)),
                 accounts_count: 0,
             },
         }

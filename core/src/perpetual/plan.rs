@@ -53,13 +53,21 @@ pub(crate) struct Plan {
     places: Vec<u32>,
     /// Over all fills.
     pub(crate) filled: Quantity,
+    /// What the book offers for it, where that is planned; `None`: too much.
+    pub(crate) value: Option<Money>,
 }
 
 impl Plan {
     /// Nothing planned; address space for every account.
     pub(crate) fn new(accounts: usize, pages: Pages) -> Plan {
         let most = accounts.max(4096);
-        Plan { meetings: pages.room(most), parties: pages.room(most), places: vec![0; most], filled: 0 }
+        Plan {
+            meetings: pages.room(most),
+            parties: pages.room(most),
+            places: vec![0; most],
+            filled: 0,
+            value: None,
+        }
     }
 
     /// Forgets all of it.
@@ -67,7 +75,7 @@ impl Plan {
     pub(crate) fn clear(&mut self) {
         self.meetings.clear();
         self.parties.clear();
-        self.filled = 0;
+        (self.filled, self.value) = (0, Some(0));
     }
 
     /// The place of an account among the parties.

@@ -1,22 +1,17 @@
 //! What an order that is about to enter the market must pass: bracket, margin, post-only, fill-or-kill. Used by new,
 //! fired and modified orders alike.
 
-use super::plan::{Arrival, Behind};
+use super::plan::{Arrival, Purpose};
 use super::run::Role;
-use crate::book::table::Table;
-use crate::command::{
-    MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, order_flag,
-};
+use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, Side, order_flag};
 use crate::ids::AccountId;
-use crate::matching::{Step, walk};
 use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::reject::Reject;
-use crate::risk::perpetual::band::Band;
 use crate::risk::perpetual::order_margin::{Bucket, Exposure, Reservation, reference_price};
-use crate::risk::perpetual::{reduce_only, units};
+use crate::risk::perpetual::units;
 
 /// What an order that passed enters with.
 #[derive(Clone, Copy, Default)]
@@ -81,17 +76,16 @@ impl Perpetual {
         let mut terms = Terms { limit, ..Terms::default() };
         let is_fill_or_kill = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::FillOrKill;
-        let walked = if !is_immediate {
-            (0, 0)
-        } else if is_fill_or_kill || !order.reduces() {
-            let band = self.state.symbols[index].dynamic_band(self.state.now_ms);
-            self.walk_value(index, order, limit, open, band).ok_or(TOO_LARGE)?
-        } else {
-            (0, 0)
-        };
+        let &Details { account, side, self_trade, .. } = order;
+        let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role: Role::Owner };
+        let mut offered = (0, 0);
+        if is_immediate && (is_fill_or_kill || !order.reduces()) {
+            self.plan(&arrival, Purpose::Value);
+            offered = (self.plan.filled, self.plan.value.ok_or(TOO_LARGE)?);
+        }
         if !order.reduces() {
             let (quantity, reference) = if is_immediate {
-                walked
+                offered
             } else {
                 let best_bid = self.books[index].best(&self.orders, Side::Buy);
                 let least = self.state.symbols[index].sell_reference();
@@ -108,11 +102,8 @@ impl Perpetual {
             return Err(Reject::PostOnlyWouldCross);
         }
         if is_fill_or_kill {
-            let &Details { account, side, self_trade, .. } = order;
-            let role = Role::Owner;
-            let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
-            let is_whole = walked.0 == open && {
-                self.plan(&arrival, Behind::Pays);
+            let is_whole = offered.0 == open && {
+                self.plan(&arrival, Purpose::Ask);
                 self.plan.filled == open
             };
             if !is_whole {
@@ -127,63 +118,6 @@ impl Perpetual {
     pub(super) fn meets(&self, index: usize, side: Side, price: Price) -> bool {
         let book = &self.books[index];
         book.side(side.opposite()).best() <= book.key(side.opposite(), price)
-    }
-
-    /// Quantity and value of the fills that the book would give an order now.
-    pub(crate) fn walk_value(
-        &mut self,
-        index: usize,
-        order: &Details,
-        limit: Price,
-        open: Quantity,
-        band: Option<Band>,
-    ) -> Option<(Quantity, Money)> {
-        let Perpetual { books, orders, state, .. } = self;
-        let book = &books[index];
-        let maker_side = order.side.opposite();
-        // What makers would have gained by the fills before: of those that reduce.
-        let is_reducing = state.symbols[index].reducing[maker_side as usize & 1] != 0;
-        let mut scratch = None;
-        if is_reducing {
-            scratch
-                .insert(state.scratch.take().unwrap_or_else(|| Table::new(64, &state.config.hash_seed)))
-                .clear();
-        }
-        let group = state.accounts.get(order.account).group;
-        let (mut left, mut value) = (open, Some(0i64));
-        walk(book, orders, order.side, book.key(maker_side, limit), |slot, maker| {
-            if band.is_some_and(|band| !band.admits(maker.price)) {
-                return Step::Stop;
-            }
-            let is_own = maker.account == order.account
-                || (group != 0 && state.accounts.get(maker.account).group == group);
-            match order.self_trade {
-                SelfTradePrevention::ExpireMaker if is_own => return Step::On,
-                SelfTradePrevention::ExpireTaker | SelfTradePrevention::ExpireBoth if is_own => {
-                    return Step::Stop;
-                }
-                _ => {}
-            }
-            let mut most = maker.remaining;
-            if let Some(scratch) = &mut scratch {
-                let moved = scratch.entry(u64::from(maker.account));
-                if state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
-                    let held = state.holding(maker.account, index).quantity.saturating_add(*moved);
-                    most = reduce_only::shrunk(maker_side, most, held);
-                }
-                let taken = left.min(most);
-                let change = if maker_side == Side::Buy { taken } else { -taken };
-                *moved += change;
-                // Whoever meets an own order keeps its position.
-                *scratch.entry(u64::from(order.account)) -= change;
-            }
-            let taken = left.min(most);
-            left -= taken;
-            value = value.and_then(|sum| sum.checked_add(units::value(maker.price, taken)?));
-            if left == 0 || value.is_none() { Step::Stop } else { Step::On }
-        });
-        state.scratch = scratch.or(state.scratch.take());
-        Some((open - left, value?))
     }
 }
 

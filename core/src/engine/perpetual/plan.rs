@@ -31,13 +31,15 @@ pub(super) struct Arrival {
     pub(super) role: Role,
 }
 
-/// What a plan does at an account that has not paid an hour, or is still to be settled.
+/// What a plan is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behind {
-    /// Ends before it.
-    Waits,
-    /// Has it pay: it was asked, whatever becomes of the order.
-    Pays,
+pub(super) enum Purpose {
+    /// To be committed. It ends before an account that has not paid an hour, or is still to be settled.
+    Commit,
+    /// Fill-or-kill asks whether all of it would be filled. Who has not paid an hour pays, whatever becomes of the order.
+    Ask,
+    /// What the book offers, whoever can bear it, for the margin that is asked for (`risk.md` 6). Nobody pays anything.
+    Value,
 }
 
 /// Who may not have a fill.
@@ -50,7 +52,7 @@ impl Perpetual {
     /// Plans what an order that arrives comes to, into [`Plan`]: as far as an account that is behind, and which. Nobody where it is
     /// planned to its end. Nothing changes but that who is behind may pay.
     #[inline(never)]
-    pub(super) fn plan(&mut self, arrival: &Arrival, behind: Behind) -> Option<AccountId> {
+    pub(super) fn plan(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
         self.state.prefetch_party(index, account);
@@ -59,9 +61,13 @@ impl Perpetual {
         let band = state.symbols[index].dynamic_band(state.now_ms).filter(|_| !role.liquidates());
         let group = state.accounts.get(account).group;
         let limit = books[index].key(side.opposite(), limit);
+        let moves =
+            purpose != Purpose::Value || state.symbols[index].reducing[side.opposite() as usize & 1] != 0;
         let mut planning =
-            Planning { state, plan, arrival, band, group, left: open, behind, waits_for: None };
-        planning.add_taker();
+            Planning { state, plan, arrival, band, group, left: open, purpose, moves, waits_for: None };
+        if moves {
+            planning.add_taker();
+        }
         walk(&books[index], orders, side, limit, |slot, maker| {
             if maker.remaining < planning.left {
                 planning.state.prefetch_maker(index, orders, maker.next);
@@ -84,7 +90,9 @@ struct Planning<'a> {
     /// Trade group of its account + 1.
     group: i64,
     left: Quantity,
-    behind: Behind,
+    purpose: Purpose,
+    /// Positions are followed from fill to fill.
+    moves: bool,
     waits_for: Option<AccountId>,
 }
 
@@ -96,7 +104,9 @@ impl Planning<'_> {
         let mut open = maker.remaining;
         loop {
             let Some(planned) = self.judge(slot, maker, open) else { return Step::Stop };
-            self.plan.meetings.push(planned);
+            if self.purpose != Purpose::Value {
+                self.plan.meetings.push(planned);
+            }
             match planned.meeting {
                 Meeting::Fill(quantity) => {
                     self.left -= quantity;
@@ -114,7 +124,8 @@ impl Planning<'_> {
         }
     }
 
-    /// Judges a meeting with a resting order that has `open` left; `None` where its account is behind, and is waited for.
+    /// Judges a meeting with a resting order that has `open` left; `None` where its account is behind, and is waited for, or the value
+    /// of what is offered is too large.
     #[inline(always)]
     fn judge(&mut self, slot: u32, maker: &Order, open: Quantity) -> Option<Planned> {
         let (order, is_prevented, costs) = (maker.id, false, Costs::default());
@@ -144,8 +155,13 @@ impl Planning<'_> {
             }
             quantity = quantity.min(most);
         }
+        if self.purpose == Purpose::Value {
+            self.offer(maker, quantity)?;
+            let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
+            return Some(Planned { order, meeting, why, is_prevented, costs });
+        }
         if self.state.is_behind(maker.account) {
-            if self.behind == Behind::Waits {
+            if self.purpose == Purpose::Commit {
                 self.waits_for = Some(maker.account);
                 return None;
             }
@@ -159,6 +175,22 @@ impl Planning<'_> {
             Err(Refused::Maker) => ends(Meeting::ExpireMaker, reason::MARGIN),
             Err(Refused::Taker) => ends(Meeting::StopTaker(Ending::Spent), reason::MARGIN),
         }
+    }
+
+    /// Counts what a resting order offers.
+    fn offer(&mut self, maker: &Order, quantity: Quantity) -> Option<()> {
+        let sum = self.plan.value.take()?;
+        self.plan.value = Some(sum.checked_add(units::value(maker.price, quantity)?)?);
+        if self.moves {
+            let change = units::signed_as(if self.arrival.side == Side::Sell { 1 } else { -1 }, quantity);
+            let place = self.place(maker.account);
+            // Whoever meets an own order keeps its position.
+            for (place, change) in [(place, change), (0, -change)] {
+                let holding = &mut self.plan.parties[place].holding;
+                holding.quantity = holding.quantity.saturating_add(change);
+            }
+        }
+        Some(())
     }
 
     fn is_one_party(&self, maker: AccountId) -> bool {

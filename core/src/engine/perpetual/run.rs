@@ -3,7 +3,7 @@
 use super::commit::reason;
 use super::judge::Terms;
 use super::orders::place_of;
-use super::plan::{Arrival, Behind};
+use super::plan::{Arrival, Purpose};
 use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, Side};
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};
@@ -108,7 +108,7 @@ impl Perpetual {
         let stopped = loop {
             let open = taker.remaining;
             let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
-            let behind = self.plan(&arrival, Behind::Waits);
+            let behind = self.plan(&arrival, Purpose::Commit);
             let stopped = self.commit(index, slot, &mut taker, (role, behind.is_some()));
             let Some(account) = behind else { break stopped };
             // Nothing stopped it but that this account comes next.

@@ -477,7 +477,9 @@ impl Model {
             let mut part = left.min(maker.open);
             if maker.has(order_flag::REDUCE_ONLY) {
                 let most = if maker.side == Side::Buy { (-held).max(0) } else { held.max(0) };
-                part = part.min(most);
+                // Whoever meets an own order keeps its position, and meets it until nothing is left of it.
+                let is_all = maker.account == order.account && most > 0;
+                part = if is_all { part } else { part.min(most) };
             }
             if part == 0 {
                 continue;
