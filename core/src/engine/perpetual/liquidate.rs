@@ -146,7 +146,7 @@ impl Perpetual {
         let id = self.take_id();
         let closing = Closing { account, index, side, quantity, price };
         let details = closing.details(id, Named::AutoClose(self.state.now_ms));
-        let slot = self.enter_fleeting(details);
+        let slot = self.enter_fleeting(&details);
         self.announce(slot, 0, None);
         slot
     }

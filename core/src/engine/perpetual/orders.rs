@@ -12,6 +12,7 @@ use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
+use crate::perpetual::facts::Facts;
 use crate::perpetual::market::Range;
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
@@ -26,7 +27,7 @@ pub(crate) fn place_of(market: MarketId) -> usize {
 impl Perpetual {
     /// Gives an order its slot, and its place among its account's. It is not in the book yet.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, details: Details) -> u32 {
+    pub(crate) fn enter(&mut self, details: &Details) -> u32 {
         let index = place_of(details.market);
         let slot = self.orders.pool.take();
         *self.orders.pool.get_mut(slot) = Order {
@@ -44,7 +45,7 @@ impl Perpetual {
             traits: Traits::new(details.side, TimeInForce::GoodTillCancel, SelfTradePrevention::None, 0),
         };
         self.state.holdings[index].get_mut(details.account).orders.append(&mut self.orders, slot);
-        *self.details_mut(slot) = details;
+        *self.details_mut(slot) = *details;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
         state.names.add(state.names.hash(details.account, &details.client_order));
@@ -71,17 +72,20 @@ impl Perpetual {
     /// Gives a slot to an order that cannot outlive its command and has none attached. Nobody can ask for it before it ends,
     /// so it enters no table.
     #[inline(always)]
-    pub(crate) fn enter_fleeting(&mut self, details: Details) -> u32 {
+    pub(crate) fn enter_fleeting(&mut self, details: &Details) -> u32 {
         let slot = self.orders.pool.take();
-        *self.details_mut(slot) = Details { is_fleeting: true, ..details };
+        let place = self.details_mut(slot);
+        *place = *details;
+        place.is_fleeting = true;
         slot
     }
 
     /// Tells a new order, names first; `terms` of one that runs at once.
     #[inline(always)]
     pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
-        let details = self.state.details[slot as usize];
-        self.state.tell_new(&details, fired, terms.map_or(0, |terms| terms.reference_of(&details)));
+        let State { details, facts, .. } = &mut self.state;
+        let details = &details[slot as usize];
+        facts.tell_new(details, fired, terms.map_or(0, |terms| terms.reference_of(details)));
     }
 
     /// Puts an order into the book with what it has left, and into its bucket.
@@ -309,10 +313,11 @@ impl Named {
     }
 }
 
-impl State {
+impl Facts {
     /// Tells a new order, names first.
+    #[inline(always)]
     fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
-        self.facts.emit(PerpetualPlaced {
+        self.emit(PerpetualPlaced {
             order: details.id,
             account: details.account,
             market: details.market,
@@ -321,14 +326,16 @@ impl State {
             reserved: 0,
             reference,
         });
-        self.facts.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity));
+        self.emit(details.event(PerpetualStatus::New, Execution::New, reason::NONE, details.quantity));
     }
+}
 
+impl State {
     /// Tells an order that the trade told next fills: of who takes a position over, or is settled. Its id.
     pub(crate) fn place_filled(&mut self, closing: &Closing, name: Named) -> OrderId {
         let id = self.next_order;
         self.next_order += 1;
-        self.tell_new(&closing.details(id, name), 0, 0);
+        self.facts.tell_new(&closing.details(id, name), 0, 0);
         id
     }
 

@@ -143,8 +143,9 @@ impl Perpetual {
         // Nothing refuses it any more.
         let id = self.take_id();
         details.id = id;
+        details.stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
         self.with_facts(at, emitter, |all| {
-            all.enter_accepted(index, details, terms.as_ref(), (place, codes.attached_working_type));
+            all.enter_accepted(index, &details, terms.as_ref(), (place, codes.attached_working_type));
             Ok(id)
         })
     }
@@ -261,7 +262,7 @@ impl Perpetual {
     fn enter_accepted(
         &mut self,
         index: usize,
-        details: Details,
+        details: &Details,
         terms: Option<&Terms>,
         (place, attached_working_type): (&PlacePerpetual, WorkingType),
     ) {
@@ -272,8 +273,6 @@ impl Perpetual {
             self.state.suspect(account);
         }
         let has_attached = attached(place).next().is_some();
-        let stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
-        let details = Details { stage, ..details };
         let slot = if terms.is_some() && details.is_immediate() && !has_attached {
             self.enter_fleeting(details)
         } else {
@@ -314,7 +313,7 @@ impl Perpetual {
             client_order,
             ..Details::default()
         };
-        let slot = self.enter(details);
+        let slot = self.enter(&details);
         self.announce(slot, 0, None);
         details.id
     }

@@ -55,21 +55,23 @@ impl Perpetual {
     pub(super) fn plan(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
-        self.state.prefetch_party(index, account);
-        self.prefetch_meeting(index, side);
+        let is_filled = purpose != Purpose::Value;
+        if is_filled {
+            self.state.prefetch_party(index, account);
+            self.prefetch_meeting(index, side);
+        }
         let Perpetual { books, orders, state, plan } = self;
         let band = state.symbols[index].dynamic_band(state.now_ms).filter(|_| !role.liquidates());
         let group = state.accounts.get(account).group;
         let limit = books[index].key(side.opposite(), limit);
-        let moves =
-            purpose != Purpose::Value || state.symbols[index].reducing[side.opposite() as usize & 1] != 0;
+        let moves = is_filled || state.symbols[index].reducing[side.opposite() as usize & 1] != 0;
         let mut planning =
             Planning { state, plan, arrival, band, group, left: open, purpose, moves, waits_for: None };
         if moves {
             planning.add_taker();
         }
         walk(&books[index], orders, side, limit, |slot, maker| {
-            if maker.remaining < planning.left {
+            if is_filled && maker.remaining < planning.left {
                 planning.state.prefetch_maker(index, orders, maker.next);
             }
             planning.meet(slot, maker)

@@ -217,7 +217,7 @@ impl Perpetual {
         let mut details = old;
         details.id = self.take_id();
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
-        let slot = self.enter(details);
+        let slot = self.enter(&details);
         self.state.adopt(slot);
         self.announce(slot, old.id, Some(terms));
         slot

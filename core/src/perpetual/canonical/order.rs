@@ -116,7 +116,7 @@ impl Perpetual {
         for place in by_id {
             let (details, _) = orders[place];
             let stage = if details.stage == Stage::Resting { Stage::Running } else { details.stage };
-            slots[place] = self.enter(Details { stage, ..details });
+            slots[place] = self.enter(&Details { stage, ..details });
             if details.is_deferred && stop_of(&details).is_none() {
                 let index = (details.market - FIRST_PERPETUAL) as usize;
                 self.state.triggers[index].held_back[details.working_type as usize].push(details.id);
