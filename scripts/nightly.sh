@@ -25,6 +25,8 @@ cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s '
 
 proof "every test" nextest
 proof "the models over 10,000,000 commands" env RINGSIDE_COMMANDS=10000000 bash -c '. scripts/steps.sh; nextest -E "test(/random_streams/)"'
+proof "the same journal and state of a million commands in debug" env CARGO_PROFILE_DEV_DEBUG=0 \
+    cargo test --quiet --locked -p ringside-persist --test journal in_every_build
 proof "a busy exchange copied, verified and inspected, 100 times each" env RINGSIDE_LOOKS=100 \
     bash -c '. scripts/steps.sh; nextest -E "test(=backup::a_busy_exchange_is_copied_verified_and_inspected)"'
 proof "300 kills" scripts/kills.sh --seed "$SEED"

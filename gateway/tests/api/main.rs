@@ -1,7 +1,6 @@
 //! Routes, streams and sockets of a whole exchange: one program, since each that links the gateway costs its link.
 //!
-//! Apart stand what is the whole process's (`logs.rs`, `command_line.rs`), what wants the machine for itself
-//! (`spot_overload.rs`) and what scripts run for long (`fuzz_*.rs`).
+//! Apart stand what is the whole process's (`logs.rs`, `command_line.rs`) and what scripts run for long (`fuzz_*.rs`).
 
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
 
@@ -33,6 +32,7 @@ mod parameters;
 mod refusals;
 mod replayed;
 mod spot_golden;
+mod spot_overload;
 mod stream_book;
 mod streams;
 mod trades;

@@ -9,6 +9,7 @@ mod audit;
 mod backup;
 mod clock;
 mod disk;
+mod feed;
 mod first_start;
 mod host;
 mod metrics;

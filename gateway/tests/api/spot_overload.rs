@@ -1,8 +1,6 @@
 //! What the spot API does when the engine does not keep up, stands still, or holds something back.
 
-mod exchange;
-
-use exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, OUTPUT_SLOTS, PATIENCE, send, wallet_text};
+use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, OUTPUT_SLOTS, PATIENCE, send, wallet_text};
 use ringside_gateway::ingress::Phase;
 use std::net::TcpStream;
 use std::time::Instant;
@@ -210,7 +208,7 @@ fn a_replys_effects_can_be_read_at_once() {
     let accounts: Vec<_> = (1..=3).map(|number| (exchange.account(number), exchange.connect())).collect();
     let clients = accounts.into_iter().enumerate().map(|(index, (headers, client))| {
         std::thread::spawn(move || {
-            let mut client = exchange::Client::new(client);
+            let mut client = crate::exchange::Client::new(client);
             for round in 0..100 {
                 // Prices apart, so that nobody trades and each account knows what it must see.
                 let placed = client.request("POST", ORDERS, &headers, &buy(&format!("0.{}", 1 + index)));

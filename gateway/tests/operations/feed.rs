@@ -2,8 +2,6 @@
 //! up while a source is away. The feeds run on their own thread as in the exchange; the test stands where the matcher and
 //! egress would, at the other end of the lane.
 
-#![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
-
 use ringside_core::command::{
     AdvanceTime, Body, Command, Credit, FeedPrice, Kind, ListMarket, ListPerpetual, PlaceOrder, SetSource,
     Side,
@@ -371,8 +369,8 @@ fn a_websocket_source_is_listened_to() {
 
 /// The server's end of a connection that is encrypted as `localhost`'s.
 fn encrypted(stream: TcpStream) -> StreamOwned<ServerConnection, TcpStream> {
-    let certificate = CertificateDer::from_pem_slice(include_bytes!("chain/tls/localhost.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(include_bytes!("chain/tls/localhost.key")).unwrap();
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("../chain/tls/localhost.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../chain/tls/localhost.key")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let config = config.with_single_cert(vec![certificate], key).unwrap();
